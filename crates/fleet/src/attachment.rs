@@ -36,7 +36,7 @@ pub struct Attach {
 /// What the agent answers first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Attached {
+pub enum AttachAnswer {
     /// Messages follow.
     Taken {
         /// Bytes that the agent has taken from the coordinator.
@@ -114,12 +114,12 @@ pub fn word(word: &impl Serialize) -> Vec<u8> {
 
 /// The last of what was sent, and how much that was in all.
 #[derive(Clone, Debug, Default)]
-pub struct Kept {
+pub struct SentBytes {
     bytes: VecDeque<u8>,
     sent: u64,
 }
 
-impl Kept {
+impl SentBytes {
     /// Takes what was sent.
     pub fn push(&mut self, bytes: &[u8]) {
         self.sent += bytes.len() as u64;
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded_and_what_is_not_kept_is_known() {
-        let mut kept = Kept::default();
+        let mut kept = SentBytes::default();
         for _ in 0..5 {
             kept.push(&vec![7; 1 << 20]);
         }
@@ -236,7 +236,7 @@ mod tests {
         fn nothing_is_lost_and_nothing_comes_twice(
             pieces in proptest::collection::vec((0..300_usize, 0..400_usize), 1..40),
         ) {
-            let (mut kept, mut came, mut said) = (Kept::default(), Vec::new(), Vec::new());
+            let (mut kept, mut came, mut said) = (SentBytes::default(), Vec::new(), Vec::new());
             for (number, (length, arrives)) in pieces.into_iter().enumerate() {
                 let piece: Vec<u8> = (0..length).map(|i| (number * 31 + i) as u8).collect();
                 // What was lost of the streams before goes first on each new one.

@@ -151,9 +151,7 @@ fn kube(text: &str) -> Option<KubePlace> {
             (context, *namespace, is_selector(selector).then_some(selected)?)
         }
         (None, [namespace, name]) => (&[][..], *namespace, named(name, "")?),
-        (None, [namespace, name, container]) if !container.is_empty() => {
-            (&[][..], *namespace, named(name, container)?)
-        }
+        (None, [namespace, name, container]) if !container.is_empty() => (&[][..], *namespace, named(name, container)?),
         (None, [context @ .., namespace, name, container]) if !context.is_empty() => {
             (context, *namespace, named(name, container)?)
         }
@@ -221,7 +219,9 @@ impl fmt::Display for NodeReach {
                 f.write_str("kube://")?;
                 context.iter().try_for_each(|context| write!(f, "{context}/"))?;
                 match pod {
-                    PodChoice::Named { name, container: Some(container) } => write!(f, "{namespace}/{name}/{container}"),
+                    PodChoice::Named { name, container: Some(container) } => {
+                        write!(f, "{namespace}/{name}/{container}")
+                    }
                     PodChoice::Named { name, container: None } if context.is_some() => write!(f, "{namespace}/{name}/"),
                     PodChoice::Named { name, container: None } => write!(f, "{namespace}/{name}"),
                     PodChoice::Selected { selector, .. } => write!(f, "{namespace}/?{selector}"),

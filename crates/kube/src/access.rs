@@ -26,7 +26,7 @@ const KUBECONFIG_BYTES_MAX: u64 = 16 << 20;
 
 /// Where it is said which clusters there are.
 #[derive(Clone, Debug)]
-pub enum Source {
+pub enum KubeconfigSource {
     /// Files of the user's.
     Files {
         /// Each is looked for; the first to name something wins, as kubectl has it.
@@ -49,15 +49,15 @@ impl Access {
     ///
     /// # Errors
     /// [`KubeFault`] where there is none such.
-    pub fn find(source: &Source, context: Option<&str>) -> Result<Access, KubeFault> {
+    pub fn find(source: &KubeconfigSource, context: Option<&str>) -> Result<Access, KubeFault> {
         let mut config = match (source, context) {
-            (Source::InCluster, None) => {
+            (KubeconfigSource::InCluster, None) => {
                 Config::incluster().map_err(|error| KubeFault::NoKubeconfig(told(&error.to_string())))?
             }
-            (Source::InCluster, Some(name)) => {
+            (KubeconfigSource::InCluster, Some(name)) => {
                 return Err(KubeFault::UnknownContext { name: name.to_owned(), known: Vec::new() });
             }
-            (Source::Files { paths }, _) => chosen(&read(paths)?, context)?,
+            (KubeconfigSource::Files { paths }, _) => chosen(&read(paths)?, context)?,
         };
         config.connect_timeout = Some(CONNECTED_WITHIN);
         config.default_retry = false;
@@ -74,7 +74,7 @@ impl Access {
     ///
     /// # Errors
     /// [`KubeFault`] where it does not say who the user is, or the kubeconfig cannot be used.
-    pub fn connect(self) -> Result<Arc<Cluster>, KubeFault> {
+    pub fn connect(self) -> Result<Arc<KubeCluster>, KubeFault> {
         let failed = |error: std::io::Error| KubeFault::Kubeconfig(format!("failed to start a thread: {error}"));
         let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let handle = runtime.handle().clone();
@@ -101,12 +101,17 @@ impl Access {
             .recv_timeout(CLIENT_WITHIN)
             .map_err(|_| KubeFault::Plugin(format!("it did not end within {} s", CLIENT_WITHIN.as_secs())))?
             .map_err(|error| of_client(&error, asked))?;
-        Ok(Arc::new(Cluster { client, runtime: handle, starts: Arc::new(Semaphore::new(STARTS_AT_ONCE)), _stop: stop }))
+        Ok(Arc::new(KubeCluster {
+            client,
+            runtime: handle,
+            starts: Arc::new(Semaphore::new(STARTS_AT_ONCE)),
+            _stop: stop,
+        }))
     }
 }
 
 /// A cluster, with the thread that asks it.
-pub struct Cluster {
+pub struct KubeCluster {
     pub(crate) client: Client,
     pub(crate) runtime: Handle,
     pub(crate) starts: Arc<Semaphore>,
@@ -114,7 +119,7 @@ pub struct Cluster {
     _stop: oneshot::Sender<()>,
 }
 
-impl Cluster {
+impl KubeCluster {
     /// Does something on the cluster's thread, and waits for it.
     pub(crate) fn wait<T: Send + 'static>(
         &self,

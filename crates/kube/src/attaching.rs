@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use kube::Client;
 use kube::api::AttachParams;
 use kube::core::{Request, Status};
-use linerate_fleet::attachment::{ATTACH_VERSION, Attach, Attached as Answer, First, Kept, Refusal, word};
+use linerate_fleet::attachment::{ATTACH_VERSION, Attach, AttachAnswer, First, Refusal, SentBytes, word};
 use tokio::net::UnixStream;
 use tokio::time::{Instant, interval, timeout};
 use tokio_tungstenite::WebSocketStream;
@@ -22,7 +22,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
 use crate::fault::{Asked, KubeFault, of_client, of_status, told};
-use crate::stream::{Shared, StreamEnd};
+use crate::state::{StreamEnd, StreamState};
 
 const STDIN: u8 = 0;
 const STDOUT: u8 = 1;
@@ -56,7 +56,7 @@ type Socket = WebSocketStream<TokioIo<hyper::upgrade::Upgraded>>;
 
 /// Whose agent is meant.
 #[derive(Clone, Copy)]
-pub(crate) struct Target<'a> {
+pub(crate) struct ExecTarget<'a> {
     pub(crate) namespace: &'a str,
     pub(crate) pod: &'a str,
     pub(crate) container: Option<&'a str>,
@@ -74,7 +74,7 @@ pub(crate) struct Inbound {
 
 /// What goes, over all attachments.
 pub(crate) struct Outbound {
-    pub(crate) kept: Kept,
+    pub(crate) kept: SentBytes,
     /// Whether there was a stream before.
     pub(crate) is_begun: bool,
 }
@@ -90,7 +90,7 @@ pub(crate) enum Break {
 }
 
 /// An attachment.
-pub(crate) struct Attached {
+pub(crate) struct ExecStream {
     to: SplitSink<Socket, Message>,
     from: SplitStream<Socket>,
 }
@@ -105,11 +105,11 @@ enum Came {
 /// Attaches, and says again what was lost on the way there.
 pub(crate) async fn attach(
     client: &Client,
-    target: Target<'_>,
+    target: ExecTarget<'_>,
     inbound: &mut Inbound,
     outbound: &mut Outbound,
-    shared: &Shared,
-) -> Result<(Attached, Duration), KubeFault> {
+    shared: &StreamState,
+) -> Result<(ExecStream, Duration), KubeFault> {
     let mut attached = connect(client, target).await?;
     let asked = Attach {
         attach: ATTACH_VERSION,
@@ -121,7 +121,7 @@ pub(crate) async fn attach(
     let mut first = First::default();
     let (answer, behind) = loop {
         match attached.came(shared).await? {
-            Came::Out(bytes) => match first.take::<Answer>(&bytes) {
+            Came::Out(bytes) => match first.take::<AttachAnswer>(&bytes) {
                 Ok(Some(came)) => break came,
                 Ok(None) => {}
                 Err(_) => return Err(KubeFault::NoAgent(format!("it wrote {:?}", told(&first.rest())))),
@@ -136,8 +136,8 @@ pub(crate) async fn attach(
         }
     };
     let (taken, lease_ms) = match answer {
-        Answer::Taken { taken, lease_ms } => (taken, lease_ms),
-        Answer::Refused(refusal) => return Err(KubeFault::Refused(refusal)),
+        AttachAnswer::Taken { taken, lease_ms } => (taken, lease_ms),
+        AttachAnswer::Refused(refusal) => return Err(KubeFault::Refused(refusal)),
     };
     outbound.is_begun = true;
     let again = outbound.kept.since(taken).ok_or(KubeFault::Refused(Refusal::Lost))?;
@@ -146,7 +146,7 @@ pub(crate) async fn attach(
     Ok((attached, Duration::from_millis(lease_ms.min(600_000))))
 }
 
-async fn connect(client: &Client, target: Target<'_>) -> Result<Attached, KubeFault> {
+async fn connect(client: &Client, target: ExecTarget<'_>) -> Result<ExecStream, KubeFault> {
     let params = AttachParams {
         container: target.container.map(str::to_owned),
         stdin: true,
@@ -160,20 +160,19 @@ async fn connect(client: &Client, target: Target<'_>) -> Result<Attached, KubeFa
     let asked = Asked { verb: "create", resource: "pods/exec", namespace: target.namespace };
     let connection = client.connect(request).await.map_err(|error| of_client(&error, asked))?;
     // The same socket with bounds: nothing was read of it yet.
-    let config = WebSocketConfig::default()
-        .max_message_size(Some(MESSAGE_BYTES_MAX))
-        .max_frame_size(Some(MESSAGE_BYTES_MAX));
+    let config =
+        WebSocketConfig::default().max_message_size(Some(MESSAGE_BYTES_MAX)).max_frame_size(Some(MESSAGE_BYTES_MAX));
     let io = connection.into_stream().into_inner();
     let (to, from) = WebSocketStream::from_raw_socket(io, Role::Client, Some(config)).await.split();
-    Ok(Attached { to, from })
+    Ok(ExecStream { to, from })
 }
 
-impl Attached {
+impl ExecStream {
     async fn send(&mut self, bytes: &[u8]) -> Result<(), KubeFault> {
         send(&mut self.to, bytes).await
     }
 
-    async fn came(&mut self, shared: &Shared) -> Result<Came, KubeFault> {
+    async fn came(&mut self, shared: &StreamState) -> Result<Came, KubeFault> {
         came(&mut self.from, shared).await
     }
 
@@ -183,7 +182,7 @@ impl Attached {
         local: &UnixStream,
         inbound: &mut Inbound,
         outbound: &mut Outbound,
-        shared: &Shared,
+        shared: &StreamState,
     ) -> Break {
         let heard = Heard::new(Some(Instant::now()));
         let (to, from) = (&mut self.to, &mut self.from);
@@ -235,7 +234,7 @@ async fn bring(
     from: &mut SplitStream<Socket>,
     local: &UnixStream,
     inbound: &mut Inbound,
-    shared: &Shared,
+    shared: &StreamState,
     heard: &Heard,
 ) -> Break {
     loop {
@@ -269,7 +268,7 @@ async fn carry(
     to: &mut SplitSink<Socket, Message>,
     local: &UnixStream,
     outbound: &mut Outbound,
-    shared: &Shared,
+    shared: &StreamState,
     heard: &Heard,
 ) -> Break {
     let (mut looks, mut piece) = (interval(LOOKED_EACH), vec![0; PIECE_BYTES]);
@@ -292,7 +291,7 @@ async fn carry(
                 match taken {
                     Ok(0) => return Break::Left,
                     Ok(count) => {
-                        // Kept first: what is not sent to its end is sent again.
+                        // SentBytes first: what is not sent to its end is sent again.
                         outbound.kept.push(&piece[..count]);
                         if let Err(fault) = send(to, &piece[..count]).await {
                             return Break::Broken(fault);
@@ -324,7 +323,7 @@ fn closed(error: &tokio_tungstenite::tungstenite::Error) -> KubeFault {
     KubeFault::Closed(told(&error.to_string()))
 }
 
-async fn came(from: &mut SplitStream<Socket>, shared: &Shared) -> Result<Came, KubeFault> {
+async fn came(from: &mut SplitStream<Socket>, shared: &StreamState) -> Result<Came, KubeFault> {
     let message = match from.next().await {
         None => return Err(KubeFault::Closed("without a word".to_owned())),
         Some(Err(error)) => return Err(closed(&error)),
@@ -350,9 +349,12 @@ async fn came(from: &mut SplitStream<Socket>, shared: &Shared) -> Result<Came, K
 }
 
 /// What the last word of an exec means.
-fn ended(status: &[u8], shared: &Shared) -> StreamEnd {
+fn ended(status: &[u8], shared: &StreamState) -> StreamEnd {
     let Ok(status) = serde_json::from_slice::<Status>(status) else {
-        return StreamEnd::Failed(KubeFault::Closed(format!("it ended in {:?}", told(&String::from_utf8_lossy(status)))));
+        return StreamEnd::Failed(KubeFault::Closed(format!(
+            "it ended in {:?}",
+            told(&String::from_utf8_lossy(status))
+        )));
     };
     if status.is_success() {
         return StreamEnd::Exited(0);
@@ -369,7 +371,7 @@ fn ended(status: &[u8], shared: &Shared) -> StreamEnd {
     }
 }
 
-fn last_words(code: i32, shared: &Shared) -> String {
+fn last_words(code: i32, shared: &StreamState) -> String {
     let said = shared.said();
     let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
     if last.is_empty() { format!("linerate agent attach ended with code {code}") } else { told(last) }

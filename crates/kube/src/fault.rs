@@ -100,7 +100,12 @@ const TOLD_CHARS_MAX: usize = 400;
 
 /// What others said, in few words and in one line.
 pub(crate) fn told(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(TOLD_CHARS_MAX).collect::<String>().trim().to_owned()
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(TOLD_CHARS_MAX)
+        .collect::<String>()
+        .trim()
+        .to_owned()
 }
 
 impl KubeFault {
@@ -195,9 +200,10 @@ pub(crate) fn of_client(error: &Error, asked: Asked<'_>) -> KubeFault {
             KubeFault::Kubeconfig("its proxy-url is of a kind that linerate does not speak".to_owned())
         }
         Error::RustlsTls(error) => KubeFault::Kubeconfig(told(&cause(error))),
-        Error::SerdeError(error) => {
-            KubeFault::Server { code: 200, message: format!("what is no answer of the API: {}", told(&error.to_string())) }
-        }
+        Error::SerdeError(error) => KubeFault::Server {
+            code: 200,
+            message: format!("what is no answer of the API: {}", told(&error.to_string())),
+        },
         other => of_transport(other),
     }
 }
@@ -319,7 +325,8 @@ mod tests {
     fn what_is_forbidden_is_named() {
         let fault = status(
             403,
-            "pods \"a\" is forbidden: User \"u\" cannot get resource \"pods/exec\" in API group \"\" in the namespace \"b\"",
+            "pods \"a\" is forbidden: User \"u\" cannot get resource \"pods/exec\" in API group \"\" in the namespace \
+             \"b\"",
         );
         let KubeFault::Forbidden { verb, resource, namespace, .. } = &fault else { panic!("{fault:?}") };
         assert_eq!((verb.as_str(), resource.as_str(), namespace.as_str()), ("get", "pods/exec", "b"));

@@ -9,5 +9,6 @@ mod attaching;
 pub mod fault;
 pub mod manifest;
 mod pods;
+mod state;
 pub mod stream;
 pub mod up;

@@ -108,7 +108,11 @@ impl Wishes {
         }
         let is_word = |text: &str| !text.is_empty() && text.len() <= 512 && text.bytes().all(|b| b.is_ascii_graphic());
         if !is_word(&self.image) || self.image.starts_with('-') {
-            return wrong("image", &self.image, "write it as a registry has it, such as registry.example/linerate:0.1.0");
+            return wrong(
+                "image",
+                &self.image,
+                "write it as a registry has it, such as registry.example/linerate:0.1.0",
+            );
         }
         if !(1..=CLIENTS_MAX).contains(&self.clients) {
             return wrong("number of clients", &self.clients.to_string(), "write 1 to 1000");
@@ -287,7 +291,8 @@ nodes:
     );
     let (namespace, end) = (wishes.storage_namespace(), if context.is_some() { "/" } else { "" });
     for StoragePod { node, pod } in storage {
-        let _ = write!(text, "  - {{name: {node}, role: storage, reach: 'kube://{place}{namespace}/{pod}{end}'}}\n");
+        let reach = format!("kube://{place}{namespace}/{pod}{end}");
+        let _ = writeln!(text, "  - {{name: {node}, role: storage, reach: '{reach}'}}");
     }
     text
 }

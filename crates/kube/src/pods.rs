@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, ListParams};
 use linerate_fleet::reach::{KubePlace, PodChoice};
 
-use crate::access::Cluster;
+use crate::access::KubeCluster;
 use crate::fault::{Asked, KubeFault, of_client};
 
 /// Where the index of a pod of an indexed Job is.
@@ -14,7 +14,7 @@ const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 const PODS_MAX: u32 = 5_000;
 
 /// The name of the pod that a place means, and the container.
-pub(crate) async fn found(cluster: &Cluster, place: &KubePlace) -> Result<(String, Option<String>), KubeFault> {
+pub(crate) async fn found(cluster: &KubeCluster, place: &KubePlace) -> Result<(String, Option<String>), KubeFault> {
     let (selector, number, of) = match &place.pod {
         PodChoice::Named { name, container } => return Ok((name.clone(), container.clone())),
         PodChoice::Selected { selector, number, of } => (selector, *number, *of),
@@ -28,7 +28,7 @@ pub(crate) async fn found(cluster: &Cluster, place: &KubePlace) -> Result<(Strin
 }
 
 /// Names of the running pods of a selector, by their index in a Job, or by their names as people count.
-async fn running(cluster: &Cluster, namespace: &str, selector: &str) -> Result<Vec<String>, KubeFault> {
+async fn running(cluster: &KubeCluster, namespace: &str, selector: &str) -> Result<Vec<String>, KubeFault> {
     let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), namespace);
     let asked = Asked { verb: "list", resource: "pods", namespace };
     let params = ListParams::default().labels(selector).limit(PODS_MAX);

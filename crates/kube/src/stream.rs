@@ -2,19 +2,20 @@
 //! stream of bytes on a socket, and its end.
 
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use linerate_fleet::attachment::Kept;
+use linerate_fleet::attachment::SentBytes;
 use linerate_fleet::reach::KubePlace;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::access::Cluster;
+use crate::access::KubeCluster;
 use crate::attaching::{self, Inbound, Outbound};
 use crate::fault::KubeFault;
 use crate::pods;
+pub use crate::state::StreamEnd;
+use crate::state::StreamState;
 
 /// How long a pod may take to be found, and its agent to be attached.
 pub const STARTED_WITHIN: Duration = Duration::from_secs(20);
@@ -29,52 +30,13 @@ const LAST_REST: Duration = Duration::from_secs(1);
 /// How long the polite end of a stream may take.
 const CLOSED_WITHIN: Duration = Duration::from_millis(500);
 
-/// What is kept of errors: their end.
-const ERRORS_BYTES_MAX: usize = 4096;
-
-/// How a stream ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StreamEnd {
-    /// What was started there ended with this code.
-    Exited(i32),
-    /// It could not go on, or did not begin.
-    Failed(KubeFault),
-}
-
 /// A stream. Dropping it ends it.
 pub struct PodStream {
     /// What is written here goes to the agent, and what it writes is read here; never waits.
     pub socket: UnixStream,
-    shared: Arc<Shared>,
+    shared: Arc<StreamState>,
     /// Dropped with it: the task ends.
     _stop: oneshot::Sender<()>,
-}
-
-/// What a stream's task tells of it.
-#[derive(Default)]
-pub(crate) struct Shared {
-    errors: Mutex<Vec<u8>>,
-    end: Mutex<Option<StreamEnd>>,
-    is_mending: AtomicBool,
-}
-
-impl Shared {
-    /// Takes what was written as errors, and keeps the end of it.
-    pub(crate) fn say(&self, bytes: &[u8]) {
-        let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
-        errors.extend_from_slice(&bytes[bytes.len().saturating_sub(ERRORS_BYTES_MAX)..]);
-        let excess = errors.len().saturating_sub(ERRORS_BYTES_MAX);
-        errors.drain(..excess);
-    }
-
-    pub(crate) fn said(&self) -> String {
-        let errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&errors).trim().to_owned()
-    }
-
-    pub(crate) fn mend(&self, is_mending: bool) {
-        self.is_mending.store(is_mending, Ordering::Release);
-    }
 }
 
 impl PodStream {
@@ -82,11 +44,11 @@ impl PodStream {
     ///
     /// # Errors
     /// Where this machine has no more descriptors.
-    pub fn start(cluster: &Arc<Cluster>, place: &KubePlace, token: String) -> std::io::Result<PodStream> {
+    pub fn start(cluster: &Arc<KubeCluster>, place: &KubePlace, token: String) -> std::io::Result<PodStream> {
         let (here, there) = UnixStream::pair()?;
         here.set_nonblocking(true)?;
         there.set_nonblocking(true)?;
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(StreamState::default());
         let (stop, stopped) = oneshot::channel();
         let (told, cluster, place) = (Arc::clone(&shared), Arc::clone(cluster), place.clone());
         let handle = cluster.runtime.clone();
@@ -97,14 +59,13 @@ impl PodStream {
                 token,
                 pod: None,
                 inbound: Inbound::default(),
-                outbound: Outbound { kept: Kept::default(), is_begun: false },
+                outbound: Outbound { kept: SentBytes::default(), is_begun: false },
             };
             let end = tokio::select! {
                 end = lasting.run(there, &told) => end,
                 _ = stopped => StreamEnd::Failed(KubeFault::Closed("it was left".to_owned())),
             };
-            told.mend(false);
-            *told.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
+            told.end(end);
         });
         Ok(PodStream { socket: here, shared, _stop: stop })
     }
@@ -112,7 +73,7 @@ impl PodStream {
     /// How it ended, where it has.
     #[must_use]
     pub fn end(&self) -> Option<StreamEnd> {
-        self.shared.end.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.ended()
     }
 
     /// The end of what was written as errors.
@@ -124,13 +85,13 @@ impl PodStream {
     /// Whether it is broken, or nothing is heard on it, and it is being attached again.
     #[must_use]
     pub fn is_mending(&self) -> bool {
-        self.shared.is_mending.load(Ordering::Acquire)
+        self.shared.is_mending()
     }
 }
 
 /// One stream over all its attachments.
 struct Lasting {
-    cluster: Arc<Cluster>,
+    cluster: Arc<KubeCluster>,
     place: KubePlace,
     token: String,
     /// Which pod it is, once that is known: an agent that was replaced is another one.
@@ -140,7 +101,7 @@ struct Lasting {
 }
 
 impl Lasting {
-    async fn run(&mut self, local: UnixStream, shared: &Shared) -> StreamEnd {
+    async fn run(&mut self, local: UnixStream, shared: &StreamState) -> StreamEnd {
         let local = match tokio::net::UnixStream::from_std(local) {
             Ok(local) => local,
             Err(error) => return StreamEnd::Failed(KubeFault::Closed(error.to_string())),
@@ -175,8 +136,8 @@ impl Lasting {
         &mut self,
         mut fault: KubeFault,
         lease: Duration,
-        shared: &Shared,
-    ) -> Result<(attaching::Attached, Duration), KubeFault> {
+        shared: &StreamState,
+    ) -> Result<(attaching::ExecStream, Duration), KubeFault> {
         let (until, mut rest) = (Instant::now() + lease, FIRST_REST);
         while Instant::now() < until && fault.is_passing() {
             // Streams that broke at one time do not come back at one time.
@@ -192,14 +153,14 @@ impl Lasting {
         Err(fault)
     }
 
-    async fn attach(&mut self, shared: &Shared) -> Result<(attaching::Attached, Duration), KubeFault> {
+    async fn attach(&mut self, shared: &StreamState) -> Result<(attaching::ExecStream, Duration), KubeFault> {
         let closed = || KubeFault::Closed("the thread of the cluster ended".to_owned());
         let _slot = self.cluster.starts.acquire().await.map_err(|_| closed())?;
         let (pod, container) = match &self.pod {
             Some(known) => known.clone(),
             None => self.pod.insert(pods::found(&self.cluster, &self.place).await?).clone(),
         };
-        let asked = attaching::Target {
+        let asked = attaching::ExecTarget {
             namespace: &self.place.namespace,
             pod: &pod,
             container: container.as_deref(),

@@ -7,7 +7,7 @@ use http::Request;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use serde_json::{Value, json};
 
-use crate::access::Cluster;
+use crate::access::KubeCluster;
 use crate::fault::{Asked, KubeFault, of_client};
 use crate::manifest::{INSTANCE_LABEL, MANAGER, MANAGER_LABEL, StoragePod, Wishes};
 
@@ -104,14 +104,14 @@ impl Readiness {
 
 /// What is left of a fleet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Left {
+pub struct FleetLeft {
     /// What carries its labels.
     pub objects: Vec<ObjectName>,
     /// Namespaces that were made for it and hold what is somebody else's, with some of that.
     pub kept: Vec<(String, String)>,
 }
 
-impl Cluster {
+impl KubeCluster {
     /// Whose a namespace is.
     ///
     /// # Errors
@@ -141,7 +141,8 @@ impl Cluster {
     /// [`KubeFault`] where it was not.
     pub fn apply(self: &Arc<Self>, object: &Value) -> Result<ObjectName, KubeFault> {
         let name = name(object);
-        let resource = KINDS.iter().find(|(kind, ..)| *kind == name.kind).map_or("namespaces", |(.., resource)| resource);
+        let resource =
+            KINDS.iter().find(|(kind, ..)| *kind == name.kind).map_or("namespaces", |(.., resource)| resource);
         let path = match (&name.namespace, KINDS.iter().find(|(kind, ..)| *kind == name.kind)) {
             (Some(namespace), Some((_, version, resource))) => {
                 format!("/{version}/namespaces/{namespace}/{resource}/{}", name.name)
@@ -188,7 +189,7 @@ impl Cluster {
     ///
     /// # Errors
     /// [`KubeFault`] where it may not be listed or deleted.
-    pub fn delete(self: &Arc<Self>, namespaces: [&str; 2], instance: &str) -> Result<Left, KubeFault> {
+    pub fn delete(self: &Arc<Self>, namespaces: [&str; 2], instance: &str) -> Result<FleetLeft, KubeFault> {
         for object in self.listed(&namespaces, instance, &KINDS)? {
             // Pods end with what made them; those of nobody are deleted where that is gone.
             let Some((_, version, resource)) = KINDS.iter().find(|(kind, ..)| *kind == object.kind) else { continue };
@@ -196,7 +197,7 @@ impl Cluster {
             let path = format!("/{version}/namespaces/{namespace}/{resource}/{}", object.name);
             self.delete_at(&path, Asked { verb: "delete", resource, namespace })?;
         }
-        let mut left = Left { objects: self.listed(&namespaces, instance, &KINDS)?, kept: Vec::new() };
+        let mut left = FleetLeft { objects: self.listed(&namespaces, instance, &KINDS)?, kept: Vec::new() };
         for namespace in namespaces {
             if self.owner(namespace, instance)? != NamespaceOwner::Ours {
                 continue;
@@ -391,7 +392,8 @@ mod tests {
     #[test]
     fn what_carries_other_labels_is_not_ours() {
         let object = |instance: &str, manager: &str| {
-            json!({"metadata": {"name": "x", "labels": {INSTANCE_LABEL: instance, MANAGER_LABEL: manager}}})
+            let labels = json!({INSTANCE_LABEL: instance, MANAGER_LABEL: manager});
+            json!({"metadata": {"name": "x", "labels": labels}})
         };
         assert!(is_of(&object("a", MANAGER), "a"));
         assert!(!is_of(&object("b", MANAGER), "a"));

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use linerate_fleet::attachment::{Attach, Attached, First, Kept, Refusal, word};
+use linerate_fleet::attachment::{Attach, AttachAnswer, First, Refusal, SentBytes, word};
 use linerate_fleet::reach::{KubePlace, NodeReach};
-use linerate_kube::access::{Access, Source};
+use linerate_kube::access::{Access, KubeconfigSource};
 use linerate_kube::fault::KubeFault;
 use linerate_kube::stream::{PodStream, StreamEnd};
 use server::{Call, Exec, Server, authority};
@@ -31,7 +31,7 @@ fn place(reach: &str) -> KubePlace {
 
 fn stream_of(kubeconfig: std::path::PathBuf, reach: &str) -> Result<PodStream, KubeFault> {
     let place = place(reach);
-    let source = Source::Files { paths: vec![kubeconfig] };
+    let source = KubeconfigSource::Files { paths: vec![kubeconfig] };
     let cluster = Access::find(&source, place.context.as_deref())?.connect()?;
     Ok(PodStream::start(&cluster, &place, "token".to_owned()).unwrap())
 }
@@ -66,7 +66,7 @@ fn fault(server: &Server, reach: &str) -> KubeFault {
 #[derive(Default)]
 struct Echo {
     taken: u64,
-    kept: Kept,
+    kept: SentBytes,
     /// Taken, and not said yet.
     unsaid: Vec<u8>,
 }
@@ -89,7 +89,7 @@ impl Echoes {
         let mut all = self.0.lock().unwrap();
         let echo = all.entry(asked.token).or_default();
         let again = echo.kept.since(asked.taken).unwrap();
-        exec.send(1, &[word(&Attached::Taken { taken: echo.taken, lease_ms }), again].concat());
+        exec.send(1, &[word(&AttachAnswer::Taken { taken: echo.taken, lease_ms }), again].concat());
         let mut moved = 0;
         while !exec.is_over && moved < most {
             echo.taken += came.len() as u64;
@@ -136,7 +136,7 @@ fn bytes_go_there_and_back_in_both_versions_of_the_protocol() {
     for protocol in [V5, V4] {
         let echoes = Echoes::default();
         let server = Server::start(move |call| {
-            assert_eq!(call.method, "GET");
+            assert!(call.method == "GET" && call.body.is_empty());
             let expected = "/api/v1/namespaces/ns/pods/pod/exec?&stdin=true&stdout=true&stderr=true&container=c&\
                             command=linerate&command=agent&command=attach";
             for part in expected.split(['?', '&']) {
@@ -241,8 +241,8 @@ fn each_refusal_has_words_and_a_remedy_of_its_own() {
         (|call| call.refuse(401, "Unauthorized", "Unauthorized"), "refused the credentials", "log in again"),
         (
             |call| {
-                let why = "pods \"pod\" is forbidden: User \"u\" cannot create resource \"pods/exec\" in API group \"\" \
-                           in the namespace \"ns\"";
+                let why = "pods \"pod\" is forbidden: User \"u\" cannot create resource \"pods/exec\" in API group \
+                           \"\" in the namespace \"ns\"";
                 call.refuse(403, "Forbidden", why);
             },
             "does not allow create on pods/exec in namespace ns",
@@ -259,7 +259,11 @@ fn each_refusal_has_words_and_a_remedy_of_its_own() {
         (|call| call.json(404, "<html>nginx</html>"), "no such pod", "kubectl get pods"),
         (drop, "closed on the way", "idle timeouts"),
         (
-            |call| call.exec(V5).failed(r#"{"status":"Failure","code":500,"reason":"InternalError","message":"exec failed: exec: \"linerate\": executable file not found in $PATH: unknown"}"#),
+            |call| {
+                let why = r#"exec failed: exec: \"linerate\": executable file not found in $PATH: unknown"#;
+                let status = format!(r#"{{"status":"Failure","code":500,"reason":"InternalError","message":"{why}"}}"#);
+                call.exec(V5).failed(&status);
+            },
             "its image has no linerate",
             "use an image of linerate",
         ),
@@ -294,7 +298,7 @@ fn each_refusal_has_words_and_a_remedy_of_its_own() {
             |call| {
                 let mut exec = call.exec(V5);
                 while exec.received().is_empty() && !exec.is_over {}
-                exec.send(1, &word(&Attached::Refused(Refusal::Busy { for_s: 7 })));
+                exec.send(1, &word(&AttachAnswer::Refused(Refusal::Busy { for_s: 7 })));
                 exec.ended(0);
             },
             "another coordinator has had this agent for 7 s",
@@ -377,14 +381,22 @@ fn a_kubeconfig_that_leads_nowhere_says_which_part_of_it_does_not() {
             ),
             "certificate of the API server is not trusted",
         ),
-        (refused(server.kubeconfig("{exec: {apiVersion: client.authentication.k8s.io/v1, command: 'false', \
-            interactiveMode: Never}}"), "kube://ns/pod"), "gives credentials failed"),
+        (
+            refused(
+                server.kubeconfig(
+                    "{exec: {apiVersion: client.authentication.k8s.io/v1, command: 'false', \
+            interactiveMode: Never}}",
+                ),
+                "kube://ns/pod",
+            ),
+            "gives credentials failed",
+        ),
     ];
     for (told, part) in cases {
         assert!(told.contains(part), "{part}: {told}");
     }
     let kubeconfig = server.kubeconfig("{exec: {command: aws, args: [eks, get-token]}}");
-    let access = Access::find(&Source::Files { paths: vec![kubeconfig] }, None).unwrap();
+    let access = Access::find(&KubeconfigSource::Files { paths: vec![kubeconfig] }, None).unwrap();
     assert_eq!(access.command().as_deref(), Some("aws eks get-token"));
 }
 
@@ -397,11 +409,13 @@ fn a_selector_means_running_pods_in_order_and_as_many_as_there_are_nodes() {
         }
         assert!(call.path.starts_with("/api/v1/namespaces/ns/pods?"), "{}", call.path);
         assert!(call.path.contains("labelSelector=app%3Dx"), "{}", call.path);
-        let pod = |name: &str, phase: &str| {
-            format!(r#"{{"metadata":{{"name":"{name}"}},"status":{{"phase":"{phase}"}}}}"#)
-        };
+        let pod =
+            |name: &str, phase: &str| format!(r#"{{"metadata":{{"name":"{name}"}},"status":{{"phase":"{phase}"}}}}"#);
         let pods = [pod("x-10", "Running"), pod("x-9", "Running"), pod("x-0", "Succeeded"), pod("x-1", "Running")];
-        call.json(200, &format!(r#"{{"kind":"PodList","apiVersion":"v1","metadata":{{}},"items":[{}]}}"#, pods.join(",")));
+        call.json(
+            200,
+            &format!(r#"{{"kind":"PodList","apiVersion":"v1","metadata":{{}},"items":[{}]}}"#, pods.join(",")),
+        );
     });
     let nodes = |count: usize| {
         let text = format!("nodes: [{{name: 'n{{1...{count}}}', role: client, reach: 'kube://ns/?app=x'}}]");
@@ -409,7 +423,7 @@ fn a_selector_means_running_pods_in_order_and_as_many_as_there_are_nodes() {
     };
     for (node, pod) in nodes(3).iter().zip(["x-1", "x-9", "x-10"]) {
         let NodeReach::Kube(place) = &node.reach else { panic!("a pod") };
-        let source = Source::Files { paths: vec![server.kubeconfig(USER)] };
+        let source = KubeconfigSource::Files { paths: vec![server.kubeconfig(USER)] };
         let cluster = Access::find(&source, None).unwrap().connect().unwrap();
         let stream = PodStream::start(&cluster, place, "t".to_owned()).unwrap();
         let StreamEnd::Failed(fault) = end(&stream, Duration::from_secs(5)) else { panic!("it failed") };

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use linerate_kube::access::Source;
+use linerate_kube::access::KubeconfigSource;
 
 /// The files of `KUBECONFIG`, or the one in the home folder; in a pod that has neither, its service account.
-pub(crate) fn source() -> Source {
+pub(crate) fn source() -> KubeconfigSource {
     let named = std::env::var_os("KUBECONFIG").filter(|named| !named.is_empty());
     let named = named.map(|named| std::env::split_paths(&named).filter(|path| !path.as_os_str().is_empty()).collect());
     let of_home = || std::env::home_dir().map(|home| vec![home.join(".kube/config")]).unwrap_or_default();
@@ -13,7 +13,7 @@ pub(crate) fn source() -> Source {
     let paths: Vec<PathBuf> = named.unwrap_or_else(of_home);
     let is_in_pod = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
     if !is_given && is_in_pod && !paths.iter().any(|path| path.exists()) {
-        return Source::InCluster;
+        return KubeconfigSource::InCluster;
     }
-    Source::Files { paths }
+    KubeconfigSource::Files { paths }
 }

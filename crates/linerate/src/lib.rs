@@ -36,6 +36,7 @@ mod interrupt;
 mod knobs;
 #[cfg(feature = "kube")]
 mod kubeconfig;
+mod leases;
 mod masks;
 mod mc;
 mod metrics;

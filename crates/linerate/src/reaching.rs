@@ -23,7 +23,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::failure::{Failure, code};
 use crate::{bounded, consent, interrupt};
+#[cfg(feature = "kube")]
 use pods::Clusters;
+#[cfg(not(feature = "kube"))]
+use pods::NoClusters as Clusters;
 use session::Shared;
 use slots::Slots;
 use ssh::Program;

@@ -9,9 +9,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use linerate_fleet::attachment::{ATTACH_VERSION, Attach, Attached, First, Kept, Refusal, word};
+use linerate_fleet::attachment::{ATTACH_VERSION, Attach, AttachAnswer, First, Refusal, SentBytes, word};
 use linerate_fleet::conversation::{Conversation, Met};
-use linerate_fleet::protocol::{ToAgent, frame};
+use linerate_fleet::protocol::{PROTOCOL, ToAgent, frame};
 use running::{linerate, shown};
 use tempfile::TempDir;
 
@@ -27,7 +27,8 @@ impl Agent {
         let socket = folder.path().join("run/agent.sock");
         let mut command = linerate();
         command.args(["agent", "--listen"]).arg(&socket).args(more);
-        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+        let child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
         let agent = Agent { folder, child };
         let until = Instant::now() + Duration::from_secs(10);
         while !agent.socket().exists() {
@@ -55,7 +56,7 @@ impl Agent {
     }
 
     /// A stream on which this was said first, and what was answered.
-    fn asked(&self, asked: &Attach) -> (UnixStream, Option<Attached>, Vec<u8>) {
+    fn asked(&self, asked: &Attach) -> (UnixStream, Option<AttachAnswer>, Vec<u8>) {
         let mut stream = self.connect();
         stream.write_all(&word(asked)).expect("said");
         let (mut first, until) = (First::default(), Instant::now() + Duration::from_secs(5));
@@ -97,12 +98,12 @@ fn now_ns() -> i64 {
 /// Speaks to an agent over streams of which each breaks after so many bytes came on it.
 fn met(agent: &Agent, token: &str, breaks_after: usize) -> (Met, usize) {
     let (mut conversation, first) = Conversation::begin(token.to_owned(), true, now_ns(), 10_000_000_000);
-    let (mut kept, mut taken, mut streams, mut unsent) = (Kept::default(), 0_u64, 0, first);
+    let (mut kept, mut taken, mut streams, mut unsent) = (SentBytes::default(), 0_u64, 0, first);
     let until = Instant::now() + Duration::from_secs(60);
     loop {
         let (mut stream, answer, rest) = agent.asked(&attach(token, streams > 0, taken));
         streams += 1;
-        let Some(Attached::Taken { taken: theirs, .. }) = answer else { panic!("{answer:?}") };
+        let Some(AttachAnswer::Taken { taken: theirs, .. }) = answer else { panic!("{answer:?}") };
         stream.write_all(&kept.since(theirs).expect("kept")).expect("said again");
         taken += rest.len() as u64;
         conversation.take(&rest, now_ns()).expect("valid");
@@ -112,6 +113,10 @@ fn met(agent: &Agent, token: &str, breaks_after: usize) -> (Met, usize) {
             if conversation.is_done() {
                 let (last, met) = conversation.end(now_ns()).expect("done");
                 stream.write_all(&last).expect("said");
+                // The agent is free once it closes the stream.
+                while !matches!(stream.read(&mut bytes), Ok(0)) {
+                    assert!(Instant::now() < until, "it is not closed");
+                }
                 return (met, streams);
             }
             conversation.excuse(now_ns());
@@ -150,10 +155,13 @@ fn a_machine_is_read_whole_over_streams_that_break_anywhere() {
 fn an_agent_has_one_coordinator_and_waits_for_the_next() {
     let agent = Agent::start(&[]);
     let (mut first, answer, _) = agent.asked(&attach("a", false, 0));
-    assert_eq!(answer, Some(Attached::Taken { taken: 0, lease_ms: 2_000 }));
-    first.write_all(&frame(&ToAgent::Hello { protocol: linerate_fleet::protocol::PROTOCOL, token: "a".to_owned() }).expect("short")).expect("said");
+    assert_eq!(answer, Some(AttachAnswer::Taken { taken: 0, lease_ms: 2_000 }));
+    let greeting = ToAgent::Hello { protocol: PROTOCOL, token: "a".to_owned() };
+    first.write_all(&frame(&greeting).expect("short")).expect("said");
+    // Its lease is that of an agent that was spoken to from its answer on.
+    while matches!(first.read(&mut [0; 4096]), Err(error) if waits(&error)) {}
     let refused = |asked: &Attach| match agent.asked(asked) {
-        (_, Some(Attached::Refused(refusal)), _) => refusal,
+        (_, Some(AttachAnswer::Refused(refusal)), _) => refusal,
         other => panic!("{other:?}"),
     };
     assert!(matches!(refused(&attach("b", false, 0)), Refusal::Busy { .. }));
@@ -179,7 +187,7 @@ fn the_same_token_takes_the_agent_from_a_stream_that_is_frozen() {
     let agent = Agent::start(&["--lease", "10s"]);
     let (mut frozen, _, _) = agent.asked(&attach("a", false, 0));
     let (_next, answer, _) = agent.asked(&attach("a", true, 0));
-    assert!(matches!(answer, Some(Attached::Taken { .. })), "{answer:?}");
+    assert!(matches!(answer, Some(AttachAnswer::Taken { .. })), "{answer:?}");
     let until = Instant::now() + Duration::from_secs(2);
     while !matches!(frozen.read(&mut [0; 64]), Ok(0)) {
         assert!(Instant::now() < until, "it is not closed");
@@ -218,8 +226,8 @@ fn attach_carries_bytes_and_ends_with_either_side() {
     input.write_all(&[word(&attach("a", false, 0)), frame(&ToAgent::End).expect("short")].concat()).expect("said");
     let output = child.wait_with_output().expect("it ends");
     assert!(output.status.success(), "{}", shown(&output));
-    let (answer, _) = First::default().take::<Attached>(&output.stdout).expect("a word").expect("whole");
-    assert_eq!(answer, Attached::Taken { taken: 0, lease_ms: 2_000 });
+    let (answer, _) = First::default().take::<AttachAnswer>(&output.stdout).expect("a word").expect("whole");
+    assert_eq!(answer, AttachAnswer::Taken { taken: 0, lease_ms: 2_000 });
     drop(input);
     // Its input ends, and the agent is left.
     let mut child = attached(&agent.socket()).spawn().expect("it runs");

@@ -3,6 +3,7 @@
 #![cfg(feature = "kube")]
 
 mod running;
+#[expect(dead_code, reason = "what misbehaves is of the tests of the room")]
 #[path = "../../kube/tests/server/mod.rs"]
 mod server;
 
@@ -52,7 +53,8 @@ fn exec(call: Call, socket: &Path, most: usize) {
     let mut exec = call.exec("v5.channel.k8s.io");
     let mut command = linerate();
     command.args(["agent", "attach", "--socket"]).arg(socket);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs");
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs");
     let (mut input, mut output) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
     let (tell, came) = std::sync::mpsc::channel();
     thread::spawn(move || {
@@ -93,7 +95,7 @@ fn checked(kubeconfig: &Path, nodes: &str, more: &[&str]) -> (Option<FleetCheck>
 
 #[test]
 fn pods_are_reached_like_any_node_and_over_streams_that_break() {
-    for most in [usize::MAX, 2_000] {
+    for most in [usize::MAX, 700] {
         let (container, execs) = (Container::start(), Arc::new(AtomicU32::new(0)));
         let (socket, counted) = (container.socket(), Arc::clone(&execs));
         let server = Server::start(move |call| {
@@ -107,7 +109,7 @@ fn pods_are_reached_like_any_node_and_over_streams_that_break() {
         let reached = found.nodes[0].reached.as_ref().unwrap_or_else(|| panic!("{found:?}"));
         assert_eq!(reached.linerate, env!("CARGO_PKG_VERSION"));
         assert!(output.status.success(), "{}", shown(&output));
-        assert_eq!(execs.load(Ordering::Relaxed), if most == 2_000 { 2 } else { 1 });
+        assert_eq!(execs.load(Ordering::Relaxed), if most == 700 { 2 } else { 1 });
     }
 }
 
@@ -133,7 +135,8 @@ fn a_command_of_the_kubeconfig_runs_with_consent_alone() {
     let server = Server::start(|call| call.refuse(404, "NotFound", "pods \"pod\" not found"));
     let mark = folder.path().join("mark");
     let plugin = format!(
-        "{{exec: {{apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: touch, args: ['{}']}}}}",
+        "{{exec: {{apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: touch, \
+         args: ['{}']}}}}",
         mark.display()
     );
     let node = "{name: a, role: client, reach: 'kube://ns/pod'}";

@@ -80,8 +80,17 @@ fn each_object_is_one_of_the_api_and_has_no_field_that_it_does_not_know() {
     }
     kinds.sort_unstable();
     let expected = [
-        "DaemonSet", "Job", "Namespace", "Namespace", "Role", "Role", "RoleBinding", "RoleBinding", "ServiceAccount",
-        "ServiceAccount", "ServiceAccount",
+        "DaemonSet",
+        "Job",
+        "Namespace",
+        "Namespace",
+        "Role",
+        "Role",
+        "RoleBinding",
+        "RoleBinding",
+        "ServiceAccount",
+        "ServiceAccount",
+        "ServiceAccount",
     ];
     assert_eq!(kinds, expected);
 }

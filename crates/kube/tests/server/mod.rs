@@ -19,26 +19,27 @@ use tungstenite::{Message, WebSocket};
 type Tls = StreamOwned<ServerConnection, TcpStream>;
 
 /// A request whose head was read.
-pub struct Call {
+pub(crate) struct Call {
     /// `GET`.
-    pub method: String,
+    pub(crate) method: String,
     /// With its query.
-    pub path: String,
+    pub(crate) path: String,
     /// Lower-case names.
     headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
     tls: Tls,
 }
 
 /// A server. It ends with the test's process.
-pub struct Server {
-    pub address: SocketAddr,
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
     folder: TempDir,
     authority_pem: String,
 }
 
 impl Server {
     /// Starts one that has each request answered by this.
-    pub fn start(answer: impl Fn(Call) + Send + Sync + 'static) -> Server {
+    pub(crate) fn start(answer: impl Fn(Call) + Send + Sync + 'static) -> Server {
         let (authority_pem, config) = identity();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -60,12 +61,12 @@ impl Server {
     }
 
     /// A kubeconfig that leads to it, with a context `test`. `user` is what it says of the user, as YAML.
-    pub fn kubeconfig(&self, user: &str) -> PathBuf {
+    pub(crate) fn kubeconfig(&self, user: &str) -> PathBuf {
         self.kubeconfig_of(&format!("https://{}", self.address), &self.authority_pem, user)
     }
 
     /// The same with another address or authority.
-    pub fn kubeconfig_of(&self, server: &str, authority_pem: &str, user: &str) -> PathBuf {
+    pub(crate) fn kubeconfig_of(&self, server: &str, authority_pem: &str, user: &str) -> PathBuf {
         let authority = self.folder.path().join("ca.pem");
         fs::write(&authority, authority_pem).unwrap();
         let path = self.folder.path().join("kubeconfig");
@@ -82,7 +83,7 @@ impl Server {
 }
 
 /// An authority of its own, as PEM.
-pub fn authority() -> (String, Issuer<'static, KeyPair>) {
+pub(crate) fn authority() -> (String, Issuer<'static, KeyPair>) {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
@@ -119,15 +120,15 @@ impl Call {
         let length = headers.iter().find(|(name, _)| name == "content-length").and_then(|(_, n)| n.parse().ok());
         let mut body = vec![0; length.unwrap_or(0)];
         reader.read_exact(&mut body).ok()?;
-        Some(Call { method, path, headers, tls: reader.into_inner() })
+        Some(Call { method, path, headers, body, tls: reader.into_inner() })
     }
 
-    pub fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
     }
 
     /// Answers with a document.
-    pub fn json(mut self, code: u16, document: &str) {
+    pub(crate) fn json(mut self, code: u16, document: &str) {
         let head = format!(
             "HTTP/1.1 {code} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
             document.len()
@@ -139,24 +140,25 @@ impl Call {
     }
 
     /// Refuses, as the API server does.
-    pub fn refuse(self, code: u16, reason: &str, message: &str) {
+    pub(crate) fn refuse(self, code: u16, reason: &str, message: &str) {
         let message = message.replace('"', "\\\"");
         self.json(
             code,
             &format!(
-                r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","message":"{message}","reason":"{reason}","code":{code}}}"#
+                r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","message":"{message}",
+                "reason":"{reason}","code":{code}}}"#
             ),
         );
     }
 
     /// Says nothing, for so long.
-    pub fn freeze(self, within: Duration) {
+    pub(crate) fn freeze(self, within: Duration) {
         thread::sleep(within);
         drop(self);
     }
 
     /// Begins an exec in this version of the subprotocol.
-    pub fn exec(mut self, protocol: &str) -> Exec {
+    pub(crate) fn exec(mut self, protocol: &str) -> Exec {
         let accept = derive_accept_key(self.header("sec-websocket-key").as_bytes());
         let head = format!(
             "HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\n\
@@ -169,16 +171,16 @@ impl Call {
 }
 
 /// The server's side of an exec.
-pub struct Exec {
-    pub socket: WebSocket<Tls>,
+pub(crate) struct Exec {
+    pub(crate) socket: WebSocket<Tls>,
     /// Pings that came.
-    pub pings: u32,
-    pub is_over: bool,
+    pub(crate) pings: u32,
+    pub(crate) is_over: bool,
 }
 
 impl Exec {
     /// Writes to a channel.
-    pub fn send(&mut self, channel: u8, bytes: &[u8]) {
+    pub(crate) fn send(&mut self, channel: u8, bytes: &[u8]) {
         for piece in bytes.chunks(32 << 10) {
             let message = Message::Binary([&[channel][..], piece].concat().into());
             let until = Instant::now() + Duration::from_secs(5);
@@ -191,7 +193,7 @@ impl Exec {
     }
 
     /// What came on standard input within a moment; nothing where nothing did.
-    pub fn received(&mut self) -> Vec<u8> {
+    pub(crate) fn received(&mut self) -> Vec<u8> {
         match self.socket.read() {
             Ok(Message::Binary(bytes)) if bytes.first() == Some(&0) => return bytes[1..].to_vec(),
             Ok(Message::Ping(_)) => self.pings += 1,
@@ -204,19 +206,20 @@ impl Exec {
     }
 
     /// Ends it as a process that ended with a code.
-    pub fn ended(&mut self, code: i32) {
+    pub(crate) fn ended(&mut self, code: i32) {
         let status = if code == 0 {
             r#"{"metadata":{},"status":"Success"}"#.to_owned()
         } else {
             format!(
-                r#"{{"metadata":{{}},"status":"Failure","message":"command terminated with non-zero exit code","reason":"NonZeroExitCode","details":{{"causes":[{{"reason":"ExitCode","message":"{code}"}}]}}}}"#
+                r#"{{"metadata":{{}},"status":"Failure","message":"command terminated with non-zero exit code",
+                "reason":"NonZeroExitCode","details":{{"causes":[{{"reason":"ExitCode","message":"{code}"}}]}}}}"#
             )
         };
         self.failed(&status);
     }
 
     /// Ends it with a status.
-    pub fn failed(&mut self, status: &str) {
+    pub(crate) fn failed(&mut self, status: &str) {
         self.send(3, status.as_bytes());
         // What is unread when a socket is closed takes what was written with it.
         let until = Instant::now() + Duration::from_secs(5);

@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 use linerate_record::fleet::Allowed;
-use linerate_record::units::parse_duration;
+
+use crate::leases;
 
 const AFTER_HELP: &str = "\
 linerate fleet check and linerate audit --fleet start it, on this machine or by SSH. It ends when they tell it to, when
@@ -56,18 +57,11 @@ pub(crate) struct AgentFlags {
     #[arg(long, value_name = "SOCKET")]
     pub(super) listen: Option<PathBuf>,
     /// With --listen: how long to go on while a stream is broken, from 2s to 5m.
-    #[arg(long, value_parser = lease, default_value = "2s", requires = "listen")]
+    #[arg(long, value_parser = leases::parsed, default_value = "2s", requires = "listen")]
     pub(super) lease: Duration,
     /// With --listen: end at this instant, such as 2026-11-24T08:00:00Z. [default: never]
     #[arg(long, value_name = "INSTANT", requires = "listen")]
     pub(super) until: Option<Timestamp>,
-}
-
-/// How long an agent may go on alone.
-pub(crate) fn lease(text: &str) -> Result<Duration, String> {
-    let lease = parse_duration(text).map_err(|error| error.to_string())?;
-    let fits = (Duration::from_secs(2)..=Duration::from_secs(300)).contains(&lease);
-    fits.then_some(lease).ok_or_else(|| "write 2s to 5m".to_owned())
 }
 
 #[derive(Subcommand, Debug)]

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use linerate_fleet::attachment::{Attach, Attached, First, Refusal, Verdict, verdict, word};
+use linerate_fleet::attachment::{Attach, AttachAnswer, First, Refusal, Verdict, verdict, word};
 use linerate_fleet::lease::EndReason;
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
@@ -21,7 +21,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::flags::AgentFlags;
-use super::session::{Session, SessionInput, SessionOutput};
+use super::session::{HeldSession, SessionInput, SessionOutput};
 use super::{Ground, Happening, enter, hello, init, read_machine, serve, unix_ns};
 use crate::failure::{Failure, code};
 
@@ -40,14 +40,14 @@ const LOOKED_EACH: Duration = Duration::from_millis(500);
 /// What the thread that serves is told.
 enum Task {
     /// A coordinator came first.
-    Serve(Arc<Session>, SessionInput, SessionOutput),
+    Serve(Arc<HeldSession>, SessionInput, SessionOutput),
     /// A signal.
     End,
 }
 
 /// Who has the agent, and who may come to have it.
 struct Seat {
-    held: Mutex<Option<Arc<Session>>>,
+    held: Mutex<Option<Arc<HeldSession>>>,
     is_ending: AtomicBool,
     strangers: AtomicUsize,
     tasks: Mutex<Sender<Task>>,
@@ -115,9 +115,10 @@ fn serve_all(flags: &AgentFlags, seat: &Arc<Seat>, tasks: &Receiver<Task>, groun
             let _ = tell.send(Happening::Signalled);
         }
         let reason = serve(hello(flags), input, output, (tell, happenings), ground);
-        session.end();
         seat.serving.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Free before its stream ends: whoever sees that may send the next one.
         seat.held.lock().unwrap_or_else(PoisonError::into_inner).take();
+        session.end();
         let for_s = session.for_s();
         match reason {
             EndReason::Asked => tell_log(&format!("a coordinator left after {for_s} s")),
@@ -151,7 +152,7 @@ impl Seat {
     }
 
     /// What is done about a stream, and the session whose it is from now on.
-    fn seated(&self, asked: &Attach) -> Result<Arc<Session>, Refusal> {
+    fn seated(&self, asked: &Attach) -> Result<Arc<HeldSession>, Refusal> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_ending.load(Ordering::Acquire) {
             return Err(Refusal::Ending);
@@ -160,7 +161,7 @@ impl Seat {
             (Verdict::Refuse(refusal), _) => Err(refusal),
             (Verdict::Resume, Some(session)) => Ok(Arc::clone(session)),
             (Verdict::Begin | Verdict::Resume, _) => {
-                let (session, input, output) = Session::begin(asked.token.clone(), self.lease);
+                let (session, input, output) = HeldSession::begin(asked.token.clone(), self.lease);
                 *held = Some(Arc::clone(&session));
                 let begun = Task::Serve(Arc::clone(&session), input, output);
                 let tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -207,8 +208,7 @@ fn accept(listener: &UnixListener, seat: &Arc<Seat>) {
             continue;
         };
         let own = geteuid().as_raw();
-        let is_trusted =
-            socket_peercred(&stream).is_ok_and(|peer| peer.uid.is_root() || peer.uid.as_raw() == own);
+        let is_trusted = socket_peercred(&stream).is_ok_and(|peer| peer.uid.is_root() || peer.uid.as_raw() == own);
         if !is_trusted || seat.strangers.fetch_add(1, Ordering::AcqRel) >= STRANGERS_MAX {
             if is_trusted {
                 seat.strangers.fetch_sub(1, Ordering::AcqRel);
@@ -229,7 +229,7 @@ fn attended(stream: UnixStream, seat: &Seat) {
         Ok(session) => session,
         Err(refusal) => {
             let _ = stream.set_write_timeout(Some(FIRST_WITHIN));
-            let _ = (&stream).write_all(&word(&Attached::Refused(refusal)));
+            let _ = (&stream).write_all(&word(&AttachAnswer::Refused(refusal)));
             return;
         }
     };

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use linerate_fleet::attachment::{Attach, Attached, Kept, Refusal, word};
+use linerate_fleet::attachment::{Attach, AttachAnswer, Refusal, SentBytes, word};
 
 /// Pieces of 16 KiB that wait to be read: what comes faster waits in the socket.
 const PIECES_MAX: usize = 16;
@@ -17,7 +17,7 @@ const PIECES_MAX: usize = 16;
 const AGAIN_WITHIN: Duration = Duration::from_secs(2);
 
 /// A session. Its streams come and go.
-pub(super) struct Session {
+pub(super) struct HeldSession {
     pub(super) token: String,
     begun: Instant,
     lease: Duration,
@@ -41,14 +41,14 @@ struct Inbound {
 struct Outgoing {
     number: u64,
     stream: Option<UnixStream>,
-    kept: Kept,
+    kept: SentBytes,
 }
 
-impl Session {
+impl HeldSession {
     /// A session that no stream has yet, with its input and output.
-    pub(super) fn begin(token: String, lease: Duration) -> (Arc<Session>, SessionInput, SessionOutput) {
+    pub(super) fn begin(token: String, lease: Duration) -> (Arc<HeldSession>, SessionInput, SessionOutput) {
         let (pieces, from) = sync_channel(PIECES_MAX);
-        let session = Arc::new(Session {
+        let session = Arc::new(HeldSession {
             token,
             begun: Instant::now(),
             lease,
@@ -83,11 +83,11 @@ impl Session {
         let mut to = stream;
         stream.set_write_timeout(Some(AGAIN_WITHIN))?;
         let Some(again) = outgoing.kept.since(asked.taken) else {
-            to.write_all(&word(&Attached::Refused(Refusal::Lost)))?;
+            to.write_all(&word(&AttachAnswer::Refused(Refusal::Lost)))?;
             return Err(io::Error::other("more was lost than is kept"));
         };
         let lease_ms = u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX);
-        to.write_all(&word(&Attached::Taken { taken, lease_ms }))?;
+        to.write_all(&word(&AttachAnswer::Taken { taken, lease_ms }))?;
         to.write_all(&again)?;
         stream.set_write_timeout(None)?;
         outgoing.number = number;
@@ -147,7 +147,7 @@ impl Read for SessionInput {
 }
 
 /// What is said to the coordinator. It waits while there is no stream.
-pub(super) struct SessionOutput(Arc<Session>);
+pub(super) struct SessionOutput(Arc<HeldSession>);
 
 impl Write for SessionOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use linerate_record::units::parse_duration;
 
+use crate::leases;
+
 #[cfg(feature = "kube")]
 const BUILT: &str = "";
 #[cfg(not(feature = "kube"))]
@@ -115,7 +117,7 @@ pub(super) struct ClientFlags {
     pub(super) deadline: Duration,
     /// How long a client goes on while it cannot hear its coordinator, from 2s to 5m. An API server that restarts takes
     /// that long.
-    #[arg(long, value_parser = crate::agent::flags::lease, default_value = "30s")]
+    #[arg(long, value_parser = leases::parsed, default_value = "30s")]
     pub(super) lease: Duration,
     /// Label of the storage nodes: no client is put on them. [default: none; clients may run on any node]
     #[arg(long, value_name = "LABEL[=VALUE]")]

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::reach::{KubePlace, NodeReach, PodChoice};
-use linerate_kube::access::{Access, Cluster};
+use linerate_kube::access::{Access, KubeCluster};
 use linerate_kube::fault::KubeFault;
 use linerate_kube::manifest::{self, INSTANCE_LABEL, Wishes};
-use linerate_kube::up::{Left, NamespaceOwner, Readiness, documents};
+use linerate_kube::up::{FleetLeft, NamespaceOwner, Readiness, documents};
 
 use super::flags::{ClientFlags, ClusterFlags, DownFlags, ManifestFlags, UpFlags};
 use crate::failure::{Failure, code};
@@ -69,7 +69,7 @@ fn failed(fault: &KubeFault) -> Failure {
     Failure::Outcome { why: format!("{fault}\n  try {}", fault.remedy()), code }
 }
 
-fn cluster(flags: &ClusterFlags, context: Option<&str>) -> Result<Arc<Cluster>, Failure> {
+fn cluster(flags: &ClusterFlags, context: Option<&str>) -> Result<Arc<KubeCluster>, Failure> {
     let access = Access::find(&kubeconfig::source(), context).map_err(|fault| failed(&fault))?;
     if let Some(command) = access.command().filter(|_| !flags.yes_exec) {
         let what = format!("the kubeconfig runs a command for credentials on this machine:\n  {command}\n");
@@ -124,7 +124,7 @@ fn drawn() -> Result<String, Failure> {
 }
 
 /// Waits until all is ready, and tells how far it is.
-fn waited(cluster: &Arc<Cluster>, wishes: &Wishes, within: Duration) -> Result<Readiness, Failure> {
+fn waited(cluster: &Arc<KubeCluster>, wishes: &Wishes, within: Duration) -> Result<Readiness, Failure> {
     let instance = &wishes.instance;
     let interrupt = interrupt::watch(format!("error: interrupted again: fleet down --instance {instance} removes it"))?;
     let (until, mut told): (_, Option<(Instant, String)>) = (Instant::now() + within, None);
@@ -145,7 +145,8 @@ fn waited(cluster: &Arc<Cluster>, wishes: &Wishes, within: Duration) -> Result<R
         if Instant::now() >= until {
             let why = found.waits.join("\n  ");
             let why = if why.is_empty() { "no pods were made: see kubectl describe job".to_owned() } else { why };
-            let ready = format!("{} of {} clients are ready after {} s", found.clients, wishes.clients, within.as_secs());
+            let ready =
+                format!("{} of {} clients are ready after {} s", found.clients, wishes.clients, within.as_secs());
             return Err(Failure::Outcome { why: format!("{ready}:\n  {why}\n  {removes}"), code: code::TARGET });
         }
         thread::sleep(ASKED_EACH);
@@ -187,14 +188,15 @@ pub(super) fn down(flags: &DownFlags) -> Result<ExitCode, Failure> {
             told = text;
         }
         if Instant::now() >= until {
-            let why = format!("{told} is left after {} s; a finalizer may hold it: see kubectl get", flags.wait.as_secs());
+            let why =
+                format!("{told} is left after {} s; a finalizer may hold it: see kubectl get", flags.wait.as_secs());
             return Err(Failure::Outcome { why, code: code::TARGET });
         }
         thread::sleep(ASKED_EACH);
     }
 }
 
-fn remaining(left: &Left) -> String {
+fn remaining(left: &FleetLeft) -> String {
     let names: Vec<String> = left.objects.iter().take(3).map(ToString::to_string).collect();
     let more = left.objects.len().saturating_sub(3);
     let others = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -215,7 +217,8 @@ fn named_by(nodes: &[FleetNode]) -> Result<(String, String, Option<String>), Fai
 }
 
 fn of_node(node: &FleetNode) -> Option<(String, String, Option<String>)> {
-    let NodeReach::Kube(KubePlace { context, namespace, pod: PodChoice::Selected { selector, .. } }) = &node.reach else {
+    let NodeReach::Kube(KubePlace { context, namespace, pod: PodChoice::Selected { selector, .. } }) = &node.reach
+    else {
         return None;
     };
     let mut terms = selector.split(',').filter_map(|term| term.split_once('='));
@@ -231,7 +234,8 @@ mod tests {
     fn the_fleet_of_a_file_is_the_one_that_its_clients_are_of() {
         let read = |text: &str| named_by(&linerate_fleet::description::read(text, "f.yaml").unwrap());
         let label = "app.kubernetes.io/instance";
-        let one = format!("nodes: [{{name: 'c{{0...1}}', role: client, reach: 'kube://prod/x/?{label}=a1,i={{0...1}}'}}]");
+        let one =
+            format!("nodes: [{{name: 'c{{0...1}}', role: client, reach: 'kube://prod/x/?{label}=a1,i={{0...1}}'}}]");
         assert_eq!(read(&one).unwrap(), ("a1".to_owned(), "x".to_owned(), Some("prod".to_owned())));
         let two = "nodes: [{name: a, role: client, reach: 'kube://x/?app.kubernetes.io/instance=a'}, \
                    {name: b, role: client, reach: 'kube://x/?app.kubernetes.io/instance=b'}]";

@@ -8,9 +8,9 @@ use super::stream::NodeStream;
 
 /// None.
 #[derive(Default)]
-pub(super) struct Clusters;
+pub(super) struct NoClusters;
 
-impl Clusters {
+impl NoClusters {
     #[expect(clippy::unused_self, reason = "a build with Kubernetes has clusters to look for")]
     pub(super) fn stream(&self, _place: &KubePlace, _token: String) -> Result<NodeStream, UnreachedNode> {
         Err(UnreachedNode {

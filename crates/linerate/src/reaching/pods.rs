@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::reach::{KubePlace, NodeReach};
-use linerate_kube::access::{Access, Cluster};
+use linerate_kube::access::{Access, KubeCluster};
 use linerate_kube::fault::KubeFault;
 use linerate_kube::stream::{PodStream, StreamEnd};
 use linerate_record::fleet::UnreachedNode;
@@ -20,7 +20,7 @@ use crate::kubeconfig;
 /// Clusters by the contexts that name them, as far as somebody asked for them.
 #[derive(Default)]
 pub(super) struct Clusters {
-    found: Mutex<BTreeMap<Option<String>, Result<Arc<Cluster>, KubeFault>>>,
+    found: Mutex<BTreeMap<Option<String>, Result<Arc<KubeCluster>, KubeFault>>>,
 }
 
 impl Clusters {
@@ -38,7 +38,7 @@ impl Clusters {
     }
 
     /// The first to ask for a cluster finds it for all: a command of the kubeconfig runs once.
-    fn cluster(&self, context: Option<&str>) -> Result<Arc<Cluster>, KubeFault> {
+    fn cluster(&self, context: Option<&str>) -> Result<Arc<KubeCluster>, KubeFault> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let find = || Access::find(&kubeconfig::source(), context).and_then(Access::connect);
         found.entry(context.map(str::to_owned)).or_insert_with(find).clone()

@@ -7,10 +7,9 @@ use linerate_fleet::conversation::{Conversation, Fault, Met};
 use linerate_fleet::reach::{KubePlace, NodeReach, SshPlace};
 use linerate_record::fleet::UnreachedNode;
 
-use super::pods::Clusters;
 use super::slots::Slots;
 use super::stream::NodeStream;
-use super::{local, ssh};
+use super::{Clusters, local, ssh};
 use crate::interrupt;
 
 /// How long a process of this machine may take to answer.
