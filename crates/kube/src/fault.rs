@@ -47,7 +47,7 @@ pub enum KubeFault {
     #[error("there is no such pod: {0}")]
     NoPod(String),
     /// A selector does not select what it should.
-    #[error("{selector:?} selects {found} running pods in namespace {namespace}, and {wanted} nodes share it")]
+    #[error("{selector:?} selects {found} running pods in namespace {namespace}, where {wanted} are meant")]
     Selected {
         /// The selector.
         selector: String,

@@ -430,5 +430,8 @@ fn a_selector_means_running_pods_in_order_and_as_many_as_there_are_nodes() {
         assert!(fault.to_string().ends_with(&format!("/pods/{pod}/exec")), "{pod}: {fault}");
     }
     let fault = fault(&server, "kube://ns/?app=x");
-    assert!(fault.to_string().contains("\"app=x\" selects 3 running pods in namespace ns, and 1 nodes"), "{fault}");
+    assert!(
+        fault.to_string().contains("\"app=x\" selects 3 running pods in namespace ns, where 1 are meant"),
+        "{fault}"
+    );
 }

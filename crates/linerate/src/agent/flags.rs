@@ -62,6 +62,9 @@ pub(crate) struct AgentFlags {
     /// With --listen: end at this instant, such as 2026-11-24T08:00:00Z. [default: never]
     #[arg(long, value_name = "INSTANT", requires = "listen")]
     pub(super) until: Option<Timestamp>,
+    /// The agent behind process 1.
+    #[arg(long, hide = true, requires = "listen")]
+    pub(super) behind_init: bool,
 }
 
 #[derive(Subcommand, Debug)]

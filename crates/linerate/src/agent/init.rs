@@ -1,5 +1,8 @@
-//! Process 1 of a container: it starts the agent, hands signals on to it, and takes what ended processes leave behind.
-//! That is not the agent's work: who waits for any process takes the ends of those away that others wait for.
+//! The first process of a container: it starts the agent, hands signals on to it, and takes what ended processes leave
+//! behind. That is not the agent's work: who waits for any process takes the ends of those away that others wait for.
+//!
+//! It stays in the container's namespaces. Exec joins those of the first process: had that entered others with `--pid`,
+//! exec would start `linerate agent attach` on the host, where there is none.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitCode, ExitStatus};
@@ -10,12 +13,15 @@ use signal_hook::iterator::Signals;
 
 use crate::failure::{Failure, code};
 
+/// What the agent is told, so that it starts no other.
+const BEHIND_INIT: &str = "--behind-init";
+
 /// Runs this very command line as a child, until that ends; with it ends all that is in the container.
 pub(super) fn run() -> Result<ExitCode, Failure> {
     let failed = |error: std::io::Error| Failure::Command(format!("failed to start the agent: {error}"));
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGCHLD]).map_err(Failure::Signals)?;
     let program = std::env::current_exe().map_err(failed)?;
-    let child = Command::new(program).args(std::env::args_os().skip(1)).spawn().map_err(failed)?;
+    let child = Command::new(program).args(std::env::args_os().skip(1)).arg(BEHIND_INIT).spawn().map_err(failed)?;
     let agent = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     for signal in signals.forever() {
         if signal != SIGCHLD {

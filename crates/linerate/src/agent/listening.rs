@@ -57,7 +57,7 @@ struct Seat {
 }
 
 pub(super) fn run(flags: &AgentFlags, socket: &Path) -> Result<ExitCode, Failure> {
-    if std::process::id() == 1 {
+    if (std::process::id() == 1 || flags.pid.is_some()) && !flags.behind_init {
         return init::run();
     }
     if flags.until.is_some_and(|until| Timestamp::now() >= until) {
