@@ -11,7 +11,7 @@ TRIPLE_arm64 = aarch64-unknown-linux-musl
 TRIPLES = $(foreach architecture,$(ARCHITECTURES),$(TRIPLE_$(architecture)))
 ZIG = $(CURDIR)/target/zig/bin
 
-.PHONY: demo test test-system servers bench soak series shapes worlds test-series fuzz lint dist test-dist
+.PHONY: demo test test-system servers kubernetes kubernetes-scale bench soak series shapes worlds test-series fuzz lint dist test-dist
 
 # The main job, on the embedded S3 target: about a minute after the build, which leaves Kubernetes out.
 demo:
@@ -24,9 +24,9 @@ test:
 	$(CARGO) test --workspace --no-fail-fast -- $(TESTS)
 
 # Root: installs Debian packages that are missing, builds MinIO, makes network namespaces, boots a virtual machine.
-# What `linerate tune export` prints is read by udev, TuneD and the types of Kubernetes.
-test-system: servers $(SERVERS)/vmlinuz $(SERVERS)/pod $(SERVERS)/debian
-	MINIO=$(SERVERS)/minio KERNEL=$(SERVERS)/vmlinuz POD=$(SERVERS)/pod \
+# What `linerate tune export` prints is read by udev, TuneD and the types of Kubernetes; a Kubernetes runs in namespaces.
+test-system: servers kubernetes $(SERVERS)/vmlinuz $(SERVERS)/pod $(SERVERS)/debian
+	MINIO=$(SERVERS)/minio KERNEL=$(SERVERS)/vmlinuz POD=$(SERVERS)/pod KUBERNETES=$(KUBERNETES) \
 	TUNED=$(SERVERS)/debian/usr/lib/python3/dist-packages PATH="$$PATH:$(SERVERS)/debian/bin" \
 	$(CARGO) test --workspace --test system -- --test-threads 1 $(TESTS)
 
@@ -46,6 +46,29 @@ $(SERVERS)/debian:
 POD_SOURCE = crates/linerate/tests/system_parts/pod
 $(SERVERS)/pod: $(POD_SOURCE)/main.go $(POD_SOURCE)/go.mod $(POD_SOURCE)/go.sum
 	go build -C $(POD_SOURCE) -o $@ .
+
+# A Kubernetes with real nodes, brought up by hand: crates/linerate/tests/system_parts/kubernetes/kubernetes.sh.
+KUBERNETES = $(SERVERS)/kubernetes
+KUBERNETES_SOURCE = crates/linerate/tests/system_parts/kubernetes
+KUBERNETES_PARTS = $(addprefix $(KUBERNETES_SOURCE)/,components/main.go components/go.mod components/go.sum build.sh)
+kubernetes: servers $(KUBERNETES)/bin/kubelet $(KUBERNETES)/debian $(KUBERNETES)/pause
+
+# Nodes that are pretended, for hundreds of pods.
+kubernetes-scale: kubernetes $(KUBERNETES)/bin/kwok
+
+$(KUBERNETES)/bin/kubelet: $(KUBERNETES_PARTS)
+	$(KUBERNETES_SOURCE)/build.sh $(KUBERNETES)/bin
+
+$(KUBERNETES)/bin/kwok:
+	$(KUBERNETES_SOURCE)/build-kwok.sh $(KUBERNETES)
+
+$(KUBERNETES)/pause: $(KUBERNETES_SOURCE)/pause.c
+	mkdir -p $(KUBERNETES)
+	$(CC) -O2 -static -s -o $@ $<
+
+$(KUBERNETES)/debian:
+	.ci/unpack $@ containerd runc containernetworking-plugins nftables libnftables1 libjansson4 \
+	    libnftnl11 libxtables12 libmnl0 || echo 'no packages of Debian: what needs a Kubernetes is skipped'
 
 # Client processor time against a bare epoll loop, wrk and (with WARP=/path) warp: half an hour.
 bench: servers

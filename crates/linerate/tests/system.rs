@@ -12,8 +12,8 @@ use linerate_analysis::view::View;
 use linerate_record::finding::FindingKind;
 use running::{bench_with, points, shown, verify, view};
 use system_parts::{
-    Minio, Namespaces, audited, booted, contained, elsewhere, ends, experiment, exported, longest, missing, reached,
-    released, renamed, scopes, shaped_cluster, there_and_back, tune, unwatched,
+    Minio, Namespaces, audited, booted, contained, elsewhere, ends, experiment, exported, kubernetes, longest, missing,
+    reached, released, renamed, scopes, shaped_cluster, there_and_back, tune, unwatched,
 };
 use tempfile::tempdir;
 
@@ -103,13 +103,16 @@ fn main() {
         trial("cluster_causes_that_are_planted_are_explained_by_them", CLUSTER, shaped_cluster::planted),
     ];
     let tables = unwatched::CHECKS.into_iter().chain(renamed::CHECKS).chain(elsewhere::CHECKS).chain(reached::CHECKS);
+    let tables = tables.chain(kubernetes::CHECKS);
     trials.extend(tables.map(|(name, needs, check)| trial(name, needs, check)));
     if released::is_asked_for() {
         let needs = &["make dist", "root", "unshare"];
         trials.push(trial("released_binary_measures_alone_in_an_empty_root", needs, released::alone_in_an_empty_root));
         trials.push(trial("released_files_tell_what_they_are_made_of", &["make dist"], released::told_by_their_parts));
     }
-    libtest_mimic::run(&arguments, trials).exit();
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    kubernetes::end();
+    conclusion.exit();
 }
 
 /// Points that are short, and no ceiling: what is right matters here, not how fast.

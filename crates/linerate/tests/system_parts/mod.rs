@@ -1,4 +1,4 @@
-//! A real MinIO, network namespaces, a virtual machine and the released binary for the system tests. All are ended and
+//! A real MinIO, a real Kubernetes, network namespaces, a virtual machine and the released binary for the system tests. All are ended and
 //! removed with the test.
 
 pub(crate) mod audited;
@@ -9,6 +9,7 @@ pub(crate) mod elsewhere;
 pub(crate) mod ends;
 pub(crate) mod experiment;
 pub(crate) mod exported;
+pub(crate) mod kubernetes;
 pub(crate) mod longest;
 mod minio;
 mod namespaces;
@@ -45,6 +46,8 @@ pub(crate) fn missing(needs: &[&str]) -> Vec<String> {
         "a kernel to boot" => booted::kernel().is_none(),
         "TuneD" => exported::tuned().is_none(),
         "the types of Kubernetes" => exported::pod().is_none(),
+        "a Kubernetes" => kubernetes::built().is_none(),
+        "control groups of version 1" => !kubernetes::has_groups(),
         "root" => !is_root(),
         "make dist" => released::binary().is_none(),
         program => !on_path(program),

@@ -1,0 +1,141 @@
+#!/bin/bash
+# What runs in the namespaces of a Kubernetes: `inside.sh up TIER [N]` is their first process, other commands enter
+# them. See kubernetes.sh. State is in $FOLDER: `inside` is in memory and gone with the namespaces, and what others read
+# lies beside it.
+set -eEuo pipefail
+trap 'echo "$0, line $LINENO: $BASH_COMMAND failed: see $FOLDER/logs" >&2' ERR
+# What `unshare` says of its own is not for the caller.
+[ "$1" != up ] || exec 2>&3 3>&-
+source=$(dirname "$(realpath "$0")")
+cd "$FOLDER"
+here=$FOLDER/inside
+control=10.231.80.1
+. "$source/control.sh"
+
+wait_until() {
+    local what=$1 tries=0
+    shift
+    until "$@" >/dev/null 2>&1; do
+        [ $((tries += 1)) -lt 600 ] || {
+            echo "$what did not come in a minute: see $FOLDER/logs" >&2
+            return 1
+        }
+        sleep 0.1
+    done
+}
+
+# A process in the background, under a name; what it says goes to its log.
+begin() {
+    local name=$1
+    shift
+    "$@" >>"$FOLDER/logs/$name" 2>&1 </dev/null &
+    echo $! >"$here/$name.pid"
+    # The shell need not tell how it ended.
+    disown $!
+}
+
+# Ends one by name. Whoever adopts it may take its time to reap it: dead is enough.
+finish() {
+    local number tries=0
+    number=$(cat "$here/$1.pid")
+    kill -KILL "$number"
+    while grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$number/status" && [ $((tries += 1)) -lt 100 ]; do
+        sleep 0.05
+    done
+}
+
+# A switch with the control plane on it; each node is a port of it. Pods of other nodes are reached through it, so that
+# a node needs no more than its default route. All names are in this mount namespace alone.
+make_network() {
+    local node
+    mount -t tmpfs -o mode=0755 linerate-kubernetes /run
+    ip link set lo up
+    ip link add switch type bridge
+    ip address add "$control/24" dev switch
+    ip link set switch up
+    echo 1 >/proc/sys/net/ipv4/ip_forward
+    for node in $(seq "$1"); do
+        ip netns add "n$node"
+        ip link add "to-n$node" type veth peer name eth0 netns "n$node"
+        ip link set "to-n$node" master switch up
+        ip -n "n$node" link set lo up
+        ip -n "n$node" address add "10.231.80.$((10 + node))/24" dev eth0
+        ip -n "n$node" link set eth0 up
+        ip -n "n$node" route add default via "$control"
+        nsenter --net="/run/netns/n$node" sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
+        ip route add "10.232.$node.0/24" via "10.231.80.$((10 + node))"
+    done
+}
+
+# `ip netns exec` would hide the control groups.
+boot() {
+    begin "n$1" nsenter --net="/run/netns/n$1" \
+        unshare --mount --propagation private --uts --ipc --pid --fork --kill-child --mount-proc "$source/node.sh" "$1"
+}
+
+are_ready() {
+    [ "$(ask /api/v1/nodes | grep -o KubeletReady | wc -l)" = "$1" ]
+}
+
+nodes() {
+    local node
+    mkdir -p "$here/images"
+    for node in $(seq "$1"); do
+        signed "n$node" "/O=system:nodes/CN=system:node:n$node" "DNS:n$node"
+        configured "n$node"
+    done
+    "$source/image.sh" registry.k8s.io/pause:3.10 "$KUBERNETES/pause" "$here/images/pause.tar"
+    "$source/image.sh" linerate.local/linerate:test "${LINERATE:?names the program}" "$here/images/linerate.tar"
+    for node in $(seq "$1"); do
+        boot "$node"
+    done
+    wait_until "a node's kubelet" are_ready "$1"
+}
+
+up() {
+    local tier=$1 count=${2:-0} stay
+    # Until the input ends, or the time is over: either way the kernel ends all that runs here with this process.
+    trap exit TERM
+    { timeout "${SECONDS_MAX:-3600}" cat >/dev/null || true; kill -TERM 1; } <&0 &
+    stay=$!
+    mount -t tmpfs -o mode=0755 linerate-kubernetes "$here"
+    echo "$GROUP" >"$here/group"
+    hostname linerate-kubernetes
+    if [ "$tier" = nodes ]; then make_network "$count"; else make_network 0; fi
+    control_plane
+    case $tier in
+    api) ;;
+    nodes) nodes "$count" ;;
+    scale) . "$source/scale.sh" && pretended "$count" ;;
+    esac
+    echo ready
+    # While it waits, and only then, it reaps what is left to it.
+    wait "$stay" || true
+}
+
+node_of() {
+    [[ ${1:-} =~ ^[0-9]+$ && -e /run/netns/n$1 ]] || { echo "no node ${1:-}: give its number" >&2; exit 2; }
+}
+
+[ "$1" = up ] || GROUP=$(cat "$here/group")
+export GROUP
+case $1 in
+up) up "${@:2}" ;;
+restart-api)
+    finish kube-apiserver
+    sleep "${2:-0}"
+    api_server
+    ;;
+crash) node_of "$2" && finish "n$2" ;;
+boot) node_of "$2" && boot "$2" ;;
+cut) node_of "$2" && ip link set "to-n$2" down ;;
+heal) node_of "$2" && ip link set "to-n$2" up ;;
+load)
+    node_of "$2"
+    # Its namespaces are those of the first process there, a child of `unshare`.
+    above=$(cat "$here/n$2.pid")
+    first=$(tr -d ' ' <"/proc/$above/task/$above/children")
+    nsenter --target "$first" --mount --pid -- \
+        "$KUBERNETES/debian/usr/bin/ctr" --namespace k8s.io images import "$3"
+    ;;
+esac

@@ -1,0 +1,205 @@
+#!/bin/bash
+# A real Kubernetes on this machine, of what `make kubernetes` has built, in namespaces of its own: nothing of it is in
+# the machine's network, its files are in memory, and all of it ends with one process. Needs root.
+#
+#   kubernetes.sh up FOLDER api           etcd, API server, controllers and scheduler, in the background, for HOURS (2)
+#   kubernetes.sh up FOLDER nodes N       the same with N nodes, each with containerd, kubelet, kube-proxy: n1, n2, …
+#   kubernetes.sh up FOLDER scale N       the same with N nodes that kwok pretends; exec into their pods runs here
+#   kubernetes.sh hold FOLDER TIER [N]    `up` in the foreground: says "ready", and ends with its standard input
+#   kubernetes.sh in FOLDER COMMAND …     a command in its network, with KUBECONFIG set and kubectl on its PATH
+#   kubernetes.sh restart-api FOLDER [S]  kills the API server, and begins it again S (0) seconds later
+#   kubernetes.sh crash FOLDER NODE       kills all processes of a node at once: `crash FOLDER 1`
+#   kubernetes.sh boot FOLDER NODE        begins it again, with the disk that it had
+#   kubernetes.sh cut FOLDER NODE         takes its link down; `heal` brings it up
+#   kubernetes.sh image NAME FILE ARCHIVE writes an image of one program and the libraries that it needs
+#   kubernetes.sh load FOLDER NODE ARCHIVE gives an image to a node
+#   kubernetes.sh down FOLDER             ends it, and removes what is left of it and of others that were killed
+#
+# KUBERNETES is the folder that was built. Of the program LINERATE, `up` makes the image linerate.local/linerate:test.
+set -euo pipefail
+source=$(dirname "$(realpath "$0")")
+KUBERNETES=$(realpath -m "${KUBERNETES:-$source/../../../../../target/servers/kubernetes}")
+export KUBERNETES
+export PATH=$KUBERNETES/bin:$PATH
+
+hierarchies=/sys/fs/cgroup
+prefix=linerate-kubernetes-
+
+refuse() {
+    echo "kubernetes.sh: $*" >&2
+    exit 2
+}
+
+# When a process began, if it still runs: its number alone may have become another's.
+began() {
+    sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | awk '$1 != "Z" { print $20 }'
+}
+
+# The number of the process that a file of the folder names, where it still runs.
+running() {
+    local number start
+    read -r number start 2>/dev/null <"$1/$2" && [ -n "$start" ] && [ "$(began "$number")" = "$start" ] &&
+        echo "$number"
+}
+
+# Ends that process, and waits until it has.
+end() {
+    local number tries=0
+    number=$(running "$1" "$2") || return 0
+    kill "-$3" "$number"
+    while running "$1" "$2" >/dev/null; do
+        [ $((tries += 1)) -lt 300 ] || refuse "process $number does not end"
+        sleep 0.1
+    done
+}
+
+first_process() {
+    running "$1" first || refuse "no Kubernetes runs in $1: begin one by \`kubernetes.sh up $1 nodes 2\`"
+}
+
+# One in every hierarchy, since kubelets want that; a new set of processors has none.
+make_groups() {
+    local kind setting
+    for kind in "$hierarchies"/*/; do
+        mkdir -p "$kind$1"
+        for setting in cpuset.cpus cpuset.mems; do
+            [ ! -e "$kind$setting" ] || cat "$kind$setting" >"$kind$1/$setting"
+        done
+    done
+}
+
+# Groups whose holder ends or has ended, however it did: a holder that is killed cannot remove its own. What was killed
+# just now may take a moment to leave them.
+sweep_groups() {
+    local group number tries
+    for tries in 1 2 3 4 5 6 7 8 9 10; do
+        local left=
+        for group in "$hierarchies"/*/"$prefix"*; do
+            number=${group##*-}
+            [ -d "$group" ] || continue
+            [ "$number" != $$ ] && [ -n "$(began "$number")" ] && continue
+            find "$group" -depth -type d -exec rmdir {} + 2>/dev/null || left=$group
+        done
+        [ -n "$left" ] || return 0
+        sleep 0.1
+    done
+    echo "kubernetes.sh: $left is still in use" >&2
+}
+
+# What a tier needs, before anything is made.
+check() {
+    local tier=${1:-} count=${2:-}
+    [[ $tier =~ ^(api|nodes|scale)$ ]] || refuse "no tier ${tier:-is named}: api, nodes or scale"
+    [ "$(id -u)" = 0 ] || refuse "namespaces and control groups need root"
+    [ -d "$hierarchies/memory" ] || refuse "$hierarchies is not of version 1: kubelets that share a machine need that"
+    [ -x "$KUBERNETES/bin/kubelet" ] || refuse "$KUBERNETES has no components: make kubernetes"
+    [ "$tier" != api ] || return 0
+    [[ $count =~ ^[1-9][0-9]?$ ]] || refuse "$tier needs a number of nodes from 1 to 99, not \"$count\""
+    [ -x "${LINERATE:-}" ] || refuse "LINERATE=${LINERATE:-} is no program: cargo build -p linerate"
+    LINERATE=$(realpath "$LINERATE")
+    export LINERATE
+    if [ "$tier" = scale ]; then
+        [ -x "$KUBERNETES/bin/kwok" ] || refuse "$KUBERNETES has no kwok: make kubernetes-scale"
+    else
+        [ -x "$KUBERNETES/debian/usr/sbin/runc" ] || refuse "$KUBERNETES has no packages of Debian: make kubernetes"
+    fi
+}
+
+hold() {
+    local folder=$1
+    check "${@:2}"
+    ! running "$folder" holder >/dev/null || refuse "a Kubernetes runs in $folder already: kubernetes.sh down $folder"
+    sweep_groups
+    mkdir -p "$folder"/{inside,logs,pki}
+    echo "$$ $(began $$)" >"$folder/holder"
+    export FOLDER=$folder GROUP=$prefix$$
+    trap 'end_held' EXIT
+    trap 'exit 143' TERM INT HUP
+    make_groups "$GROUP"
+    unshare --mount --propagation private --net --uts --ipc --pid --fork --kill-child --mount-proc \
+        "$source/inside.sh" up "${@:2}" <&0 3>&2 2>"$folder/logs/unshare" &
+    unshared=$!
+    local first=
+    while [ -z "$first" ] && [ -d "/proc/$unshared" ]; do
+        first=$(tr -d ' ' <"/proc/$unshared/task/$unshared/children") || true
+    done
+    echo "$first $(began "$first")" >"$folder/first"
+    wait "$unshared"
+}
+
+# The kernel kills everything in the namespace of processes with its first.
+end_held() {
+    local status=$?
+    trap '' TERM INT HUP
+    end "$FOLDER" first KILL
+    wait "${unshared:-}" 2>/dev/null || true
+    sweep_groups
+    rm -rf "${FOLDER:?}"/{first,holder,inside,kubeconfig,pki,stay}
+    exit "$status"
+}
+
+up() {
+    local folder=$1 log=$1/logs/hold
+    check "${@:2}"
+    mkdir -p "$folder/logs"
+    : >"$log"
+    [ -e "$folder/stay" ] || mkfifo "$folder/stay"
+    # A pipe that it holds open itself: its input ends with its hours.
+    SECONDS_MAX=$((${HOURS:-2} * 3600)) setsid "$0" hold "$@" <>"$folder/stay" >"$log" 2>&1 &
+    until grep -qx ready "$log"; do
+        kill -0 $! 2>/dev/null || { cat "$log" >&2; exit 1; }
+        sleep 0.2
+    done
+    echo "KUBECONFIG=$folder/kubeconfig, in its network alone: $0 in $folder kubectl get nodes"
+}
+
+down() {
+    local folder=$1
+    end "$folder" holder TERM
+    # Where somebody has killed the holder alone.
+    end "$folder" first KILL
+    sweep_groups
+    rm -rf "${folder:?}"/{first,holder,inside,kubeconfig,logs,pki,stay}
+    rmdir "$folder" 2>/dev/null || true
+}
+
+# In its network, and with all else of this machine.
+run_in() {
+    local first
+    first=$(first_process "$1")
+    export KUBECONFIG=$1/kubeconfig KUBECACHEDIR=$1/inside
+    exec nsenter --target "$first" --net -- "${@:2}"
+}
+
+inside() {
+    local first
+    first=$(first_process "$1")
+    FOLDER=$1 exec nsenter --target "$first" --mount --net --uts --ipc --pid -- "$source/inside.sh" "${@:2}"
+}
+
+main() {
+    local command=${1:-} folder
+    case $command in
+    up | hold | down | in | restart-api | crash | boot | cut | heal | load)
+        [ $# -ge 2 ] || refuse "$command needs a folder"
+        folder=$(realpath -m "$2")
+        shift 2
+        case $command in
+        up | hold | down) "$command" "$folder" "$@" ;;
+        in) run_in "$folder" "$@" ;;
+        load) inside "$folder" load "${1:-}" "$(realpath "${2:?names the archive}")" ;;
+        *) inside "$folder" "$command" "$@" ;;
+        esac
+        ;;
+    image)
+        [ $# = 4 ] || refuse "image needs a name, a program and the archive to write"
+        "$source/image.sh" "${@:2}"
+        ;;
+    *)
+        sed -n '2,/^set /s/^# \{0,1\}//p' "$0"
+        [ -n "$command" ] && exit 2
+        ;;
+    esac
+}
+
+main "$@"
