@@ -236,7 +236,7 @@ mod tests {
         fn nothing_is_lost_and_nothing_comes_twice(
             pieces in proptest::collection::vec((0..300_usize, 0..400_usize), 1..40),
         ) {
-            let (mut kept, mut came, mut said) = (SentBytes::default(), Vec::new(), Vec::new());
+            let (mut kept, mut came, mut said) = (SentBytes::default(), Vec::<u8>::new(), Vec::<u8>::new());
             for (number, (length, arrives)) in pieces.into_iter().enumerate() {
                 let piece: Vec<u8> = (0..length).map(|i| (number * 31 + i) as u8).collect();
                 // What was lost of the streams before goes first on each new one.

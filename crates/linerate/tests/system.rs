@@ -103,6 +103,8 @@ fn main() {
         trial("cluster_causes_that_are_planted_are_explained_by_them", CLUSTER, shaped_cluster::planted),
     ];
     let tables = unwatched::CHECKS.into_iter().chain(renamed::CHECKS).chain(elsewhere::CHECKS).chain(reached::CHECKS);
+    #[cfg(feature = "kube")]
+    let tables = tables.chain(system_parts::pods::CHECKS);
     let tables = tables.chain(kubernetes::CHECKS);
     trials.extend(tables.map(|(name, needs, check)| trial(name, needs, check)));
     if released::is_asked_for() {

@@ -13,6 +13,8 @@ pub(crate) mod kubernetes;
 pub(crate) mod longest;
 mod minio;
 mod namespaces;
+#[cfg(feature = "kube")]
+pub(crate) mod pods;
 pub(crate) mod reached;
 pub(crate) mod released;
 pub(crate) mod renamed;
