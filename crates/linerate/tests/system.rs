@@ -13,7 +13,7 @@ use linerate_record::finding::FindingKind;
 use running::{bench_with, points, shown, verify, view};
 use system_parts::{
     Minio, Namespaces, audited, booted, contained, elsewhere, ends, experiment, exported, kubernetes, longest, missing,
-    reached, released, renamed, scopes, shaped_cluster, there_and_back, tune, unwatched,
+    pods, reached, released, renamed, scopes, shaped_cluster, there_and_back, tune, unwatched,
 };
 use tempfile::tempdir;
 
@@ -103,9 +103,7 @@ fn main() {
         trial("cluster_causes_that_are_planted_are_explained_by_them", CLUSTER, shaped_cluster::planted),
     ];
     let tables = unwatched::CHECKS.into_iter().chain(renamed::CHECKS).chain(elsewhere::CHECKS).chain(reached::CHECKS);
-    #[cfg(feature = "kube")]
-    let tables = tables.chain(system_parts::pods::CHECKS);
-    let tables = tables.chain(kubernetes::CHECKS);
+    let tables = tables.chain(pods::CHECKS).chain(kubernetes::CHECKS);
     trials.extend(tables.map(|(name, needs, check)| trial(name, needs, check)));
     if released::is_asked_for() {
         let needs = &["make dist", "root", "unshare"];
