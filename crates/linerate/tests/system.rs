@@ -31,6 +31,16 @@ const MACHINE: &[&str] =
 const MODULAR_MACHINE: &[&str] =
     &["a kernel to boot", "root", "qemu-system-x86_64", "busybox", "cpio", "timeout", "ip", "tc", "ethtool", "unshare"];
 
+/// Checks of what `make dist` has made.
+const RELEASED: [(&str, &[&str], Check); 2] = [
+    (
+        "released_binary_measures_alone_in_an_empty_root",
+        &["make dist", "root", "unshare"],
+        released::alone_in_an_empty_root,
+    ),
+    ("released_files_tell_what_they_are_made_of", &["make dist"], released::told_by_their_parts),
+];
+
 fn main() {
     let arguments = Arguments::from_args();
     let no_skip = std::env::var_os("LINERATE_NO_SKIP").is_some();
@@ -102,17 +112,17 @@ fn main() {
         trial("cluster_shapes_run_by_the_curve_and_are_explained_as_described", CLUSTER, shaped_cluster::healthy),
         trial("cluster_causes_that_are_planted_are_explained_by_them", CLUSTER, shaped_cluster::planted),
     ];
-    let tables = unwatched::CHECKS.into_iter().chain(renamed::CHECKS).chain(elsewhere::CHECKS).chain(reached::CHECKS);
-    let tables = tables.chain(pods::CHECKS).chain(kubernetes::CHECKS);
-    trials.extend(tables.map(|(name, needs, check)| trial(name, needs, check)));
-    if released::is_asked_for() {
-        let needs = &["make dist", "root", "unshare"];
-        trials.push(trial("released_binary_measures_alone_in_an_empty_root", needs, released::alone_in_an_empty_root));
-        trials.push(trial("released_files_tell_what_they_are_made_of", &["make dist"], released::told_by_their_parts));
-    }
+    trials.extend(tables().map(|(name, needs, check)| trial(name, needs, check)));
     let conclusion = libtest_mimic::run(&arguments, trials);
     kubernetes::end();
     conclusion.exit();
+}
+
+/// Checks that are listed where they are, with what each needs. Those of a Kubernetes end with its own end.
+fn tables() -> impl Iterator<Item = (&'static str, &'static [&'static str], Check)> {
+    let without = unwatched::CHECKS.into_iter().chain(renamed::CHECKS).chain(elsewhere::CHECKS).chain(reached::CHECKS);
+    let released = released::is_asked_for().then_some(RELEASED).into_iter().flatten();
+    without.chain(released).chain(pods::CHECKS).chain(kubernetes::CHECKS)
 }
 
 /// Points that are short, and no ceiling: what is right matters here, not how fast.

@@ -362,7 +362,7 @@ struct Traces {
     links: Vec<String>,
 }
 
-fn traces(folder: &Path, known: &BTreeSet<PathBuf>) -> Traces {
+fn traces(folder: &Path, holder: u32, known: &BTreeSet<PathBuf>) -> Traces {
     let mut found = Traces::default();
     let own = spaces_of("self");
     let mark = format!("FOLDER={}", folder.display());
@@ -378,8 +378,8 @@ fn traces(folder: &Path, known: &BTreeSet<PathBuf>) -> Traces {
             .extend(spaces.into_iter().filter(|space| !own.contains(space) && (is_its || known.contains(space))));
     }
     for kind in entries("/sys/fs/cgroup") {
-        let groups = entries(kind).into_iter();
-        found.groups.extend(groups.filter(|path| path.to_string_lossy().contains("/linerate-kubernetes-")));
+        let group = kind.join(format!("linerate-kubernetes-{holder}"));
+        found.groups.extend(group.exists().then_some(group));
     }
     let mounts = fs::read_to_string("/proc/self/mountinfo").expect("mounts are told");
     let is_its = |line: &&str| {
@@ -405,26 +405,27 @@ fn spaces_of(process: &str) -> BTreeSet<PathBuf> {
 fn leaves_nothing() -> Result<(), Failed> {
     Kubernetes::shared(|_| Ok(()))?;
     let kubernetes = SHARED.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take().expect("it was begun");
-    let folder = kubernetes.folder.clone();
-    let running = traces(&folder, &BTreeSet::new());
+    let (folder, holder) = (kubernetes.folder.clone(), kubernetes.holder.id());
+    let running = traces(&folder, holder, &BTreeSet::new());
     assert!(running.processes.len() > 10 && !running.groups.is_empty(), "{running:?}");
     let networks = running.spaces.iter().filter(|space| space.to_string_lossy().starts_with("net:")).count();
     assert_eq!(networks, 1 + NODES as usize, "its own and one a node: {running:?}");
     assert!(running.mounts.is_empty() && running.links.is_empty(), "it is in its own namespaces: {running:?}");
     drop(kubernetes);
-    assert_eq!(traces(&folder, &running.spaces), Traces::default());
+    assert_eq!(traces(&folder, holder, &running.spaces), Traces::default());
     let left: Vec<_> = entries(&folder).into_iter().filter(|path| !path.ends_with("logs")).collect();
     assert!(left.is_empty(), "{left:?}");
 
     let mut kubernetes = Kubernetes::start("api")?;
-    let running = traces(&folder, &BTreeSet::new());
+    let holder = kubernetes.holder.id();
+    let running = traces(&folder, holder, &BTreeSet::new());
     assert!(!running.processes.is_empty() && !running.groups.is_empty(), "{running:?}");
     let refused = script().args(["hold"]).arg(&folder).arg("api").stdin(Stdio::null()).output()?;
     assert!(!refused.status.success() && shown(&refused).contains("already"), "{}", shown(&refused));
     kubernetes.holder.kill()?;
     kubernetes.holder.wait()?;
     kubernetes.act(&["down"]);
-    assert_eq!(traces(&folder, &running.spaces), Traces::default());
+    assert_eq!(traces(&folder, holder, &running.spaces), Traces::default());
     assert!(!folder.exists(), "{:?}", entries(&folder));
     Ok(())
 }

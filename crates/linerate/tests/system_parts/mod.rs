@@ -1,5 +1,5 @@
-//! A real MinIO, a real Kubernetes, network namespaces, a virtual machine and the released binary for the system tests. All are ended and
-//! removed with the test.
+//! A real MinIO, a real Kubernetes, network namespaces, a virtual machine and the released binary for the system tests.
+//! All are ended and removed with the test.
 
 pub(crate) mod audited;
 pub(crate) mod booted;

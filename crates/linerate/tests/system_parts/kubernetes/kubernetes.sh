@@ -108,6 +108,8 @@ check() {
 hold() {
     local folder=$1
     check "${@:2}"
+    # Nodes have others in their place.
+    [[ $folder/ != /run/* && $folder/ != /var/l* ]] || refuse "$folder is not to be seen from nodes: take another"
     ! running "$folder" holder >/dev/null || refuse "a Kubernetes runs in $folder already: kubernetes.sh down $folder"
     sweep_groups
     mkdir -p "$folder"/{inside,logs,pki}
