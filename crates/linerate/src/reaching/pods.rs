@@ -20,8 +20,10 @@ use crate::kubeconfig;
 /// Clusters by the contexts that name them, as far as somebody asked for them.
 #[derive(Default)]
 pub(super) struct Clusters {
-    found: Mutex<BTreeMap<Option<String>, Result<Arc<KubeCluster>, KubeFault>>>,
+    found: Mutex<BTreeMap<Option<String>, FoundCluster>>,
 }
+
+type FoundCluster = Result<Arc<KubeCluster>, KubeFault>;
 
 impl Clusters {
     /// A stream to the agent of a pod.
