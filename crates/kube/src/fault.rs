@@ -154,15 +154,20 @@ impl KubeFault {
         text.to_owned()
     }
 
-    /// Whether another try may do better: the API server may only be starting anew, and know nothing of rights yet.
+    /// Whether it is the API server's, or of the way to it, and not of what was asked.
     #[must_use]
-    pub(crate) fn is_passing(&self) -> bool {
+    pub fn is_of_server(&self) -> bool {
         match self {
             KubeFault::Unreachable(_) | KubeFault::Slow(_) | KubeFault::Closed(_) => true,
-            KubeFault::Unauthorised(_) | KubeFault::Forbidden { .. } => true,
             KubeFault::Server { code, .. } => *code >= 500 || *code == 429,
             _ => false,
         }
+    }
+
+    /// Whether another try may do better: the API server may only be starting anew, and know nothing of rights yet.
+    #[must_use]
+    pub(crate) fn is_passing(&self) -> bool {
+        self.is_of_server() || matches!(self, KubeFault::Unauthorised(_) | KubeFault::Forbidden { .. })
     }
 }
 

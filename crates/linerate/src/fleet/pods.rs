@@ -129,7 +129,13 @@ fn waited(cluster: &Arc<KubeCluster>, wishes: &Wishes, within: Duration) -> Resu
     let interrupt = interrupt::watch(format!("error: interrupted again: fleet down --instance {instance} removes it"))?;
     let (until, mut told): (_, Option<(Instant, String)>) = (Instant::now() + within, None);
     loop {
-        let found = cluster.readiness(wishes).map_err(|fault| failed(&fault))?;
+        let found = match cluster.readiness(wishes) {
+            // An API server that restarts meanwhile is back in time, or the wait is over.
+            Err(fault) if fault.is_of_server() && Instant::now() < until => {
+                Readiness { waits: vec![fault.to_string()], ..Readiness::default() }
+            }
+            found => found.map_err(|fault| failed(&fault))?,
+        };
         let text = progress(&found, wishes);
         if told.as_ref().is_none_or(|(at, before)| *before != text || at.elapsed() > TOLD_EACH) {
             say(&text);
@@ -174,7 +180,14 @@ pub(super) fn down(flags: &DownFlags) -> Result<ExitCode, Failure> {
     let storage = format!("{namespace}-storage");
     let (until, mut told) = (Instant::now() + flags.wait, String::new());
     loop {
-        let left = cluster.delete([&namespace, &storage], &instance).map_err(|fault| failed(&fault))?;
+        let left = match cluster.delete([&namespace, &storage], &instance) {
+            Err(fault) if fault.is_of_server() && Instant::now() < until => {
+                say(&fault.to_string());
+                thread::sleep(ASKED_EACH);
+                continue;
+            }
+            left => left.map_err(|fault| failed(&fault))?,
+        };
         if left.objects.is_empty() {
             for (namespace, other) in &left.kept {
                 say(&format!("namespace {namespace} stays: {other} in it is not of this fleet"));
