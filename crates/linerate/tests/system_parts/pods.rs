@@ -1,27 +1,31 @@
 //! Clients in a real Kubernetes: brought up, reached, restarted under, and gone; and the agent as process 1.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::fd::AsFd as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
+use linerate_fleet::attachment::{ATTACH_VERSION, Attach, word};
 use linerate_fleet::protocol::{Decoder, FromAgent, PROTOCOL, ToAgent, frame};
 use linerate_fleet::reach::NodeReach;
 use linerate_kube::access::{Access, KubeconfigSource};
 use linerate_kube::stream::{PodStream, StreamEnd};
 use linerate_record::fleet::FleetCheck;
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use rustix::thread::{LinkNameSpaceType, Uid, move_into_link_name_space, set_thread_uid};
 
 use super::kubernetes::{Kubernetes, NEEDS};
 use crate::running::{eventually_within, linerate, shown};
 
 type Check = fn() -> Result<(), Failed>;
 
-pub(crate) const CHECKS: [(&str, &[&str], Check); 4] = [
+pub(crate) const CHECKS: [(&str, &[&str], Check); 5] = [
+    ("agent_that_listens_serves_no_other_user", &["root"], of_others),
     ("agent_as_process_1_takes_what_ended_processes_leave", &["root", "unshare", "nsenter"], as_process_1),
     ("pods_are_brought_up_reached_with_the_documented_rights_and_gone", NEEDS, up_and_down),
     ("pods_keep_their_streams_while_the_api_server_is_restarted", NEEDS, restarted),
@@ -249,6 +253,44 @@ fn of_storage() -> Result<(), Failed> {
         kubernetes.kubectl(&["label", "node", "n1", "store-"]);
         Ok(())
     })
+}
+
+/// What an agent answers to a stream of a user: nothing, where it is not theirs.
+fn answered(socket: &Path, user: u32) -> Result<Vec<u8>, Failed> {
+    let socket = socket.to_owned();
+    let answer = thread::spawn(move || -> Result<Vec<u8>, Failed> {
+        // Of this thread alone.
+        set_thread_uid(Uid::from_raw(user))?;
+        let mut stream = UnixStream::connect(&socket)?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        let asked = Attach { attach: ATTACH_VERSION, token: "t".to_owned(), is_again: false, taken: 0 };
+        // It may be closed already.
+        let _ = stream.write_all(&word(&asked));
+        let mut bytes = vec![0; 4096];
+        let count = match stream.read(&mut bytes) {
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => 0,
+            read => read?,
+        };
+        bytes.truncate(count);
+        Ok(bytes)
+    });
+    answer.join().expect("it ends")
+}
+
+fn of_others() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let socket = folder.path().join("run/agent.sock");
+    let mut command = linerate();
+    command.args(["agent", "--listen"]).arg(&socket).stdin(Stdio::null()).stderr(Stdio::null());
+    let _agent = Outer(command.spawn()?);
+    eventually_within(PATIENT, "the agent to listen", || socket.exists());
+    // Somebody opened what is kept closed.
+    for (path, mode) in [(folder.path(), 0o755), (&folder.path().join("run"), 0o755), (&socket, 0o666)] {
+        fs::set_permissions(path, Permissions::from_mode(mode))?;
+    }
+    assert_eq!(answered(&socket, 65_534)?, Vec::<u8>::new());
+    assert!(!answered(&socket, 0)?.is_empty(), "root's is answered");
+    Ok(())
 }
 
 /// Processes whose parent this is.
