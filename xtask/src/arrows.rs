@@ -21,7 +21,7 @@ const ROOMS: [(&str, &str); 14] = [
     ("wire", "record"),
     ("load", "record, wire"),
     ("fleet", "record, site"),
-    ("kube", "record"),
+    ("kube", "record, fleet"),
     ("worlds", "nothing internal"),
     ("linerate", "everything"),
 ];

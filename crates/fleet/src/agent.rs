@@ -30,7 +30,13 @@ impl Agent {
     /// An agent to which nobody has spoken yet. `hello` says who it is; its token is filled in.
     #[must_use]
     pub fn new(hello: AgentHello, now: Duration) -> Agent {
-        Agent { hello, is_greeted: false, is_reading: false, decoder: Decoder::default(), lease: Lease::begun(now) }
+        Agent::with_lease(hello, Lease::begun(now))
+    }
+
+    /// The same with a lease of its own length.
+    #[must_use]
+    pub fn with_lease(hello: AgentHello, lease: Lease) -> Agent {
+        Agent { hello, is_greeted: false, is_reading: false, decoder: Decoder::default(), lease }
     }
 
     /// What to do about bytes that were taken at `taken_ns` of this machine's clock; it is `answered_ns` by now. `now`

@@ -91,6 +91,8 @@ pub struct Conversation {
     answered: u64,
     exchange: Option<Asked>,
     last_exchange_ns: i64,
+    /// Until when its silence is the stream's fault.
+    excused_ns: i64,
     /// Whether its machine is wanted.
     is_machine_wanted: bool,
     /// When it was asked for.
@@ -115,6 +117,7 @@ impl Conversation {
             answered: 0,
             exchange: None,
             last_exchange_ns: now_ns,
+            excused_ns: i64::MIN,
             is_machine_wanted,
             machine_asked_ns: None,
             machine: String::new(),
@@ -199,7 +202,7 @@ impl Conversation {
             };
         }
         let patience = nanoseconds(LAPSES_AFTER);
-        if self.exchange.is_some_and(|asked| now_ns - asked.at_ns > patience) {
+        if self.exchange.is_some_and(|asked| now_ns - asked.at_ns.max(self.excused_ns) > patience) {
             return Err(Fault::Frozen(seconds(patience)));
         }
         if self.state.is_none() && self.machine_asked_ns.is_some_and(|at| now_ns - at > READ_WITHIN_NS) {
@@ -218,6 +221,11 @@ impl Conversation {
             bytes.extend(framed(&ToAgent::ReadMachine));
         }
         Ok(bytes)
+    }
+
+    /// Excuses an agent that cannot be heard while its stream is broken and comes back: who brings it back bounds that.
+    pub fn excuse(&mut self, now_ns: i64) {
+        self.excused_ns = now_ns;
     }
 
     /// Why nothing more is heard, where what was written has come to its end.
@@ -372,6 +380,16 @@ mod tests {
         assert!(!conversation.due(0).unwrap().is_empty());
         assert_eq!(conversation.due(2_000 * MS), Ok(Vec::new()));
         assert_eq!(conversation.due(2_001 * MS), Err(Fault::Frozen(2)));
+    }
+
+    #[test]
+    fn an_agent_is_not_frozen_while_its_stream_is_broken() {
+        let (mut conversation, _) = begun(true);
+        conversation.take(&from_agent(&FromAgent::Hello(Box::new(hello()))), 0).unwrap();
+        assert!(!conversation.due(0).unwrap().is_empty());
+        conversation.excuse(9_000 * MS);
+        assert_eq!(conversation.due(11_000 * MS), Ok(Vec::new()));
+        assert_eq!(conversation.due(11_001 * MS), Err(Fault::Frozen(2)));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use linerate_site::place::SourcePosition;
 use linerate_site::yaml::{self, Content, YamlEntry, YamlNode};
 use linerate_site::{nearest, quoted};
 
-use crate::reach::NodeReach;
+use crate::reach::{KubePlace, NodeReach, PodChoice};
 
 /// Most nodes of a fleet.
 pub const NODES_MAX: usize = 1024;
@@ -177,6 +177,12 @@ fn reaches(text: &str, place: SourcePosition, names: &[String], mistakes: &mut V
     // A command may hold braces of its own.
     let is_range = !text.starts_with("exec:") || text.contains("...");
     let texts = if is_range { ranges(text, "reach", place, mistakes)? } else { vec![text.to_owned()] };
+    if let ([text], true) = (texts.as_slice(), names.len() > 1)
+        && let Ok(NodeReach::Kube(place)) = text.parse()
+        && matches!(place.pod, PodChoice::Selected { .. })
+    {
+        return Some((0..names.len()).map(|number| selected(&place, number, names.len())).collect());
+    }
     if texts.len() != names.len() {
         let what = format!("{} for {} named", plural(texts.len()), names.len());
         let fix = "write {name} where each name goes, a range of as many numbers, or leave reach out for ssh://NAME";
@@ -184,6 +190,15 @@ fn reaches(text: &str, place: SourcePosition, names: &[String], mistakes: &mut V
         return None;
     }
     read_all(texts.into_iter(), place, mistakes)
+}
+
+/// One of the pods that a selector shared by several names selects.
+fn selected(place: &KubePlace, number: usize, of: usize) -> NodeReach {
+    let mut place = place.clone();
+    if let PodChoice::Selected { number: own_number, of: own_of, .. } = &mut place.pod {
+        (*own_number, *own_of) = (number, of);
+    }
+    NodeReach::Kube(place)
 }
 
 fn read_all(
@@ -263,6 +278,28 @@ nodes:
             ]
         );
         assert_eq!(nodes[0].site_node.as_deref(), Some("storage"));
+    }
+
+    #[test]
+    fn names_share_the_pods_of_a_selector_in_order() {
+        let text = "\
+nodes:
+  - {name: 'c{0...2}', role: client, reach: 'kube://linerate/?app=linerate'}
+  - {name: 'd{0...1}', role: client, reach: 'kube://linerate/?index={0...1}'}
+  - {name: one, role: storage, reach: 'kube://minio/?app=minio'}
+";
+        let nodes = read(text, "f.yaml").unwrap();
+        let of = |node: &FleetNode| match &node.reach {
+            NodeReach::Kube(KubePlace { pod: PodChoice::Selected { selector, number, of }, .. }) => {
+                format!("{} {selector} {number}/{of}", node.name)
+            }
+            other => panic!("{other:?}"),
+        };
+        let said: Vec<String> = nodes.iter().map(of).collect();
+        let expected =
+            ["c0 app=linerate 0/3", "c1 app=linerate 1/3", "c2 app=linerate 2/3", "d0 index=0 0/1", "d1 index=1 0/1"];
+        assert_eq!(said[..5], expected);
+        assert_eq!(said[5], "one app=minio 0/1");
     }
 
     #[test]

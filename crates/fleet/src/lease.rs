@@ -16,19 +16,26 @@ pub const FIRST_WITHIN: Duration = Duration::from_secs(10);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
     lapses_at: Duration,
+    lapses_after: Duration,
 }
 
 impl Lease {
     /// A lease of an agent that nobody has spoken to yet.
     #[must_use]
     pub fn begun(now: Duration) -> Lease {
-        Lease { lapses_at: now + FIRST_WITHIN }
+        Lease::lasting(LAPSES_AFTER, now)
+    }
+
+    /// The same of an agent whose stream may break and come back, which takes longer.
+    #[must_use]
+    pub fn lasting(lapses_after: Duration, now: Duration) -> Lease {
+        Lease { lapses_at: now + FIRST_WITHIN, lapses_after }
     }
 
     /// Renews it, unless it has lapsed: what has ended does not begin anew.
     pub fn renew(&mut self, now: Duration) {
         if !self.has_lapsed(now) {
-            self.lapses_at = now + LAPSES_AFTER;
+            self.lapses_at = now + self.lapses_after;
         }
     }
 
@@ -72,6 +79,13 @@ mod tests {
         }
         assert!(!lease.has_lapsed(ms(6_699)) && lease.has_lapsed(ms(6_700)));
         assert_eq!(RENEWED_EACH * 4, LAPSES_AFTER);
+    }
+
+    #[test]
+    fn a_longer_lease_lapses_later() {
+        let mut lease = Lease::lasting(ms(30_000), ms(0));
+        lease.renew(ms(1_000));
+        assert!(!lease.has_lapsed(ms(30_999)) && lease.has_lapsed(ms(31_000)));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! out, and the binary does the rest. What an agent says is checked before it is believed.
 
 pub mod agent;
+pub mod attachment;
 pub mod clocks;
 pub mod conversation;
 pub mod description;

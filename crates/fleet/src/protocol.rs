@@ -159,6 +159,12 @@ impl Decoder {
         Ok(Some(message))
     }
 
+    /// What came and is in no message that was given.
+    #[must_use]
+    pub fn into_rest(mut self) -> Vec<u8> {
+        self.bytes.split_off(self.given)
+    }
+
     /// What came and was not understood, as text: at most 200 characters of it.
     #[must_use]
     pub fn rest(&self) -> String {

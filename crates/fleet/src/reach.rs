@@ -15,8 +15,42 @@ pub enum NodeReach {
     Netns(String),
     /// In the namespaces of a process of this machine.
     Pid(u32),
+    /// In a pod, by the Kubernetes API.
+    Kube(KubePlace),
     /// By a command of the user's, which is given to a shell.
     Exec(String),
+}
+
+/// A container of a pod, by the Kubernetes API.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KubePlace {
+    /// The context of the kubeconfig; its current one where none is given.
+    pub context: Option<String>,
+    /// The namespace.
+    pub namespace: String,
+    /// Which pod of it.
+    pub pod: PodChoice,
+}
+
+/// Which pod of a namespace is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PodChoice {
+    /// By its name.
+    Named {
+        /// The pod.
+        name: String,
+        /// The container; the pod's only or default one where none is given.
+        container: Option<String>,
+    },
+    /// By its labels.
+    Selected {
+        /// A label selector, as the API takes it.
+        selector: String,
+        /// Which of the pods that it selects, from 0, and of how many nodes: 0 of 1 has to be the only one.
+        number: usize,
+        /// How many nodes share the selector.
+        of: usize,
+    },
 }
 
 /// A host and how to log in there. What is not given, OpenSSH's configuration decides.
@@ -43,7 +77,10 @@ pub struct ReachError {
 /// Longest text of a reach.
 const TEXT_BYTES_MAX: usize = 4096;
 
-const FORMS: &str = "write here, ssh://[USER@]HOST[:PORT], netns://NAME, pid://NUMBER or exec:COMMAND";
+const FORMS: &str = "write here, ssh://[USER@]HOST[:PORT], kube://NAMESPACE/POD, netns://NAME, pid://NUMBER or \
+                     exec:COMMAND";
+const OF_KUBE: &str = "write kube://NAMESPACE/POD[/CONTAINER], kube://CONTEXT/NAMESPACE/POD/[CONTAINER] or \
+                       kube://[CONTEXT/]NAMESPACE/?LABEL=VALUE; with a context, a pod's name ends with a slash";
 const OF_SSH: &str = "write ssh://[USER@]HOST[:PORT], such as ssh://admin@node07:22; neither begins with a dash";
 const OF_NETNS: &str = "write the name as `ip netns` has it, such as netns://client1; it does not begin with a dash";
 const OF_PID: &str = "write the number of a process, such as pid://4711";
@@ -67,6 +104,7 @@ impl FromStr for NodeReach {
         }
         match text.split_once("://") {
             Some(("ssh", place)) => ssh(place).map(NodeReach::Ssh).ok_or_else(|| fail(OF_SSH)),
+            Some(("kube", place)) => kube(place).map(NodeReach::Kube).ok_or_else(|| fail(OF_KUBE)),
             Some(("netns", name)) => {
                 let is_file = !matches!(name, "." | "..") && !name.contains('/');
                 let fits = is_name(name) && is_file;
@@ -88,6 +126,54 @@ fn is_name(text: &str) -> bool {
     (1..=253).contains(&text.len())
         && text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+}
+
+/// A name of Kubernetes: of a namespace or a container (RFC 1123's label), or of a pod with its dots.
+fn is_kube_name(text: &str, longest: usize, has_dots: bool) -> bool {
+    let is_inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || (has_dots && b == b'.');
+    let is_outer = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    (1..=longest).contains(&text.len())
+        && text.starts_with(is_outer)
+        && text.ends_with(is_outer)
+        && text.bytes().all(is_inner)
+}
+
+/// Contexts have slashes of their own, such as the ARNs of EKS: names are taken from the right.
+fn kube(text: &str) -> Option<KubePlace> {
+    let (place, selector) = match text.split_once("/?") {
+        Some((place, selector)) => (place, Some(selector)),
+        None => (text, None),
+    };
+    let parts: Vec<&str> = place.split('/').collect();
+    let (context, namespace, pod) = match (selector, parts.as_slice()) {
+        (Some(selector), [context @ .., namespace]) => {
+            let selected = PodChoice::Selected { selector: selector.to_owned(), number: 0, of: 1 };
+            (context, *namespace, is_selector(selector).then_some(selected)?)
+        }
+        (None, [namespace, name]) => (&[][..], *namespace, named(name, "")?),
+        (None, [namespace, name, container]) if !container.is_empty() => (&[][..], *namespace, named(name, container)?),
+        (None, [context @ .., namespace, name, container]) if !context.is_empty() => {
+            (context, *namespace, named(name, container)?)
+        }
+        _ => return None,
+    };
+    let context = Some(context.join("/")).filter(|_| !context.is_empty());
+    let is_context = |text: &String| {
+        (1..=253).contains(&text.len()) && !text.starts_with(['-', '/']) && !text.chars().any(char::is_control)
+    };
+    let fits = is_kube_name(namespace, 63, false) && context.as_ref().is_none_or(is_context);
+    fits.then(|| KubePlace { context, namespace: namespace.to_owned(), pod })
+}
+
+fn named(name: &str, container: &str) -> Option<PodChoice> {
+    let container = Some(container).filter(|container| !container.is_empty());
+    let fits = is_kube_name(name, 253, true) && container.is_none_or(|name| is_kube_name(name, 63, false));
+    fits.then(|| PodChoice::Named { name: name.to_owned(), container: container.map(str::to_owned) })
+}
+
+fn is_selector(text: &str) -> bool {
+    let is_part = |b: u8| b.is_ascii_alphanumeric() || b"-_./=!,() ".contains(&b);
+    (1..=1024).contains(&text.len()) && text.bytes().all(is_part) && text.starts_with(|c: char| c != ' ')
 }
 
 fn ssh(text: &str) -> Option<SshPlace> {
@@ -129,6 +215,18 @@ impl fmt::Display for NodeReach {
                 if host.contains(':') { write!(f, "[{host}]") } else { f.write_str(host) }?;
                 port.iter().try_for_each(|port| write!(f, ":{port}"))
             }
+            NodeReach::Kube(KubePlace { context, namespace, pod }) => {
+                f.write_str("kube://")?;
+                context.iter().try_for_each(|context| write!(f, "{context}/"))?;
+                match pod {
+                    PodChoice::Named { name, container: Some(container) } => {
+                        write!(f, "{namespace}/{name}/{container}")
+                    }
+                    PodChoice::Named { name, container: None } if context.is_some() => write!(f, "{namespace}/{name}/"),
+                    PodChoice::Named { name, container: None } => write!(f, "{namespace}/{name}"),
+                    PodChoice::Selected { selector, .. } => write!(f, "{namespace}/?{selector}"),
+                }
+            }
             NodeReach::Netns(name) => write!(f, "netns://{name}"),
             NodeReach::Pid(pid) => write!(f, "pid://{pid}"),
             NodeReach::Exec(command) => write!(f, "exec:{command}"),
@@ -151,6 +249,13 @@ mod tests {
             "ssh://a.b-c_d.example",
             "netns://client1",
             "pid://4711",
+            "kube://linerate/pod-0",
+            "kube://linerate/pod-0/agent",
+            "kube://prod/linerate/pod-0/",
+            "kube://prod/linerate/pod-0/agent",
+            "kube://arn:aws:eks:eu-central-1:1:cluster/prod/linerate/pod.0/",
+            "kube://linerate/?app=minio,tier!=cache",
+            "kube://admin@prod/linerate/?app in (a, b)",
             "exec:docker exec -i minio linerate agent",
         ] {
             assert_eq!(text.parse::<NodeReach>().unwrap().to_string(), text);
@@ -185,17 +290,41 @@ mod tests {
             "exec:",
             "exec: \t",
             "exec:a\nb",
-            "kube://ns/pod",
+            "kube://",
+            "kube://ns",
+            "kube://ns/",
+            "kube:///pod",
+            "kube://NS/pod",
+            "kube://ns/-pod",
+            "kube://ns/pod-",
+            "kube://-context/ns/pod/",
+            "kube://ns/?",
+            "kube://ns/?a=b&x=y",
+            "kube://ns/pod/con_tainer",
         ] {
             let error = text.parse::<NodeReach>().expect_err(text).to_string();
             assert!(error.contains("write "), "{text}: {error}");
         }
     }
 
+    #[test]
+    fn three_parts_are_a_namespace_a_pod_and_a_container() {
+        let place = |text: &str| match text.parse().unwrap() {
+            NodeReach::Kube(place) => place,
+            other => panic!("{other:?}"),
+        };
+        let told = place("kube://a/b/c");
+        assert_eq!((told.context, told.namespace.as_str()), (None, "a"));
+        assert_eq!(told.pod, PodChoice::Named { name: "b".to_owned(), container: Some("c".to_owned()) });
+        let told = place("kube://x/y/a/b/");
+        assert_eq!((told.context.as_deref(), told.namespace.as_str()), (Some("x/y"), "a"));
+        assert_eq!(told.pod, PodChoice::Named { name: "b".to_owned(), container: None });
+    }
+
     proptest! {
         #[test]
         fn what_is_read_is_told_and_read_again(
-            text in "(here|ssh://|netns://|pid://|exec:)?[-a-z0-9@:.\\[\\]/ ]{0,20}",
+            text in "(here|ssh://|kube://|netns://|pid://|exec:)?[-a-z0-9@:.\\[\\]/? ]{0,20}",
         ) {
             if let Ok(reach) = text.parse::<NodeReach>() {
                 prop_assert_eq!(reach.to_string().parse::<NodeReach>(), Ok(reach));

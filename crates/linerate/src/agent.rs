@@ -3,7 +3,11 @@
 //! One thread reads, one writes, one reads the machine, and the one that decides waits for none of them longer than a
 //! tenth of a second: whatever is stuck, the agent ends when its lease does.
 
+mod attach;
 pub(crate) mod flags;
+mod init;
+mod listening;
+mod session;
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read, Write};
@@ -16,7 +20,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use linerate_fleet::agent::{Agent, Deed, farewell};
-use linerate_fleet::lease::EndReason;
+use linerate_fleet::lease::{EndReason, LAPSES_AFTER, Lease};
 use linerate_fleet::protocol::{ANSWER_BYTES_MAX, AgentHello, PROTOCOL};
 use linerate_host::{Root, SnapshotRequest};
 use linerate_record::fleet::MachineState;
@@ -27,7 +31,7 @@ use signal_hook::iterator::Signals;
 
 use crate::catalogue;
 use crate::failure::{Failure, code};
-use flags::AgentFlags;
+use flags::{AgentFlags, AgentVerb};
 
 /// How long the one that decides waits for something to happen.
 const TICK: Duration = Duration::from_millis(100);
@@ -57,9 +61,16 @@ struct Ground {
     clock_ns: fn() -> i64,
     /// Reads the machine, as JSON.
     read: fn() -> Result<String, String>,
+    /// For how long it goes on without a message.
+    lease: Duration,
 }
 
 pub(crate) fn run(flags: &AgentFlags) -> Result<ExitCode, Failure> {
+    match (&flags.verb, &flags.listen) {
+        (Some(AgentVerb::Attach(flags)), _) => return attach::run(flags),
+        (None, Some(socket)) => return listening::run(flags, socket),
+        (None, None) => {}
+    }
     if io::stdin().is_terminal() || io::stdout().is_terminal() {
         return Err(Failure::usage(
             "standard input or output is a terminal, and linerate agent talks to another linerate: run linerate fleet \
@@ -74,18 +85,8 @@ pub(crate) fn run(flags: &AgentFlags) -> Result<ExitCode, Failure> {
     let failed = |source| Failure::Command(format!("failed to open standard input or output: {source}"));
     let input = io::stdin().as_fd().try_clone_to_owned().map(File::from).map_err(failed)?;
     let output = io::stdout().as_fd().try_clone_to_owned().map(File::from).map_err(failed)?;
-    let (machine, _) = linerate_host::machine(&Root::live());
-    let hello = AgentHello {
-        protocol: PROTOCOL,
-        linerate: env!("CARGO_PKG_VERSION").to_owned(),
-        token: String::new(),
-        allowed: flags.allow.allowed(),
-        pid: std::process::id(),
-        is_root: rustix::process::geteuid().is_root(),
-        machine,
-    };
-    let ground = Ground { clock_ns: unix_ns, read: read_machine };
-    match serve(hello, input, output, (tell, happenings), ground) {
+    let ground = Ground { clock_ns: unix_ns, read: read_machine, lease: LAPSES_AFTER };
+    match serve(hello(flags), input, output, (tell, happenings), ground) {
         EndReason::Asked | EndReason::EndOfInput => Ok(ExitCode::SUCCESS),
         EndReason::Lapsed => {
             Err(Failure::Command("the agent ended: no message from its coordinator for 2 s".to_owned()))
@@ -96,6 +97,20 @@ pub(crate) fn run(flags: &AgentFlags) -> Result<ExitCode, Failure> {
                 .to_owned(),
         )),
         EndReason::Signalled => Ok(ExitCode::from(code::INTERRUPTED)),
+    }
+}
+
+/// Who this agent is.
+fn hello(flags: &AgentFlags) -> AgentHello {
+    let (machine, _) = linerate_host::machine(&Root::live());
+    AgentHello {
+        protocol: PROTOCOL,
+        linerate: env!("CARGO_PKG_VERSION").to_owned(),
+        token: String::new(),
+        allowed: flags.allow.allowed(),
+        pid: std::process::id(),
+        is_root: rustix::process::geteuid().is_root(),
+        machine,
     }
 }
 
@@ -144,7 +159,7 @@ fn serve(
     let waiting = Arc::new(AtomicUsize::new(0));
     let out = writer(output, Arc::clone(&waiting), tell.clone());
     reader(input, ground.clock_ns, tell.clone());
-    let mut agent = Agent::new(hello, Duration::ZERO);
+    let mut agent = Agent::with_lease(hello, Lease::lasting(ground.lease, Duration::ZERO));
     let reason = loop {
         let deeds = match happenings.recv_timeout(TICK) {
             Ok(Happening::Came(bytes, taken_ns)) => agent.take(&bytes, begun.elapsed(), taken_ns, (ground.clock_ns)()),
@@ -271,7 +286,7 @@ mod tests {
         (to, from, tell, thread::spawn(move || serve(hello(), input, output, events, ground)))
     }
 
-    const SHIFTED: Ground = Ground { clock_ns: five_s_ahead, read: read_machine };
+    const SHIFTED: Ground = Ground { clock_ns: five_s_ahead, read: read_machine, lease: LAPSES_AFTER };
 
     fn met(to: &mut PipeWriter, from: &mut PipeReader) -> Met {
         let (mut conversation, first) = Conversation::begin("t".to_owned(), true, unix_ns(), 5_000_000_000);
@@ -332,7 +347,7 @@ mod tests {
     #[test]
     fn an_agent_whose_output_nobody_takes_ends_with_its_lease() {
         let endless = || Ok("x".repeat(ANSWER_BYTES_MAX));
-        let (mut to, from, _tell, ended) = started(Ground { clock_ns: five_s_ahead, read: endless });
+        let (mut to, from, _tell, ended) = started(Ground { read: endless, ..SHIFTED });
         let (_, first) = Conversation::begin("t".to_owned(), true, unix_ns(), 5_000_000_000);
         let ask = linerate_fleet::protocol::frame(&linerate_fleet::protocol::ToAgent::ReadMachine).unwrap();
         to.write_all(&[first, ask].concat()).unwrap();

@@ -1,6 +1,11 @@
-//! `linerate fleet`: whether each node of a fleet is reached, and what was left there.
+//! `linerate fleet`: whether each node of a fleet is reached, what was left there, and clients in Kubernetes.
 
 pub(crate) mod flags;
+#[cfg(feature = "kube")]
+mod pods;
+#[cfg(not(feature = "kube"))]
+#[path = "fleet/no_pods.rs"]
+mod pods;
 
 use std::process::ExitCode;
 
@@ -9,13 +14,17 @@ use linerate_record::fleet::{FLEET_SCHEMA, FleetCheck};
 
 use crate::failure::{Failure, code};
 use crate::{output, printing, reaching};
-use flags::{CheckFlags, FleetCleanFlags, FleetFlags, FleetVerb};
+use flags::{CheckFlags, DownFlags, FleetCleanFlags, FleetFlags, FleetVerb};
 
 /// What is wrong with what the flags name.
 pub(crate) fn check(flags: &FleetFlags) -> Result<(), Failure> {
     let path = match &flags.verb {
         FleetVerb::Check(flags) => &flags.fleet,
         FleetVerb::Clean(flags) => &flags.fleet,
+        FleetVerb::Manifest(flags) => return pods::check(&flags.clients),
+        FleetVerb::Up(flags) => return pods::check(&flags.clients),
+        FleetVerb::Down(DownFlags { fleet: Some(fleet), .. }) => fleet,
+        FleetVerb::Down(_) => return Ok(()),
     };
     reaching::read_fleet(path).map(|_| ())
 }
@@ -24,6 +33,9 @@ pub(crate) fn run(flags: &FleetFlags) -> Result<ExitCode, Failure> {
     match &flags.verb {
         FleetVerb::Check(flags) => checked(flags),
         FleetVerb::Clean(flags) => cleaned(flags),
+        FleetVerb::Manifest(flags) => pods::manifest(flags),
+        FleetVerb::Up(flags) => pods::up(flags),
+        FleetVerb::Down(flags) => pods::down(flags),
     }
 }
 

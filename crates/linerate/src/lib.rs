@@ -34,6 +34,9 @@ pub mod fuzzing;
 mod import;
 mod interrupt;
 mod knobs;
+#[cfg(feature = "kube")]
+mod kubeconfig;
+mod leases;
 mod masks;
 mod mc;
 mod metrics;

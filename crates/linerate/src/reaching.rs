@@ -1,6 +1,11 @@
 //! The nodes of a fleet, each reached by what `fleet.yaml` says, so many at once, and what was found of each.
 
 mod local;
+#[cfg(feature = "kube")]
+mod pods;
+#[cfg(not(feature = "kube"))]
+#[path = "reaching/no_pods.rs"]
+mod pods;
 mod session;
 mod slots;
 mod ssh;
@@ -18,6 +23,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::failure::{Failure, code};
 use crate::{bounded, consent, interrupt};
+#[cfg(feature = "kube")]
+use pods::Clusters;
+#[cfg(not(feature = "kube"))]
+use pods::NoClusters as Clusters;
 use session::Shared;
 use slots::Slots;
 use ssh::Program;
@@ -55,11 +64,18 @@ pub(crate) fn consent_to_commands(nodes: &[FleetNode], yes_exec: bool) -> Result
             commands.push(command);
         }
     }
-    if yes_exec || commands.is_empty() {
+    let of_kubeconfig = pods::commands(nodes);
+    if yes_exec || (commands.is_empty() && of_kubeconfig.is_empty()) {
         return Ok(());
     }
-    let what = format!("the fleet file runs commands on this machine:\n  {}\n", commands.join("\n  "));
-    consent::ask(&what, "They run as your user.", "give --yes-exec to consent")
+    let listed = |what: &str, commands: String| {
+        if commands.is_empty() { String::new() } else { format!("{what} on this machine:\n  {commands}\n") }
+    };
+    let what = [
+        listed("the fleet file runs commands", commands.join("\n  ")),
+        listed("the kubeconfig runs commands for credentials", of_kubeconfig.join("\n  ")),
+    ];
+    consent::ask(&what.concat(), "They run as your user.", "give --yes-exec to consent")
 }
 
 /// Reaches every node; rows are in the order of the nodes.
@@ -125,7 +141,9 @@ fn each<T: Send>(
     let needs_program = is_program_wanted && nodes.iter().any(|node| matches!(node.reach, NodeReach::Ssh(_)));
     let program = if needs_program { Some(program()?) } else { None };
     let (stop, starts): (&AtomicBool, _) = (&interrupt.stop, Slots::new(SSH_STARTS));
-    let shared = Shared { stop, ssh_starts: &starts, program: program.as_ref(), is_machine_wanted };
+    let clusters = Clusters::default();
+    let shared =
+        Shared { stop, ssh_starts: &starts, program: program.as_ref(), clusters: &clusters, is_machine_wanted };
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE.min(nodes.len()) {

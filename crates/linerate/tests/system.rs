@@ -13,7 +13,7 @@ use linerate_record::finding::FindingKind;
 use running::{bench_with, points, shown, verify, view};
 use system_parts::{
     Minio, Namespaces, audited, booted, contained, elsewhere, ends, experiment, exported, kubernetes, longest, missing,
-    reached, released, renamed, scopes, shaped_cluster, there_and_back, tune, unwatched,
+    pods, reached, released, renamed, scopes, shaped_cluster, there_and_back, tune, unwatched,
 };
 use tempfile::tempdir;
 
@@ -122,7 +122,7 @@ fn main() {
 fn tables() -> impl Iterator<Item = (&'static str, &'static [&'static str], Check)> {
     let without = unwatched::CHECKS.into_iter().chain(renamed::CHECKS).chain(elsewhere::CHECKS).chain(reached::CHECKS);
     let released = released::is_asked_for().then_some(RELEASED).into_iter().flatten();
-    without.chain(released).chain(kubernetes::CHECKS)
+    without.chain(released).chain(pods::CHECKS).chain(kubernetes::CHECKS)
 }
 
 /// Points that are short, and no ceiling: what is right matters here, not how fast.

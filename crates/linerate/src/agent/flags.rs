@@ -1,7 +1,13 @@
 //! Flags of `linerate agent`.
 
-use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use jiff::Timestamp;
 use linerate_record::fleet::Allowed;
+
+use crate::leases;
 
 const AFTER_HELP: &str = "\
 linerate fleet check and linerate audit --fleet start it, on this machine or by SSH. It ends when they tell it to, when
@@ -9,6 +15,11 @@ its input ends, after 2 s without a message, and on SIGTERM, SIGINT or SIGHUP. I
 changes nothing. A reach of fleet.yaml can start it in other ways:
 
   reach: exec:docker exec -i minio linerate agent
+
+In a pod it is the container's command, with --listen: it stays, for one coordinator after the other. linerate agent
+attach connects a stream to it. A coordinator whose stream breaks may come back with another one within --lease.
+
+  linerate agent --listen /run/linerate/agent.sock --lease 30s
 
 Exit codes:
   0    its coordinator ended it, or its input ended
@@ -32,12 +43,39 @@ impl AllowFlag {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
 pub(crate) struct AgentFlags {
+    #[command(subcommand)]
+    pub(super) verb: Option<AgentVerb>,
     /// The requests that it accepts.
     #[arg(long, value_enum, default_value_t = AllowFlag::Read)]
     pub(super) allow: AllowFlag,
     /// Enter the network, mount, UTS and IPC namespaces of this process first; needs root. [default: none]
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
     pub(super) pid: Option<u32>,
+    /// Listen on this Unix socket, in a folder of its own, and serve one coordinator after the other. [default: none]
+    #[arg(long, value_name = "SOCKET")]
+    pub(super) listen: Option<PathBuf>,
+    /// With --listen: how long to go on while a stream is broken, from 2s to 5m.
+    #[arg(long, value_parser = leases::parsed, default_value = "2s", requires = "listen")]
+    pub(super) lease: Duration,
+    /// With --listen: end at this instant, such as 2026-11-24T08:00:00Z. [default: never]
+    #[arg(long, value_name = "INSTANT", requires = "listen")]
+    pub(super) until: Option<Timestamp>,
+    /// The agent behind process 1.
+    #[arg(long, hide = true, requires = "listen")]
+    pub(super) behind_init: bool,
+}
+
+#[derive(Subcommand, Debug)]
+pub(super) enum AgentVerb {
+    /// Connect standard input and output to an agent that listens on this machine.
+    Attach(AttachFlags),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct AttachFlags {
+    /// The socket on which the agent listens.
+    #[arg(long, value_name = "SOCKET", default_value = super::attach::SOCKET)]
+    pub(super) socket: PathBuf,
 }

@@ -1,8 +1,20 @@
 //! Flags of `linerate fleet`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use linerate_record::units::parse_duration;
+
+use crate::leases;
+
+#[cfg(feature = "kube")]
+const BUILT: &str = "";
+#[cfg(not(feature = "kube"))]
+const BUILT: &str = "\
+This linerate was built without Kubernetes: kube:// reaches nothing, and manifest, up and down are refused.
+
+";
 
 const HELP: &str = "\
 A fleet file lists nodes with their roles and how to reach them:
@@ -13,24 +25,27 @@ A fleet file lists nodes with their roles and how to reach them:
     - {name: me, role: client, reach: here}
 
 Ways to reach a node: here, ssh://[USER@]HOST[:PORT] (with the system's OpenSSH; the default is ssh://NAME),
-netns://NAME, pid://NUMBER and exec:COMMAND. linerate opens no port and installs nothing. With SSH, it copies itself
-into the user's cache there, under its SHA-256.
+kube://NAMESPACE/POD[/CONTAINER] and kube://NAMESPACE/?LABEL=VALUE (in pods, by exec, with the user's kubeconfig; a
+context goes first: kube://CONTEXT/NAMESPACE/POD/), netns://NAME, pid://NUMBER and exec:COMMAND. linerate opens no port
+and installs nothing. With SSH, it copies itself into the user's cache there, under its SHA-256.
 
 Examples:
   linerate fleet check --fleet fleet.yaml
   linerate fleet check --fleet fleet.yaml --json
   linerate fleet clean --fleet fleet.yaml
   linerate audit --fleet fleet.yaml
+  linerate fleet up --clients 8 --image registry.example/linerate:0.1.0 -o fleet.yaml
+  linerate fleet down --fleet fleet.yaml
 
 Exit codes:
   0    every node was reached
   1    this machine or a file cannot be read
   2    the fleet file has a mistake, or consent to its commands is missing
-  3    a node was not reached
+  3    a node or the API server was not reached, clients did not become ready, or something is left of them
   130  interrupted; agents were ended";
 
 #[derive(Args, Debug)]
-#[command(after_help = HELP)]
+#[command(after_help = [BUILT, HELP].concat())]
 pub(crate) struct FleetFlags {
     #[command(subcommand)]
     pub(super) verb: FleetVerb,
@@ -42,6 +57,12 @@ pub(super) enum FleetVerb {
     Check(CheckFlags),
     /// Remove linerate from the user's cache on nodes that are reached by SSH.
     Clean(FleetCleanFlags),
+    /// Print clients in Kubernetes as YAML: what fleet up would apply, and why.
+    Manifest(ManifestFlags),
+    /// Start clients in Kubernetes, wait until they are ready, and write the fleet file that reaches them.
+    Up(Box<UpFlags>),
+    /// Remove from Kubernetes what one fleet up made there, and check that nothing of it is left.
+    Down(DownFlags),
 }
 
 #[derive(Args, Debug)]
@@ -68,4 +89,92 @@ pub(super) struct FleetCleanFlags {
     /// Fleet file.
     #[arg(long, value_name = "FLEET")]
     pub(super) fleet: PathBuf,
+}
+
+/// What clients in Kubernetes are like.
+#[derive(Args, Debug)]
+pub(super) struct ClientFlags {
+    /// Number of clients, 1 to 1000.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) clients: u32,
+    /// Image of linerate, as the nodes can pull it.
+    #[arg(long, value_name = "IMAGE")]
+    pub(super) image: String,
+    /// Namespace of the clients. It is made where there is none.
+    #[arg(long, value_name = "NAMESPACE", default_value = "linerate")]
+    pub(super) namespace: String,
+    /// Name that tells this fleet from others. [default: drawn at random for up, manual for manifest]
+    #[arg(long, value_name = "NAME")]
+    pub(super) instance: Option<String>,
+    /// Processors that each client is promised, as Kubernetes writes them.
+    #[arg(long, value_name = "QUANTITY", default_value = "2")]
+    pub(super) cpu: String,
+    /// Memory that each client is promised.
+    #[arg(long, value_name = "QUANTITY", default_value = "1Gi")]
+    pub(super) memory: String,
+    /// After what time clients end by themselves, from 1m to 168h.
+    #[arg(long, value_parser = parse_duration, default_value = "1h")]
+    pub(super) deadline: Duration,
+    /// How long a client goes on while it cannot hear its coordinator, from 2s to 5m. An API server that restarts takes
+    /// that long.
+    #[arg(long, value_parser = leases::parsed, default_value = "30s")]
+    pub(super) lease: Duration,
+    /// Label of the storage nodes: no client is put on them. [default: none; clients may run on any node]
+    #[arg(long, value_name = "LABEL[=VALUE]")]
+    pub(super) storage_label: Option<String>,
+    /// Read the storage nodes in full as well: a privileged DaemonSet in a namespace of its own.
+    #[arg(long, requires = "storage_label")]
+    pub(super) storage: bool,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ManifestFlags {
+    #[command(flatten)]
+    pub(super) clients: ClientFlags,
+    /// File to write. [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+}
+
+/// Which cluster is meant.
+#[derive(Args, Debug)]
+pub(super) struct ClusterFlags {
+    /// Context of the kubeconfig. [default: its current context]
+    #[arg(long, value_name = "CONTEXT")]
+    pub(super) context: Option<String>,
+    /// Consent to running the command in the kubeconfig that gives credentials.
+    #[arg(long)]
+    pub(super) yes_exec: bool,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct UpFlags {
+    #[command(flatten)]
+    pub(super) clients: ClientFlags,
+    #[command(flatten)]
+    pub(super) cluster: ClusterFlags,
+    /// How long clients may take to become ready.
+    #[arg(long, value_parser = parse_duration, default_value = "5m")]
+    pub(super) wait: Duration,
+    /// Fleet file to write. [default: standard output]
+    #[arg(long, short, value_name = "FLEET")]
+    pub(super) output: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct DownFlags {
+    /// Fleet file that fleet up wrote.
+    #[arg(long, value_name = "FLEET", required_unless_present = "instance", conflicts_with = "instance")]
+    pub(super) fleet: Option<PathBuf>,
+    /// Name of the fleet, as fleet up said it.
+    #[arg(long, value_name = "NAME")]
+    pub(super) instance: Option<String>,
+    /// Namespace of the clients, with --instance.
+    #[arg(long, value_name = "NAMESPACE", default_value = "linerate")]
+    pub(super) namespace: String,
+    #[command(flatten)]
+    pub(super) cluster: ClusterFlags,
+    /// How long it may take until all is gone.
+    #[arg(long, value_parser = parse_duration, default_value = "2m")]
+    pub(super) wait: Duration,
 }

@@ -4,16 +4,19 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use linerate_fleet::conversation::{Conversation, Fault, Met};
-use linerate_fleet::reach::{NodeReach, SshPlace};
+use linerate_fleet::reach::{KubePlace, NodeReach, SshPlace};
 use linerate_record::fleet::UnreachedNode;
 
 use super::slots::Slots;
 use super::stream::NodeStream;
-use super::{local, ssh};
+use super::{Clusters, local, ssh};
 use crate::interrupt;
 
 /// How long a process of this machine may take to answer.
 const LOCAL_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long a pod may take to be found, its agent to be attached, and that to answer.
+const POD_WITHIN: Duration = Duration::from_secs(25);
 
 /// How long a host may take to run the script: looking up its name, connecting, logging in.
 const SCRIPT_WITHIN: Duration = Duration::from_secs(20);
@@ -39,6 +42,8 @@ pub(super) struct Shared<'s> {
     pub(super) ssh_starts: &'s Slots,
     /// What is run by SSH.
     pub(super) program: Option<&'s ssh::Program>,
+    /// The clusters in which there are pods.
+    pub(super) clusters: &'s Clusters,
     /// Whether the machine is read whole.
     pub(super) is_machine_wanted: bool,
 }
@@ -61,6 +66,10 @@ impl SessionClock {
     }
 }
 
+fn token(clock: &SessionClock) -> String {
+    format!("{:x}-{:x}", std::process::id(), clock.unix_ns)
+}
+
 fn nanoseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
@@ -73,9 +82,20 @@ pub(super) fn meet(reach: &NodeReach, shared: &Shared<'_>) -> Result<Met, Unreac
         NodeReach::Pid(pid) => local::pid(*pid),
         NodeReach::Netns(name) => local::netns(name).map_err(|error| unstarted(&error.to_string()))?,
         NodeReach::Exec(text) => local::exec(text),
+        NodeReach::Kube(place) => return in_pod(place, reach, shared),
     };
     let mut stream = NodeStream::start(command).map_err(|error| unstarted(&error.to_string()))?;
     spoken(&mut stream, Vec::new(), LOCAL_WITHIN, shared).map_err(|fault| local_fault(&mut stream, fault, reach))
+}
+
+/// The same in a pod: what is known of the stream says more than what was missed on it.
+fn in_pod(place: &KubePlace, reach: &NodeReach, shared: &Shared<'_>) -> Result<Met, UnreachedNode> {
+    let mut stream = shared.clusters.stream(place, token(&SessionClock::begin()))?;
+    spoken(&mut stream, Vec::new(), POD_WITHIN, shared).map_err(|fault| {
+        // It is told a moment after its end.
+        stream.ended(TURN);
+        stream.fault().unwrap_or_else(|| local_fault(&mut stream, fault, reach))
+    })
 }
 
 fn unstarted(why: &str) -> UnreachedNode {
@@ -119,7 +139,7 @@ fn remedy(fault: &Fault, reach: &NodeReach) -> String {
 /// Speaks to an agent that may have written something already.
 fn spoken(stream: &mut NodeStream, came: Vec<u8>, within: Duration, shared: &Shared<'_>) -> Result<Met, Fault> {
     let clock = SessionClock::begin();
-    let token = format!("{:x}-{:x}", std::process::id(), clock.unix_ns);
+    let token = token(&clock);
     let (mut conversation, first) =
         Conversation::begin(token, shared.is_machine_wanted, clock.now_ns(), nanoseconds(within));
     stream.say(&first);
@@ -129,6 +149,9 @@ fn spoken(stream: &mut NodeStream, came: Vec<u8>, within: Duration, shared: &Sha
         came.clear();
         if stream.is_over() || interrupt::came(shared.stop) {
             return Err(conversation.over());
+        }
+        if stream.is_mending() {
+            conversation.excuse(clock.now_ns());
         }
         stream.say(&conversation.due(clock.now_ns())?);
         if !conversation.is_done() {

@@ -1,10 +1,14 @@
-//! A process that was started here, with its input, output and errors, none of which is waited for longer than asked.
+//! What was started for a node, with its input, output and errors, none of which is waited for longer than asked: a
+//! process of this machine, or whatever else has ends like one.
 
+use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write as _};
-use std::os::fd::AsFd;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
+
+use linerate_record::fleet::UnreachedNode;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -20,12 +24,30 @@ const PIECE_BYTES: usize = 64 << 10;
 /// How long a process may take to end after it was killed.
 const KILLED_WITHIN: Duration = Duration::from_secs(1);
 
-/// A process. Dropping it ends it and all that it started in its process group.
+/// What is at the other end of a stream.
+pub(super) trait FarEnd: Send {
+    /// How it ended, where it has.
+    fn ended(&mut self) -> Option<ExitStatus>;
+    /// What was written as errors beside the pipe of errors, if there is one.
+    fn errors(&self) -> String {
+        String::new()
+    }
+    /// Why it ended, where that is known better than by its status and its errors.
+    fn fault(&self) -> Option<UnreachedNode> {
+        None
+    }
+    /// Whether it cannot be heard and is being brought back.
+    fn is_mending(&self) -> bool {
+        false
+    }
+}
+
+/// A stream: pipes, and what is at their other end. Dropping it ends that.
 pub(super) struct NodeStream {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: Option<ChildStdout>,
-    errors: Option<ChildStderr>,
+    far: Box<dyn FarEnd>,
+    input: Option<File>,
+    output: Option<File>,
+    errors: Option<File>,
     /// What is to be written.
     unsent: Vec<u8>,
     sent: usize,
@@ -33,22 +55,43 @@ pub(super) struct NodeStream {
     said: Vec<u8>,
 }
 
+/// A process. Dropping it ends it and all that it started in its process group.
+struct Process(Child);
+
 impl NodeStream {
     /// Starts a command in a process group of its own, without keys in its environment.
     pub(super) fn start(mut command: Command) -> io::Result<NodeStream> {
         child::without_keys(&mut command, std::env::vars_os().map(|(name, _)| name));
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
-        let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let stream = NodeStream { child, input, output, errors, unsent: Vec::new(), sent: 0, said: Vec::new() };
+        let input = child.stdin.take().map(|end| File::from(OwnedFd::from(end)));
+        let output = child.stdout.take().map(|end| File::from(OwnedFd::from(end)));
+        let errors = child.stderr.take().map(|end| File::from(OwnedFd::from(end)));
+        NodeStream::of(Box::new(Process(child)), input, output, errors)
+    }
+
+    /// A stream of ends that were opened already.
+    pub(super) fn of(
+        far: Box<dyn FarEnd>,
+        input: Option<File>,
+        output: Option<File>,
+        errors: Option<File>,
+    ) -> io::Result<NodeStream> {
+        let stream = NodeStream { far, input, output, errors, unsent: Vec::new(), sent: 0, said: Vec::new() };
         // Of a pipe, each end has flags of its own: the process is none the wiser.
-        let ends = [
-            stream.input.as_ref().map(AsFd::as_fd),
-            stream.output.as_ref().map(AsFd::as_fd),
-            stream.errors.as_ref().map(AsFd::as_fd),
-        ];
+        let ends = [&stream.input, &stream.output, &stream.errors];
         ends.into_iter().flatten().try_for_each(|end| rustix::io::ioctl_fionbio(end, true))?;
         Ok(stream)
+    }
+
+    /// Why it ended, where that is known better than by its status and its errors.
+    pub(super) fn fault(&self) -> Option<UnreachedNode> {
+        self.far.fault()
+    }
+
+    /// Whether it cannot be heard and is being brought back.
+    pub(super) fn is_mending(&self) -> bool {
+        self.far.is_mending()
     }
 
     /// Has bytes written, as they are taken.
@@ -114,7 +157,7 @@ impl NodeStream {
     pub(super) fn ended(&mut self, within: Duration) -> (Option<ExitStatus>, String) {
         let (until, mut unread) = (Instant::now() + within, Vec::new());
         let status = loop {
-            if let Ok(Some(status)) = self.child.try_wait() {
+            if let Some(status) = self.far.ended() {
                 break Some(status);
             }
             if Instant::now() >= until {
@@ -124,18 +167,31 @@ impl NodeStream {
             unread.clear();
         };
         self.turn(Duration::ZERO, &mut unread);
-        (status, String::from_utf8_lossy(&self.said).trim().to_owned())
+        let said = [String::from_utf8_lossy(&self.said).into_owned(), self.far.errors()].concat();
+        (status, said.trim().to_owned())
+    }
+}
+
+impl FarEnd for Process {
+    fn ended(&mut self) -> Option<ExitStatus> {
+        self.0.try_wait().ok().flatten()
     }
 }
 
 impl Drop for NodeStream {
     fn drop(&mut self) {
+        // Before what is at the other end is ended: it may end by itself then.
         drop(self.input.take());
-        let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let group = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw);
         // What it started may be there where it is not any more: until it is waited for, its number is nobody else's.
         let _ = group.map(|group| kill_process_group(group, Signal::KILL));
         let until = Instant::now() + KILLED_WITHIN;
-        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
+        while matches!(self.0.try_wait(), Ok(None)) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
         }
     }

@@ -13,6 +13,13 @@ pub(crate) mod kubernetes;
 pub(crate) mod longest;
 mod minio;
 mod namespaces;
+#[cfg(feature = "kube")]
+pub(crate) mod pods;
+#[cfg(not(feature = "kube"))]
+pub(crate) mod pods {
+    //! A build without Kubernetes has nothing to check of it.
+    pub(crate) const CHECKS: [(&str, &[&str], fn() -> Result<(), libtest_mimic::Failed>); 0] = [];
+}
 pub(crate) mod reached;
 pub(crate) mod released;
 pub(crate) mod renamed;

@@ -1,0 +1,14 @@
+//! Kubernetes, for a fleet: pods are found, their agents reached by exec, and clients brought up and taken down.
+//!
+//! Everything that waits runs on one thread of an async runtime for each cluster. What a stream brings is read from a
+//! socket here, without waiting, as that of any process. [`manifest`] is pure: what it renders depends on nothing but
+//! what it is asked for.
+
+pub mod access;
+mod attaching;
+pub mod fault;
+pub mod manifest;
+mod pods;
+mod state;
+pub mod stream;
+pub mod up;

@@ -1,0 +1,310 @@
+//! What clients in Kubernetes are made of, as YAML that says of each setting why it is there.
+//!
+//! Nothing here reads a clock, a file or a network: the same wishes give the same text. What `linerate fleet up`
+//! applies is this text.
+
+use std::fmt::Write as _;
+
+/// Where an agent in a pod listens.
+pub const SOCKET: &str = "/run/linerate/agent.sock";
+
+/// The label that says of which `fleet up` an object is.
+pub const INSTANCE_LABEL: &str = "app.kubernetes.io/instance";
+
+/// The label that says whose it is.
+pub const MANAGER_LABEL: &str = "app.kubernetes.io/managed-by";
+
+/// Its value.
+pub const MANAGER: &str = "linerate";
+
+/// The label that tells clients from readers of storage nodes.
+pub const COMPONENT_LABEL: &str = "app.kubernetes.io/component";
+
+/// Most clients of a fleet.
+pub const CLIENTS_MAX: u32 = 1_000;
+
+/// Longest time that clients may last: after it, they end by themselves.
+pub const DEADLINE_S_MAX: u64 = 7 * 24 * 3600;
+
+/// What is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wishes {
+    /// Tells this fleet from others: part of every name, and a label of every object.
+    pub instance: String,
+    /// The namespace of clients. That of readers of storage nodes is named after it.
+    pub namespace: String,
+    /// Whether the namespaces are to be made.
+    pub makes_namespaces: bool,
+    /// The image of linerate.
+    pub image: String,
+    /// How many clients.
+    pub clients: u32,
+    /// What each client's agent accepts, as `linerate agent --allow` has it.
+    pub allow: String,
+    /// Processors that each client is promised, as Kubernetes writes them: `2`, `500m`.
+    pub cpu: String,
+    /// Memory that each client is promised: `1Gi`.
+    pub memory: String,
+    /// After how many seconds clients end by themselves.
+    pub deadline_s: u64,
+    /// For how many seconds an agent goes on while its coordinator cannot be heard.
+    pub lease_s: u64,
+    /// The label of storage nodes, on which no client is put; with what value, or with any.
+    pub storage_label: Option<(String, Option<String>)>,
+    /// Whether storage nodes are read in full, and until which instant (RFC 3339).
+    pub storage_until: Option<String>,
+}
+
+/// A wish that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid {what} {value:?}: {fix}")]
+pub struct WishError {
+    /// Of what.
+    pub what: &'static str,
+    /// As it was wished for.
+    pub value: String,
+    /// What to write.
+    pub fix: &'static str,
+}
+
+impl Wishes {
+    /// The name of all that belongs to the clients.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("linerate-{}", self.instance)
+    }
+
+    /// The namespace of readers of storage nodes: privileged pods are allowed there and nowhere else.
+    #[must_use]
+    pub fn storage_namespace(&self) -> String {
+        format!("{}-storage", self.namespace)
+    }
+
+    /// The selector of the pods of a component.
+    #[must_use]
+    pub fn selector(&self, component: &str) -> String {
+        format!("{INSTANCE_LABEL}={},{COMPONENT_LABEL}={component}", self.instance)
+    }
+
+    /// Whether all of it can be.
+    ///
+    /// # Errors
+    /// [`WishError`] for the first that cannot.
+    pub fn checked(&self) -> Result<(), WishError> {
+        let wrong = |what, value: &str, fix| Err(WishError { what, value: value.to_owned(), fix });
+        let is_label = |text: &str, longest: usize| {
+            let is_outer = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+            (1..=longest).contains(&text.len())
+                && text.starts_with(is_outer)
+                && text.ends_with(is_outer)
+                && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        };
+        // A Job's name is part of its pods' names, which are labels: 63 letters with index and a random end.
+        if !is_label(&self.instance, 32) {
+            return wrong("instance", &self.instance, "write up to 32 lowercase letters, digits and dashes");
+        }
+        if !is_label(&self.namespace, 55) {
+            return wrong("namespace", &self.namespace, "write up to 55 lowercase letters, digits and dashes");
+        }
+        let is_word = |text: &str| !text.is_empty() && text.len() <= 512 && text.bytes().all(|b| b.is_ascii_graphic());
+        if !is_word(&self.image) || self.image.starts_with('-') {
+            return wrong(
+                "image",
+                &self.image,
+                "write it as a registry has it, such as registry.example/linerate:0.1.0",
+            );
+        }
+        if !(1..=CLIENTS_MAX).contains(&self.clients) {
+            return wrong("number of clients", &self.clients.to_string(), "write 1 to 1000");
+        }
+        if !(60..=DEADLINE_S_MAX).contains(&self.deadline_s) {
+            return wrong("deadline", &format!("{} s", self.deadline_s), "write 1m to 168h");
+        }
+        for (what, value) in [("processors", &self.cpu), ("memory", &self.memory)] {
+            if !is_quantity(value) {
+                return wrong(what, value, "write a quantity of Kubernetes, such as 2, 500m or 1Gi");
+            }
+        }
+        if let Some((key, value)) = &self.storage_label {
+            let is_part = |text: &str| {
+                text.len() <= 253 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./".contains(&b))
+            };
+            if key.is_empty() || !is_part(key) || !value.as_deref().is_none_or(is_part) {
+                return wrong("label of storage nodes", key, "write LABEL or LABEL=VALUE");
+            }
+        }
+        if self.storage_until.is_some() && self.storage_label.is_none() {
+            return wrong("label of storage nodes", "", "say which nodes store: LABEL or LABEL=VALUE");
+        }
+        Ok(())
+    }
+}
+
+/// A number above 0 with a unit of Kubernetes.
+fn is_quantity(text: &str) -> bool {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    number.parse::<f64>().is_ok_and(|number| number > 0.0 && number.is_finite())
+        && ["", "m", "k", "M", "G", "T", "Ki", "Mi", "Gi", "Ti"].contains(&unit)
+}
+
+/// Rights that reaching pods takes, as the documents name them: verbs on a resource of the core API.
+pub const RIGHTS: [(&str, &[&str]); 2] = [("pods/exec", &["get", "create"]), ("pods", &["list"])];
+
+const HEAD: &str = "\
+# Clients of linerate, by linerate fleet manifest. They listen on no port and ask the API server for nothing; a
+# coordinator reaches them by exec, with the rights of the Role below. The fleet.yaml that reaches them is at the end.
+";
+
+const STORAGE_HEAD: &str = "
+# PRIVILEGED: what follows is as good as root on each storage node. Reading a node in full takes that: its settings in
+# the host's namespaces, and those of the storage servers' processes. It reads and changes nothing, and ends at the
+# instant of --until.
+";
+
+/// All objects, as YAML.
+#[must_use]
+pub fn render(wishes: &Wishes) -> String {
+    let (namespace, component) = (&wishes.namespace, "client");
+    let mut text = HEAD.to_owned();
+    if wishes.makes_namespaces {
+        text.push_str(&filled(include_str!("manifest/namespace.yaml"), wishes, namespace, component));
+    }
+    text.push_str(&filled(include_str!("manifest/accounts.yaml"), wishes, namespace, component));
+    text.push_str(&filled(include_str!("manifest/clients.yaml"), wishes, namespace, component));
+    if wishes.storage_until.is_some() {
+        let (namespace, component) = (&wishes.storage_namespace(), "storage");
+        text.push_str(STORAGE_HEAD);
+        if wishes.makes_namespaces {
+            text.push_str(&filled(include_str!("manifest/storage_namespace.yaml"), wishes, namespace, component));
+        }
+        text.push_str(&filled(include_str!("manifest/storage.yaml"), wishes, namespace, component));
+    }
+    text.push_str("\n# fleet.yaml:\n#\n");
+    for line in fleet(wishes, None, &[]).lines() {
+        let _ = writeln!(text, "# {line}");
+    }
+    text
+}
+
+/// A text of the user's, in quotes: those of JSON are YAML's.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// An object with its values in place of its marks. A mark that is a line of its own may become several.
+fn filled(object: &str, wishes: &Wishes, namespace: &str, component: &str) -> String {
+    let instance = quoted(&wishes.instance);
+    let labels = [
+        "app.kubernetes.io/name: linerate".to_owned(),
+        format!("{MANAGER_LABEL}: {MANAGER}"),
+        format!("{INSTANCE_LABEL}: {instance}"),
+        format!("{COMPONENT_LABEL}: {component}"),
+    ];
+    let mut rules = Vec::new();
+    for (resource, verbs) in RIGHTS {
+        rules.push("  - apiGroups: [\"\"]".to_owned());
+        rules.push(format!("    resources: [{resource}]"));
+        rules.push(format!("    verbs: [{}]", verbs.join(", ")));
+    }
+    let values = [
+        ("@NAME@", wishes.name()),
+        ("@NAMESPACE@", quoted(namespace)),
+        ("@CLIENTS_NAMESPACE@", quoted(&wishes.namespace)),
+        ("@INSTANCE@", instance),
+        ("@CLIENTS@", wishes.clients.to_string()),
+        ("@BACKOFF@", wishes.clients.saturating_mul(2).max(6).to_string()),
+        ("@DEADLINE@", wishes.deadline_s.to_string()),
+        ("@LEASE@", wishes.lease_s.to_string()),
+        ("@IMAGE@", quoted(&wishes.image)),
+        ("@ALLOW@", wishes.allow.clone()),
+        ("@CPU@", quoted(&wishes.cpu)),
+        ("@MEMORY@", quoted(&wishes.memory)),
+        ("@SOCKET@", SOCKET.to_owned()),
+        ("@STORES@", expression(wishes, ["In", "Exists"])),
+        ("@UNTIL@", quoted(wishes.storage_until.as_deref().unwrap_or_default())),
+    ];
+    let mut text = String::new();
+    for line in object.lines() {
+        let indent = " ".repeat(line.len() - line.trim_start().len());
+        match line.trim() {
+            "@LABELS@" => labels.iter().for_each(|label| text.push_str(&format!("{indent}{label}\n"))),
+            "@RULES@" => rules.iter().for_each(|rule| text.push_str(&format!("{rule}\n"))),
+            "@AWAY@" => text.push_str(&away(wishes)),
+            _ => {
+                let line = values.iter().fold(line.to_owned(), |line, (mark, value)| line.replace(mark, value));
+                text.push_str(&format!("{line}\n"));
+            }
+        }
+    }
+    text
+}
+
+/// Nodes with the label of storage nodes, or without.
+fn expression(wishes: &Wishes, [with_value, without_value]: [&str; 2]) -> String {
+    match &wishes.storage_label {
+        Some((key, Some(value))) => {
+            format!("{{key: {}, operator: {with_value}, values: [{}]}}", quoted(key), quoted(value))
+        }
+        Some((key, None)) => format!("{{key: {}, operator: {without_value}}}", quoted(key)),
+        None => String::new(),
+    }
+}
+
+/// Keeps clients off storage nodes, where it is known which those are.
+fn away(wishes: &Wishes) -> String {
+    if wishes.storage_label.is_none() {
+        return String::new();
+    }
+    format!(
+        "      # A client on a storage node takes processors and links from what it measures.
+      affinity:
+        nodeAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+            nodeSelectorTerms:
+              - matchExpressions:
+                  - {}
+",
+        expression(wishes, ["NotIn", "DoesNotExist"])
+    )
+}
+
+/// The label of a pod of an indexed Job that says which it is.
+const INDEX_LABEL: &str = "batch.kubernetes.io/job-completion-index";
+
+/// A `fleet.yaml` that reaches the clients by their numbers, and storage nodes by the pods on them.
+#[must_use]
+pub fn fleet(wishes: &Wishes, context: Option<&str>, storage: &[StoragePod]) -> String {
+    let place = context.map_or_else(String::new, |context| format!("{context}/"));
+    let range = match wishes.clients {
+        1 => "0".to_owned(),
+        clients => format!("{{0...{}}}", clients - 1),
+    };
+    let Wishes { instance, namespace, .. } = wishes;
+    let mut text = format!(
+        "# linerate fleet down --instance {instance} removes what this reaches.
+nodes:
+  - name: 'client{range}'
+    role: client
+    reach: 'kube://{place}{namespace}/?{INSTANCE_LABEL}={instance},{INDEX_LABEL}={range}'
+"
+    );
+    let (namespace, end) = (wishes.storage_namespace(), if context.is_some() { "/" } else { "" });
+    for StoragePod { node, pod } in storage {
+        let reach = format!("kube://{place}{namespace}/{pod}{end}");
+        let _ = writeln!(text, "  - {{name: {node}, role: storage, reach: '{reach}'}}");
+    }
+    text
+}
+
+/// A reader of a storage node.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StoragePod {
+    /// The name of the node.
+    pub node: String,
+    /// The name of the pod on it.
+    pub pod: String,
+}
+
+#[cfg(test)]
+mod tests;

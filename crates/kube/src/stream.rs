@@ -1,0 +1,171 @@
+//! A stream to the agent in a pod. It breaks and is attached again within the agent's lease; who reads it here sees one
+//! stream of bytes on a socket, and its end.
+
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use linerate_fleet::attachment::SentBytes;
+use linerate_fleet::reach::KubePlace;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::access::KubeCluster;
+use crate::attaching::{self, Inbound, Outbound};
+use crate::fault::KubeFault;
+use crate::pods;
+pub use crate::state::StreamEnd;
+use crate::state::StreamState;
+
+/// How long a pod may take to be found, and its agent to be attached.
+pub const STARTED_WITHIN: Duration = Duration::from_secs(20);
+
+/// How long one try to attach again may take.
+const TRIED_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long is waited between tries: twice as long each time, up to the last.
+const FIRST_REST: Duration = Duration::from_millis(100);
+const LAST_REST: Duration = Duration::from_secs(1);
+
+/// How long the polite end of a stream may take.
+const CLOSED_WITHIN: Duration = Duration::from_millis(500);
+
+/// A stream. Dropping it ends it.
+pub struct PodStream {
+    /// What is written here goes to the agent, and what it writes is read here; never waits.
+    pub socket: UnixStream,
+    shared: Arc<StreamState>,
+    /// Dropped with it: the task ends.
+    _stop: oneshot::Sender<()>,
+}
+
+impl PodStream {
+    /// Starts to attach to the agent of a pod. `token` is what only this coordinator knows.
+    ///
+    /// # Errors
+    /// Where this machine has no more descriptors.
+    pub fn start(cluster: &Arc<KubeCluster>, place: &KubePlace, token: String) -> std::io::Result<PodStream> {
+        let (here, there) = UnixStream::pair()?;
+        here.set_nonblocking(true)?;
+        there.set_nonblocking(true)?;
+        let shared = Arc::new(StreamState::default());
+        let (stop, stopped) = oneshot::channel();
+        let (told, cluster, place) = (Arc::clone(&shared), Arc::clone(cluster), place.clone());
+        let handle = cluster.runtime.clone();
+        handle.spawn(async move {
+            let mut lasting = Lasting {
+                cluster,
+                place,
+                token,
+                pod: None,
+                inbound: Inbound::default(),
+                outbound: Outbound { kept: SentBytes::default(), is_begun: false },
+            };
+            let end = tokio::select! {
+                end = lasting.run(there, &told) => end,
+                _ = stopped => StreamEnd::Failed(KubeFault::Closed("it was left".to_owned())),
+            };
+            told.end(end);
+        });
+        Ok(PodStream { socket: here, shared, _stop: stop })
+    }
+
+    /// How it ended, where it has.
+    #[must_use]
+    pub fn end(&self) -> Option<StreamEnd> {
+        self.shared.ended()
+    }
+
+    /// The end of what was written as errors.
+    #[must_use]
+    pub fn errors(&self) -> String {
+        self.shared.said()
+    }
+
+    /// Whether it is broken, or nothing is heard on it, and it is being attached again.
+    #[must_use]
+    pub fn is_mending(&self) -> bool {
+        self.shared.is_mending()
+    }
+}
+
+/// One stream over all its attachments.
+struct Lasting {
+    cluster: Arc<KubeCluster>,
+    place: KubePlace,
+    token: String,
+    /// Which pod it is, once that is known: an agent that was replaced is another one.
+    pod: Option<(String, Option<String>)>,
+    inbound: Inbound,
+    outbound: Outbound,
+}
+
+impl Lasting {
+    async fn run(&mut self, local: UnixStream, shared: &StreamState) -> StreamEnd {
+        let local = match tokio::net::UnixStream::from_std(local) {
+            Ok(local) => local,
+            Err(error) => return StreamEnd::Failed(KubeFault::Closed(error.to_string())),
+        };
+        let slow = KubeFault::Slow(STARTED_WITHIN.as_secs());
+        let begun = timeout(STARTED_WITHIN, self.attach(shared)).await.unwrap_or(Err(slow));
+        let (mut attached, mut lease) = match begun {
+            Ok(begun) => begun,
+            Err(fault) => return StreamEnd::Failed(fault),
+        };
+        loop {
+            let broken = attached.pump(&local, &mut self.inbound, &mut self.outbound, shared).await;
+            let fault = match broken {
+                attaching::Break::Ended(end) => return end,
+                attaching::Break::Left => {
+                    let _ = timeout(CLOSED_WITHIN, attached.close()).await;
+                    return StreamEnd::Exited(0);
+                }
+                attaching::Break::Broken(fault) => fault,
+            };
+            shared.mend(true);
+            (attached, lease) = match self.again(fault, lease, shared).await {
+                Ok(again) => again,
+                Err(fault) => return StreamEnd::Failed(fault),
+            };
+            shared.mend(false);
+        }
+    }
+
+    /// Attaches again until the agent's lease has lapsed for certain.
+    async fn again(
+        &mut self,
+        mut fault: KubeFault,
+        lease: Duration,
+        shared: &StreamState,
+    ) -> Result<(attaching::ExecStream, Duration), KubeFault> {
+        let (until, mut rest) = (Instant::now() + lease, FIRST_REST);
+        while Instant::now() < until && fault.is_passing() {
+            // Streams that broke at one time do not come back at one time.
+            let spread = self.token.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31) + u32::from(byte)) % 100;
+            sleep(rest + rest * spread / 100).await;
+            rest = (rest * 2).min(LAST_REST);
+            let slow = KubeFault::Slow(TRIED_WITHIN.as_secs());
+            fault = match timeout(TRIED_WITHIN, self.attach(shared)).await.unwrap_or(Err(slow)) {
+                Ok(again) => return Ok(again),
+                Err(fault) => fault,
+            };
+        }
+        Err(fault)
+    }
+
+    async fn attach(&mut self, shared: &StreamState) -> Result<(attaching::ExecStream, Duration), KubeFault> {
+        let closed = || KubeFault::Closed("the thread of the cluster ended".to_owned());
+        let _slot = self.cluster.starts.acquire().await.map_err(|_| closed())?;
+        let (pod, container) = match &self.pod {
+            Some(known) => known.clone(),
+            None => self.pod.insert(pods::found(&self.cluster, &self.place).await?).clone(),
+        };
+        let asked = attaching::ExecTarget {
+            namespace: &self.place.namespace,
+            pod: &pod,
+            container: container.as_deref(),
+            token: &self.token,
+        };
+        attaching::attach(&self.cluster.client, asked, &mut self.inbound, &mut self.outbound, shared).await
+    }
+}

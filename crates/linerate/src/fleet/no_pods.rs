@@ -1,0 +1,28 @@
+//! A build without Kubernetes: it says so.
+
+use std::process::ExitCode;
+
+use super::flags::{ClientFlags, DownFlags, ManifestFlags, UpFlags};
+use crate::failure::Failure;
+
+fn refused<T>() -> Result<T, Failure> {
+    Err(Failure::usage(
+        "this linerate was built without Kubernetes, as make demo builds it: cargo build --release -p linerate has it",
+    ))
+}
+
+pub(super) fn check(_flags: &ClientFlags) -> Result<(), Failure> {
+    refused()
+}
+
+pub(super) fn manifest(_flags: &ManifestFlags) -> Result<ExitCode, Failure> {
+    refused()
+}
+
+pub(super) fn up(_flags: &UpFlags) -> Result<ExitCode, Failure> {
+    refused()
+}
+
+pub(super) fn down(_flags: &DownFlags) -> Result<ExitCode, Failure> {
+    refused()
+}

@@ -1,0 +1,259 @@
+//! Clients in Kubernetes: printed, started and removed.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use jiff::{SignedDuration, Timestamp};
+use linerate_fleet::description::FleetNode;
+use linerate_fleet::reach::{KubePlace, NodeReach, PodChoice};
+use linerate_kube::access::{Access, KubeCluster};
+use linerate_kube::fault::KubeFault;
+use linerate_kube::manifest::{self, INSTANCE_LABEL, Wishes};
+use linerate_kube::up::{FleetLeft, NamespaceOwner, Readiness, documents};
+
+use super::flags::{ClientFlags, ClusterFlags, DownFlags, ManifestFlags, UpFlags};
+use crate::failure::{Failure, code};
+use crate::progress::say;
+use crate::{consent, interrupt, kubeconfig, named, output, printing, reaching};
+
+/// How often the API server is asked how far it is.
+const ASKED_EACH: Duration = Duration::from_secs(1);
+
+/// How often a log is told.
+const TOLD_EACH: Duration = Duration::from_secs(10);
+
+/// What is wrong with what is wished for.
+pub(super) fn check(flags: &ClientFlags) -> Result<(), Failure> {
+    wishes(flags, "checked").map(|_| ())
+}
+
+pub(super) fn manifest(flags: &ManifestFlags) -> Result<ExitCode, Failure> {
+    let wishes = wishes(&flags.clients, "manual")?;
+    output::put_out(&manifest::render(&wishes), flags.output.as_deref())
+}
+
+fn wishes(flags: &ClientFlags, instance: &str) -> Result<Wishes, Failure> {
+    let label = flags.storage_label.as_deref().map(|label| match label.split_once('=') {
+        Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
+        None => (label.to_owned(), None),
+    });
+    let deadline = SignedDuration::try_from(flags.deadline).map_err(Failure::usage)?;
+    let until = || (Timestamp::now() + deadline).strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let wishes = Wishes {
+        instance: flags.instance.clone().unwrap_or_else(|| instance.to_owned()),
+        namespace: flags.namespace.clone(),
+        makes_namespaces: true,
+        image: flags.image.clone(),
+        clients: flags.clients,
+        allow: "read".to_owned(),
+        cpu: flags.cpu.clone(),
+        memory: flags.memory.clone(),
+        deadline_s: flags.deadline.as_secs(),
+        lease_s: flags.lease.as_secs(),
+        storage_label: label,
+        storage_until: None,
+    };
+    wishes.checked().map_err(Failure::usage)?;
+    let storage_until = flags.storage.then(until);
+    Ok(Wishes { storage_until, ..wishes })
+}
+
+/// A fault, with what to do.
+fn failed(fault: &KubeFault) -> Failure {
+    let code = match fault {
+        KubeFault::NoKubeconfig(_) | KubeFault::Kubeconfig(_) | KubeFault::UnknownContext { .. } => code::USAGE,
+        _ => code::TARGET,
+    };
+    Failure::Outcome { why: format!("{fault}\n  try {}", fault.remedy()), code }
+}
+
+fn cluster(flags: &ClusterFlags, context: Option<&str>) -> Result<Arc<KubeCluster>, Failure> {
+    let access = Access::find(&kubeconfig::source(), context).map_err(|fault| failed(&fault))?;
+    if let Some(command) = access.command().filter(|_| !flags.yes_exec) {
+        let what = format!("the kubeconfig runs a command for credentials on this machine:\n  {command}\n");
+        consent::ask(&what, "It runs as your user.", "give --yes-exec to consent")?;
+    }
+    access.connect().map_err(|fault| failed(&fault))
+}
+
+pub(super) fn up(flags: &UpFlags) -> Result<ExitCode, Failure> {
+    let mut wishes = wishes(&flags.clients, &drawn()?)?;
+    let cluster = cluster(&flags.cluster, flags.cluster.context.as_deref())?;
+    let told = |fault: KubeFault| failed(&fault);
+    if cluster.is_up(&wishes).map_err(told)? {
+        let instance = &wishes.instance;
+        return Err(Failure::usage(format!(
+            "--instance {instance}: there is such a fleet already: linerate fleet down --instance {instance} removes it"
+        )));
+    }
+    let mut places = vec![wishes.namespace.clone()];
+    places.extend(wishes.storage_until.is_some().then(|| wishes.storage_namespace()));
+    // A namespace of somebody else's is used as it is: with our labels on it, it would be deleted with the fleet.
+    let mut others = Vec::new();
+    for place in &places {
+        if cluster.owner(place, &wishes.instance).map_err(told)? == NamespaceOwner::Others {
+            others.push(place.clone());
+        }
+    }
+    wishes.makes_namespaces = true;
+    let objects = documents(&manifest::render(&wishes)).map_err(Failure::Command)?;
+    say(&format!("starting fleet {}: linerate fleet down --instance {0} removes it", wishes.instance));
+    for object in &objects {
+        let is_others = object["kind"] == "Namespace" && others.iter().any(|name| object["metadata"]["name"] == **name);
+        if !is_others {
+            cluster.apply(object).map_err(told)?;
+        }
+    }
+    let ready = waited(&cluster, &wishes, flags.wait)?;
+    let fleet = manifest::fleet(&wishes, flags.cluster.context.as_deref(), &ready.storage);
+    match &flags.output {
+        Some(path) => named::write(path, printing::for_file(&fleet).as_bytes(), 0o644)?,
+        None => printing::print(&fleet)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Six letters, so that fleets do not share a name.
+fn drawn() -> Result<String, Failure> {
+    let mut bytes = [0_u8; 3];
+    let failed = |error: rustix::io::Errno| Failure::Command(format!("failed to draw a name: {error}"));
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).map_err(failed)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Waits until all is ready, and tells how far it is.
+fn waited(cluster: &Arc<KubeCluster>, wishes: &Wishes, within: Duration) -> Result<Readiness, Failure> {
+    let instance = &wishes.instance;
+    let interrupt = interrupt::watch(format!("error: interrupted again: fleet down --instance {instance} removes it"))?;
+    let (until, mut told): (_, Option<(Instant, String)>) = (Instant::now() + within, None);
+    loop {
+        let found = match cluster.readiness(wishes) {
+            // An API server that restarts meanwhile is back in time, or the wait is over.
+            Err(fault) if fault.is_of_server() && Instant::now() < until => {
+                Readiness { waits: vec![fault.to_string()], ..Readiness::default() }
+            }
+            found => found.map_err(|fault| failed(&fault))?,
+        };
+        let text = progress(&found, wishes);
+        if told.as_ref().is_none_or(|(at, before)| *before != text || at.elapsed() > TOLD_EACH) {
+            say(&text);
+            told = Some((Instant::now(), text));
+        }
+        if found.is_whole(wishes) {
+            return Ok(found);
+        }
+        let removes = format!("linerate fleet down --instance {instance} removes them");
+        if interrupt::came(&interrupt.stop) {
+            return Err(Failure::Outcome { why: format!("interrupted; {removes}"), code: code::INTERRUPTED });
+        }
+        if Instant::now() >= until {
+            let why = found.waits.join("\n  ");
+            let why = if why.is_empty() { "no pods were made: see kubectl describe job".to_owned() } else { why };
+            let ready =
+                format!("{} of {} clients are ready after {} s", found.clients, wishes.clients, within.as_secs());
+            return Err(Failure::Outcome { why: format!("{ready}:\n  {why}\n  {removes}"), code: code::TARGET });
+        }
+        thread::sleep(ASKED_EACH);
+    }
+}
+
+fn progress(found: &Readiness, wishes: &Wishes) -> String {
+    let mut text = format!("{} of {} clients ready", found.clients, wishes.clients);
+    if let Some(wanted) = found.storage_wanted {
+        text.push_str(&format!(", {} of {wanted} storage nodes", found.storage.len()));
+    }
+    if let Some(wait) = found.waits.first() {
+        text.push_str(&format!("; {wait}"));
+    }
+    text
+}
+
+pub(super) fn down(flags: &DownFlags) -> Result<ExitCode, Failure> {
+    let (instance, namespace, context) = match (&flags.fleet, &flags.instance) {
+        (Some(path), _) => named_by(&reaching::read_fleet(path)?)?,
+        (None, instance) => (instance.clone().unwrap_or_default(), flags.namespace.clone(), None),
+    };
+    let context = flags.cluster.context.clone().or(context);
+    let cluster = cluster(&flags.cluster, context.as_deref())?;
+    let storage = format!("{namespace}-storage");
+    let (until, mut told) = (Instant::now() + flags.wait, String::new());
+    loop {
+        let left = match cluster.delete([&namespace, &storage], &instance) {
+            Err(fault) if fault.is_of_server() && Instant::now() < until => {
+                say(&fault.to_string());
+                thread::sleep(ASKED_EACH);
+                continue;
+            }
+            left => left.map_err(|fault| failed(&fault))?,
+        };
+        if left.objects.is_empty() {
+            for (namespace, other) in &left.kept {
+                say(&format!("namespace {namespace} stays: {other} in it is not of this fleet"));
+            }
+            say(&format!("nothing is left of fleet {instance}"));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let text = remaining(&left);
+        if text != told {
+            say(&format!("deleting {text}"));
+            told = text;
+        }
+        if Instant::now() >= until {
+            let why =
+                format!("{told} is left after {} s; a finalizer may hold it: see kubectl get", flags.wait.as_secs());
+            return Err(Failure::Outcome { why, code: code::TARGET });
+        }
+        thread::sleep(ASKED_EACH);
+    }
+}
+
+fn remaining(left: &FleetLeft) -> String {
+    let names: Vec<String> = left.objects.iter().take(3).map(ToString::to_string).collect();
+    let more = left.objects.len().saturating_sub(3);
+    let others = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{others}", names.join(", "))
+}
+
+/// Instance, namespace and context of the fleet whose clients a file reaches.
+fn named_by(nodes: &[FleetNode]) -> Result<(String, String, Option<String>), Failure> {
+    let mut found: Vec<(String, String, Option<String>)> = nodes.iter().filter_map(of_node).collect();
+    found.dedup();
+    match found.as_slice() {
+        [one] => Ok(one.clone()),
+        [] => Err(Failure::usage(format!(
+            "the fleet file reaches no pods by {INSTANCE_LABEL}: give the file that fleet up wrote, or --instance"
+        ))),
+        _ => Err(Failure::usage("the fleet file reaches clients of several fleets: name one by --instance")),
+    }
+}
+
+fn of_node(node: &FleetNode) -> Option<(String, String, Option<String>)> {
+    let NodeReach::Kube(KubePlace { context, namespace, pod: PodChoice::Selected { selector, .. } }) = &node.reach
+    else {
+        return None;
+    };
+    let mut terms = selector.split(',').filter_map(|term| term.split_once('='));
+    let instance = terms.find(|(key, _)| *key == INSTANCE_LABEL)?.1;
+    Some((instance.to_owned(), namespace.clone(), context.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fleet_of_a_file_is_the_one_that_its_clients_are_of() {
+        let read = |text: &str| named_by(&linerate_fleet::description::read(text, "f.yaml").unwrap());
+        let label = "app.kubernetes.io/instance";
+        let one =
+            format!("nodes: [{{name: 'c{{0...1}}', role: client, reach: 'kube://prod/x/?{label}=a1,i={{0...1}}'}}]");
+        assert_eq!(read(&one).unwrap(), ("a1".to_owned(), "x".to_owned(), Some("prod".to_owned())));
+        let two = "nodes: [{name: a, role: client, reach: 'kube://x/?app.kubernetes.io/instance=a'}, \
+                   {name: b, role: client, reach: 'kube://x/?app.kubernetes.io/instance=b'}]";
+        assert!(read(two).unwrap_err().to_string().contains("several fleets"));
+        let none = "nodes: [{name: a, role: client, reach: 'kube://x/pod'}]";
+        assert!(read(none).unwrap_err().to_string().contains("reaches no pods by"));
+    }
+}

@@ -1,0 +1,176 @@
+//! Nodes in pods, through the binary: a server that speaks exec runs real agents, and breaks their streams.
+
+#![cfg(feature = "kube")]
+
+mod running;
+#[expect(dead_code, reason = "what misbehaves is of the tests of the room")]
+#[path = "../../kube/tests/server/mod.rs"]
+mod server;
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use linerate_record::fleet::FleetCheck;
+use running::{linerate, shown};
+use server::{Call, Server};
+use tempfile::TempDir;
+
+/// A container with an agent.
+struct Container {
+    folder: TempDir,
+    agent: Child,
+}
+
+impl Container {
+    fn start() -> Container {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut command = linerate();
+        command.args(["agent", "--lease", "10s", "--listen"]).arg(folder.path().join("run/agent.sock"));
+        let agent = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+        Container { folder, agent }
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("run/agent.sock")
+    }
+}
+
+impl Drop for Container {
+    fn drop(&mut self) {
+        let _ = self.agent.kill();
+        let _ = self.agent.wait();
+    }
+}
+
+/// Runs `linerate agent attach` as an exec does, until so many bytes came of it.
+fn exec(call: Call, socket: &Path, most: usize) {
+    let mut exec = call.exec("v5.channel.k8s.io");
+    let mut command = linerate();
+    command.args(["agent", "attach", "--socket"]).arg(socket);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs");
+    let (mut input, mut output) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
+    let (tell, came) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = vec![0; 4096];
+        while let Ok(count @ 1..) = output.read(&mut bytes) {
+            if tell.send(bytes[..count].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    let mut moved = 0;
+    while !exec.is_over && moved < most {
+        let said = exec.received();
+        if !said.is_empty() && input.write_all(&said).is_err() {
+            break;
+        }
+        while let Ok(bytes) = came.try_recv() {
+            moved += bytes.len();
+            exec.send(1, &bytes);
+        }
+        if let Ok(Some(status)) = child.try_wait() {
+            came.iter().for_each(|bytes| exec.send(1, &bytes));
+            return exec.ended(status.code().unwrap_or(137));
+        }
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+fn checked(kubeconfig: &Path, nodes: &str, more: &[&str]) -> (Option<FleetCheck>, Output) {
+    let fleet = kubeconfig.with_file_name("fleet.yaml");
+    fs::write(&fleet, format!("nodes: [{nodes}]\n")).expect("written");
+    let mut command = linerate();
+    command.args(["fleet", "check", "--json", "--fleet"]).arg(&fleet).args(more).env("KUBECONFIG", kubeconfig);
+    let output = command.output().expect("linerate runs");
+    (serde_json::from_slice(&output.stdout).ok(), output)
+}
+
+#[test]
+fn pods_are_reached_like_any_node_and_over_streams_that_break() {
+    for most in [usize::MAX, 700] {
+        let (container, execs) = (Container::start(), Arc::new(AtomicU32::new(0)));
+        let (socket, counted) = (container.socket(), Arc::clone(&execs));
+        let server = Server::start(move |call| {
+            // Breaks only the first: what is short would otherwise never be whole.
+            let number = counted.fetch_add(1, Ordering::Relaxed);
+            exec(call, &socket, if number == 0 { most } else { usize::MAX });
+        });
+        let (found, output) =
+            checked(&server.kubeconfig("{token: t}"), "{name: a, role: client, reach: 'kube://ns/pod'}", &[]);
+        let found = found.unwrap_or_else(|| panic!("{}", shown(&output)));
+        let reached = found.nodes[0].reached.as_ref().unwrap_or_else(|| panic!("{found:?}"));
+        assert_eq!(reached.linerate, env!("CARGO_PKG_VERSION"));
+        assert!(output.status.success(), "{}", shown(&output));
+        assert_eq!(execs.load(Ordering::Relaxed), if most == 700 { 2 } else { 1 });
+    }
+}
+
+#[test]
+fn what_the_api_server_refuses_is_a_finding_with_its_remedy() {
+    let server = Server::start(|call| {
+        let why = "pods \"pod\" is forbidden: User \"u\" cannot create resource \"pods/exec\" in API group \"\" in the \
+                   namespace \"ns\"";
+        call.refuse(403, "Forbidden", why);
+    });
+    let begun = Instant::now();
+    let (found, output) =
+        checked(&server.kubeconfig("{token: t}"), "{name: a, role: client, reach: 'kube://ns/pod'}", &[]);
+    let unreached = found.expect("JSON").nodes.remove(0).unreached.expect("not reached");
+    assert!(unreached.why.contains("does not allow create on pods/exec in namespace ns"), "{unreached:?}");
+    assert!(unreached.remedy.contains("grant create on pods/exec"), "{unreached:?}");
+    assert!(begun.elapsed() < Duration::from_secs(5) && output.status.code() == Some(3), "{}", shown(&output));
+}
+
+#[test]
+fn a_command_of_the_kubeconfig_runs_with_consent_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Server::start(|call| call.refuse(404, "NotFound", "pods \"pod\" not found"));
+    let mark = folder.path().join("mark");
+    let plugin = format!(
+        "{{exec: {{apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: touch, \
+         args: ['{}']}}}}",
+        mark.display()
+    );
+    let node = "{name: a, role: client, reach: 'kube://ns/pod'}";
+    let (_, output) = checked(&server.kubeconfig(&plugin), node, &[]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && told.contains("touch ") && told.contains("--yes-exec"), "{told}");
+    assert!(!mark.exists());
+    let (found, output) = checked(&server.kubeconfig(&plugin), node, &["--yes-exec"]);
+    let why = found.unwrap_or_else(|| panic!("{}", shown(&output))).nodes[0].unreached.clone().expect("refused").why;
+    assert!(mark.exists() && why.contains("gives credentials failed"), "{why}");
+}
+
+#[test]
+fn manifests_are_printed_and_what_cannot_be_is_refused() {
+    let manifest = |more: &[&str]| {
+        let mut command = linerate();
+        command.args(["fleet", "manifest", "--clients", "8", "--image", "registry.example/linerate:0.1.0"]);
+        command.args(more).output().expect("linerate runs")
+    };
+    let output = manifest(&[]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && text.contains("kind: Job") && !text.contains("DaemonSet"), "{}", shown(&output));
+    assert_eq!(manifest(&[]).stdout, output.stdout, "the same each time");
+    let output = manifest(&["--storage", "--storage-label", "example.com/storage=true", "--deadline", "2h"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("PRIVILEGED") && text.contains("operator: NotIn"), "{}", shown(&output));
+    for (more, part) in [
+        (&["--namespace", "A"][..], "invalid namespace \"A\""),
+        (&["--deadline", "1s"], "invalid deadline"),
+        (&["--lease", "1h"], "write 2s to 5m"),
+        (&["--storage"], "--storage-label"),
+    ] {
+        let output = manifest(more);
+        assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(part), "{part}: {}", shown(&output));
+    }
+}
