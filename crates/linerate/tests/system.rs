@@ -186,7 +186,7 @@ fn every_payload() -> Result<(), Failed> {
             for series in &view.series {
                 let point = &series.points[0];
                 assert!(point.requests > 0 && point.error_count() == 0, "{flags}: {:?} {point:?}", point.errors);
-                assert_eq!(point.bytes, point.requests * series.size.parse::<u64>()?, "{flags}");
+                assert_eq!(point.bytes, point.requests * series.size.bytes().ok_or("one size")?, "{flags}");
             }
             assert_eq!(minio.objects("linerate-bench"), Vec::<String>::new(), "{flags}");
             assert_eq!(minio.uploads(), Vec::<String>::new(), "{flags}");

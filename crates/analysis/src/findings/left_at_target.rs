@@ -124,9 +124,9 @@ mod tests {
             ),
             (
                 LeftAtTarget::Objects { count: 7, bytes: 7, more: true, why: Some(why()) },
-                "7 or more objects of 7 B or more together could not be deleted: connection reset",
+                "7 or more objects of 7.00 B or more together could not be deleted: connection reset",
             ),
-            (LeftAtTarget::Objects { count: 1, bytes: 1, more: false, why: None }, "1 object of 1 B together"),
+            (LeftAtTarget::Objects { count: 1, bytes: 1, more: false, why: None }, "1 object of 1.00 B together"),
             (LeftAtTarget::Unlisted { most: 0, why: why() }, "could not check whether anything is left: connection"),
             (LeftAtTarget::Unlisted { most: 9, why: why() }, "up to 9 objects; the number could not be determined: c"),
             (LeftAtTarget::Uploads(2), "2 or more multipart uploads could not be aborted"),

@@ -56,8 +56,7 @@ fn one(growth: &Growth) -> String {
     let mut rows = String::new();
     for point in &growth.verdict.points {
         let plan = growth.planned.as_ref().and_then(|plan| plan.points.iter().find(|p| p.clients == point.clients));
-        let plan = plan
-            .map(|p| format!("{}, {}", bytes_per_s_iec(p.ceiling_bytes_per_s), p.bottleneck.name()));
+        let plan = plan.map(|p| format!("{}, {}", bytes_per_s_iec(p.ceiling_bytes_per_s), p.bottleneck.name()));
         let or_absent = |text: Option<String>| text.unwrap_or_else(|| words::ABSENT.to_owned());
         let each = point.throughput.mean / f64::from(point.clients.max(1));
         let cells = [

@@ -44,8 +44,9 @@ pub fn site_of(snapshot: &Snapshot) -> Site {
     }
 }
 
-/// What holds of a site of one node of one socket where nobody says otherwise, with the engine of a program: what the
-/// language of sites fills in. Drives and cards are there because a site has some; [`group`] takes them out.
+/// What holds of a site where nobody says otherwise, with the engine of a program: what the language of sites fills in.
+/// It has drives, cards and as many nodes as engines keep copies, because a site has some; [`group`] has none of them
+/// but this machine.
 #[expect(clippy::expect_used, reason = "the text is written below for four engines, and a test reads each")]
 fn unstated(program: Option<&str>) -> Site {
     let engine = match program {
@@ -55,12 +56,12 @@ fn unstated(program: Option<&str>) -> Site {
         _ => "minio",
     };
     let text = format!(
-        "nodes:\n  name: machine\n  count: 1\n  sockets: 1\n  drives: {{count: 1, capacity: 1TB}}\n  \
+        "nodes:\n  name: machine\n  count: 3\n  sockets: 1\n  drives: {{count: 1, capacity: 1TB}}\n  \
          nics: {{speed: 25Gb/s}}\n\
          clients: {{count: 16, speed: 25Gb/s, connections: 16}}\n\
          engine: {engine}\n"
     );
-    linerate_site::read(&text, "this machine").expect("a site of one node is whole")
+    linerate_site::read(&text, "this machine").expect("a site of three nodes is whole")
 }
 
 /// The interface that carries the load: the fastest, a bond before its members, and where no speed is stated the first
@@ -77,6 +78,7 @@ fn link(machine: &machine::Machine) -> Option<&machine::MachineNic> {
 fn group(machine: &machine::Machine, unstated: &NodeGroup) -> NodeGroup {
     let sockets = machine.numa_nodes.max(1);
     NodeGroup {
+        count: 1,
         sockets,
         cores: machine.cpus.max(1),
         memory_bytes: machine.memory_bytes,

@@ -67,7 +67,7 @@ pub(super) fn full_load(of_point: &[&Interval], asked: Option<u32>) -> FullLoad 
         i.from_ms + slack_ms >= all.from_ms && i.to_ms <= all.to_ms + slack_ms && !left_out.iter().any(overlaps)
     };
     let mut placed = Vec::new();
-    for (at, interval) in of_point.iter().enumerate().filter(|(_, i)| is_asked(*i) && is_inside(i)) {
+    for (at, interval) in of_point.iter().enumerate().filter(|(_, i)| is_asked(i) && is_inside(i)) {
         let Some(span) = spans.get(&interval.client) else { continue };
         // On its own grid an interval has a place beyond doubt; that grid lies some whole intervals behind the first.
         let own = rounded(interval.from_ms - span.from_ms, length_ms);
