@@ -41,15 +41,15 @@ impl Server {
     /// Starts one that has each request answered by this.
     pub(crate) fn start(answer: impl Fn(Call) + Send + Sync + 'static) -> Server {
         let (authority_pem, config) = identity();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a server for tests");
+        let address = listener.local_addr().expect("a server for tests");
         let answer = Arc::new(answer);
         thread::spawn(move || {
             for tcp in listener.incoming() {
                 let (answer, config) = (Arc::clone(&answer), Arc::clone(&config));
                 thread::spawn(move || {
                     let Ok(tcp) = tcp else { return };
-                    let connection = ServerConnection::new(config).unwrap();
+                    let connection = ServerConnection::new(config).expect("a server for tests");
                     // A request after the other, as long as they are answered at once.
                     if let Some(call) = Call::read(StreamOwned::new(connection, tcp)) {
                         answer(call);
@@ -57,7 +57,7 @@ impl Server {
                 });
             }
         });
-        Server { address, folder: tempfile::tempdir().unwrap(), authority_pem }
+        Server { address, folder: tempfile::tempdir().expect("a server for tests"), authority_pem }
     }
 
     /// A kubeconfig that leads to it, with a context `test`. `user` is what it says of the user, as YAML.
@@ -68,7 +68,7 @@ impl Server {
     /// The same with another address or authority.
     pub(crate) fn kubeconfig_of(&self, server: &str, authority_pem: &str, user: &str) -> PathBuf {
         let authority = self.folder.path().join("ca.pem");
-        fs::write(&authority, authority_pem).unwrap();
+        fs::write(&authority, authority_pem).expect("a server for tests");
         let path = self.folder.path().join("kubeconfig");
         let text = format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: test\n\
@@ -77,30 +77,32 @@ impl Server {
              contexts: [{{name: test, context: {{cluster: c, user: u}}}}]\n",
             authority.display()
         );
-        fs::write(&path, text).unwrap();
+        fs::write(&path, text).expect("a server for tests");
         path
     }
 }
 
 /// An authority of its own, as PEM.
 pub(crate) fn authority() -> (String, Issuer<'static, KeyPair>) {
-    let key = KeyPair::generate().unwrap();
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    let key = KeyPair::generate().expect("a server for tests");
+    let mut params = CertificateParams::new(Vec::new()).expect("a server for tests");
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-    let certificate = params.self_signed(&key).unwrap();
+    let certificate = params.self_signed(&key).expect("a server for tests");
     (certificate.pem(), Issuer::new(params, key))
 }
 
 fn identity() -> (String, Arc<ServerConfig>) {
     let (authority_pem, issuer) = authority();
-    let key = KeyPair::generate().unwrap();
-    let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
-    let certificate = params.signed_by(&key, &issuer).unwrap();
+    let key = KeyPair::generate().expect("a server for tests");
+    let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("a server for tests");
+    let certificate = params.signed_by(&key, &issuer).expect("a server for tests");
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-    let private = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("a server for tests");
+    let private = PrivateKeyDer::try_from(key.serialize_der()).expect("a server for tests");
     let config = config.with_no_client_auth().with_single_cert(vec![certificate.der().clone()], private);
-    (authority_pem, Arc::new(config.unwrap()))
+    (authority_pem, Arc::new(config.expect("a server for tests")))
 }
 
 impl Call {
