@@ -228,6 +228,10 @@ fn point(
         let whole = measured.iter().filter(|i| 2 * (i.to_ms - i.from_ms) >= whole_ms);
         let spread = estimate::mean_with_interval(&whole.map(rate).collect::<Vec<_>>());
         let estimate = Estimate { mean: rows.iter().copied().map(what).sum::<f64>() / seconds, ..spread };
+        // Counts that are the same in each interval by chance know their mean to one request all the same.
+        let one = estimate.mean / (sum.requests.max(1) as f64);
+        let half_width_95 = estimate.half_width_95.map(|half| half.max(one));
+        let estimate = Estimate { half_width_95, ..estimate };
         // Of what is still on its way no interval is known.
         if steady { precision::reported(estimate, ended, measured_ms, asked.precision) } else { unknown(estimate) }
     };
