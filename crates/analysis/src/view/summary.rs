@@ -97,9 +97,9 @@ impl Series {
         }
     }
 
-    /// The point that a series is known by. In an open loop with bounds it is the one that gives most of those that keep
-    /// them, or seem to: of a rate at which they are missed, the throughput is no answer. Else, and where none keeps
-    /// them, it is the one that gives most.
+    /// The point that a series is known by. In an open loop with bounds it is the one that gives most of those that
+    /// keep them, or seem to: of a rate at which they are missed, the throughput is no answer. Else, and where none
+    /// keeps them, it is the one that gives most.
     #[must_use]
     pub fn headline_point(&self) -> Option<&Point> {
         let keeps = |point: &&Point| {
