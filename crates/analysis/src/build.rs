@@ -226,6 +226,13 @@ fn summed<'a>(rows: impl IntoIterator<Item = &'a IntervalRow>) -> Result<Interva
     Ok(sum)
 }
 
+/// A mean over so many requests with the interval of what it varies by, and of one request at the least: counts that
+/// are the same in each interval by chance know it no better.
+fn to_one_request(spread: Estimate, mean: f64, requests: u64) -> Estimate {
+    let one = mean / requests.max(1) as f64;
+    Estimate { mean, half_width_95: spread.half_width_95.map(|half| half.max(one)), ..spread }
+}
+
 /// The figures of one point, or `None` where it has no whole interval outside its warm-up. Whether it was steady is
 /// looked for unless it is `known`, as of several visits together.
 fn point(
@@ -254,7 +261,7 @@ fn point(
         let whole_ms = counters::usual_ms(&measured);
         let whole = measured.iter().filter(|i| 2 * (i.to_ms - i.from_ms) >= whole_ms);
         let spread = estimate::mean_with_interval(&whole.map(rate).collect::<Vec<_>>());
-        let estimate = Estimate { mean: rows.iter().copied().map(what).sum::<f64>() / seconds, ..spread };
+        let estimate = to_one_request(spread, rows.iter().copied().map(what).sum::<f64>() / seconds, sum.requests);
         // Of what is still on its way no interval is known.
         if steady { precision::reported(estimate, ended, measured_ms, asked.precision) } else { unknown(estimate) }
     };

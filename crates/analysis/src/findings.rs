@@ -137,11 +137,13 @@ pub fn left_behind(view: &View) -> Option<&Finding> {
     view.findings.iter().find(|f| left(f) && f.confidence == Confidence::Certain)
 }
 
-/// What says that something that the user set a threshold for was beyond it, or is not shown to be within it.
+/// What says that something that the user set a threshold for was beyond it or, where nothing was, is not shown to be
+/// within it.
 #[must_use]
 pub fn threshold_missed(view: &View) -> Option<&Finding> {
     use FindingKind::{CanaryTripped, SloInDoubt, SloMissed};
-    view.findings.iter().find(|f| matches!(f.kind, SloMissed | SloInDoubt | CanaryTripped))
+    let beyond = view.findings.iter().find(|f| matches!(f.kind, SloMissed | CanaryTripped));
+    beyond.or_else(|| view.findings.iter().find(|f| f.kind == SloInDoubt))
 }
 
 /// What checks look at.

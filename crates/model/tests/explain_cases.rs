@@ -296,6 +296,71 @@ fn the_remedy_of_a_site_that_is_faster_than_described_is_to_correct_its_file() {
     assert_eq!(larger.1, "correct the site file where that is so: planes.public.mtu: 9000");
 }
 
+/// An explanation and a plan have the same clients: those of whom nothing else is stated take the packets of the public
+/// plane, whatever these are.
+#[test]
+fn larger_packets_of_the_public_plane_are_those_of_clients_too_unless_theirs_are_stated() {
+    let read = |clients: &str, planes: &str| {
+        let text = format!(
+            "nodes: {{count: 8, drives: {{count: 8, capacity: 7.68TB}}, nics: {{speed: 25Gb/s}}}}\nengine: minio\n\
+             {planes}clients: {{count: 40, speed: 25Gb/s{clients}}}\n"
+        );
+        linerate_site::read(&text, "site.yaml").expect("a site")
+    };
+    let planned = |site: &Site| {
+        let all = limits(site, &geometries(site).expect("a layout"), &Work { object_bytes: 64 << 20, read_share: 1.0 });
+        all.iter().map(|limit| limit.limit_bytes_per_s).fold(f64::INFINITY, f64::min)
+    };
+    for (clients, follows) in [("", true), (", mtu: 1500", false), (", mtu: 9000", true)] {
+        let (site, larger) = (read(clients, ""), read(clients, "planes: {public: {mtu: 9000}}\n"));
+        let all = singles(&site, &observed(None, None, 0.02)).expect("the site runs");
+        let of_larger = |single: &linerate_model::explain::Single| {
+            single.deviation.as_ref().is_some_and(|of| of.id == "mtu" && of.value == "public: 9000")
+        };
+        let predicted = all.iter().find(|single| of_larger(single)).expect("enumerated").get.even_bytes_per_s;
+        assert!((predicted / planned(&larger) - 1.0).abs() < 1e-9, "{clients}: {predicted} of {}", planned(&larger));
+        // What nodes send each other is larger in any case.
+        assert_eq!(predicted > 1.03 * planned(&site), follows, "{clients}");
+        let explanation = explained(&site, &observed(Some(planned(&larger)), None, 0.01));
+        let first = explanation.survivors.first().map(|hypothesis| hypothesis.id.as_str());
+        assert_eq!(first, Some("mtu(public: 9000)"), "{clients}\n{}", reported(&explanation));
+    }
+}
+
+/// The same of cryptography: nodes of MinIO speak among themselves as they do with clients, unless that is stated.
+#[test]
+fn what_a_site_with_tls_does_is_predicted_as_planned_whether_nodes_follow_clients_or_not() {
+    let read = |engine: &str| {
+        let text = format!(
+            "nodes: {{count: 8, cores: 16, drives: {{count: 8, capacity: 7.68TB}}, nics: {{speed: 400Gb/s}}}}\n\
+             engine: {{{engine}}}\n"
+        );
+        linerate_site::read(&text, "site.yaml").expect("a site")
+    };
+    for (stated, corrected, value) in [
+        ("product: minio, tls: true", "product: minio, tls: false", "TLS with clients and among nodes: off"),
+        ("product: rustfs", "product: rustfs, tls: true", "TLS with clients and among nodes: on"),
+        (
+            "product: minio, tls: true, internal_tls: true",
+            "product: minio, tls: false, internal_tls: true",
+            "TLS with clients: off",
+        ),
+        ("product: ceph-rgw", "product: ceph-rgw, tls: true", "TLS with clients: on"),
+        ("product: minio, tls: true", "product: minio, tls: true, internal_tls: false", "TLS among nodes: off"),
+    ] {
+        let all = singles(&read(stated), &observed(None, None, 0.02)).expect("the site runs");
+        let is_it = |single: &&linerate_model::explain::Single| {
+            single.deviation.as_ref().is_some_and(|of| of.id == "engine-cryptography" && of.value == value)
+        };
+        let single = all.iter().find(is_it).unwrap_or_else(|| panic!("{stated}: no {value}"));
+        let planned = singles(&read(corrected), &observed(None, None, 0.02)).expect("the site runs");
+        let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
+        assert!(near(single.put.even_bytes_per_s, planned[0].put.even_bytes_per_s), "{stated}: {value}");
+        assert!(near(single.get.even_bytes_per_s, planned[0].get.even_bytes_per_s), "{stated}: {value}");
+        assert!(!near(single.put.even_bytes_per_s, all[0].put.even_bytes_per_s), "{stated}: {value}");
+    }
+}
+
 /// A site with faster ports would allow more than was described; none that is left may be above what it allows itself.
 #[test]
 fn nothing_that_is_left_is_three_standard_errors_above_its_own_ceiling() {

@@ -225,7 +225,7 @@
       series: [
         { label: "percentile", value: reading(nines) },
         ...points.map((point, i) => ({
-          label: `× ${point.concurrency}`, stroke: ramp(points.length > 1 ? i / (points.length - 1) : 0.5), width: 1.75,
+          label: entry.load === "in flight" ? `× ${point.concurrency}` : `${point.concurrency}/s`, stroke: ramp(points.length > 1 ? i / (points.length - 1) : 0.5), width: 1.75,
           points: { show: false }, value: reading(duration),
         })),
       ],

@@ -115,8 +115,10 @@ fn more_kinds(kinds: &[Kind], look: TextStyle) -> String {
         return String::new();
     }
     let hypotheses: usize = kinds.iter().map(|kind| kind.survivors.len()).sum();
-    let (kinds, hypotheses) = (words::plural(kinds.len() as u64, "more kind"), words::grouped(hypotheses as u64));
-    format!("\n{}", hanging("  …", 5, &format!("{kinds}, {hypotheses} hypotheses: in the page and the JSON"), look))
+    let kinds = words::plural(kinds.len() as u64, "more kind");
+    let unit = if hypotheses == 1 { "hypothesis" } else { "hypotheses" };
+    let reported = format!("{kinds}, {} {unit}: in the page and the JSON", words::grouped(hypotheses as u64));
+    format!("\n{}", hanging("  …", 5, &reported, look))
 }
 
 /// A hypothesis, and those that no figure tells from it.

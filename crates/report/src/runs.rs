@@ -107,7 +107,9 @@ fn headline(series: &Series) -> String {
         1 => ", 1 request failed".to_owned(),
         n => format!(", {n} requests failed"),
     };
-    format!("{figure} {} at {}{bound}{failed}", words::plus_minus(best), words::load(point))
+    let verdict = point.open.as_ref().filter(|open| open.verdict().is_some()).map(words::bounds);
+    let verdict = verdict.map_or_else(String::new, |word| format!(", --slo {word}"));
+    format!("{figure} {} at {}{verdict}{bound}{failed}", words::plus_minus(best), words::load(point))
 }
 
 fn started(unix_ms: u64) -> String {

@@ -20,7 +20,7 @@ use linerate_record::machine::{Machine, MachineNic};
 use linerate_record::run::{PointSizes, StopReason, Target, TargetKind, TlsUsed, Worded};
 use linerate_record::units::{Bytes, bits_per_s, bytes_per_s_iec, count, duration_ns};
 
-pub(crate) use bounds::{bounds, outcome, share_over, sustained};
+pub(crate) use bounds::{best_at, bounds, outcome, share_over, sustained};
 
 /// What stands in place of a figure that is not known.
 pub(crate) const ABSENT: &str = "–";
@@ -290,10 +290,10 @@ pub(crate) fn times(series: &Series) -> String {
     format!("{}; {warmup}", ends.join(", "))
 }
 
-/// The point that gives most, all of its visits together, with its throughput.
+/// The point that a series is known by, all of its visits together, with its throughput.
 pub(crate) fn best(series: &Series) -> Option<(&Point, &Best)> {
     let best = series.summary.best.as_ref()?;
-    series.best_point().map(|point| (point, best))
+    series.headline_point().map(|point| (point, best))
 }
 
 /// How far a series' intervals reach, and the tails of its best.

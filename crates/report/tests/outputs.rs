@@ -254,6 +254,25 @@ fn an_open_loop_is_told_by_its_rate_and_its_bounds() {
     assert!(page.contains(">200/s<") && page.contains("/s asked for") && !page.contains("1024 in flight"));
 }
 
+/// The figure in large is not one of a rate that missed its bound, unless all did, and then it says so.
+#[test]
+fn the_headline_of_an_open_loop_is_of_a_rate_that_kept_its_bounds() {
+    let mut view = open();
+    let headline = |view: &View| {
+        let page = html(view);
+        let at = page.split("<p class=\"at\">").nth(1).expect("a card");
+        at.split(" ·").next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(headline(&view), "best within p99=50ms, at 800/s asked for");
+    for point in &mut view.series[0].points {
+        for bound in point.open.iter_mut().flat_map(|open| &mut open.bounds) {
+            (bound.held, bound.verdict) = (false, BoundVerdict::Missed);
+        }
+    }
+    view.sum_up();
+    assert!(headline(&view).ends_with("/s asked for, where p99=50ms is missed"), "{}", headline(&view));
+}
+
 #[test]
 fn a_mix_has_a_row_per_operation() {
     let view = fixture::usual();

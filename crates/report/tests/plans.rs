@@ -55,6 +55,41 @@ fn a_page_says_what_was_observed_of_the_site_where_anything_was() {
     assert!(!explanation::html(&explanation).contains("<dt>Observed</dt>"));
 }
 
+/// What heals the first of many causes is no advice where something unknown is likelier than it.
+#[test]
+fn a_brief_answer_advises_nothing_that_is_unlikely_and_gives_no_line_to_what_weighs_nothing() {
+    let mut made = planned::explanation();
+    let text = explanation::text(&made, false, PLAIN);
+    assert!(text.contains(" try for 1") && text.contains("\n  2 "), "{text}");
+    let whole = made.kinds[0].weight;
+    assert!(text.contains(&format!("or 1 alike, together {:.0} %", 100.0 * whole)), "{text}");
+    let own = format!("\n  1  {:>3.0} %", 100.0 * made.survivors[0].weight);
+    assert!(text.contains(&own), "{own}: {text}");
+    (made.kinds[0].weight, made.kinds[1].weight, made.none_of_these) = (0.3, 0.004, 0.69);
+    let text = explanation::text(&made, false, PLAIN);
+    assert!(!text.contains(" try for") && text.contains("read next"), "{text}");
+    assert!(text.contains("\n  1 ") && !text.contains("\n  2 ") && text.contains("2 more hypotheses"), "{text}");
+    made.kinds = vec![linerate_record::explanation::Kind { survivors: vec![0], weight: 0.002 }];
+    assert!(explanation::text(&made, false, PLAIN).contains("\n  1 "), "the first always has its line");
+}
+
+#[test]
+fn a_goal_of_latency_that_no_mean_rules_out_is_told_as_that() {
+    use linerate_record::finding::Severity;
+    use linerate_record::plan::SiteGoal;
+    let mut made = planned::plan();
+    assert!(!plan::text(&made, false, PLAIN).contains("p99"));
+    made.site.goals.p99_ns = Some(20_000_000);
+    let text = plan::text(&made, false, PLAIN);
+    assert!(text.contains("not ruled out: p99 20.0 ms (GET, PUT, 70 % GET)"), "{text}");
+    let (work, found) = (made.works[1].work, made.findings[0].clone());
+    let goal = Some(SiteGoal::P99 { work, p99_ns: 20_000_000 });
+    made.findings.push(linerate_record::plan::PlanFinding { goal, severity: Severity::Serious, ..found });
+    let text = plan::text(&made, false, PLAIN);
+    assert!(text.contains("out of reach: p99 20.0 ms (PUT)"), "{text}");
+    assert!(text.contains("not ruled out: p99 20.0 ms (GET, 70 % GET)"), "{text}");
+}
+
 #[test]
 fn figures_with_requests_in_flight_are_said_to_have_the_curves_error_too() {
     let mut made = planned::explanation();

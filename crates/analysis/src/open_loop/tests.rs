@@ -329,6 +329,40 @@ fn a_search_that_shows_no_rate_to_hold_says_so_whichever_way_its_rates_lean() {
     }
 }
 
+/// What is answered at a rate at which requests take too long is not what the target gives within the bound.
+#[test]
+fn a_series_is_known_by_a_rate_that_keeps_its_bounds_and_not_by_the_most_that_was_answered() {
+    for (points, is_search, expected) in [
+        (&[(1, 1_000, 20), (2, 1_000, 30), (6, 1_000, 400)][..], false, 100.0),
+        (&[(1, 1_000, 20), (2, 1_000, 30), (6, 1_000, 400)], true, 100.0),
+        // In doubt, though it was kept as far as was measured.
+        (&[(1, 1_000, 20), (2, 1_000, 95), (6, 1_000, 400)], false, 100.0),
+        // None keeps it: the most that was answered, which is told as missed.
+        (&[(1, 1_000, 300), (6, 1_000, 400)], false, 300.0),
+        (&[(1, 1_000, 300), (6, 1_000, 400)], true, 300.0),
+    ] {
+        let mut series = series(points);
+        judge(&mut series, &asked(is_search));
+        let known_by = series.headline_point().and_then(|point| point.open.as_ref()).map(|open| open.asked_per_s);
+        assert_eq!(known_by, Some(expected), "{points:?}");
+        assert_eq!(series.best_point().map(|point| point.requests_per_s.mean), Some(300.0), "{points:?}");
+    }
+}
+
+/// The reason that a command ends with is that of a rate that misses, wherever another is in doubt.
+#[test]
+fn of_rates_in_doubt_and_rates_that_miss_the_threshold_that_is_told_is_one_that_was_missed() {
+    let mut view = crate::build::build(&crate::build::tests::records(&[1], |_| 50)).unwrap();
+    for (points, kind) in [
+        (&[(1, 1_000, 95), (6, 1_000, 400)][..], Some(FindingKind::SloMissed)),
+        (&[(1, 1_000, 95)], Some(FindingKind::SloInDoubt)),
+        (&[(1, 1_000, 20)], None),
+    ] {
+        view.findings = missed("get 4KiB", &series(points), &asked(false));
+        assert_eq!(crate::findings::threshold_missed(&view).map(|found| found.kind), kind, "{points:?}");
+    }
+}
+
 #[test]
 fn raising_the_rate_is_advised_only_where_the_user_gave_one_and_it_held() {
     let of = |over, is_search| {

@@ -47,6 +47,12 @@ impl OpenLoop {
     pub fn verdict(&self) -> Option<BoundVerdict> {
         (!self.bounds.is_empty()).then(|| slo::together(self.bounds.iter().map(|b| b.verdict)))
     }
+
+    /// Whether there are bounds, of which none is missed and each held as far as was measured.
+    #[must_use]
+    pub fn seems_within(&self) -> bool {
+        self.verdict().is_some_and(|of_all| of_all != BoundVerdict::Missed) && self.bounds.iter().all(|b| b.held)
+    }
 }
 
 /// One bound of `--slo` at one point.

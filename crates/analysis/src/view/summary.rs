@@ -21,7 +21,7 @@ pub struct Summary {
     pub failures: Option<Failures>,
 }
 
-/// The best throughput of a series.
+/// The best throughput of a series: that of [`Series::headline_point`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Best {
     /// The visit whose throughput is nearest, by its number in the run.
@@ -119,6 +119,22 @@ impl Series {
         }
     }
 
+    /// The point that a series is known by. In an open loop with bounds it is the one that gives most of those that
+    /// keep them, or seem to: of a rate at which they are missed, the throughput is no answer. Else, and where none
+    /// keeps them, it is the one that gives most.
+    #[must_use]
+    pub fn headline_point(&self) -> Option<&Point> {
+        let keeps = |point: &&Point| {
+            point.open.as_ref().is_some_and(|open| match &self.sustained {
+                Some(search) => search.rate_per_s == Some(open.asked_per_s),
+                None => open.seems_within(),
+            })
+        };
+        let mean = |point: &Point| point.throughput(self.measure).mean;
+        let kept = self.points.iter().filter(keeps).max_by(|a, b| mean(a).total_cmp(&mean(b)));
+        kept.or_else(|| self.best_point())
+    }
+
     /// The visits that a point is of, which may be all of a concurrency.
     pub fn visits_of(&self, of: &Point) -> impl Iterator<Item = &Point> {
         self.points.iter().filter(move |one| is_visit(of, one))
@@ -165,7 +181,8 @@ fn summed_up(series: &Series, ceiling: Option<&ClientCeiling>) -> Summary {
 }
 
 fn best(series: &Series, ceiling: Option<&ClientCeiling>) -> Option<Best> {
-    let (point, throughput) = series.best_point().zip(series.best())?;
+    let point = series.headline_point()?;
+    let throughput = if point.open.is_some() { *point.throughput(series.measure) } else { series.best()? };
     let visits = series.visits_of(point).count().max(1);
     let share = |ceiling: &ClientCeiling| {
         let own = ceiling.point.throughput(series.measure).mean;

@@ -71,6 +71,9 @@ const OBJECTS: [(&str, Option<&str>, &str); 6] = [
 const PARTS: &str = "100";
 const PARTS_CONCURRENT: u32 = 20;
 
+/// What is said of the deletions of warp, whose line need not say it.
+const DELETES: &str = "--batch: warp deletes 100 objects with each request, and here each deletes one";
+
 /// What is said of sizes between two.
 const SIZES: &str = "warp draws the smaller sizes more often, and here all are as likely";
 
@@ -124,6 +127,8 @@ fn translated_where(words: &[String], is_host_set: bool) -> String {
     if line.iter().any(|flag| flag == "--payload unsigned-trailer") {
         line.retain(|flag| flag != "--payload unsigned");
     }
+    let deletes_many = typed.op == Some("delete") && typed.is_warps && typed.value("batch").is_none();
+    reported.extend(deletes_many.then(|| format!("  {DELETES}")));
     reported.dedup();
     reported.extend(of_host.map(|note| format!("  {note}")));
     reported.extend(refused(&line).map(|why| format!("  that line is refused as it stands: {why}")));
@@ -364,6 +369,18 @@ mod tests {
     }
 
     #[test]
+    fn what_warp_does_unsaid_and_linerate_does_not_is_told() {
+        let of = |line: &str| translated(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+        for (line, times) in [
+            ("linerate warp delete --host h:1", 1),
+            ("linerate warp delete --host h:1 --batch 50", 0),
+            ("linerate warp get --host h:1", 0),
+        ] {
+            assert_eq!(of(line).matches("warp deletes 100 objects with each request").count(), times, "{line}");
+        }
+    }
+
+    #[test]
     fn a_value_with_a_blank_and_a_call_for_help_are_not_refused() {
         let of = |words: &[&str]| translated(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
         for (words, part) in [
@@ -465,7 +482,11 @@ mod tests {
         ("warp put --host h:1,h:2", "put --host h:1,h:2 --obj.size 10MiB TIME --host-select weighed", None),
         ("warp stat --objects 7", "stat --objects 7 --obj.size 1KiB TIME", None),
         ("warp list --host h:1", "list --host h:1 --obj.size 1KiB --objects 10000 TIME", None),
-        ("warp delete --host h:1", "delete --host h:1 --obj.size 1KiB --objects 25000 TIME", None),
+        (
+            "warp delete --host h:1",
+            "delete --host h:1 --obj.size 1KiB --objects 25000 TIME",
+            Some("--batch: warp deletes"),
+        ),
         ("get h:1 --list-existing", "get --list-existing TIME", Some("a word that stands alone, and goes unquoted")),
     ];
 

@@ -160,9 +160,10 @@ fn advice(call: &str, status: u16, code: Option<&str>, keys: &KeyNames) -> Strin
         ) => "check --region",
         Some("PermanentRedirect" | "TemporaryRedirect" | "Redirect") => "check --region and --host",
         Some("AccessDenied" | "AllAccessDisabled") => "check that these keys may use this bucket and list it",
-        None if matches!(status, 301 | 307 | 400 | 403) => {
-            "check the keys, the session token, the region and this machine's clock"
+        None if (300..400).contains(&status) => {
+            "it redirects elsewhere: check --host, http:// or https://, and --region"
         }
+        None if matches!(status, 400 | 403) => "check the keys, the session token, the region and this machine's clock",
         None if status == 404 => "it has no S3 error code: is it an S3 server?",
         _ => return String::new(),
     };
@@ -227,5 +228,7 @@ mod tests {
         ] {
             assert!(reported(403, code).contains(part), "{}", reported(403, code));
         }
+        let elsewhere = reported(307, None);
+        assert!(elsewhere.contains("check --host, http:// or https://") && !elsewhere.contains("key"), "{elsewhere}");
     }
 }

@@ -168,7 +168,8 @@ mod tests {
 
     #[test]
     fn a_name_that_is_of_no_node_is_refused_with_those_near_it() {
-        let rows: [(u32, &[&str], &[&str], &[&str]); 6] = [
+        type Row<'r> = (u32, &'r [&'r str], &'r [&'r str], &'r [&'r str]);
+        let rows: [Row<'_>; 6] = [
             (16, &["node1", "node2", "nod3"], &[], &["\"nod3\" is not a node of this site", "did you mean \"node1\""]),
             (16, &["node1", "node2", "x"], &[], &["\"x\" is not", "kind \"node\"", "such as \"node1\", \"node2\""]),
             (

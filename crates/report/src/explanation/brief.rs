@@ -10,6 +10,8 @@ use crate::words::{self, explained, model};
 
 /// Kinds of hypotheses in a line each; the others are counted.
 const KINDS_SHOWN: usize = 3;
+/// Behind the first, a kind of less weight than this has no line.
+const LEAST_SHOWN: f64 = 0.01;
 /// Remarks on a run and on figures of nodes in a line each; the others are counted.
 const REMARKS_SHOWN: usize = 3;
 /// Columns before what a line says.
@@ -26,7 +28,7 @@ pub(super) fn text(explanation: &Explanation, look: TextStyle) -> String {
     let outcome = explained::outcome(survivors, explanation.none_of_these, explanation.considered);
     let weights = if survivors.is_empty() { "" } else { "; weights are not probabilities" };
     text.push_str(&hanging(" ▸", 3, &format!("{outcome}{weights}"), look));
-    for kind in explanation.kinds.iter().take(KINDS_SHOWN) {
+    for kind in &explanation.kinds[..shown(explanation)] {
         text.push_str(&kind_line(kind, explanation, look));
     }
     if survivors.is_empty() {
@@ -43,6 +45,12 @@ pub(super) fn text(explanation: &Explanation, look: TextStyle) -> String {
     }
     text.push_str(&remedy(explanation, look));
     text + &hanging(" --why", LEAD, &rest(explanation), look)
+}
+
+/// So many kinds have a line: the first, and others that weigh something beside all.
+fn shown(explanation: &Explanation) -> usize {
+    let told = |kind: &&Kind| kind.weight >= LEAST_SHOWN;
+    explanation.kinds.iter().take(KINDS_SHOWN).take_while(told).count().max(explanation.kinds.len().min(1))
 }
 
 /// Each figure of the site with what it is of its ceiling, and how many there are of single nodes.
@@ -68,14 +76,15 @@ fn standing(of: &FigureStanding) -> String {
     )
 }
 
-/// The first of a kind, with the weight of all of it.
+/// The first of a kind with its own weight, as everywhere, and how many others there are with the weight of all.
 fn kind_line(kind: &Kind, explanation: &Explanation, look: TextStyle) -> String {
     let Some(&first) = kind.survivors.first() else { return String::new() };
     let hypothesis = &explanation.survivors[first];
-    let lead = format!(" {:>2}  {:>5}", first + 1, words::percent(kind.weight));
+    let lead = format!(" {:>2}  {:>5}", first + 1, words::percent(hypothesis.weight));
     let (mut reported, lacks) = (explained::marked(hypothesis), explained::lacks(hypothesis));
     if let Some(others) = kind.survivors.len().checked_sub(1).filter(|others| *others > 0) {
-        reported.push_str(&format!(", or {} alike", words::grouped(others as u64)));
+        let (others, together) = (words::grouped(others as u64), words::percent(kind.weight));
+        reported.push_str(&format!(", or {others} alike, together {together}"));
     }
     if !lacks.is_empty() {
         reported = format!("{reported}; {lacks}");
@@ -83,9 +92,12 @@ fn kind_line(kind: &Kind, explanation: &Explanation, look: TextStyle) -> String 
     hanging_in(Ink::Yellow, &lead, LEAD, &reported, look)
 }
 
-/// What would relieve the first, and what that gives.
+/// What would relieve the first, and what that gives: no advice where something unknown is likelier than its kind.
 fn remedy(explanation: &Explanation, look: TextStyle) -> String {
-    let Some(first) = explanation.survivors.first() else { return String::new() };
+    let of_kind = explanation.kinds.first().map_or(0.0, |kind| kind.weight);
+    let Some(first) = explanation.survivors.first().filter(|_| of_kind >= explanation.none_of_these) else {
+        return String::new();
+    };
     let parts = [first.remedy.change.as_str(), first.remedy.gives.as_str()];
     let told: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     hanging(" try for 1", LEAD, &told.join(": "), look)
@@ -94,7 +106,7 @@ fn remedy(explanation: &Explanation, look: TextStyle) -> String {
 /// What `--why` shows beside that.
 fn rest(explanation: &Explanation) -> String {
     let mut parts = Vec::new();
-    let shown = explanation.kinds.len().min(KINDS_SHOWN);
+    let shown = shown(explanation);
     if let Some(more) = explanation.survivors.len().checked_sub(shown).filter(|more| *more > 0) {
         let hypotheses = if more == 1 { "hypothesis" } else { "hypotheses" };
         parts.push(format!("{} more {hypotheses}", words::grouped(more as u64)));

@@ -127,11 +127,11 @@ fn headline(series: &Series, point: &Point, best: &Best, exact: Exact) -> String
     let together = if visits == 1 { String::new() } else { format!(", {visits} visits together") };
     format!(
         "<p class=\"best\"><strong{}>{}</strong> <span class=\"unit\">{unit}</span> <span class=\"pm\">{}</span></p>\n\
-         <p class=\"at\">best, at {}{together} · p50 <b{}>{}</b> · p99 <b{}>{}</b></p>\n",
+         <p class=\"at\">{}{together} · p50 <b{}>{}</b> · p99 <b{}>{}</b></p>\n",
         of_point(field, &estimate.mean),
         escaped(&number),
         words::plus_minus(estimate),
-        words::load(point),
+        escaped(&words::best_at(point)),
         of_point(&format!("{path}.p50_ns"), &latency.p50_ns),
         words::latency(latency, latency.p50_ns),
         of_point(&format!("{path}.p99_ns"), &latency.p99_ns),

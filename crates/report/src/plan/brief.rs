@@ -100,6 +100,7 @@ fn goals(plan: &Plan, look: TextStyle) -> String {
         missed.push(format!("usable {}", model::capacity_bytes(goal)));
     }
     missed.extend(slow(plan).map(|p99| format!("p99 {p99}")));
+    let open = unjudged(plan);
     let mut text = String::new();
     if !missed.is_empty() {
         text.push_str(&hanging_in(Ink::Red, " goals", LEAD, &format!("out of reach: {}", missed.join(", ")), look));
@@ -108,7 +109,23 @@ fn goals(plan: &Plan, look: TextStyle) -> String {
         let lead = if missed.is_empty() { " goals" } else { "" };
         text.push_str(&hanging(lead, LEAD, &format!("within reach: {}", reached.join(", ")), look));
     }
+    if let Some(p99) = open {
+        let lead = if text.is_empty() { " goals" } else { "" };
+        text.push_str(&hanging(lead, LEAD, &format!("not ruled out: p99 {p99}"), look));
+    }
     text
+}
+
+/// The goal of a latency where no mean rules it out, with the works: the model has no percentiles to promise one by.
+fn unjudged(plan: &Plan) -> Option<String> {
+    let goal_ns = plan.site.goals.p99_ns?;
+    let missed = |work: &str| {
+        let told = plan.findings.iter().filter(|one| is_told(one)).filter_map(p99_missed);
+        told.map(|(_, of)| of).any(|of| of == work)
+    };
+    let works = plan.works.iter().filter(|work| work.curve.is_some()).map(|work| model::work_alone(&work.work));
+    let open: Vec<String> = works.filter(|work| !missed(work)).collect();
+    (!open.is_empty()).then(|| format!("{} ({})", duration_ns(goal_ns as f64), open.join(", ")))
 }
 
 /// The goal of a latency that some works miss: `100 ms (GET, PUT)`.

@@ -1,10 +1,10 @@
 //! Bounds on latencies in words: how one fared at a rate, and the highest rate that keeps all.
 
 use linerate_analysis::slo::{self, BoundVerdict, RateSearchResult};
-use linerate_analysis::view::{BoundFigures, OpenLoop};
+use linerate_analysis::view::{BoundFigures, OpenLoop, Point};
 use linerate_record::units::{count, percent};
 
-use super::{ABSENT, plural};
+use super::{ABSENT, load, plural};
 
 /// How a bound on latency fared at one rate: what is shown of it, and where that is nothing, what this point's figures
 /// say. In a search all points of the rate show it together, and one of them may say otherwise.
@@ -42,6 +42,22 @@ pub(crate) fn bounds(open: &OpenLoop) -> &'static str {
         Some(BoundVerdict::Held) => "held",
         Some(BoundVerdict::Missed) => "missed",
         Some(BoundVerdict::InDoubt) => "in doubt",
+    }
+}
+
+/// Where the best of a series was measured; in an open loop with bounds, also whether it keeps them.
+pub(crate) fn best_at(point: &Point) -> String {
+    let at = load(point);
+    let Some((open, verdict)) = point.open.as_ref().and_then(|open| Some((open, open.verdict()?))) else {
+        return format!("best, at {at}");
+    };
+    let names: Vec<String> = open.bounds.iter().map(|b| b.bound.to_string()).collect();
+    let names = names.join(",");
+    match verdict {
+        BoundVerdict::Held => format!("best within {names}, at {at}"),
+        BoundVerdict::InDoubt if open.seems_within() => format!("best that seems to keep {names}, at {at}"),
+        BoundVerdict::InDoubt => format!("at {at}, where {names} is in doubt"),
+        BoundVerdict::Missed => format!("at {at}, where {names} is missed"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Processors do less per second, or more per byte, than the model takes.
 
 use linerate_record::explanation::Observations;
-use linerate_record::site::{Engine, Site};
+use linerate_record::site::{Engine, Product, Site};
 
 use super::{FACTORS, of_factors, percent};
 use crate::explain::deviation::{SiteParts, Variant, cost_of};
@@ -13,8 +13,17 @@ type Switch = (&'static str, bool, &'static str, fn(&mut Engine, bool));
 pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
     let mut found: Vec<Variant> = FACTORS.iter().map(|&factor| slower(site, factor)).collect();
     let engine = &site.engine;
+    // As a plan of the corrected site: nodes of these use among themselves what they use with clients.
+    let is_one = matches!(engine.product, Product::Minio | Product::Rustfs) && site.is_assumed("engine.internal_tls");
+    let with_clients: Switch = if is_one {
+        ("TLS with clients and among nodes", engine.tls, "engine.tls", |engine, on| {
+            (engine.tls, engine.internal_tls) = (on, on);
+        })
+    } else {
+        ("TLS with clients", engine.tls, "engine.tls", |engine, on| engine.tls = on)
+    };
     let switches: [Switch; 3] = [
-        ("TLS with clients", engine.tls, "engine.tls", |engine, on| engine.tls = on),
+        with_clients,
         ("TLS among nodes", engine.internal_tls, "engine.internal_tls", |engine, on| engine.internal_tls = on),
         ("encryption at rest", engine.encryption, "engine.encryption", |engine, on| engine.encryption = on),
     ];

@@ -25,7 +25,14 @@ fn differs(stated: u32, size: u32) -> bool {
 fn of(site: &Site, which: PlaneChoice, size: u32) -> Variant {
     let (planes, parts) = (which.reported(), which.parts(SiteParts::PUBLIC_MTU, SiteParts::PRIVATE_MTU));
     let claim = format!("packets of {planes} are up to {size} bytes");
-    let change = move |site: &mut Site| which.change(site, |plane| plane.mtu_bytes = size);
+    // As a plan of the corrected site: clients of whom nothing else is stated have the packets of the public plane.
+    let clients_follow = which != PlaneChoice::Private && site.is_assumed("clients.mtu");
+    let change = move |site: &mut Site| {
+        which.change(site, |plane| plane.mtu_bytes = size);
+        if clients_follow {
+            site.clients.mtu_bytes = size;
+        }
+    };
     let described = which.stated(site, "mtu", |plane| plane.mtu_bytes.to_string());
     let here: Vec<(String, String)> = described.iter().map(|(path, _)| (path.clone(), size.to_string())).collect();
     let is_larger = described.iter().all(|(_, mtu)| mtu.parse::<u32>().is_ok_and(|mtu| mtu < size));
