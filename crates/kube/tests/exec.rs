@@ -33,11 +33,11 @@ fn stream_of(kubeconfig: std::path::PathBuf, reach: &str) -> Result<PodStream, K
     let place = place(reach);
     let source = KubeconfigSource::Files { paths: vec![kubeconfig] };
     let cluster = Access::find(&source, place.context.as_deref())?.connect()?;
-    Ok(PodStream::start(&cluster, &place, "token".to_owned()).unwrap())
+    Ok(PodStream::start(&cluster, &place, "token".to_owned()).expect("the server of the test answers"))
 }
 
 fn stream(server: &Server) -> PodStream {
-    stream_of(server.kubeconfig(USER), "kube://ns/pod/c").unwrap()
+    stream_of(server.kubeconfig(USER), "kube://ns/pod/c").expect("the server of the test answers")
 }
 
 fn end(stream: &PodStream, within: Duration) -> StreamEnd {
@@ -79,16 +79,16 @@ impl Echoes {
     fn serve(&self, exec: &mut Exec, lease_ms: u64, most: usize) {
         let mut first = First::default();
         let (asked, mut came) = loop {
-            if let Some(came) = first.take::<Attach>(&exec.received()).unwrap() {
+            if let Some(came) = first.take::<Attach>(&exec.received()).expect("the server of the test answers") {
                 break came;
             }
             if exec.is_over {
                 return;
             }
         };
-        let mut all = self.0.lock().unwrap();
+        let mut all = self.0.lock().expect("the server of the test answers");
         let echo = all.entry(asked.token).or_default();
-        let again = echo.kept.since(asked.taken).unwrap();
+        let again = echo.kept.since(asked.taken).expect("the server of the test answers");
         exec.send(1, &[word(&AttachAnswer::Taken { taken: echo.taken, lease_ms }), again].concat());
         let mut moved = 0;
         while !exec.is_over && moved < most {

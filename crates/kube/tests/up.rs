@@ -17,14 +17,14 @@ use server::{Call, Server};
 type Objects = Arc<Mutex<BTreeMap<String, Value>>>;
 
 fn answer(call: Call, objects: &Objects, heeds_selectors: bool) {
-    let mut objects = objects.lock().unwrap();
+    let mut objects = objects.lock().expect("no test panicked meanwhile");
     let (path, query) = call.path.split_once('?').unwrap_or((&call.path, ""));
     let (path, query) = (path.to_owned(), query.to_owned());
     match call.method.as_str() {
         "PATCH" => {
             assert_eq!(call.header("content-type"), "application/apply-patch+yaml");
             assert!(query.contains("fieldManager=linerate") && !query.contains("force"), "{query}");
-            let object: Value = serde_json::from_slice(&call.body).unwrap();
+            let object: Value = serde_json::from_slice(&call.body).expect("the server of the test answers");
             objects.insert(path, object.clone());
             call.json(200, &object.to_string());
         }
@@ -85,22 +85,25 @@ fn place(heeds_selectors: bool) -> Place {
     let kept = Arc::clone(&objects);
     let server = Server::start(move |call| answer(call, &kept, heeds_selectors));
     let source = KubeconfigSource::Files { paths: vec![server.kubeconfig("{token: t}")] };
-    let cluster = Access::find(&source, None).unwrap().connect().unwrap();
+    let cluster = Access::find(&source, None)
+        .expect("the server of the test answers")
+        .connect()
+        .expect("the server of the test answers");
     Place { objects, cluster, _server: server }
 }
 
 impl Place {
     fn put(&self, path: &str, object: Value) {
-        self.objects.lock().unwrap().insert(path.to_owned(), object);
+        self.objects.lock().expect("no test panicked meanwhile").insert(path.to_owned(), object);
     }
 
     fn paths(&self) -> Vec<String> {
-        self.objects.lock().unwrap().keys().cloned().collect()
+        self.objects.lock().expect("no test panicked meanwhile").keys().cloned().collect()
     }
 
     fn apply(&self) {
-        for object in documents(&render(&wishes())).unwrap() {
-            self.cluster.apply(&object).unwrap();
+        for object in documents(&render(&wishes())).expect("the server of the test answers") {
+            self.cluster.apply(&object).expect("the server of the test answers");
         }
     }
 }
@@ -120,7 +123,8 @@ fn pod(name: &str, component: &str, is_ready: bool) -> Value {
 const LABELS_OF_OTHERS: &str = r#"{"app.kubernetes.io/instance": "b2", "app.kubernetes.io/managed-by": "linerate"}"#;
 
 fn of_others(name: &str) -> Value {
-    json!({"metadata": {"name": name, "labels": serde_json::from_str::<Value>(LABELS_OF_OTHERS).unwrap()}})
+    let labels = serde_json::from_str::<Value>(LABELS_OF_OTHERS).expect("labels");
+    json!({"metadata": {"name": name, "labels": labels}})
 }
 
 #[test]
