@@ -12,6 +12,7 @@ use linerate_report::terminal::{TextStyle, open_table_header, point_line, render
 use linerate_report::{csv, html, json, junit};
 
 mod fixture;
+mod listed;
 
 use fixture::{Extent, HOSTILE};
 

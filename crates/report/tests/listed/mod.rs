@@ -2,7 +2,7 @@
 
 use linerate_analysis::view::View;
 
-mod fixture;
+use crate::fixture;
 
 #[test]
 fn a_list_of_runs_fits_a_terminal_and_cuts_no_name() {
