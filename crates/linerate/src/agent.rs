@@ -4,6 +4,7 @@
 //! tenth of a second: whatever is stuck, the agent ends when its lease does.
 
 pub(crate) mod flags;
+mod load;
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read, Write};
@@ -20,6 +21,7 @@ use linerate_fleet::lease::EndReason;
 use linerate_fleet::protocol::{ANSWER_BYTES_MAX, AgentHello, PROTOCOL};
 use linerate_host::{Root, SnapshotRequest};
 use linerate_record::fleet::MachineState;
+use linerate_wire::clock::Clock;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -28,12 +30,18 @@ use signal_hook::iterator::Signals;
 use crate::catalogue;
 use crate::failure::{Failure, code};
 use flags::AgentFlags;
+use load::{AgentLoad, LoadHappening};
 
 /// How long the one that decides waits for something to happen.
 const TICK: Duration = Duration::from_millis(100);
 
 /// How long what was said may take to go out when an agent ends.
 const DRAINED_WITHIN: Duration = Duration::from_millis(300);
+
+/// How long requests in flight may take to end once the agent is to end: as long as those of an interrupted run, which
+/// have a second, and less where nobody was heard of for two.
+const CUT_WITHIN: Duration = Duration::from_millis(1_300);
+const LAPSED_WITHIN: Duration = Duration::from_millis(700);
 
 /// Most bytes that wait to be written: the longest answer, in JSON of its own.
 const WAITING_BYTES_MAX: usize = 4 * ANSWER_BYTES_MAX;
@@ -48,6 +56,27 @@ enum Happening {
     Signalled,
     /// The machine was read.
     Read(Result<String, String>),
+    /// Something about load.
+    Load(LoadHappening),
+}
+
+/// The agent's time: the machine's clock as it was when the agent began, and a monotonic one since. It never steps, so
+/// that what is begun at an instant of it is begun then.
+#[derive(Clone, Copy)]
+struct AgentClock {
+    /// Nanoseconds since the Unix epoch where `clock` is 0.
+    zero_ns: i64,
+    clock: Clock,
+}
+
+impl AgentClock {
+    fn begin(clock_ns: fn() -> i64) -> AgentClock {
+        AgentClock { zero_ns: clock_ns(), clock: Clock::start() }
+    }
+
+    fn now_ns(&self) -> i64 {
+        self.zero_ns.saturating_add(i64::try_from(self.clock.now_ns()).unwrap_or(i64::MAX))
+    }
 }
 
 /// What an agent has of the machine that it is on.
@@ -140,26 +169,35 @@ fn serve(
     (tell, happenings): (Sender<Happening>, Receiver<Happening>),
     ground: Ground,
 ) -> EndReason {
-    let begun = Instant::now();
+    let (begun, clock) = (Instant::now(), AgentClock::begin(ground.clock_ns));
     let waiting = Arc::new(AtomicUsize::new(0));
     let out = writer(output, Arc::clone(&waiting), tell.clone());
-    reader(input, ground.clock_ns, tell.clone());
+    reader(input, clock, tell.clone());
     let mut agent = Agent::new(hello, Duration::ZERO);
+    let mut load = AgentLoad::new(clock, tell.clone());
     let reason = loop {
         let deeds = match happenings.recv_timeout(TICK) {
-            Ok(Happening::Came(bytes, taken_ns)) => agent.take(&bytes, begun.elapsed(), taken_ns, (ground.clock_ns)()),
+            Ok(Happening::Came(bytes, taken_ns)) => agent.take(&bytes, begun.elapsed(), taken_ns, clock.now_ns()),
             Ok(Happening::Read(read)) => agent.answer(read.as_deref().map_err(Clone::clone)),
+            Ok(Happening::Load(happening)) => {
+                load.happened(happening).into_iter().for_each(|bytes| say(&out, &waiting, bytes));
+                Vec::new()
+            }
             Ok(Happening::Closed) => break EndReason::EndOfInput,
             Ok(Happening::Signalled) => break EndReason::Signalled,
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Vec::new(),
         };
-        if let Some(reason) = done(deeds, &out, &waiting, &tell, ground) {
+        if let Some(reason) = done(deeds, &mut load, (&out, &waiting), &tell, (ground, begun)) {
             break reason;
         }
+        let unsent = waiting.load(Ordering::Acquire);
+        load.due(begun.elapsed(), unsent).into_iter().for_each(|bytes| say(&out, &waiting, bytes));
         if agent.has_lapsed(begun.elapsed()) {
             break EndReason::Lapsed;
         }
     };
+    // A lease that has lapsed has had its two seconds: what is left of the third is for what is in flight.
+    load.end(if reason == EndReason::Lapsed { LAPSED_WITHIN } else { CUT_WITHIN });
     if let Ok(bytes) = farewell(reason) {
         say(&out, &waiting, bytes);
     }
@@ -173,10 +211,10 @@ fn serve(
 /// Does deeds; why the agent ends, where one of them ends it.
 fn done(
     deeds: Vec<Deed>,
-    out: &Sender<Vec<u8>>,
-    waiting: &AtomicUsize,
+    load: &mut AgentLoad,
+    (out, waiting): (&Sender<Vec<u8>>, &AtomicUsize),
     tell: &Sender<Happening>,
-    ground: Ground,
+    (ground, begun): (Ground, Instant),
 ) -> Option<EndReason> {
     for deed in deeds {
         match deed {
@@ -186,6 +224,10 @@ fn done(
                 // Nobody may listen any more.
                 thread::spawn(move || drop(tell.send(Happening::Read((ground.read)()))));
             }
+            Deed::Load(order) => load.load(*order).into_iter().for_each(|bytes| say(out, waiting, bytes)),
+            Deed::Point(order) => load.point(*order).into_iter().for_each(|bytes| say(out, waiting, bytes)),
+            Deed::Start(at_ns) => load.start(at_ns, begun.elapsed()),
+            Deed::Stop(reason) => load.stop(reason),
             Deed::End(reason) => return Some(reason),
         }
     }
@@ -220,14 +262,14 @@ fn writer(
     out
 }
 
-fn reader(mut input: impl Read + Send + 'static, clock_ns: fn() -> i64, tell: Sender<Happening>) {
+fn reader(mut input: impl Read + Send + 'static, clock: AgentClock, tell: Sender<Happening>) {
     thread::spawn(move || {
         let mut bytes = [0; 16 << 10];
         loop {
             let happening = match input.read(&mut bytes) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Ok(0) | Err(_) => Happening::Closed,
-                Ok(count) => Happening::Came(bytes[..count].to_vec(), clock_ns()),
+                Ok(count) => Happening::Came(bytes[..count].to_vec(), clock.now_ns()),
             };
             let is_closed = matches!(happening, Happening::Closed);
             if tell.send(happening).is_err() || is_closed {

@@ -97,7 +97,7 @@ fn spec(layout: &ImportLayout, call: &WarpFlags) -> PointSpec {
         }
     };
     let size = call.get("obj.size").map_or_else(|| layout.mean_bytes.to_string(), str::to_owned);
-    PointSpec { workload, size, concurrency: layout.concurrency, rate_per_s: None }
+    PointSpec { workload, size, concurrency: layout.concurrency, rate_per_s: None, clients: None }
 }
 
 fn manifest(id: String, layout: &ImportLayout, call: &WarpFlags, spec: &PointSpec) -> Manifest {

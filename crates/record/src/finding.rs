@@ -34,6 +34,14 @@ pub enum FindingKind {
     ClientBound,
     /// One of several clients did not drive load as long as the others.
     ClientMissing,
+    /// One of several clients died or could not be reached any more while a point was driven.
+    ClientLost,
+    /// Some of several clients were slower than the others, beyond chance.
+    ClientSlow,
+    /// Some of several clients could drive no more themselves, while others could.
+    ClientAtCeiling,
+    /// Intervals of a client were put together, because its stream took them too slowly.
+    IntervalsMerged,
     /// A NIC of this machine ran close to its link speed.
     NicBound,
     /// Throughput still grew at the highest concurrency tried.

@@ -166,6 +166,9 @@ pub struct SeriesSpec {
     pub workload: Worded<Workload>,
     /// As in [`PointSpec`].
     pub size: String,
+    /// As in [`PointSpec`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u32>,
 }
 
 /// One cell of the grid.
@@ -175,18 +178,27 @@ pub struct PointSpec {
     pub workload: Worded<Workload>,
     /// Object size or distribution, as the user wrote it.
     pub size: String,
-    /// Requests kept in flight over all hosts; in an open loop, the most.
+    /// Requests kept in flight over all hosts, by all clients together; in an open loop, the most.
     pub concurrency: u32,
     /// Requests due per second, whatever becomes of those before; absent in a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_per_s: Option<f64>,
+    /// So many of the manifest's clients, the first ones in its order, drove it; absent for a run of one machine, and
+    /// where all of them did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u32>,
 }
 
 impl fmt::Display for PointSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.rate_per_s {
-            Some(per_s) => write!(f, "{} {} at {}/s", self.workload, self.size, count(per_s)),
-            None => write!(f, "{} {} × {}", self.workload, self.size, self.concurrency),
+            Some(per_s) => write!(f, "{} {} at {}/s", self.workload, self.size, count(per_s))?,
+            None => write!(f, "{} {} × {}", self.workload, self.size, self.concurrency)?,
+        }
+        match self.clients {
+            Some(1) => f.write_str(" from 1 client"),
+            Some(clients) => write!(f, " from {clients} clients"),
+            None => Ok(()),
         }
     }
 }
@@ -345,7 +357,13 @@ mod tests {
             point: 3,
             at_ms: 12,
             purpose: Purpose::Measure,
-            spec: PointSpec { workload: Worded::read("get"), size: "4MiB".into(), concurrency: 16, rate_per_s: None },
+            spec: PointSpec {
+                workload: Worded::read("get"),
+                size: "4MiB".into(),
+                concurrency: 16,
+                rate_per_s: None,
+                clients: None,
+            },
             read_set_bytes: None,
         });
         let text = serde_json::to_string(&line).unwrap();

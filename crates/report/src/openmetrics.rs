@@ -204,6 +204,7 @@ mod tests {
                     size: "4MiB".into(),
                     concurrency: 16,
                     rate_per_s: None,
+                    clients: None,
                 },
                 false,
             )),

@@ -73,8 +73,13 @@ pub(crate) fn interval() -> Interval {
 /// One GET series over `concurrencies`, ten intervals of 100 ms each after one of warm-up, `rate(c)` requests of 1 MiB
 /// per interval.
 pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Records {
-    let spec =
-        |concurrency| PointSpec { workload: Worded::read("get"), size: "1MiB".into(), concurrency, rate_per_s: None };
+    let spec = |concurrency| PointSpec {
+        workload: Worded::read("get"),
+        size: "1MiB".into(),
+        concurrency,
+        rate_per_s: None,
+        clients: None,
+    };
     let mut records = Records {
         manifest: Manifest {
             schema: SCHEMA,
@@ -557,7 +562,7 @@ fn a_warm_up_that_is_found_is_cut_where_a_run_was_killed_too() {
 #[test]
 fn a_search_is_complete_when_every_series_says_so() {
     let mut records = records(&[1, 2], |_| 5);
-    let series = SeriesSpec { workload: Worded::read("get"), size: "1MiB".into() };
+    let series = SeriesSpec { workload: Worded::read("get"), size: "1MiB".into(), clients: None };
     let search = SearchSpec { lowest: 1, highest: 64, series_ms: 9_000, series: vec![series.clone()] };
     (records.manifest.asked.points, records.manifest.asked.search) = (Vec::new(), Some(search));
     assert!(!build(&records).unwrap().run.complete);

@@ -25,7 +25,7 @@ fn open(due: u64, first: u64, last: u64) -> OpenLoop {
 }
 
 fn spec(rate_per_s: Option<f64>) -> PointSpec {
-    PointSpec { workload: Worded::read("get"), size: "4KiB".into(), concurrency: 4, rate_per_s }
+    PointSpec { workload: Worded::read("get"), size: "4KiB".into(), concurrency: 4, rate_per_s, clients: None }
 }
 
 fn at(open: OpenLoop, per_s: f64) -> Point {

@@ -48,7 +48,8 @@ pub(crate) fn open_intervals(requests: &[Request], ms: u64) -> Vec<Interval> {
 /// A run of one point that took its whole time, without a warm-up: of an open loop where there is a rate.
 pub(crate) fn run(intervals: Vec<Interval>, rate_per_s: Option<f64>) -> Records {
     let at_ms = intervals.last().map_or(0, |i| i.to_ms);
-    let spec = PointSpec { workload: Worded::read("stat"), size: "0B".into(), concurrency: 64, rate_per_s };
+    let spec =
+        PointSpec { workload: Worded::read("stat"), size: "0B".into(), concurrency: 64, rate_per_s, clients: None };
     let begin = PointBegin { point: 0, at_ms: 0, purpose: Purpose::Measure, spec, read_set_bytes: None };
     let end = PointEnd { point: 0, at_ms, ended: StopReason::Duration, connections: 64, warmup_ms: Some(0) };
     Records {

@@ -10,6 +10,7 @@ pub(crate) mod ends;
 pub(crate) mod experiment;
 pub(crate) mod exported;
 pub(crate) mod longest;
+pub(crate) mod many_clients;
 mod minio;
 mod namespaces;
 pub(crate) mod reached;
