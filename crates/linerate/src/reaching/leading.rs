@@ -157,6 +157,11 @@ fn start_all(reaches: &[NodeReach], program: Option<&Program>, commands: &Sender
     });
 }
 
+/// Now, in nanoseconds since the Unix epoch by a clock that never steps.
+fn on_timeline(zero_ns: i64, clock: Clock) -> i64 {
+    zero_ns.saturating_add(i64::try_from(clock.now_ns()).unwrap_or(i64::MAX))
+}
+
 /// One agent of the thread's.
 struct Member {
     reach: NodeReach,
@@ -193,7 +198,7 @@ impl Lead {
     }
 
     fn now_ns(&self) -> i64 {
-        self.zero_ns.saturating_add(i64::try_from(self.clock.now_ns()).unwrap_or(i64::MAX))
+        on_timeline(self.zero_ns, self.clock)
     }
 
     fn run(mut self) {
@@ -290,12 +295,14 @@ impl Lead {
 
     /// Reads and writes what can be without waiting, and does what is due.
     fn turn(&mut self, agent: usize, is_ready: bool) {
-        let now_ns = self.now_ns();
+        let (zero_ns, clock) = (self.zero_ns, self.clock);
         let Some((stream, conversation)) = &mut self.members[agent].line else { return };
         let mut came = Vec::new();
         if is_ready || stream.unsent() > 0 {
             stream.turn(Duration::ZERO, &mut came);
         }
+        // Behind what was read: an answer never came after it was taken.
+        let now_ns = on_timeline(zero_ns, clock);
         let taken = conversation.take(&came, now_ns);
         let due = taken.and_then(|()| {
             if stream.is_over() {

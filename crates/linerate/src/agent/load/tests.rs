@@ -202,7 +202,7 @@ fn a_load_ends_with_the_input_and_with_the_lease_in_time() {
         coordinator.until("it drives", |own| own.news.iter().any(|news| matches!(news, LoadNews::Pulse(_))));
         let Coordinator { to, ended, .. } = coordinator;
         let since = Instant::now();
-        let kept = if is_silent { Some(to) } else { None };
+        let kept = Some(to).filter(|_| is_silent);
         let reason = ended.join().unwrap();
         drop(kept);
         let expected = if is_silent { EndReason::Lapsed } else { EndReason::EndOfInput };
