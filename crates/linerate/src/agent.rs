@@ -110,7 +110,7 @@ pub(crate) fn run(flags: &AgentFlags) -> Result<ExitCode, Failure> {
     let (tell, happenings) = channel();
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(Failure::Signals)?;
     let of_signal = tell.clone();
-    thread::spawn(move || signals.forever().map(|_| of_signal.send(Happening::Signalled)).all(|sent| sent.is_ok()));
+    thread::spawn(move || signals.forever().all(|_| of_signal.send(Happening::Signalled).is_ok()));
     let failed = |source| Failure::Command(format!("failed to open standard input or output: {source}"));
     let input = io::stdin().as_fd().try_clone_to_owned().map(File::from).map_err(failed)?;
     let output = io::stdout().as_fd().try_clone_to_owned().map(File::from).map_err(failed)?;
