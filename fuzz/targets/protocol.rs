@@ -7,9 +7,21 @@ use std::time::Duration;
 use libfuzzer_sys::fuzz_target;
 use linerate_fleet::agent::Agent;
 use linerate_fleet::conversation::Conversation;
+use linerate_fleet::loading::LoadSaid;
 use linerate_fleet::protocol::{AgentHello, Decoder, FromAgent, PROTOCOL};
 use linerate_record::fleet::Allowed;
 use linerate_record::machine::Machine;
+
+/// Any load, and any point of it.
+const LOAD: &str = r#"{"load":{"endpoint":{"server":{"hosts":{"authorities":["a:1"],"every_address":false}},
+"anonymous":true,"region":"r","bucket":"b","prefix":"","lookup":"path","host_select":"round-robin"},
+"work":[{"workload":"get","sizes":["1KiB"]}],"objects":{"write":"put","list_existing":false,"noclear":false},
+"bodies":{"payload":"signed","unique":"tail","part_bytes":5,"part_concurrent":1,"verify":false},
+"levels":{"given":[1]},"time":{"duration_ns":1,"warmup_ns":null,"precision":null},
+"stops":{"timeout_ns":1,"retries":0}},"run_prefix":"p/","seed":1,"expected_ms":1}"#;
+const POINT: &str = r#"{"point":1,"target":"hosts","workload":"get","sizes":"1KiB","concurrency":1,"write_set":0,
+"write_first":0,"read_set":0,"read_count":1,"listed":0,"listed_most":0,"verify":false,"until":{"intervals":10},
+"interval_ns":100000000,"is_recorded":true}"#;
 
 fn hello() -> AgentHello {
     AgentHello {
@@ -57,4 +69,17 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = conversation.take(bytes, 11);
     let _ = conversation.end(12);
     let _ = Agent::new(hello(), Duration::ZERO).take(bytes, Duration::ZERO, 0, 0);
+    let loads = AgentHello { allowed: Allowed::Load, ..hello() };
+    let _ = Agent::new(loads.clone(), Duration::ZERO).take(bytes, Duration::ZERO, 0, 0);
+    // One that was told to drive a point says anything.
+    let (mut leading, _) = Conversation::stay("t".to_owned(), 0, 1);
+    let _ = leading.take(&framed(&FromAgent::Hello(Box::new(loads))), 0);
+    if let (Ok(load), Ok(point)) = (serde_json::from_str(LOAD), serde_json::from_str(POINT)) {
+        let _ = leading.load(load, 0);
+        let _ = leading.take(&framed(&FromAgent::Load(Box::new(LoadSaid::Loaded { zero_ns: 0, threads: 1 }))), 0);
+        let _ = leading.point(point, 0);
+        let _ = leading.start(0, 0);
+        let _ = leading.take(bytes, 1);
+        while leading.news().is_some() {}
+    }
 });

@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
+use linerate_record::fleet::Allowed;
+use linerate_record::run::StopReason;
+
 use crate::lease::{EndReason, Lease};
+use crate::loading::{LoadOrder, PointOrder};
 use crate::protocol::{AgentHello, Decoder, FrameError, FromAgent, PART_BYTES, PROTOCOL, ToAgent, frame};
 
 /// What an agent is to do.
@@ -12,6 +16,14 @@ pub enum Deed {
     Say(Vec<u8>),
     /// Read the machine, and give what comes of it to [`answer`].
     ReadMachine,
+    /// Find whom to load.
+    Load(Box<LoadOrder>),
+    /// Make ready for a point.
+    Point(Box<PointOrder>),
+    /// Begin it at this instant of this machine's clock, in nanoseconds since the Unix epoch.
+    Start(i64),
+    /// End it before its time.
+    Stop(StopReason),
     /// End.
     End(EndReason),
 }
@@ -75,8 +87,18 @@ impl Agent {
                     deeds.push(Deed::End(EndReason::Asked));
                     return deeds;
                 }
+                ToAgent::Load(_) | ToAgent::Point(_) | ToAgent::Start { .. } | ToAgent::Stop { .. }
+                    if self.is_greeted && self.hello.allowed < Allowed::Load =>
+                {
+                    let why = "it may only read: start it with linerate agent --allow load".to_owned();
+                    deeds.push(said(&FromAgent::Refused { why }));
+                }
+                ToAgent::Load(order) if self.is_greeted => deeds.push(Deed::Load(order)),
+                ToAgent::Point(order) if self.is_greeted => deeds.push(Deed::Point(order)),
+                ToAgent::Start { at_ns } if self.is_greeted => deeds.push(Deed::Start(at_ns)),
+                ToAgent::Stop { reason } if self.is_greeted => deeds.push(Deed::Stop(reason)),
                 // A second greeting, a second reading while one goes on, or a question before any greeting.
-                ToAgent::Hello { .. } | ToAgent::Exchange { .. } | ToAgent::ReadMachine => {
+                _ => {
                     deeds.push(Deed::End(EndReason::Unread));
                     return deeds;
                 }
@@ -181,6 +203,20 @@ mod tests {
         assert!(ends(&[greeting(PROTOCOL + 1)]));
         assert!(!ends(&[hello, read]));
         assert_eq!(Agent::new(super::tests::hello(), AT).take(b"GET / HTTP", AT, 0, 0), [Deed::End(EndReason::Unread)]);
+    }
+
+    #[test]
+    fn load_is_refused_by_an_agent_that_may_read_and_done_by_one_that_may_load() {
+        let ask = frame(&ToAgent::Stop { reason: StopReason::Interrupted }).unwrap();
+        let mut reads = greeted();
+        let deeds = reads.take(&ask, AT, 0, 0);
+        let refused = messages(&deeds);
+        assert!(matches!(&refused[..], [FromAgent::Refused { why }] if why.contains("--allow load")), "{refused:?}");
+        let mut loads = Agent::new(AgentHello { allowed: Allowed::Load, ..hello() }, AT);
+        assert_eq!(loads.take(&ask, AT, 0, 0), [Deed::End(EndReason::Unread)], "nobody greeted it");
+        let mut loads = Agent::new(AgentHello { allowed: Allowed::Load, ..hello() }, AT);
+        loads.take(&frame(&greeting(PROTOCOL)).unwrap(), AT, 0, 0);
+        assert_eq!(loads.take(&ask, AT, 0, 0), [Deed::Stop(StopReason::Interrupted)]);
     }
 
     #[test]

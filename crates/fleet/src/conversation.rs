@@ -5,12 +5,16 @@
 
 use linerate_record::fleet::MachineState;
 use linerate_record::knob::Snapshot;
+use linerate_record::load::Server;
 
 use crate::clocks::{ClockExchange, ClockOffset, Clocks};
+use crate::driven::DrivenLoad;
+pub use crate::driven::LoadNews;
 use crate::lease::{LAPSES_AFTER, RENEWED_EACH};
+use crate::loading::{LoadOrder, LoadSaid, PointOrder};
 use crate::protocol::{
-    ANSWER_BYTES_MAX, AgentHello, Decoder, FromAgent, PROTOCOL, TEXT_BYTES_MAX, ToAgent, checked, checked_machine,
-    frame,
+    ANSWER_BYTES_MAX, AgentHello, Decoder, FrameError, FromAgent, PROTOCOL, TEXT_BYTES_MAX, ToAgent, checked,
+    checked_machine, frame,
 };
 
 /// Exchanges of clocks before anything else: of so many, one hardly waited anywhere.
@@ -53,6 +57,9 @@ pub enum Fault {
     /// It said what cannot be.
     #[error("the agent's answer is not valid: {0}")]
     Lie(String),
+    /// It cannot load, or takes too long over it.
+    #[error("the agent failed: {0}")]
+    Failed(String),
     /// It does not do what it was asked.
     #[error("the agent refused: {0}")]
     Refused(String),
@@ -99,6 +106,9 @@ pub struct Conversation {
     machine_asked_ns: Option<i64>,
     machine: String,
     state: Option<MachineState>,
+    /// Whether it goes on until it is told to end, and what it loads meanwhile.
+    stays: bool,
+    load: DrivenLoad,
     /// Until when it has to be greeted back, and from when on.
     greeted_ns: i64,
     greet_within_ns: i64,
@@ -122,10 +132,61 @@ impl Conversation {
             machine_asked_ns: None,
             machine: String::new(),
             state: None,
+            stays: false,
+            load: DrivenLoad::new(),
             greeted_ns: now_ns,
             greet_within_ns,
         };
         (begun, hello)
+    }
+
+    /// The same of an agent that goes on until it is told to end.
+    #[must_use]
+    pub fn stay(token: String, now_ns: i64, greet_within_ns: i64) -> (Conversation, Vec<u8>) {
+        let (begun, hello) = Conversation::begin(token, false, now_ns, greet_within_ns);
+        (Conversation { stays: true, ..begun }, hello)
+    }
+
+    /// Who it is, once that is known, and its clock after enough exchanges.
+    #[must_use]
+    pub fn met(&self, now_ns: i64) -> Option<(&AgentHello, ClockOffset)> {
+        let clock = self.clocks.at(now_ns).filter(|_| self.answered >= EXCHANGES)?;
+        Some((self.hello.as_ref()?, clock))
+    }
+
+    /// Tells it whom to load.
+    ///
+    /// # Errors
+    /// [`FrameError`] where what it needs does not fit a message.
+    pub fn load(&mut self, order: LoadOrder, now_ns: i64) -> Result<Vec<u8>, FrameError> {
+        let hosts = match &order.load.endpoint.server {
+            Server::Hosts { authorities, .. } => authorities.len(),
+            Server::Own { .. } => 1,
+        };
+        let bytes = frame(&ToAgent::Load(Box::new(order)))?;
+        self.load.loads(u32::try_from(hosts).unwrap_or(u32::MAX), now_ns);
+        Ok(bytes)
+    }
+
+    /// Tells it to make ready for a point.
+    ///
+    /// # Errors
+    /// [`FrameError`] where the point does not fit a message.
+    pub fn point(&mut self, order: PointOrder, now_ns: i64) -> Result<Vec<u8>, FrameError> {
+        let bytes = frame(&ToAgent::Point(Box::new(order.clone())))?;
+        self.load.prepares(order, now_ns);
+        Ok(bytes)
+    }
+
+    /// Tells it to begin at an instant of the coordinator's clock; `offset_ns` is what is thought of its own.
+    pub fn start(&mut self, at_ns: i64, offset_ns: i64) -> Vec<u8> {
+        self.load.starts(at_ns);
+        framed(&ToAgent::Start { at_ns: at_ns.saturating_add(offset_ns) })
+    }
+
+    /// What it said about load since, checked.
+    pub fn news(&mut self) -> Option<LoadNews> {
+        self.load.next()
     }
 
     /// Takes what an agent wrote, which came at `now_ns`.
@@ -135,17 +196,19 @@ impl Conversation {
     pub fn take(&mut self, bytes: &[u8], now_ns: i64) -> Result<(), Fault> {
         self.decoder.take(bytes);
         loop {
+            let before = self.decoder.taken();
             let message = match self.decoder.message() {
                 Ok(Some(message)) => message,
                 Ok(None) => return Ok(()),
                 Err(_) if self.hello.is_none() => return Err(Fault::NoAgent(self.decoder.rest())),
                 Err(error) => return Err(lie(&format!("it wrote {error}"))),
             };
-            self.message(message, now_ns)?;
+            let length = self.decoder.taken() - before;
+            self.message(message, length, now_ns)?;
         }
     }
 
-    fn message(&mut self, message: FromAgent, now_ns: i64) -> Result<(), Fault> {
+    fn message(&mut self, message: FromAgent, length: usize, now_ns: i64) -> Result<(), Fault> {
         let out_of_turn = |what: &str| Err(Fault::Lie(format!("{what} that nobody asked for")));
         match message {
             FromAgent::Hello(hello) if self.hello.is_none() => {
@@ -182,6 +245,10 @@ impl Conversation {
                 }
                 Ok(())
             }
+            FromAgent::Load(said) => match *said {
+                LoadSaid::Failed { why } => Err(Fault::Failed(why.chars().take(TEXT_BYTES_MAX).collect())),
+                said => self.load.take(said, length).map_err(|why| lie(&why)),
+            },
             FromAgent::Refused { why } => Err(Fault::Refused(why.chars().take(TEXT_BYTES_MAX).collect())),
             FromAgent::End { .. } => Err(Fault::Ended),
         }
@@ -208,9 +275,12 @@ impl Conversation {
         if self.state.is_none() && self.machine_asked_ns.is_some_and(|at| now_ns - at > READ_WITHIN_NS) {
             return Err(Fault::Slow(seconds(READ_WITHIN_NS)));
         }
+        if let Some(why) = self.load.overdue(now_ns) {
+            return Err(Fault::Failed(why));
+        }
         let mut bytes = Vec::new();
         let is_due = self.answered < EXCHANGES || now_ns - self.last_exchange_ns >= nanoseconds(RENEWED_EACH);
-        if self.exchange.is_none() && is_due && !self.is_done() {
+        if self.exchange.is_none() && is_due && (self.stays || !self.is_done()) {
             let number = self.answered + 1;
             self.exchange = Some(Asked { number, at_ns: now_ns });
             self.last_exchange_ns = now_ns;
@@ -345,7 +415,7 @@ mod tests {
                             back.extend(bytes);
                         }
                     }
-                    Deed::End(reason) => panic!("{reason:?}"),
+                    other => panic!("{other:?}"),
                 }
             }
             now += delay_ns;

@@ -5,12 +5,14 @@
 
 use linerate_record::fleet::Allowed;
 use linerate_record::machine::{Machine, MachineNic};
+use linerate_record::run::StopReason;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::lease::EndReason;
+use crate::loading::{LoadOrder, LoadSaid, PointOrder};
 
 /// The version of what is said. Both ends speak the same, or do not speak.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// Longest message.
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
@@ -25,7 +27,7 @@ pub const ANSWER_BYTES_MAX: usize = 16 << 20;
 pub const TEXT_BYTES_MAX: usize = 512;
 
 /// What a coordinator says. Whatever it is, it renews the lease.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToAgent {
     /// The first message.
@@ -42,6 +44,20 @@ pub enum ToAgent {
     },
     /// Asks for all that an audit reads of a machine.
     ReadMachine,
+    /// What is to be loaded, once and before any point.
+    Load(Box<LoadOrder>),
+    /// A point to make ready for.
+    Point(Box<PointOrder>),
+    /// When it begins, in nanoseconds since the Unix epoch by the agent's clock.
+    Start {
+        /// The instant.
+        at_ns: i64,
+    },
+    /// Ends the point before its time.
+    Stop {
+        /// Why.
+        reason: StopReason,
+    },
     /// Ends the agent.
     End,
 }
@@ -68,6 +84,8 @@ pub enum FromAgent {
         /// Whether nothing follows.
         is_last: bool,
     },
+    /// Something about load.
+    Load(Box<LoadSaid>),
     /// What was asked for cannot be done.
     Refused {
         /// Why.
@@ -163,6 +181,12 @@ impl Decoder {
     #[must_use]
     pub fn into_rest(mut self) -> Vec<u8> {
         self.bytes.split_off(self.given)
+    }
+
+    /// How much of what came has been given as messages since the last [`Decoder::take`].
+    #[must_use]
+    pub const fn taken(&self) -> usize {
+        self.given
     }
 
     /// What came and was not understood, as text: at most 200 characters of it.

@@ -7,6 +7,7 @@ mod attach;
 pub(crate) mod flags;
 mod init;
 mod listening;
+mod load;
 mod session;
 
 use std::fs::File;
@@ -24,6 +25,7 @@ use linerate_fleet::lease::{EndReason, LAPSES_AFTER, Lease};
 use linerate_fleet::protocol::{ANSWER_BYTES_MAX, AgentHello, PROTOCOL};
 use linerate_host::{Root, SnapshotRequest};
 use linerate_record::fleet::MachineState;
+use linerate_wire::clock::Clock;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -32,12 +34,21 @@ use signal_hook::iterator::Signals;
 use crate::catalogue;
 use crate::failure::{Failure, code};
 use flags::{AgentFlags, AgentVerb};
+use load::{AgentLoad, LoadHappening};
 
 /// How long the one that decides waits for something to happen.
 const TICK: Duration = Duration::from_millis(100);
 
 /// How long what was said may take to go out when an agent ends.
 const DRAINED_WITHIN: Duration = Duration::from_millis(300);
+
+/// How long requests in flight may take to end once the agent is to end: as long as those of an interrupted run, which
+/// have a second, and less where nobody was heard of for two.
+const CUT_WITHIN: Duration = Duration::from_millis(1_300);
+const LAPSED_WITHIN: Duration = Duration::from_millis(700);
+
+/// How often the two clocks are read that an agent's is made of.
+const CLOCK_READINGS: u32 = 16;
 
 /// Most bytes that wait to be written: the longest answer, in JSON of its own.
 const WAITING_BYTES_MAX: usize = 4 * ANSWER_BYTES_MAX;
@@ -52,6 +63,35 @@ enum Happening {
     Signalled,
     /// The machine was read.
     Read(Result<String, String>),
+    /// Something about load.
+    Load(LoadHappening),
+}
+
+/// The agent's time: the machine's clock as it was when the agent began, and a monotonic one since. It never steps, so
+/// that what is begun at an instant of it is begun then.
+#[derive(Clone, Copy)]
+struct AgentClock {
+    /// Nanoseconds since the Unix epoch where `clock` is 0.
+    zero_ns: i64,
+    clock: Clock,
+}
+
+impl AgentClock {
+    fn begin(clock_ns: fn() -> i64) -> AgentClock {
+        // One that was put aside between the two clocks reads them again.
+        let read = |_| {
+            let clock = Clock::start();
+            let zero_ns = clock_ns();
+            (clock.now_ns(), AgentClock { zero_ns, clock })
+        };
+        let (_, least) =
+            (0..CLOCK_READINGS).map(read).fold(read(0), |least, next| if next.0 < least.0 { next } else { least });
+        least
+    }
+
+    fn now_ns(&self) -> i64 {
+        self.zero_ns.saturating_add(i64::try_from(self.clock.now_ns()).unwrap_or(i64::MAX))
+    }
 }
 
 /// What an agent has of the machine that it is on.
@@ -81,7 +121,7 @@ pub(crate) fn run(flags: &AgentFlags) -> Result<ExitCode, Failure> {
     let (tell, happenings) = channel();
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(Failure::Signals)?;
     let of_signal = tell.clone();
-    thread::spawn(move || signals.forever().map(|_| of_signal.send(Happening::Signalled)).all(|sent| sent.is_ok()));
+    thread::spawn(move || signals.forever().all(|_| of_signal.send(Happening::Signalled).is_ok()));
     let failed = |source| Failure::Command(format!("failed to open standard input or output: {source}"));
     let input = io::stdin().as_fd().try_clone_to_owned().map(File::from).map_err(failed)?;
     let output = io::stdout().as_fd().try_clone_to_owned().map(File::from).map_err(failed)?;
@@ -155,26 +195,35 @@ fn serve(
     (tell, happenings): (Sender<Happening>, Receiver<Happening>),
     ground: Ground,
 ) -> EndReason {
-    let begun = Instant::now();
+    let (begun, clock) = (Instant::now(), AgentClock::begin(ground.clock_ns));
     let waiting = Arc::new(AtomicUsize::new(0));
     let out = writer(output, Arc::clone(&waiting), tell.clone());
-    reader(input, ground.clock_ns, tell.clone());
+    reader(input, clock, tell.clone());
     let mut agent = Agent::with_lease(hello, Lease::lasting(ground.lease, Duration::ZERO));
+    let mut load = AgentLoad::new(clock, tell.clone());
     let reason = loop {
         let deeds = match happenings.recv_timeout(TICK) {
-            Ok(Happening::Came(bytes, taken_ns)) => agent.take(&bytes, begun.elapsed(), taken_ns, (ground.clock_ns)()),
+            Ok(Happening::Came(bytes, taken_ns)) => agent.take(&bytes, begun.elapsed(), taken_ns, clock.now_ns()),
             Ok(Happening::Read(read)) => agent.answer(read.as_deref().map_err(Clone::clone)),
+            Ok(Happening::Load(happening)) => {
+                load.happened(happening).into_iter().for_each(|bytes| say(&out, &waiting, bytes));
+                Vec::new()
+            }
             Ok(Happening::Closed) => break EndReason::EndOfInput,
             Ok(Happening::Signalled) => break EndReason::Signalled,
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Vec::new(),
         };
-        if let Some(reason) = done(deeds, &out, &waiting, &tell, ground) {
+        if let Some(reason) = done(deeds, &mut load, (&out, &waiting), &tell, (ground, begun)) {
             break reason;
         }
+        let unsent = waiting.load(Ordering::Acquire);
+        load.due(begun.elapsed(), unsent).into_iter().for_each(|bytes| say(&out, &waiting, bytes));
         if agent.has_lapsed(begun.elapsed()) {
             break EndReason::Lapsed;
         }
     };
+    // A lease that has lapsed has had its two seconds: what is left of the third is for what is in flight.
+    load.end(if reason == EndReason::Lapsed { LAPSED_WITHIN } else { CUT_WITHIN });
     if let Ok(bytes) = farewell(reason) {
         say(&out, &waiting, bytes);
     }
@@ -188,10 +237,10 @@ fn serve(
 /// Does deeds; why the agent ends, where one of them ends it.
 fn done(
     deeds: Vec<Deed>,
-    out: &Sender<Vec<u8>>,
-    waiting: &AtomicUsize,
+    load: &mut AgentLoad,
+    (out, waiting): (&Sender<Vec<u8>>, &AtomicUsize),
     tell: &Sender<Happening>,
-    ground: Ground,
+    (ground, begun): (Ground, Instant),
 ) -> Option<EndReason> {
     for deed in deeds {
         match deed {
@@ -201,6 +250,10 @@ fn done(
                 // Nobody may listen any more.
                 thread::spawn(move || drop(tell.send(Happening::Read((ground.read)()))));
             }
+            Deed::Load(order) => load.load(*order).into_iter().for_each(|bytes| say(out, waiting, bytes)),
+            Deed::Point(order) => load.point(*order).into_iter().for_each(|bytes| say(out, waiting, bytes)),
+            Deed::Start(at_ns) => load.start(at_ns, begun.elapsed()),
+            Deed::Stop(reason) => load.stop(reason),
             Deed::End(reason) => return Some(reason),
         }
     }
@@ -235,14 +288,14 @@ fn writer(
     out
 }
 
-fn reader(mut input: impl Read + Send + 'static, clock_ns: fn() -> i64, tell: Sender<Happening>) {
+fn reader(mut input: impl Read + Send + 'static, clock: AgentClock, tell: Sender<Happening>) {
     thread::spawn(move || {
         let mut bytes = [0; 16 << 10];
         loop {
             let happening = match input.read(&mut bytes) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Ok(0) | Err(_) => Happening::Closed,
-                Ok(count) => Happening::Came(bytes[..count].to_vec(), clock_ns()),
+                Ok(count) => Happening::Came(bytes[..count].to_vec(), clock.now_ns()),
             };
             let is_closed = matches!(happening, Happening::Closed);
             if tell.send(happening).is_err() || is_closed {

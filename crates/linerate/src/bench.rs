@@ -2,14 +2,16 @@
 
 pub(crate) mod alias;
 mod beforehand;
-mod bodies;
 mod canary;
+mod clients;
+mod counts;
 pub(crate) mod flags;
 mod foretold;
 mod kept;
 mod needs;
 mod objects;
 mod points;
+mod recorder;
 pub(crate) mod resolve;
 mod resolved;
 mod setup;
@@ -29,15 +31,17 @@ use crate::{folder, interrupt, printing, progress, readings, views};
 
 use flags::{BenchFlags, Output};
 use objects::RunObjects;
-use points::{Recorder, ceilings, measure};
+use points::{ceilings, measure};
+use recorder::Recorder;
 use setup::{RunContext, Setup};
 
 pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     let (asked, notes) = resolve::resolve(flags)?;
-    let beside = RunContext { keys: &flags.keys, output: &flags.output, yes_load: flags.target.yes_load };
+    let (keys, output, fleet) = (&flags.keys, &flags.output, &flags.fleet);
+    let beside = RunContext { keys, output, fleet, yes_load: flags.target.yes_load };
     let needs = needs::find(&asked, &beside)?;
     if flags.output.dry_run {
-        printing::print(&foretold::reported(&asked, &needs.id, &notes, beside.yes_load, printing::columns())?)?;
+        printing::print(&foretold::reported(&asked, &needs, notes, beside.yes_load, printing::columns())?)?;
         return Ok(ExitCode::SUCCESS);
     }
     interrupt::before_the_load()?;
@@ -48,11 +52,15 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     // From here on there may be something to clear up, so that signals end the run in good order.
     let interrupt = interrupt::watch_and_tell(setup.remains.clone())?;
     setup.signalled = Arc::clone(&interrupt.signalled);
-    let driven = setup.open_bucket().and_then(|()| load(&mut setup, &interrupt.stop));
+    let opened = setup.open_bucket().map_err(|failure| setup.of_this_machine(failure));
+    let met = opened.and_then(|()| setup.meet_clients(&interrupt.stop));
+    let driven = met.and_then(|()| load(&mut setup, &interrupt.stop));
+    let required = setup.clients.take().and_then(|clients| clients.required());
     // Whatever became of the load, a bucket that was made for it goes.
     close(&mut setup);
     driven?;
-    finish(&flags.output, &setup, interrupt::came(&interrupt.signalled))
+    let finished = finish(&flags.output, &setup, interrupt::came(&interrupt.signalled));
+    required.map_or(finished, Err)
 }
 
 /// Removes the bucket where the run made it. One that others use by now is theirs; one that the target does not let go
@@ -84,7 +92,14 @@ fn load(setup: &mut Setup, interrupted: &AtomicBool) -> Result<(), Failure> {
     setup.make_bucket(&mut manifest)?;
     let setup = &*setup;
     let progress = Progress::new(setup.expected(), setup.output.quiet || setup.output.json);
-    let reader = readings::start(&folder.path, setup.clock, setup.expected(), setup.target_here())?;
+    // Where clients load, their machines are read, and not this one.
+    let reader = match &setup.clients {
+        None => Some(readings::start(&folder.path, setup.clock, setup.expected(), setup.target_here())?),
+        Some(clients) => {
+            clients.write_readings(folder::lines(&folder.path, "readings.jsonl")?)?;
+            None
+        }
+    };
     let mut objects = RunObjects::new(setup);
     let mut recorder = Recorder::new(folder, manifest, setup);
     let mut beside = None;
@@ -105,11 +120,13 @@ fn load(setup: &mut Setup, interrupted: &AtomicBool) -> Result<(), Failure> {
         // Told even with --quiet: somebody's bucket holds what it did not before.
         progress::say(&format!("warning: {}: {}; {}", left.claim, left.evidence, left.remedy));
     }
-    let unreadable = reader.stop();
+    let unreadable = reader.map_or(Ok(Vec::new()), readings::ReadingThread::stop);
     findings.extend(unreadable.as_ref().map(Clone::clone).unwrap_or_default());
+    let caught_up = setup.clients.as_ref().map_or(Ok(()), clients::BenchClients::catch_up);
+    findings.extend(setup.clients.iter().flat_map(clients::BenchClients::findings));
     let recorded = findings.iter().try_for_each(|finding| recorder.finding(finding));
     let watched = watched.and_then(|found| found.map_or(Ok(()), |finding| recorder.finding(&finding)));
-    let ended = driven.and(watched).and(recorded).and(unreadable.map(|_| ()));
+    let ended = driven.and(watched).and(recorded).and(caught_up).and(unreadable.map(|_| ()));
     if ended.is_err() {
         // What was measured before is worth reading; that it could not be rendered matters less than why the load
         // ended.

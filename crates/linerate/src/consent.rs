@@ -26,6 +26,16 @@ pub(crate) fn obtain(hosts: &[Host], yes_load: bool, load: &str) -> Result<(), F
     ask(&what, "Other users of it will be affected.", "give --yes-load to consent, and --max-rate to cap it")
 }
 
+/// The same where clients load: what is this machine for one that is elsewhere is another.
+pub(crate) fn obtain_for_clients(hosts: &[Host], yes_load: bool, are_here: bool, load: &str) -> Result<(), Failure> {
+    if yes_load || (are_here && on_this_machine(hosts)) {
+        return Ok(());
+    }
+    let named = listed(&hosts.iter().map(named).collect::<Vec<_>>());
+    let what = format!("{named} may not be this machine for the clients of the fleet file, and {load}");
+    ask(&what, "Other users of it will be affected.", "give --yes-load to consent, and --max-rate to cap it")
+}
+
 /// What a run will want consent for, as far as it is known before a name is looked up; none where none is wanted.
 pub(crate) fn foretold(authorities: &[String], yes_load: bool) -> Option<String> {
     let is_here = |name: &str| {

@@ -142,7 +142,7 @@ impl Failure {
         ExitCode::from(self.code())
     }
 
-    fn code(&self) -> u8 {
+    pub(crate) fn code(&self) -> u8 {
         match self {
             Failure::Usage(_) | Failure::Mistakes(_) | Failure::NotARun { .. } => code::USAGE,
             Failure::Name(_) | Failure::Tls(_) => code::USAGE,

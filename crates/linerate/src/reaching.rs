@@ -1,5 +1,6 @@
 //! The nodes of a fleet, each reached by what `fleet.yaml` says, so many at once, and what was found of each.
 
+mod leading;
 mod local;
 #[cfg(feature = "kube")]
 mod pods;
@@ -18,11 +19,12 @@ use std::sync::{Mutex, PoisonError};
 use linerate_fleet::conversation::Met;
 use linerate_fleet::description::{self, FleetNode};
 use linerate_fleet::reach::NodeReach;
-use linerate_record::fleet::{FleetRow, MachineState, ReachedNode, UnreachedNode};
+use linerate_record::fleet::{Allowed, FleetRow, MachineState, ReachedNode, UnreachedNode};
 use sha2::{Digest as _, Sha256};
 
 use crate::failure::{Failure, code};
 use crate::{bounded, consent, interrupt};
+pub(crate) use leading::{LedEvent, LedFleet};
 #[cfg(feature = "kube")]
 use pods::Clusters;
 #[cfg(not(feature = "kube"))]
@@ -142,8 +144,9 @@ fn each<T: Send>(
     let program = if needs_program { Some(program()?) } else { None };
     let (stop, starts): (&AtomicBool, _) = (&interrupt.stop, Slots::new(SSH_STARTS));
     let clusters = Clusters::default();
+    let allow = Allowed::Read;
     let shared =
-        Shared { stop, ssh_starts: &starts, program: program.as_ref(), clusters: &clusters, is_machine_wanted };
+        Shared { stop, ssh_starts: &starts, program: program.as_ref(), clusters: &clusters, is_machine_wanted, allow };
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE.min(nodes.len()) {

@@ -45,6 +45,16 @@ pub(crate) fn start(
     target: TargetHere,
 ) -> Result<ReadingThread, Failure> {
     let mut lines = folder::lines(folder, "readings.jsonl")?;
+    start_into(clock, expected, target, move |reading| lines.push(&reading))
+}
+
+/// The same into whatever takes readings.
+pub(crate) fn start_into(
+    clock: Clock,
+    expected: Duration,
+    target: TargetHere,
+    mut take: impl FnMut(Reading) -> Result<(), Failure> + Send + 'static,
+) -> Result<ReadingThread, Failure> {
     let period_ms = expected.as_secs().div_ceil(READINGS_MAX).max(1) * 1_000;
     let (running, stopped) = channel::<()>();
     let went_on = Arc::new(AtomicBool::new(false));
@@ -63,7 +73,7 @@ pub(crate) fn start(
             let continued = went_on.swap(false, Ordering::Relaxed);
             let look = looks.next(&root, clock, last);
             let reading = Reading { took_ms, unix_ms, slept_ms, continued, look, ..reading };
-            lines.push(&reading)?;
+            take(reading)?;
             findings.extend(unreadable.into_iter().filter(|u| noted.insert(u.to_string())).map(unreadable_file));
             if last {
                 return Ok(findings);

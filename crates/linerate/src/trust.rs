@@ -30,6 +30,25 @@ pub(crate) fn find(insecure: bool, ca_file: Option<&Path>) -> Result<Trust, Fail
     Ok(Trust::Roots(roots))
 }
 
+/// The same with certificates that were sent along.
+pub(crate) fn with_pem(insecure: bool, pem: Option<&str>) -> Result<Trust, Failure> {
+    let mut trust = find(insecure, None)?;
+    if let (Trust::Roots(roots), Some(pem)) = (&mut trust, pem) {
+        let added = certificates_in_pem(pem.as_bytes());
+        roots.extend(added.map_err(|why| Failure::usage(format!("the certificates that were sent are none: {why}")))?);
+    }
+    Ok(trust)
+}
+
+/// The text of `--ca-file`, as it is sent to another machine.
+pub(crate) fn pem(ca_file: &Path, most: usize) -> Result<String, Failure> {
+    let bytes = bounded::named(ca_file, most as u64).map_err(|error| {
+        let place = ca_file.display();
+        Failure::usage(format!("failed to read --ca-file {place} for the clients of --fleet: {error}"))
+    })?;
+    String::from_utf8(bytes).map_err(|_| Failure::usage(format!("--ca-file {} is not PEM", ca_file.display())))
+}
+
 /// Whether warp's environment asks for TLS, of hosts that do not say themselves.
 ///
 /// # Errors

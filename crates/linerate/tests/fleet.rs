@@ -4,70 +4,15 @@
 mod running;
 
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use linerate_fleet::protocol::{AgentHello, FromAgent, PROTOCOL, frame};
 use linerate_record::fleet::{Allowed, FleetAudit, FleetCheck, FleetRow, NodeRole};
 use linerate_record::machine::Machine;
+use running::agents::Place;
 use running::{linerate, shown};
-use tempfile::TempDir;
-
-/// A folder with this program under a path that no other process has in its arguments.
-struct Place {
-    folder: TempDir,
-    program: PathBuf,
-}
-
-impl Place {
-    fn make() -> Place {
-        let folder = tempfile::tempdir().expect("a folder");
-        let program = folder.path().join("linerate");
-        symlink(env!("CARGO_BIN_EXE_linerate"), &program).expect("a link");
-        Place { folder, program }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// A fleet of these lines.
-    fn fleet(&self, nodes: &[String]) -> PathBuf {
-        let path = self.path("fleet.yaml");
-        let lines: Vec<String> = nodes.iter().map(|node| format!("  - {node}\n")).collect();
-        fs::write(&path, format!("nodes:\n{}", lines.concat())).expect("written");
-        path
-    }
-
-    /// A node that is reached by a script in a file of this folder.
-    fn scripted(&self, name: &str, script: &str) -> String {
-        let path = self.path(&format!("{name}.sh"));
-        fs::write(&path, script.replace("AGENT", &format!("{} agent", self.program.display()))).expect("written");
-        format!("{{name: {name}, role: client, reach: 'exec:sh {}'}}", path.display())
-    }
-
-    /// Processes with this folder in their arguments, beside this one.
-    fn processes(&self) -> Vec<String> {
-        let mark = self.folder.path().display().to_string();
-        let entries = fs::read_dir("/proc").expect("/proc").flatten();
-        let args = |entry: &fs::DirEntry| {
-            let args = fs::read(entry.path().join("cmdline")).ok()?;
-            Some(String::from_utf8_lossy(&args).replace('\0', " "))
-        };
-        entries.filter_map(|entry| args(&entry)).filter(|args| args.contains(&mark)).collect()
-    }
-
-    /// Waits three seconds at the most until nothing runs any more.
-    fn assert_over(&self) {
-        let until = Instant::now() + Duration::from_secs(3);
-        while !self.processes().is_empty() {
-            assert!(Instant::now() < until, "it runs: {:?}", self.processes());
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-}
 
 fn fleet(args: &[&str], fleet: &Path) -> Command {
     let mut command = linerate();

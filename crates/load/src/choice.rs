@@ -50,7 +50,7 @@ impl<'a> RequestChoices<'a> {
             session,
             draws: 0,
             stream: mix(session.seed ^ u64::from(plan.write_set), u64::from(worker)),
-            next_write: u64::from(worker),
+            next_write: plan.write_first + u64::from(worker),
             next_delete,
             workers: u64::from(workers),
             deletable: VecDeque::with_capacity(DELETABLE_MAX),
@@ -173,6 +173,25 @@ mod tests {
             let mut choice = RequestChoices::new(&plan, &session, &none, (worker, 3));
             while let Some(Chosen { subject: Subject::Own { id, .. }, .. }) = choice.next() {
                 seen.push(id.seq);
+            }
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, (0..10).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn clients_share_out_one_set_by_ranges_of_its_numbers() {
+        let session = session();
+        let (mut seen, none) = (Vec::new(), AtomicU64::new(0));
+        for (first, until) in [(0, 4), (4, 8), (8, 10)] {
+            let base = plan(Workload::Single(Op::Put));
+            let plan = PointPlan { write_first: first, until: Until::Written(until), ..base };
+            for worker in 0..2 {
+                let mut choice = RequestChoices::new(&plan, &session, &none, (worker, 2));
+                seen.extend(std::iter::from_fn(|| choice.next()).map(|chosen| match chosen.subject {
+                    Subject::Own { id, .. } => id.seq,
+                    other => panic!("{other:?}"),
+                }));
             }
         }
         seen.sort_unstable();

@@ -81,7 +81,7 @@ pub enum Source {
 pub enum Until {
     /// After so many intervals.
     Intervals(u64),
-    /// After objects `0..count` of the write set were asked for, once each.
+    /// After objects of the write set below this number were asked for, once each.
     Written(u64),
 }
 
@@ -104,6 +104,8 @@ pub struct PointPlan {
     pub threads: u32,
     /// Set that is written to.
     pub write_set: u32,
+    /// First number of the set that is written: several clients may write parts of one set.
+    pub write_first: u64,
     /// What is read, headed and deleted.
     pub source: Source,
     /// Objects of the run that a listing must show, a page of them at the most; none where the target keeps nothing,

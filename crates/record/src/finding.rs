@@ -40,6 +40,8 @@ pub enum FindingKind {
     ClientSlow,
     /// Some of several clients could drive no more themselves, while others could.
     ClientAtCeiling,
+    /// Intervals of a client were put together, because its stream took them too slowly.
+    IntervalsMerged,
     /// A NIC of this machine ran close to its link speed.
     NicBound,
     /// Throughput still grew at the highest concurrency tried.

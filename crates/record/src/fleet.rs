@@ -39,6 +39,8 @@ impl NodeRole {
 pub enum Allowed {
     /// Read the machine.
     Read,
+    /// That, and load a target from it.
+    Load,
 }
 
 impl Allowed {
@@ -47,6 +49,7 @@ impl Allowed {
     pub fn name(self) -> &'static str {
         match self {
             Allowed::Read => "read",
+            Allowed::Load => "load",
         }
     }
 }

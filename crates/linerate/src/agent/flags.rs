@@ -10,11 +10,12 @@ use linerate_record::fleet::Allowed;
 use crate::leases;
 
 const AFTER_HELP: &str = "\
-linerate fleet check and linerate audit --fleet start it, on this machine or by SSH. It ends when they tell it to, when
-its input ends, after 2 s without a message, and on SIGTERM, SIGINT or SIGHUP. It opens no port, keeps no file and
-changes nothing. A reach of fleet.yaml can start it in other ways:
+linerate fleet check, audit --fleet and bench --fleet start it, on this machine or by SSH. It ends when they tell it to,
+when its input ends, after 2 s without a message, and on SIGTERM, SIGINT or SIGHUP; a load ends with it. It opens no
+port, keeps no file and changes no setting. A reach of fleet.yaml can start it in other ways:
 
   reach: exec:docker exec -i minio linerate agent
+  reach: exec:docker exec -i client linerate agent --allow load
 
 In a pod it is the container's command, with --listen: it stays, for one coordinator after the other. linerate agent
 attach connects a stream to it. A coordinator whose stream breaks may come back with another one within --lease.
@@ -32,12 +33,15 @@ Exit codes:
 pub(crate) enum AllowFlag {
     /// Read the machine and its settings.
     Read,
+    /// That, and load an S3 target.
+    Load,
 }
 
 impl AllowFlag {
     pub(crate) fn allowed(self) -> Allowed {
         match self {
             AllowFlag::Read => Allowed::Read,
+            AllowFlag::Load => Allowed::Load,
         }
     }
 }

@@ -30,6 +30,8 @@ Examples:
       an open loop at two rates: latencies include the time that requests wait to be sent
   linerate bench --host localhost:9000 --op get --obj.size 64KiB --slo p99=50ms
       the highest rate at which 99 % of requests take at most 50 ms
+  linerate bench --fleet fleet.yaml --clients 1,2,4 --host 'minio-{1...4}:9000' --yes-load --op get --concurrent 64
+      the same load from 1, 2 and 4 machines, each with 64 requests in flight
   linerate bench --op mixed --mix get=45,stat=30,put=15,delete=10 --obj.size 4096:10740,8192:1685
   linerate bench --op multipart --obj.size 1GiB --part.size 64MiB --part.concurrent 4 --payload unsigned-trailer
       objects uploaded in parts, as current AWS SDKs do; the HTML page and the JSON have latencies of parts too
@@ -46,7 +48,8 @@ Exit codes:
   0    measured
   1    this machine failed: a file, a process, a thread
   2    bad usage: every mistake of the command line and of --config at once
-  3    the target could not be reached, refused the calls before the load, or did not delete the run's objects
+  3    the target or a client of --fleet could not be reached, or --require-all was given and one was lost; the target
+       refused the calls before the load, or did not delete the run's objects
   4    one percent or more of the requests of a point failed, a body was wrong, or the target was lost
   5    a bound of --slo or --abort-if was missed, or not shown to be met
   130  interrupted; the run folder has all measurements so far";
@@ -67,6 +70,8 @@ pub(crate) struct BenchFlags {
     pub(crate) keys: Keys,
     #[command(flatten)]
     pub(crate) work: WorkFlags,
+    #[command(flatten)]
+    pub(crate) fleet: FleetChoice,
     #[command(flatten)]
     pub(crate) output: Output,
     /// Which of them were given, as the reader of the command line notes.
@@ -95,8 +100,8 @@ pub(crate) struct WorkFlags {
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub(crate) range_size: Option<Bytes>,
     /// Requests in flight over all hosts: `auto` searches for the knee, the lowest concurrency that gives 95 % of the
-    /// best throughput; or a number, a list, or a doubling sweep `1..64`. A search takes at most twelve times
-    /// --duration per operation and size.
+    /// best throughput; or a number, a list, or a doubling sweep `1..64`, per client with --fleet. A search takes at
+    /// most twelve times --duration per operation and size.
     #[arg(long, value_name = "auto|LIST", default_value = "auto", allow_negative_numbers = true)]
     pub(crate) concurrent: String,
     /// Open loop: this many requests are due per second over all threads and hosts (`500/s`, or a list `100/s,200/s`),
@@ -231,6 +236,27 @@ pub(crate) struct AutoTerm {
 fn percent(text: &str) -> Result<f64, String> {
     let percent = text.trim().trim_end_matches('%').parse().ok();
     percent.filter(|percent| (0.0..=100.0).contains(percent)).ok_or_else(|| "write percent such as 7.5".to_owned())
+}
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Clients")]
+pub(crate) struct FleetChoice {
+    /// Load from the nodes with role client in this fleet file instead of from this machine, all at the same time.
+    /// --concurrent and --threads are then per client, and --max-rate is shared among them. Reads draw from one set of
+    /// objects, the same for every number of clients. This machine must reach the target too: it creates the bucket,
+    /// and lists and deletes objects.
+    #[arg(long, value_name = "FLEET")]
+    pub(crate) fleet: Option<PathBuf>,
+    /// Numbers of clients to load from, one after the other: a list (`7,14,28`), the first ones in the fleet file; or
+    /// `auto`, doubling from 1 to all. [default: all]
+    #[arg(long, value_name = "auto|LIST", requires = "fleet")]
+    pub(crate) clients: Option<String>,
+    /// End the run if a client is lost. Without this flag, it continues with the others.
+    #[arg(long, requires = "fleet")]
+    pub(crate) require_all: bool,
+    /// Consent to running the commands in the fleet file.
+    #[arg(long, requires = "fleet")]
+    pub(crate) yes_exec: bool,
 }
 
 #[derive(Args, Debug)]

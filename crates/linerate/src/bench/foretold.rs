@@ -4,14 +4,15 @@ use linerate_record::load::{Load, Server};
 use linerate_report::foretold::{ForetoldRun, dry_run};
 
 use super::beforehand::beforehand;
+use super::needs::Needs;
 use crate::failure::Failure;
 use crate::{consent, timing};
 
 /// Lines of at most `columns` columns, where that is said.
 pub(super) fn reported(
     load: &Load,
-    id: &str,
-    notes: &[String],
+    needs: &Needs,
+    mut notes: Vec<String>,
     yes_load: bool,
     columns: Option<usize>,
 ) -> Result<String, Failure> {
@@ -19,8 +20,16 @@ pub(super) fn reported(
         Server::Hosts { authorities, .. } => (authorities.len(), consent::foretold(authorities, yes_load)),
         Server::Own { .. } => (1, None),
     };
-    let timing = timing::timing(load, hosts)?;
-    let most_ms = load.series() as u64 * timing.series_ms(&load.levels);
-    let foretold = ForetoldRun { load, id, before: beforehand(load), most_ms, consent: consent.as_deref(), notes };
+    let counts = needs.clients.as_ref().map_or(1, |clients| clients.counts.len());
+    let most = needs.clients.as_ref().map_or(1, |clients| clients.most() as usize);
+    let timing = timing::timing(load, hosts * most * counts)?;
+    let most_ms = load.series() as u64 * counts as u64 * timing.series_ms(&load.levels);
+    notes.extend(needs.clients.iter().map(|clients| {
+        let counts: Vec<String> = clients.counts.iter().map(u32::to_string).collect();
+        let (names, counts) = (clients.names(), counts.join(", "));
+        format!("the load comes from {names}, each series from {counts} of them; requests in flight are of each")
+    }));
+    let (id, before, consent) = (&needs.id, beforehand(load), consent.as_deref());
+    let foretold = ForetoldRun { load, id, before, most_ms, consent, notes: &notes };
     Ok(dry_run(&foretold, columns))
 }

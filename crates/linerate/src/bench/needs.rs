@@ -10,6 +10,7 @@ use linerate_record::site::Site;
 use linerate_wire::tls::Trust;
 use rustix::fs::{Access, access};
 
+use super::clients::{self, ClientsAsked};
 use super::flags::Output;
 use super::setup::RunContext;
 use crate::credentials::Keys;
@@ -29,6 +30,8 @@ pub(crate) struct Needs {
     pub(super) metrics: Option<TcpListener>,
     /// What is loaded, as it is described.
     pub(super) site: Option<Site>,
+    /// The clients that load; none where this process does.
+    pub(super) clients: Option<ClientsAsked>,
 }
 
 /// Finds all of it.
@@ -36,23 +39,24 @@ pub(crate) struct Needs {
 /// # Errors
 /// All that is wrong, at once.
 pub(crate) fn find(load: &Load, beside: &RunContext<'_>) -> Result<Needs, Failure> {
-    let RunContext { keys, output, .. } = beside;
+    let RunContext { keys, output, fleet, .. } = beside;
     let endpoint = &load.endpoint;
     let trust = endpoint.tls.as_ref().filter(|_| !endpoint.server.is_own()).map(trusted).transpose();
     let credentials = signing(endpoint, keys);
     let place = place(output, load);
     let metrics = output.metrics.map(metrics::bind).transpose();
     let site = output.site.as_deref().map(|path| described(path, &load.endpoint.server)).transpose();
+    let clients = clients::asked(fleet);
     let known = site.as_ref().ok().and_then(Option::as_ref);
     // Once keys are known: the run folder would keep them.
     let rest = [of_target(load), source(endpoint), names(endpoint), refuse_secrets(load, output, known)];
     let mut wrong: Vec<Failure> = rest.into_iter().filter_map(Result::err).collect();
-    match (trust, credentials, place, metrics, site) {
-        (Ok(trust), Ok(credentials), Ok((id, folder)), Ok(metrics), Ok(site)) if wrong.is_empty() => {
-            Ok(Needs { id, folder, trust, credentials, metrics, site })
+    match (trust, credentials, place, metrics, site, clients) {
+        (Ok(trust), Ok(credentials), Ok((id, folder)), Ok(metrics), Ok(site), Ok(clients)) if wrong.is_empty() => {
+            Ok(Needs { id, folder, trust, credentials, metrics, site, clients })
         }
-        (trust, credentials, place, metrics, site) => {
-            let others = [credentials.err(), trust.err(), place.err(), metrics.err(), site.err()];
+        (trust, credentials, place, metrics, site, clients) => {
+            let others = [credentials.err(), trust.err(), place.err(), metrics.err(), site.err(), clients.err()];
             wrong.extend(others.into_iter().flatten());
             Err(Failure::all_of(wrong.into_iter().map(Some)))
         }

@@ -73,6 +73,13 @@ impl<'a> RunObjects<'a> {
         }
     }
 
+    /// Notes that nobody knows what was written to a set, and that so many writes may be stored yet: what there is of
+    /// it is found by a listing.
+    pub(super) fn note_unknown(&mut self, writes: u64) {
+        self.ever = u64::MAX;
+        self.unended_writes = self.unended_writes.saturating_add(writes);
+    }
+
     /// Notes how many objects of a set the target said that it deleted.
     pub(super) fn note_deleted(&mut self, set: u32, deleted: u64) {
         self.written

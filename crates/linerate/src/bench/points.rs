@@ -1,149 +1,35 @@
 //! The points of a run: each is driven, recorded as it goes, and told when it has ended.
 
+mod of_clients;
+
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use linerate_analysis::build::build;
 use linerate_analysis::course::SeriesCourse;
-use linerate_analysis::precision::{PrecisionWatch, Rule};
-use linerate_analysis::records::Records;
 use linerate_analysis::view::{Measure, Point, Series, View};
-use linerate_load::hosts::Host;
-use linerate_load::multipart::Parts;
 use linerate_load::point::{Drive, PointOutcome, drive};
-use linerate_load::session::{PointPlan, Session, Source, Until};
-use linerate_load::sigv4::Credentials;
-use linerate_load::tls::Tls;
-use linerate_record::finding::Finding;
-use linerate_record::histogram::Latencies;
+use linerate_load::session::{PointPlan, Source, Until};
 use linerate_record::load::sizes::OBJECT_BYTES_MAX;
-use linerate_record::load::{Level, Levels, Lookup, OwnTarget, Sizes, Workload, Write};
-use linerate_record::run::{
-    FailureKind, Interval, Manifest, Op, PointBegin, PointEnd, PointLine, PointSizes, PointSpec, Purpose, Searched,
-    SeriesSpec, StopReason,
-};
+use linerate_record::load::{Level, Levels, OwnTarget, Sizes, Workload, Write};
+use linerate_record::run::{FailureKind, Op, PointSizes, PointSpec, Purpose, SeriesSpec, StopReason};
 use linerate_record::units::bytes_iec;
-use linerate_wire::clock::Clock;
 
 use super::beforehand::{delete_set_objects, read_set_objects};
 use super::objects::RunObjects;
+use super::recorder::{Recorder, Tape};
 use super::setup::{CEILING, Setup};
 use crate::failure::Failure;
-use crate::folder::RunFolder;
-use crate::metrics::Exporter;
 use crate::progress::Progress;
 use crate::timing::Timing;
-use crate::{child, credentials, interrupt, masks};
+use crate::{child, interrupt, orders};
 
 /// Requests in flight while objects are written beforehand.
 const PREPARE_CONCURRENCY: u32 = 16;
 
 /// Most requests in flight at a ceiling: more gain nothing on a loopback.
 const CEILING_CONCURRENCY_MAX: u32 = 64;
-
-/// Writes points into the run folder.
-pub(super) struct Recorder {
-    folder: RunFolder,
-    manifest: Manifest,
-    clock: Clock,
-    next_point: u32,
-    /// Raised where the canary exceeds a bound.
-    halted: Arc<AtomicBool>,
-    metrics: Option<Arc<Exporter>>,
-}
-
-impl Recorder {
-    pub(super) fn new(folder: RunFolder, manifest: Manifest, setup: &Setup<'_>) -> Self {
-        let (clock, metrics) = (setup.clock, setup.metrics.clone());
-        Recorder { folder, manifest, clock, next_point: 0, halted: Arc::default(), metrics }
-    }
-
-    /// From now on, points end where this flag is raised.
-    pub(super) fn heed(&mut self, halted: Arc<AtomicBool>) {
-        self.halted = halted;
-    }
-
-    pub(super) fn finding(&mut self, finding: &Finding) -> Result<(), Failure> {
-        // Its words quote what the target says, which was sent the keys.
-        let [claim, evidence, remedy] =
-            [&finding.claim, &finding.evidence, &finding.remedy].map(|text| masks::without_keys(text));
-        self.folder.findings.push(&Finding { claim, evidence, remedy, ..finding.clone() })
-    }
-
-    /// Drives one point and records it; returns how it ended, and the view of it or why it could not be recorded: what
-    /// was written must be cleared in either case.
-    fn point(
-        &mut self,
-        purpose: Purpose,
-        spec: &PointSpec,
-        with: &Drive<'_>,
-        (plan, rule): (&PointPlan, Rule),
-        progress: &Progress,
-    ) -> Result<(PointOutcome, Result<Option<View>, Failure>), Failure> {
-        let point = self.next_point;
-        self.next_point += 1;
-        let at_ms = self.clock.now_ns() / 1_000_000;
-        let begin = PointLine::Begin(PointBegin {
-            point,
-            at_ms,
-            purpose,
-            spec: spec.clone(),
-            read_set_bytes: read_set_bytes(plan, purpose),
-        });
-        self.folder.points.push(&begin)?;
-        let label = spec.to_string();
-        let (from, mut written) = (self.folder.intervals.bytes(), Ok(()));
-        let mut watch = PrecisionWatch::new(rule);
-        let metrics = self.metrics.clone();
-        metrics.iter().for_each(|m| m.begin(purpose, spec));
-        let outcome = drive(with, plan, |figures| {
-            progress.interval(&label, &figures);
-            // As far as is known so far.
-            let warms_up = figures.from_ms.saturating_sub(at_ms) < watch.warmup_ms();
-            metrics.iter().for_each(|m| m.interval(purpose, &figures, warms_up));
-            let interval = recorded(point, figures);
-            let known = watch.push(&interval);
-            if written.is_ok() {
-                written = self.folder.intervals.push(&interval);
-                if written.is_err() {
-                    // Load that nobody can read of any more is for nothing.
-                    return ControlFlow::Break(StopReason::Interrupted);
-                }
-            }
-            if self.halted.load(Ordering::Relaxed) {
-                return ControlFlow::Break(StopReason::Canary);
-            }
-            if known { ControlFlow::Break(StopReason::Precise) } else { ControlFlow::Continue(()) }
-        })?;
-        metrics.iter().for_each(|m| m.end(purpose));
-        let at_ms = self.clock.now_ns() / 1_000_000;
-        let (ended, connections) = (outcome.ended, outcome.connections);
-        let end = PointLine::End(PointEnd { point, at_ms, ended, connections, warmup_ms: Some(watch.warmup_ms()) });
-        let recorded = written.and_then(|()| self.folder.points.push(&end));
-        // Read back, not kept: a point may last for hours, and memory should not grow with it.
-        let intervals = recorded.and_then(|()| self.folder.intervals.read_from(from));
-        Ok((outcome, intervals.map(|intervals| self.view(vec![begin, end], intervals))))
-    }
-
-    /// The view of one point alone.
-    fn view(&self, points: Vec<PointLine>, intervals: Vec<Interval>) -> Option<View> {
-        let manifest = self.manifest.clone();
-        let (readings, canary, findings) = (Vec::new(), Vec::new(), Vec::new());
-        build(&Records { manifest, points, intervals, readings, canary, findings }).ok()
-    }
-
-    /// Records that a series is at its end, where that was not known beforehand.
-    fn searched(&mut self, setup: &Setup<'_>, series: SeriesSpec) -> Result<(), Failure> {
-        if setup.load.levels.given().is_some() {
-            return Ok(());
-        }
-        let at_ms = self.clock.now_ns() / 1_000_000;
-        self.folder.points.push(&PointLine::Searched(Searched { at_ms, series }))
-    }
-}
 
 /// The only series and point of a view, where it has figures.
 fn only(view: &View) -> Option<(&Series, &Point)> {
@@ -188,34 +74,6 @@ fn again(errors: &BTreeMap<String, u64>, done: u64, retries: u32) -> String {
     }
 }
 
-/// Bytes of all objects that a plan reads from.
-fn read_set_bytes(plan: &PointPlan, purpose: Purpose) -> Option<u64> {
-    if purpose != Purpose::Measure || !plan.workload.has(Op::Get) {
-        return None;
-    }
-    Some(match &plan.source {
-        Source::Set { count, .. } => (*count as f64 * plan.sizes.mean()) as u64,
-        Source::Existing(objects) => objects.iter().map(|o| o.size_bytes).sum(),
-    })
-}
-
-/// The interval of a point as the run folder has it.
-fn recorded(point: u32, figures: Interval<Latencies>) -> Interval {
-    let mut interval = Interval { point, ..figures.encoded() };
-    for row in &mut interval.rows {
-        row.errors = without_keys(std::mem::take(&mut row.errors));
-        row.retries = without_keys(std::mem::take(&mut row.retries));
-    }
-    interval
-}
-
-/// Kinds quote what the target says, which was sent the keys.
-fn without_keys(kinds: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
-    let mut masked = BTreeMap::new();
-    kinds.into_iter().for_each(|(kind, n)| *masked.entry(masks::without_keys(&kind)).or_default() += n);
-    masked
-}
-
 /// What linerate itself drives: each workload and size against the null target, for half a second. A run over TLS has
 /// its ceilings over TLS, and once more without, so that what TLS costs shows.
 pub(super) fn ceilings(
@@ -228,6 +86,9 @@ pub(super) fn ceilings(
         return Ok(());
     }
     progress.doing("measuring the client ceiling");
+    if let Some(clients) = &setup.clients {
+        return of_clients::ceilings(setup, clients, interrupted, progress, recorder);
+    }
     let tls = setup.session.tls.is_some();
     ceilings_of(setup, Purpose::Ceiling, tls, interrupted, progress, recorder)?;
     if tls && !interrupt::came(interrupted) {
@@ -245,11 +106,7 @@ fn ceilings_of(
     recorder: &mut Recorder,
 ) -> Result<(), Failure> {
     let mut null = child::start(OwnTarget::Null, None, None, tls)?;
-    // Signatures cost what they cost with the user's keys, which are nobody else's business.
-    let credentials = setup.session.credentials.as_ref().map(credentials::made_up).transpose()?;
-    let host = Host { authority: null.address.to_string(), address: null.address };
-    let tls = null.trust.take().map(|trust| Tls::new(trust, std::slice::from_ref(&host), Lookup::Path, ""));
-    let session = against(&setup.session, host, tls.transpose()?, credentials);
+    let session = orders::against_null(&setup.session, &mut null)?;
     let with = Drive { session: &session, clock: setup.clock, interrupted, target_pid: Some(null.pid()) };
     let most = setup.load.levels.highest();
     for work in &setup.load.work {
@@ -266,7 +123,10 @@ fn ceilings_of(
             let plan = plan(setup, &work.workload, &sizes, concurrency, CEILING, source);
             let plan = PointPlan { verify: false, cap: None, error_limit: None, listed: 0, ..plan };
             let rule = CEILING.rule(concurrency);
-            let (outcome, recorded) = recorder.point(purpose, &spec, &with, (&plan, rule), progress)?;
+            let drive = |tape: &mut Tape<'_>| -> Result<_, Failure> {
+                Ok(drive(&with, &plan, |figures| tape.interval(figures))?)
+            };
+            let (outcome, recorded) = recorder.point(purpose, &spec, (&plan, rule), progress, drive, ended)?;
             recorded?;
             debug_assert!(outcome.written_until < 1 << 40, "a set is never used up in half a second");
             if interrupt::came(interrupted) {
@@ -275,26 +135,6 @@ fn ceilings_of(
         }
     }
     Ok(())
-}
-
-/// The session, driven at another host under other keys.
-fn against(session: &Session, host: Host, tls: Option<Tls>, credentials: Option<Credentials>) -> Session {
-    Session {
-        hosts: vec![host],
-        tls,
-        // The null target is on the loopback, which other addresses may not reach.
-        sources: Vec::new(),
-        lookup: session.lookup,
-        bucket: session.bucket.clone(),
-        run_prefix: session.run_prefix.clone(),
-        credentials,
-        region: session.region.clone(),
-        payload: session.payload,
-        bodies: session.bodies.clone(),
-        host_select: session.host_select,
-        timeout_ns: session.timeout_ns,
-        seed: session.seed,
-    }
 }
 
 /// Sizes with the names that points give them. Objects that were there before count as one size: their mean.
@@ -318,27 +158,21 @@ fn plan(
 ) -> PointPlan {
     let load = &setup.load;
     PointPlan {
-        workload: workload.clone(),
-        sizes: sizes.clone(),
-        concurrency,
-        arrivals: None,
-        retries: load.stops.retries,
-        error_limit: load.stops.error_limit,
         threads: setup.threads,
-        write_set: 0,
         listed: match source {
             Source::Set { count, .. } if !setup.stores_nothing() => count,
             _ => 0,
         },
-        listed_most: u64::MAX,
         source,
-        parts: Parts { bytes: load.bodies.part_bytes, concurrent: load.bodies.part_concurrent },
-        range_bytes: load.bodies.range_bytes,
-        verify: load.bodies.verify,
         until: Until::Intervals(timing.all),
         cap: setup.cap.clone(),
-        interval_ns: timing.interval_ms * 1_000_000,
+        ..orders::of_load(load, workload, sizes, concurrency, timing.interval_ms * 1_000_000)
     }
+}
+
+/// Why a point of this process ended, and over how many connections.
+const fn ended(outcome: &PointOutcome) -> (StopReason, u64) {
+    (outcome.ended, outcome.connections)
 }
 
 /// Drives the series of the load.
@@ -378,16 +212,38 @@ struct SeriesRun<'a> {
 impl SeriesRun<'_> {
     /// Drives the series; breaks off where the run is to end with it.
     fn run(&mut self, recorder: &mut Recorder, objects: &mut RunObjects<'_>) -> Result<ControlFlow<()>, Failure> {
-        let (deletes_only, reads) = (self.workload.deletes_only(), self.workload.reads());
+        let reads = self.workload.reads();
         let mut source = Source::Set { set: 0, count: 0 };
         let mut keep = None;
         if !self.setup.existing.is_empty() {
             source = Source::Existing(self.setup.existing.clone());
         } else if reads {
             let count = read_set_objects(&self.setup.load, self.sizes);
-            let set = self.write_beforehand(count, objects, &recorder.halted)?;
+            let set = self.write_objects(count, objects, &recorder.halted)?;
             (source, keep) = (Source::Set { set, count }, Some(set));
         }
+        let mut goes_on = ControlFlow::Continue(());
+        // What is read is the same for every number of clients: other sets would be another load.
+        for clients in self.setup.client_counts() {
+            goes_on = self.points(clients, &mut source, keep, recorder, objects)?;
+            if interrupt::came(self.with.interrupted) || goes_on.is_break() {
+                break;
+            }
+        }
+        let _ = objects.clear_except(None, self.progress);
+        Ok(goes_on)
+    }
+
+    /// Drives the points of the series from so many clients, where there are some.
+    fn points(
+        &self,
+        clients: Option<u32>,
+        source: &mut Source,
+        keep: Option<u32>,
+        recorder: &mut Recorder,
+        objects: &mut RunObjects<'_>,
+    ) -> Result<ControlFlow<()>, Failure> {
+        let deletes_only = self.workload.deletes_only();
         let timing = if deletes_only { self.setup.timing.without_warm_up() } else { self.setup.timing };
         let (levels, asked) = (&self.setup.load.levels, &recorder.manifest.asked);
         let mut course = SeriesCourse::new(levels, asked, timing.precision, timing.point_ms());
@@ -404,10 +260,15 @@ impl SeriesRun<'_> {
             }
             if deletes_only {
                 let count = delete_set_objects(&self.setup.load);
-                let set = self.write_beforehand(count, objects, &recorder.halted)?;
-                source = Source::Set { set, count };
+                let set = self.write_objects(count, objects, &recorder.halted)?;
+                *source = Source::Set { set, count };
             }
-            goes_on = self.point(level, timing, source.clone(), &mut course, recorder, objects)?;
+            goes_on = match (&self.setup.clients, clients) {
+                (Some(all), Some(count)) => {
+                    self.point_of_clients(all, count, level, timing, source, recorder, objects)?
+                }
+                _ => self.point(level, timing, source.clone(), &mut course, recorder, objects)?,
+            };
             if matches!(self.setup.load.levels, Levels::Given(_)) {
                 // Points that end early leave the bar behind; a search takes what they save for more points.
                 expected_ms += timing.point_ms();
@@ -416,12 +277,10 @@ impl SeriesRun<'_> {
             let _ = objects.clear_except(keep, self.progress);
         }
         self.progress.reached_ms(begin_ms + self.setup.timing.series_ms(&self.setup.load.levels));
-        let _ = objects.clear_except(None, self.progress);
         if interrupt::came(self.with.interrupted) || goes_on.is_break() {
             return Ok(goes_on);
         }
-        let series =
-            SeriesSpec { workload: self.workload.clone().into(), size: self.size.clone().into(), clients: None };
+        let series = SeriesSpec { workload: self.workload.clone().into(), size: self.size.clone().into(), clients };
         recorder.searched(self.setup, series).map(|()| goes_on)
     }
 
@@ -446,7 +305,10 @@ impl SeriesRun<'_> {
         let (workload, size) = (self.workload.clone().into(), self.size.clone().into());
         let spec = PointSpec { workload, size, concurrency, rate_per_s, clients: None };
         let driven = (&plan, timing.rule(concurrency));
-        let (outcome, view) = recorder.point(Purpose::Measure, &spec, self.with, driven, self.progress)?;
+        let drive = |tape: &mut Tape<'_>| -> Result<_, Failure> {
+            Ok(drive(self.with, &plan, |figures| tape.interval(figures))?)
+        };
+        let (outcome, view) = recorder.point(Purpose::Measure, &spec, driven, self.progress, drive, ended)?;
         let workload = self.workload;
         if workload.writes() {
             // What a mixed workload deletes is of what it wrote.
@@ -468,15 +330,27 @@ impl SeriesRun<'_> {
         Ok(if ends_run { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
+    /// What writes objects beforehand.
+    const fn writer(&self) -> Workload {
+        Workload::Single(match self.setup.load.objects.write {
+            Write::Put => Op::Put,
+            Write::Multipart => Op::Multipart,
+        })
+    }
+
+    /// Writes objects for reading or deleting, from wherever the load comes.
+    fn write_objects(&self, count: u64, objects: &mut RunObjects<'_>, halted: &AtomicBool) -> Result<u32, Failure> {
+        match &self.setup.clients {
+            Some(clients) => self.write_by_clients(clients, count, objects, halted),
+            None => self.write_beforehand(count, objects, halted),
+        }
+    }
+
     /// Writes objects for reading or deleting, and notes them for clearing; not part of any figure.
     fn write_beforehand(&self, count: u64, objects: &mut RunObjects<'_>, halted: &AtomicBool) -> Result<u32, Failure> {
         let set = objects.new_set();
-        let writer = Workload::Single(match self.setup.load.objects.write {
-            Write::Put => Op::Put,
-            Write::Multipart => Op::Multipart,
-        });
         let nothing = Source::Set { set: 0, count: 0 };
-        let plan = plan(self.setup, &writer, self.sizes, PREPARE_CONCURRENCY, self.setup.timing, nothing);
+        let plan = plan(self.setup, &self.writer(), self.sizes, PREPARE_CONCURRENCY, self.setup.timing, nothing);
         let until = Until::Written(count);
         let plan = PointPlan { write_set: set, until, verify: false, error_limit: None, ..plan };
         let what = writing(count, self.size, self.sizes);

@@ -4,6 +4,7 @@
 //! nothing is left to look up but names of hosts and keys. All that is wrong is told at once.
 
 pub(crate) mod check;
+mod fleet;
 mod idle;
 pub(crate) mod work;
 
@@ -80,6 +81,7 @@ pub(crate) fn check(flags: &BenchFlags) -> Result<(Load, Vec<String>), Failure> 
     let load = draft(flags, work, named.as_ref().map(|(_, named)| named));
     let of_trust = named.as_ref().and_then(|named| check::of_trust(&flags.target, named));
     of_trust.into_iter().for_each(|why| add(Failure::usage(why)));
+    fleet::mistakes(flags, &load).into_iter().for_each(|why| add(Failure::usage(why)));
     check::of_flags(flags, &load).into_iter().for_each(|why| add(Failure::usage(why)));
     let (wrong, mut notes) = check::of_names(&load);
     wrong.into_iter().for_each(&mut add);

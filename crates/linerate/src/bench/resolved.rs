@@ -22,6 +22,7 @@ pub(super) fn resolved(load: &Load, timing: &Timing, prefix: &str, sources: &[Ip
         duration_ms: timing.point_ms() - timing.warmup_ms.unwrap_or(0),
         warmup_ms: timing.warmup_ms,
         search: search_limits(&load.levels, timing.series_ms(&load.levels)),
+        clients: Vec::new(),
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use linerate_analysis::findings;
+use linerate_fleet::loading::{CA_BYTES_MAX, LoadKeys, LoadOrder};
 use linerate_host::fingerprint::neighbours::TargetHere;
 use linerate_host::{Root, serving};
 use linerate_load::bucket::{Bucket, BucketError, Keeping};
@@ -25,15 +26,16 @@ use linerate_wire::patience::Heed;
 use linerate_wire::tls::{Negotiated, Trust};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-use super::flags::Output;
+use super::clients::{BenchClients, ClientsAsked};
+use super::flags::{FleetChoice, Output};
 use super::needs::Needs;
 use super::objects::{cleaning, place};
 use super::resolved::resolved;
-use super::{beforehand, bodies, kept};
+use super::{beforehand, kept};
 use crate::child::{self, TargetProcess};
 use crate::cleaning::aim::bucket_note;
 use crate::credentials::Keys;
-use crate::failure::Failure;
+use crate::failure::{Failure, code};
 use crate::folder::{self, RunFolder};
 use crate::interrupt::{Remains, RunRemains, came};
 use crate::metrics::{self, Exporter};
@@ -41,7 +43,7 @@ use crate::processors::processors;
 use crate::progress::say;
 use crate::state::{self, Note};
 use crate::timing::{self, Timing};
-use crate::{consent, credentials, endpoint, masks, sources};
+use crate::{bodies, consent, credentials, endpoint, masks, sources, trust};
 
 /// Intervals of one ceiling: 0.2 s of warm-up and 0.5 s measured.
 pub(super) const CEILING: Timing =
@@ -51,6 +53,7 @@ pub(super) const CEILING: Timing =
 pub(crate) struct RunContext<'a> {
     pub(crate) keys: &'a Keys,
     pub(crate) output: &'a Output,
+    pub(crate) fleet: &'a FleetChoice,
     pub(crate) yes_load: bool,
 }
 
@@ -79,6 +82,9 @@ pub(crate) struct Setup<'a> {
     id: String,
     /// What is loaded, as it is described.
     site: Option<Site>,
+    /// Where the load comes from, where that is not this process: as asked, and once they were met.
+    clients_asked: Option<ClientsAsked>,
+    pub(super) clients: Option<BenchClients>,
     /// Ends with the setup.
     _process: Option<TargetProcess>,
     server: Option<String>,
@@ -94,9 +100,10 @@ pub(crate) struct Setup<'a> {
 impl<'a> Setup<'a> {
     pub(crate) fn make(load: Load, beside: RunContext<'a>, needs: Needs) -> Result<Self, Failure> {
         let RunContext { output, yes_load, .. } = beside;
-        let Needs { id, folder, trust, credentials, metrics, site } = needs;
+        let Needs { id, folder, trust, credentials, metrics, site, clients: clients_asked } = needs;
         allow_open_files();
-        let Aim { hosts, trust, credentials, process } = aim(&load, yes_load, trust, credentials)?;
+        let aimed = aim(&load, yes_load, trust, credentials, clients_asked.as_ref())?;
+        let Aim { hosts, trust, credentials, process } = aimed;
         let seed = seed()?;
         let endpoint = &load.endpoint;
         let session = Session {
@@ -114,7 +121,7 @@ impl<'a> Setup<'a> {
             seed,
             hosts,
         };
-        let timing = timing::timing(&load, session.hosts.len())?;
+        let timing = timing::timing(&load, session.hosts.len() * times(clients_asked.as_ref()))?;
         let points = load.series() * timing::points_worth(&load.levels);
         let hosts = || session.hosts.iter().map(|host| host.authority.clone()).collect();
         let metrics = metrics.map(|listener| metrics::start(listener, hosts(), points, output.quiet)).transpose()?;
@@ -134,6 +141,8 @@ impl<'a> Setup<'a> {
             negotiated: None,
             made_bucket: false,
             noted: None,
+            clients_asked,
+            clients: None,
             _process: process,
             load,
             output,
@@ -144,6 +153,48 @@ impl<'a> Setup<'a> {
             id,
             site,
         })
+    }
+
+    /// What is wrong with calls of this machine, where clients load: it has to make them all the same.
+    pub(super) fn of_this_machine(&self, failure: Failure) -> Failure {
+        if self.clients_asked.is_none() || failure.code() != code::TARGET {
+            return failure;
+        }
+        let why = format!(
+            "{failure}; with --fleet this machine has to reach the target too: it creates the bucket, and lists and \
+             deletes what the clients wrote"
+        );
+        Failure::Outcome { why, code: failure.code() }
+    }
+
+    /// Meets the clients that load, where there are some, and tells them whom to load.
+    pub(super) fn meet_clients(&mut self, stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+        let Some(asked) = &self.clients_asked else { return Ok(()) };
+        let ca_file = self.load.endpoint.tls.as_ref().and_then(|tls| tls.ca_file.as_deref());
+        let keys = self.session.credentials.as_ref().map(|keys| LoadKeys {
+            access_key: keys.access_key.clone(),
+            secret_key: keys.secret_key.reveal().to_owned(),
+            session_token: keys.session_token.as_ref().map(|token| token.reveal().to_owned()),
+        });
+        let order = LoadOrder {
+            load: self.load.clone(),
+            ca_pem: ca_file.map(|path| trust::pem(path, CA_BYTES_MAX)).transpose()?,
+            run_prefix: self.session.run_prefix.clone(),
+            seed: self.session.seed,
+            keys,
+            expected_ms: u64::try_from(self.expected().as_millis()).unwrap_or(u64::MAX),
+        };
+        if !self.output.quiet {
+            say(&format!("starting agents on {} clients", asked.most()));
+        }
+        self.clients = Some(BenchClients::meet(asked, &order, self.clock, stop)?);
+        Ok(())
+    }
+
+    /// Numbers of clients from which each series is driven: none, once, where this process drives it.
+    pub(super) fn client_counts(&self) -> Vec<Option<u32>> {
+        let counts = self.clients_asked.as_ref().map(|asked| asked.counts.iter().copied().map(Some).collect());
+        counts.unwrap_or_else(|| vec![None])
     }
 
     /// Reaches every host, sees whether there is a bucket, and lists what is to be read.
@@ -300,7 +351,7 @@ impl<'a> Setup<'a> {
 
     /// How long the run will take at the most, setting up and clearing left aside.
     pub(crate) fn expected(&self) -> Duration {
-        let series = series(&self.load).len() as u64;
+        let series = series(&self.load).len() as u64 * self.client_counts().len() as u64;
         // Over TLS, the ceiling without it is measured too.
         let per_series = if self.session.tls.is_some() { 2 } else { 1 };
         let ceilings = if self.wants_ceilings() { per_series * series * CEILING.point_ms() } else { 0 };
@@ -335,7 +386,11 @@ impl<'a> Setup<'a> {
         let (machine, unreadable) = linerate_host::machine(&Root::live());
         let endpoint = &self.load.endpoint;
         let is_unverified = endpoint.tls.as_ref().is_some_and(|trust| trust.insecure);
-        let resolved = resolved(&self.load, &self.timing, &self.session.run_prefix, &self.session.sources);
+        let mut resolved = resolved(&self.load, &self.timing, &self.session.run_prefix, &self.session.sources);
+        resolved.clients = self.client_counts().into_iter().flatten().collect();
+        let clients = self.clients.as_ref().map(BenchClients::manifest);
+        let clients = clients.unwrap_or_else(|| vec![Client::local(machine, self.threads)]);
+        let is_beside = self.clients_asked.as_ref().is_none_or(ClientsAsked::are_here);
         // A path that is no UTF-8 cannot be described: the folder tells of the load what its readers need.
         let load = Some(self.load.clone()).filter(|load| serde_json::to_value(load).is_ok());
         let manifest = Manifest {
@@ -345,7 +400,7 @@ impl<'a> Setup<'a> {
             linerate_version: env!("CARGO_PKG_VERSION").into(),
             started_unix_ms: unix_ms(),
             seed: self.session.seed,
-            asked: LoadRequest::of(&self.load, &resolved, self.threads),
+            asked: LoadRequest::of(&self.load, &resolved, clients[0].threads),
             resolved: load.is_some().then_some(resolved),
             load,
             site: self.site.clone(),
@@ -358,7 +413,7 @@ impl<'a> Setup<'a> {
                 server: self.server.clone(),
                 lookup: endpoint.lookup.into(),
                 region: self.session.region.clone(),
-                on_this_machine: consent::on_this_machine(&self.session.hosts),
+                on_this_machine: is_beside && consent::on_this_machine(&self.session.hosts),
                 bucket_made: self.bucket_is_missing,
                 tls: self.negotiated.as_ref().map(|negotiated| TlsUsed {
                     version: negotiated.version.clone(),
@@ -366,7 +421,7 @@ impl<'a> Setup<'a> {
                     verified: !is_unverified,
                 }),
             },
-            clients: vec![Client::local(machine, self.threads)],
+            clients,
             interval_ms: self.timing.interval_ms,
             intervals_bytes_max: self.timing.bytes_max,
         };
@@ -391,7 +446,13 @@ struct Aim {
 }
 
 /// Finds the hosts, and asks for consent; or starts a target of linerate's own.
-fn aim(load: &Load, yes_load: bool, trust: Option<Trust>, credentials: Option<Credentials>) -> Result<Aim, Failure> {
+fn aim(
+    load: &Load,
+    yes_load: bool,
+    trust: Option<Trust>,
+    credentials: Option<Credentials>,
+    clients: Option<&ClientsAsked>,
+) -> Result<Aim, Failure> {
     let endpoint = &load.endpoint;
     let (authorities, every_address) = match &endpoint.server {
         Server::Hosts { authorities, every_address } => (authorities, *every_address),
@@ -399,7 +460,11 @@ fn aim(load: &Load, yes_load: bool, trust: Option<Trust>, credentials: Option<Cr
     };
     let within = Duration::from_nanos(load.stops.timeout_ns);
     let hosts = endpoint::resolved(authorities, every_address, within)?;
-    consent::obtain(&hosts, yes_load, &in_words(load, beforehand::beforehand(load)))?;
+    let words = in_words(load, beforehand::beforehand(load));
+    match clients {
+        None => consent::obtain(&hosts, yes_load, &words)?,
+        Some(clients) => consent::obtain_for_clients(&hosts, yes_load, clients.are_here(), &clients.in_words(&words))?,
+    }
     Ok(Aim { hosts, trust, credentials, process: None })
 }
 
@@ -418,6 +483,11 @@ fn allow_open_files() {
     limit.current = limit.maximum;
     // Where it cannot be raised, the points that need more say so: "too many open files".
     let _ = setrlimit(Resource::Nofile, limit);
+}
+
+/// By how many times the intervals of a run are more with clients.
+fn times(clients: Option<&ClientsAsked>) -> usize {
+    clients.map_or(1, |asked| asked.most() as usize * asked.counts.len())
 }
 
 fn local(process: &TargetProcess) -> Host {

@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use crate::{child, interrupt, masks};
 
 /// Flags of bench that the experiment gives every cell, by the ids of the parser.
-const RESERVED: [(&str, &str); 20] = [
+const RESERVED: [(&str, &str); 21] = [
     ("op", "--op"),
     ("obj_size", "--obj.size"),
     ("concurrent", "--concurrent"),
@@ -42,6 +42,7 @@ const RESERVED: [(&str, &str); 20] = [
     ("description", "--description"),
     ("no_ceiling", "--no-ceiling"),
     ("dry_run", "--dry-run"),
+    ("fleet", "--fleet"),
     ("noclear", "--noclear"),
 ];
 

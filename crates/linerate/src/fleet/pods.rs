@@ -12,6 +12,7 @@ use linerate_kube::access::{Access, KubeCluster};
 use linerate_kube::fault::KubeFault;
 use linerate_kube::manifest::{self, INSTANCE_LABEL, Wishes};
 use linerate_kube::up::{FleetLeft, NamespaceOwner, Readiness, documents};
+use linerate_record::fleet::Allowed;
 
 use super::flags::{ClientFlags, ClusterFlags, DownFlags, ManifestFlags, UpFlags};
 use crate::failure::{Failure, code};
@@ -47,7 +48,7 @@ fn wishes(flags: &ClientFlags, instance: &str) -> Result<Wishes, Failure> {
         makes_namespaces: true,
         image: flags.image.clone(),
         clients: flags.clients,
-        allow: "read".to_owned(),
+        allow: Allowed::Load.name().to_owned(),
         cpu: flags.cpu.clone(),
         memory: flags.memory.clone(),
         deadline_s: flags.deadline.as_secs(),

@@ -3,27 +3,29 @@
 use std::io;
 use std::process::Command;
 
+use linerate_record::fleet::Allowed;
+
 /// This program, whatever became of its file meanwhile.
 const THIS_PROGRAM: &str = "/proc/self/exe";
 
 /// As this user.
-pub(super) fn here() -> Command {
+pub(super) fn here(allow: Allowed) -> Command {
     let mut command = Command::new(THIS_PROGRAM);
-    command.args(["agent", "--allow", "read"]);
+    command.args(["agent", "--allow", allow.name()]);
     command
 }
 
 /// In the namespaces of a process.
-pub(super) fn pid(pid: u32) -> Command {
-    let mut command = here();
+pub(super) fn pid(pid: u32, allow: Allowed) -> Command {
+    let mut command = here(allow);
     command.args(["--pid", &pid.to_string()]);
     command
 }
 
 /// In a network namespace by its name, with the sysfs that belongs to it: iproute2 does both.
-pub(super) fn netns(name: &str) -> io::Result<Command> {
+pub(super) fn netns(name: &str, allow: Allowed) -> io::Result<Command> {
     let mut command = Command::new("ip");
-    command.args(["netns", "exec", name]).arg(std::env::current_exe()?).args(["agent", "--allow", "read"]);
+    command.args(["netns", "exec", name]).arg(std::env::current_exe()?).args(["agent", "--allow", allow.name()]);
     Ok(command)
 }
 

@@ -4,8 +4,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use linerate_fleet::conversation::{Conversation, Fault, Met};
-use linerate_fleet::reach::{KubePlace, NodeReach, SshPlace};
-use linerate_record::fleet::UnreachedNode;
+use linerate_fleet::reach::{NodeReach, SshPlace};
+use linerate_record::fleet::{Allowed, UnreachedNode};
 
 use super::slots::Slots;
 use super::stream::NodeStream;
@@ -46,6 +46,8 @@ pub(super) struct Shared<'s> {
     pub(super) clusters: &'s Clusters,
     /// Whether the machine is read whole.
     pub(super) is_machine_wanted: bool,
+    /// What agents have to do.
+    pub(super) allow: Allowed,
 }
 
 /// Time, by this machine's clock when the session began and a monotonic one since: it never steps.
@@ -70,32 +72,52 @@ fn token(clock: &SessionClock) -> String {
     format!("{:x}-{:x}", std::process::id(), clock.unix_ns)
 }
 
-fn nanoseconds(duration: Duration) -> i64 {
+pub(super) fn nanoseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
 
 /// Starts an agent, learns what is wanted of it and ends it.
 pub(super) fn meet(reach: &NodeReach, shared: &Shared<'_>) -> Result<Met, UnreachedNode> {
-    let command = match reach {
-        NodeReach::Ssh(place) => return by_ssh(place, shared),
-        NodeReach::Here => local::here(),
-        NodeReach::Pid(pid) => local::pid(*pid),
-        NodeReach::Netns(name) => local::netns(name).map_err(|error| unstarted(&error.to_string()))?,
-        NodeReach::Exec(text) => local::exec(text),
-        NodeReach::Kube(place) => return in_pod(place, reach, shared),
-    };
-    let mut stream = NodeStream::start(command).map_err(|error| unstarted(&error.to_string()))?;
-    spoken(&mut stream, Vec::new(), LOCAL_WITHIN, shared).map_err(|fault| local_fault(&mut stream, fault, reach))
+    let (mut stream, came) = open(reach, shared)?;
+    spoken(&mut stream, came, answers_within(reach), shared).map_err(|fault| told(&mut stream, &fault, reach))
 }
 
-/// The same in a pod: what is known of the stream says more than what was missed on it.
-fn in_pod(place: &KubePlace, reach: &NodeReach, shared: &Shared<'_>) -> Result<Met, UnreachedNode> {
-    let mut stream = shared.clusters.stream(place, token(&SessionClock::begin()))?;
-    spoken(&mut stream, Vec::new(), POD_WITHIN, shared).map_err(|fault| {
-        // It is told a moment after its end.
-        stream.ended(TURN);
-        stream.fault().unwrap_or_else(|| local_fault(&mut stream, fault, reach))
-    })
+/// How long an agent may take to answer.
+pub(super) const fn answers_within(reach: &NodeReach) -> Duration {
+    match reach {
+        NodeReach::Kube(_) => POD_WITHIN,
+        _ => LOCAL_WITHIN,
+    }
+}
+
+/// Starts an agent; what it may have written already.
+pub(super) fn open(reach: &NodeReach, shared: &Shared<'_>) -> Result<(NodeStream, Vec<u8>), UnreachedNode> {
+    let allow = shared.allow;
+    let command = match reach {
+        NodeReach::Ssh(place) => return by_ssh(place, shared),
+        NodeReach::Here => local::here(allow),
+        NodeReach::Pid(pid) => local::pid(*pid, allow),
+        NodeReach::Netns(name) => local::netns(name, allow).map_err(|error| unstarted(&error.to_string()))?,
+        NodeReach::Exec(text) => local::exec(text),
+        NodeReach::Kube(place) => {
+            let stream = shared.clusters.stream(place, token(&SessionClock::begin()))?;
+            return Ok((stream, Vec::new()));
+        }
+    };
+    Ok((NodeStream::start(command).map_err(|error| unstarted(&error.to_string()))?, Vec::new()))
+}
+
+/// What became of an agent, with what its process said.
+pub(super) fn told(stream: &mut NodeStream, fault: &Fault, reach: &NodeReach) -> UnreachedNode {
+    match reach {
+        NodeReach::Ssh(_) => of_agent(stream, fault),
+        NodeReach::Kube(_) => {
+            // What is known of the stream says more than what was missed on it, and is told a moment after its end.
+            stream.ended(TURN);
+            stream.fault().unwrap_or_else(|| local_fault(stream, fault, reach))
+        }
+        _ => local_fault(stream, fault, reach),
+    }
 }
 
 fn unstarted(why: &str) -> UnreachedNode {
@@ -106,13 +128,13 @@ fn unstarted(why: &str) -> UnreachedNode {
 }
 
 /// A fault with what the process said and how it ended.
-fn local_fault(stream: &mut NodeStream, fault: Fault, reach: &NodeReach) -> UnreachedNode {
+fn local_fault(stream: &mut NodeStream, fault: &Fault, reach: &NodeReach) -> UnreachedNode {
     let (status, errors) =
         if matches!(fault, Fault::Ended) { stream.ended(TURN) } else { stream.ended(Duration::ZERO) };
     let last = errors.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
     let ended = status.filter(|status| !status.success()).map_or_else(String::new, |status| format!(" ({status})"));
     let why = if last.is_empty() { format!("{fault}{ended}") } else { format!("{fault}{ended}: {last}") };
-    UnreachedNode { why, remedy: remedy(&fault, reach) }
+    UnreachedNode { why, remedy: remedy(fault, reach) }
 }
 
 fn remedy(fault: &Fault, reach: &NodeReach) -> String {
@@ -131,6 +153,8 @@ fn remedy(fault: &Fault, reach: &NodeReach) -> String {
         Fault::Frozen(_) => "check whether it is stopped or its machine is overloaded, and try again",
         Fault::Slow(_) => "run linerate audit there: a file of /proc or /sys may hang",
         Fault::Lie(_) => "check what its reach starts: a linerate agent does not answer like this",
+        Fault::Failed(_) => "check on its machine what the words say, or leave it out of the fleet file",
+        Fault::Refused(why) if why.contains("--allow") => "add --allow load to the command of its reach",
         Fault::Refused(_) => "run linerate audit there, and read its errors",
     };
     text.to_owned()
@@ -165,9 +189,9 @@ fn spoken(stream: &mut NodeStream, came: Vec<u8>, within: Duration, shared: &Sha
 }
 
 /// The same by SSH, again where the connection was dropped before anything was said.
-fn by_ssh(place: &SshPlace, shared: &Shared<'_>) -> Result<Met, UnreachedNode> {
+fn by_ssh(place: &SshPlace, shared: &Shared<'_>) -> Result<(NodeStream, Vec<u8>), UnreachedNode> {
     let program = shared.program.ok_or_else(|| unstarted("this program cannot be read"))?;
-    let script = ssh::agent_script(program);
+    let script = ssh::agent_script(program, shared.allow);
     let mut tries = 0;
     loop {
         tries += 1;
@@ -177,9 +201,7 @@ fn by_ssh(place: &SshPlace, shared: &Shared<'_>) -> Result<Met, UnreachedNode> {
         let said = words.until(&mut stream, "ready");
         drop(slot);
         match said {
-            Ok(came) => {
-                return spoken(&mut stream, came, LOCAL_WITHIN, shared).map_err(|fault| of_agent(&mut stream, &fault));
-            }
+            Ok(came) => return Ok((stream, came)),
             Err(ScriptEnd::Dropped(_)) if tries < TRIES && !interrupt::came(shared.stop) => {
                 // Those that were dropped together are not to come together again.
                 let apart = Duration::from_nanos(SessionClock::begin().unix_ns.unsigned_abs() % 500_000_000);

@@ -6,7 +6,7 @@
 use std::process::{Command, ExitStatus};
 
 use linerate_fleet::reach::SshPlace;
-use linerate_record::fleet::UnreachedNode;
+use linerate_record::fleet::{Allowed, UnreachedNode};
 
 /// What each line of the script begins with, before the agent speaks.
 pub(super) const SAID: &str = "linerate: ";
@@ -53,7 +53,7 @@ pub(super) fn command(place: &SshPlace, script: &str) -> Command {
 }
 
 /// Runs the agent from the cache, where it is put first if need be.
-pub(super) fn agent_script(program: &Program) -> String {
+pub(super) fn agent_script(program: &Program, allow: Allowed) -> String {
     let (sha256, size, arch) = (&program.sha256, program.bytes.len(), std::env::consts::ARCH);
     format!(
         r#"umask 077
@@ -75,7 +75,8 @@ if [ "${{s%% *}}" != {sha256} ]; then
   mv -f "$f.$$" "$f" || {{ rm -f "$f.$$"; say unkept; exit 0; }}
 fi
 say ready
-exec /proc/self/fd/9 agent --allow read"#
+exec /proc/self/fd/9 agent --allow {}"#,
+        allow.name()
     )
 }
 
@@ -198,7 +199,7 @@ mod tests {
     #[test]
     fn scripts_fit_single_quotes() {
         let program = Program { bytes: vec![0; 10], sha256: "ab".repeat(32) };
-        for script in [agent_script(&program), cleaning_script()] {
+        for script in [agent_script(&program, Allowed::Load), cleaning_script()] {
             assert!(!script.contains('\''), "{script}");
         }
     }

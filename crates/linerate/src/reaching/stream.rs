@@ -121,13 +121,23 @@ impl NodeStream {
         }
     }
 
-    fn wait(&self, patience: Duration) {
-        let mut ends = Vec::new();
+    /// What to wait for.
+    pub(super) fn ends<'s>(&'s self, ends: &mut Vec<PollFd<'s>>) {
         if let Some(input) = self.input.as_ref().filter(|_| self.sent < self.unsent.len()) {
             ends.push(PollFd::new(input, PollFlags::OUT));
         }
         ends.extend(self.output.iter().map(|output| PollFd::new(output, PollFlags::IN)));
         ends.extend(self.errors.iter().map(|errors| PollFd::new(errors, PollFlags::IN)));
+    }
+
+    /// Bytes that nobody took yet.
+    pub(super) fn unsent(&self) -> usize {
+        self.unsent.len() - self.sent
+    }
+
+    fn wait(&self, patience: Duration) {
+        let mut ends = Vec::new();
+        self.ends(&mut ends);
         if ends.is_empty() {
             std::thread::sleep(patience.min(Duration::from_millis(20)));
             return;

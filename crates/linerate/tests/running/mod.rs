@@ -2,6 +2,8 @@
 
 #![expect(dead_code, reason = "each test binary uses a part")]
 
+pub(crate) mod agents;
+
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};

@@ -58,13 +58,20 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// Makes it, with nothing held back, and waits until every node serves.
     pub(crate) fn start(parts: Parts) -> Self {
+        Self::start_with(parts, 0)
+    }
+
+    /// The same with clients `c1` and so on, beside the one that is there always.
+    pub(crate) fn start_with(parts: Parts, clients: u32) -> Self {
         let group = format!("linerate-test-{}", std::process::id());
         make_groups(&group, parts.nodes);
         let mut command = Command::new("unshare");
         command.args(["--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]);
         command.args(["sh", "-c", include_str!("cluster.sh")]);
         command.env("MINIO", program()).env("MINIO_CI_CD", "1").env("MINIO_BROWSER", "off").env("MINIO_UPDATE", "off");
+        command.env("MINIO_PROMETHEUS_AUTH_TYPE", "public");
         command.env("MINIO_ROOT_USER", &keys()[0].1).env("MINIO_ROOT_PASSWORD", &keys()[1].1);
+        command.env("CLIENTS", clients.to_string());
         command.env("NODES", parts.nodes.to_string()).env("DRIVES", parts.drives.to_string()).env("GROUP", &group);
         command.env("DISK_MIB", parts.disk_mib.map_or(String::new(), |mib| mib.to_string()));
         if let Some(parity) = parts.parity {
@@ -170,6 +177,21 @@ impl Cluster {
         let output: Output = self.in_client(&limited).output()?;
         let is_judged = output.status.success() || output.status.code() == Some(FAILED_BY_FINDINGS);
         if is_judged { Ok(view(folder)) } else { Err(format!("{flags}: {}", shown(&output)).into()) }
+    }
+
+    /// A bench in the client's namespace with these words, whatever comes of it.
+    pub(crate) fn bench_of(&self, folder: &Path, flags: &str) -> Result<Output, Failed> {
+        let mut limited = Command::new("timeout");
+        limited.arg("300");
+        let limited = wrapped(limited, &bench_command(folder, flags, &keys()));
+        Ok(self.in_client(&limited).output()?)
+    }
+
+    /// What an address of a node answers without a signature, asked in the client's namespace.
+    pub(crate) fn asked(&self, node: u32, path: &str) -> Result<String, Failed> {
+        let mut curl = Command::new("curl");
+        curl.args(["--silent", "--max-time", "10", &format!("http://{}{path}", host(node))]);
+        Ok(String::from_utf8_lossy(&self.in_client(&curl).output()?.stdout).into_owned())
     }
 
     fn tc(&self, arguments: &str) {

@@ -1,5 +1,6 @@
 #!/bin/sh
-# $NODES nodes, a client and the switch between them, each in a network namespace, and a MinIO over the nodes' drives.
+# $NODES nodes, a client, $CLIENTS others and the switch between them, each in a network namespace, and a MinIO over the
+# nodes' drives.
 #
 # To be started as the first process of a PID namespace, in a mount namespace of its own, with the path of MinIO in
 # $MINIO. Each node has $DRIVES drives in memory, or with $DISK_MIB file systems on block devices of that size, and is
@@ -39,6 +40,12 @@ disk() {
 }
 
 join client 10.231.78.250
+# More of them, each with a link of its own.
+more=1
+while [ "$more" -le "${CLIENTS:-0}" ]; do
+    join "c$more" "10.231.78.$((200 + more))"
+    more=$((more + 1))
+done
 node=1
 while [ "$node" -le "$NODES" ]; do
     join "node$node" "10.231.78.$node"

@@ -11,6 +11,7 @@ pub(crate) mod experiment;
 pub(crate) mod exported;
 pub(crate) mod kubernetes;
 pub(crate) mod longest;
+pub(crate) mod many_clients;
 mod minio;
 mod namespaces;
 #[cfg(feature = "kube")]

@@ -11,18 +11,23 @@ use libtest_mimic::Failed;
 use linerate_record::fleet::{FleetCheck, FleetRow};
 use tempfile::{TempDir, tempdir};
 
+use super::many_clients;
 use crate::running::{linerate, shown};
 
 /// What nodes that are reached by SSH need.
 const SSH: &[&str] = &["root", "sshd", "ssh", "ssh-keygen", "mount"];
 
+/// What a cluster of network namespaces needs.
+const CLUSTER: &[&str] = &["MinIO", "root", "ip", "tc", "unshare", "nsenter", "curl"];
+
 type Check = fn() -> Result<(), Failed>;
 
 /// Names of the checks, what each needs, and the checks.
-pub(crate) const CHECKS: [(&str, &[&str], Check); 4] = [
+pub(crate) const CHECKS: [(&str, &[&str], Check); 5] = [
     ("fleet_by_ssh_the_program_is_put_there_verified_and_removed", SSH, by_ssh),
     ("fleet_by_ssh_each_failure_is_its_own_and_in_time", SSH, failures_of_ssh),
     ("fleet_by_ssh_what_is_dropped_in_a_burst_is_begun_again", SSH, bursts_of_ssh),
+    ("fleet_of_many_clients_loads_as_one_and_as_planned", CLUSTER, many_clients::as_one),
     ("fleet_in_namespaces_by_name_and_by_process", &["root", "ip", "unshare", "mount"], in_namespaces),
 ];
 

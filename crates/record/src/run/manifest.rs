@@ -293,7 +293,8 @@ mod tests {
         let two = read(&written(3, &[("clients", of(&["a", "b"]))])).unwrap();
         assert_eq!((two.clients.len(), two.threads(), two.clients[1].clock), (2, 4, None));
         let many: Value = (0..=CLIENTS_MAX).map(|i| client(i.to_string())).collect();
-        for (clients, part) in [(of(&[]), "neither clients"), (of(&["a", "a"]), "named \"a\""), (many, "256 at most")] {
+        for (clients, part) in [(of(&[]), "neither clients"), (of(&["a", "a"]), "named \"a\""), (many, "1024 at most")]
+        {
             let error = read(&written(3, &[("clients", clients)])).unwrap_err();
             assert!(error.contains(part), "{error}");
         }

@@ -27,6 +27,9 @@ pub struct Resolved {
     /// Limits of a search; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchLimits>,
+    /// Numbers of clients from which each series is driven, in order; empty for a run of one machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<u32>,
 }
 
 /// Limits of a search that its load does not state.
@@ -60,7 +63,7 @@ impl LoadRequest {
         let uploads = load.has_parts();
         let (search, rate_search) = searches(load, resolved.search);
         LoadRequest {
-            points: points(load),
+            points: points(load, &resolved.clients),
             search,
             rate_search,
             slo: levels.slo().cloned(),
@@ -116,17 +119,22 @@ pub fn series(load: &Load) -> Vec<SeriesSpec> {
     series
 }
 
-/// The points of a load, where they are known beforehand.
-fn points(load: &Load) -> Vec<PointSpec> {
+/// The points of a load, where they are known beforehand. What a level says of concurrency is of each client.
+fn points(load: &Load, clients: &[u32]) -> Vec<PointSpec> {
     let given = load.levels.given().unwrap_or_default();
+    let of_one = |s: SeriesSpec| match clients {
+        [] => vec![s],
+        some => some.iter().map(|&clients| SeriesSpec { clients: Some(clients), ..s.clone() }).collect(),
+    };
     let at = |s: SeriesSpec| {
         let point = move |&Level { concurrency, rate_per_s }: &Level| {
             let SeriesSpec { workload, size, clients } = s.clone();
+            let concurrency = concurrency.saturating_mul(clients.unwrap_or(1));
             PointSpec { workload, size, concurrency, rate_per_s, clients }
         };
         given.iter().map(point)
     };
-    series(load).into_iter().flat_map(at).collect()
+    series(load).into_iter().flat_map(of_one).flat_map(at).collect()
 }
 
 /// The search of a load, of either kind.

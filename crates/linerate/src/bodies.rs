@@ -5,7 +5,7 @@ use linerate_record::load::sizes::PUT_BYTES_MAX;
 use linerate_record::load::{Load, Payload, Sizes};
 
 /// What is written, with what is worth hashing before the load.
-pub(super) fn of(load: &Load, seed: u64) -> body::Bodies {
+pub(crate) fn of(load: &Load, seed: u64) -> body::Bodies {
     let (unique, payload) = (load.bodies.unique, load.bodies.payload);
     // Only bodies that are hashed as a whole are worth hashing beforehand.
     if payload != Payload::Signed {

@@ -1,0 +1,465 @@
+//! The coordinator's side of load: what an agent was told to drive, and what it says of it, checked.
+
+use std::collections::VecDeque;
+
+use linerate_record::reading::Reading;
+use linerate_record::run::Interval;
+
+use crate::loading::{
+    DrivenEnd, LoadSaid, OrderUntil, PointOrder, Pulse, check_end, check_interval, check_pulse, check_reading,
+};
+
+/// How long an agent may take to find the hosts that it is to load.
+const LOADED_WITHIN_NS: i64 = 60_000_000_000;
+
+/// How long it may take to make ready for a point.
+const READY_WITHIN_NS: i64 = 30_000_000_000;
+
+/// How much later than planned a point may be over: requests in flight are waited for, and all of it is told.
+const OVER_WITHIN_NS: i64 = 120_000_000_000;
+
+/// Most bytes of intervals of one point of one agent, as they are encoded.
+const POINT_BYTES_MAX: usize = 128 << 20;
+
+/// How many more intervals than planned a point may have: threads that end at different intervals leave parts.
+const INTERVALS_BEYOND: u64 = 1_100;
+
+/// Most readings of one run from one agent: one a second for a week.
+const READINGS_MAX: u64 = 700_000;
+
+/// What an agent says that was checked.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LoadNews {
+    /// It has what it needs.
+    Loaded {
+        /// What its clock says where instants of its intervals and readings are 0.
+        zero_ns: i64,
+        /// Event-loop threads that it drives load with.
+        threads: u32,
+    },
+    /// It can begin.
+    Ready,
+    /// Counts of the point that it drives.
+    Pulse(Pulse),
+    /// An interval of it, whole, by its own clock.
+    Interval(Box<Interval>),
+    /// Its machine, by its own clock.
+    Reading(Box<Reading>),
+    /// The point has ended.
+    End(Box<DrivenEnd>),
+}
+
+/// How far an agent is.
+#[derive(Clone, Debug)]
+enum Stage {
+    /// Nobody asked for load.
+    Unasked,
+    Loading {
+        since_ns: i64,
+    },
+    Loaded,
+    Preparing {
+        since_ns: i64,
+    },
+    Ready,
+    Driving {
+        over_by_ns: i64,
+    },
+}
+
+/// What one agent was told to drive, and how far it is.
+#[derive(Clone, Debug)]
+pub(crate) struct DrivenLoad {
+    stage: Stage,
+    hosts: u32,
+    order: Option<PointOrder>,
+    next_interval: u64,
+    /// Of the point.
+    intervals: u64,
+    bytes: usize,
+    part: Option<Box<Interval>>,
+    until_ms: u64,
+    readings: u64,
+    news: VecDeque<LoadNews>,
+}
+
+impl DrivenLoad {
+    pub(crate) fn new() -> DrivenLoad {
+        DrivenLoad {
+            stage: Stage::Unasked,
+            hosts: 0,
+            order: None,
+            next_interval: 0,
+            intervals: 0,
+            bytes: 0,
+            part: None,
+            until_ms: 0,
+            readings: 0,
+            news: VecDeque::new(),
+        }
+    }
+
+    /// It is told whom to load: so many hosts.
+    pub(crate) fn loads(&mut self, hosts: u32, now_ns: i64) {
+        self.hosts = hosts;
+        self.stage = Stage::Loading { since_ns: now_ns };
+    }
+
+    /// It is told what the next point is.
+    pub(crate) fn prepares(&mut self, order: PointOrder, now_ns: i64) {
+        self.order = Some(order);
+        (self.next_interval, self.intervals, self.bytes, self.part) = (0, 0, 0, None);
+        self.stage = Stage::Preparing { since_ns: now_ns };
+    }
+
+    /// It is told when to begin, by the coordinator's clock.
+    pub(crate) fn starts(&mut self, at_ns: i64) {
+        let planned_ns = self.order.as_ref().map_or(0, |order| match order.until {
+            OrderUntil::Intervals(all) => i64::try_from(all.saturating_mul(order.interval_ns)).unwrap_or(i64::MAX / 4),
+            OrderUntil::Written(_) => i64::MAX / 4,
+        });
+        self.stage = Stage::Driving { over_by_ns: at_ns.saturating_add(planned_ns).saturating_add(OVER_WITHIN_NS) };
+    }
+
+    /// What it said since.
+    pub(crate) fn next(&mut self) -> Option<LoadNews> {
+        self.news.pop_front()
+    }
+
+    /// Why it took too long, where it did.
+    pub(crate) fn overdue(&self, now_ns: i64) -> Option<String> {
+        let (by_ns, what) = match self.stage {
+            Stage::Loading { since_ns } => (since_ns.saturating_add(LOADED_WITHIN_NS), "find the hosts to load"),
+            Stage::Preparing { since_ns } => (since_ns.saturating_add(READY_WITHIN_NS), "make ready for a point"),
+            Stage::Driving { over_by_ns } => (over_by_ns, "end a point"),
+            Stage::Unasked | Stage::Loaded | Stage::Ready => return None,
+        };
+        (now_ns > by_ns).then(|| format!("it did not {what} in time"))
+    }
+
+    /// Takes what it said, of `bytes` bytes.
+    ///
+    /// # Errors
+    /// What of it cannot be.
+    pub(crate) fn take(&mut self, said: LoadSaid, bytes: usize) -> Result<(), String> {
+        let news = match said {
+            LoadSaid::Loaded { zero_ns, threads } if matches!(self.stage, Stage::Loading { .. }) => {
+                if !(1..=8_192).contains(&threads) {
+                    return Err(format!("{threads} threads"));
+                }
+                self.stage = Stage::Loaded;
+                LoadNews::Loaded { zero_ns, threads }
+            }
+            // It may be told to begin, and to end, before it is ready.
+            LoadSaid::Ready { point } if matches!(self.stage, Stage::Preparing { .. } | Stage::Driving { .. }) => {
+                self.of_point(point)?;
+                if matches!(self.stage, Stage::Preparing { .. }) {
+                    self.stage = Stage::Ready;
+                }
+                LoadNews::Ready
+            }
+            LoadSaid::Pulse(pulse) => self.pulse(pulse).map(LoadNews::Pulse)?,
+            LoadSaid::Interval(part) => {
+                let order = self.of_point(part.point)?;
+                if !order.is_recorded {
+                    return Err("an interval that nobody asked for".to_owned());
+                }
+                match self.interval(part.interval, part.is_last, bytes)? {
+                    Some(whole) => LoadNews::Interval(whole),
+                    None => return Ok(()),
+                }
+            }
+            LoadSaid::Reading(reading) if !matches!(self.stage, Stage::Unasked) => {
+                self.readings += 1;
+                check_reading(&reading)?;
+                if self.readings > READINGS_MAX {
+                    return Err("readings without end".to_owned());
+                }
+                LoadNews::Reading(reading)
+            }
+            LoadSaid::End(end) => {
+                check_end(&end, self.of_point(end.point)?)?;
+                if !matches!(self.stage, Stage::Driving { .. }) || self.part.is_some() {
+                    return Err("an end of a point that was not begun".to_owned());
+                }
+                self.stage = Stage::Loaded;
+                self.order = None;
+                LoadNews::End(end)
+            }
+            LoadSaid::Failed { .. } | LoadSaid::Loaded { .. } | LoadSaid::Ready { .. } | LoadSaid::Reading(_) => {
+                return Err("something about load that nobody asked for".to_owned());
+            }
+        };
+        self.news.push_back(news);
+        Ok(())
+    }
+
+    fn of_point(&self, point: u32) -> Result<&PointOrder, String> {
+        let order = self.order.as_ref().filter(|order| order.point == point);
+        order.ok_or_else(|| format!("something about point {point} that it does not drive"))
+    }
+
+    fn pulse(&mut self, pulse: Pulse) -> Result<Pulse, String> {
+        let order = self.of_point(pulse.point)?;
+        check_pulse(&pulse, &order.workload)?;
+        let most = most_intervals(order);
+        if pulse.first != self.next_interval || !matches!(self.stage, Stage::Driving { .. }) {
+            return Err("counts out of turn".to_owned());
+        }
+        self.next_interval = self.next_interval.saturating_add(pulse.count);
+        if self.next_interval > most {
+            return Err(format!("counts of {} intervals where {most} are the most", self.next_interval));
+        }
+        Ok(pulse)
+    }
+
+    /// Joins the parts of an interval; it, where it is whole.
+    fn interval(&mut self, part: Interval, is_last: bool, bytes: usize) -> Result<Option<Box<Interval>>, String> {
+        let Some(order) = &self.order else { return Ok(None) };
+        check_interval(&part, &order.workload, self.hosts)?;
+        let most = most_intervals(order);
+        self.bytes += bytes;
+        if self.bytes > POINT_BYTES_MAX || !matches!(self.stage, Stage::Driving { .. }) {
+            return Err(format!("intervals of {} bytes in one point", self.bytes));
+        }
+        let whole = match self.part.take() {
+            None => Box::new(part),
+            Some(mut whole) => {
+                if (whole.from_ms, whole.to_ms) != (part.from_ms, part.to_ms) {
+                    return Err("parts of different intervals".to_owned());
+                }
+                whole.rows.extend(part.rows);
+                check_interval(&whole, &order.workload, self.hosts)?;
+                whole
+            }
+        };
+        if !is_last {
+            self.part = Some(whole);
+            return Ok(None);
+        }
+        // Milliseconds are cut off: an interval may seem to begin one before the end of the last.
+        if self.intervals > 0 && whole.from_ms.saturating_add(1) < self.until_ms && whole.length_ms() > 0 {
+            let length_ms = order.interval_ns / 1_000_000;
+            // What threads left that were cut off apart lies within the interval in which they were.
+            if whole.to_ms.saturating_add(2 * length_ms) < self.until_ms {
+                return Err("intervals that overlap".to_owned());
+            }
+        }
+        self.intervals += 1;
+        if self.intervals > most {
+            return Err(format!("{} intervals where {most} are the most", self.intervals));
+        }
+        self.until_ms = self.until_ms.max(whole.to_ms);
+        Ok(Some(whole))
+    }
+}
+
+fn most_intervals(order: &PointOrder) -> u64 {
+    match order.until {
+        OrderUntil::Intervals(all) => all.saturating_add(INTERVALS_BEYOND),
+        OrderUntil::Written(_) => u64::MAX,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::collections::BTreeMap;
+
+    use linerate_record::histogram::EncodedHistogram;
+    use linerate_record::load::{Load, Workload};
+    use linerate_record::run::{IntervalRow, Op, StopReason};
+    use serde_json::json;
+
+    use super::*;
+    use crate::loading::{IntervalPart, LeftUpload, PointTarget, PulseRow};
+
+    /// Any load.
+    pub(crate) fn load() -> Load {
+        let load = json!({
+            "endpoint": {
+                "server": { "hosts": { "authorities": ["a:1", "b:1"], "every_address": false } }, "anonymous": false,
+                "region": "r", "bucket": "b", "prefix": "", "lookup": "path", "host_select": "round-robin",
+            },
+            "work": [{ "workload": "get", "sizes": ["1KiB"] }],
+            "objects": { "write": "put", "list_existing": false, "noclear": false },
+            "bodies": {
+                "payload": "signed", "unique": "tail", "part_bytes": 5, "part_concurrent": 1, "verify": false,
+            },
+            "levels": { "given": [1] },
+            "time": { "duration_ns": 1, "warmup_ns": null, "precision": null },
+            "stops": { "timeout_ns": 1, "retries": 0 },
+        });
+        serde_json::from_value(load).unwrap()
+    }
+
+    fn order() -> PointOrder {
+        PointOrder {
+            point: 3,
+            target: PointTarget::Hosts,
+            workload: Workload::Single(Op::Get),
+            sizes: "1KiB".parse().unwrap(),
+            concurrency: 2,
+            threads: Some(1),
+            error_limit: None,
+            max_rate: None,
+            write_set: 7,
+            write_first: 0,
+            read_set: 1,
+            read_count: 9,
+            listed: 0,
+            listed_most: 0,
+            verify: false,
+            until: OrderUntil::Intervals(10),
+            interval_ns: 100_000_000,
+            is_recorded: true,
+        }
+    }
+
+    /// One that drives a point against two hosts.
+    fn driving() -> DrivenLoad {
+        let mut load = DrivenLoad::new();
+        load.loads(2, 0);
+        load.take(LoadSaid::Loaded { zero_ns: 5, threads: 2 }, 10).unwrap();
+        load.prepares(order(), 0);
+        load.take(LoadSaid::Ready { point: 3 }, 10).unwrap();
+        load.starts(0);
+        load
+    }
+
+    fn pulse(first: u64, count: u64) -> Pulse {
+        let row = PulseRow { op: Op::Get, requests: 3, bytes: 3, moved_bytes: 3, failed: 0 };
+        Pulse { point: 3, first, count, length_ms: 100, rows: vec![row] }
+    }
+
+    fn part(from_ms: u64, change: impl FnOnce(&mut Interval)) -> LoadSaid {
+        let mut row = IntervalRow::counting(1, Op::Get);
+        row.requests = 2;
+        row.ttfb.saturating_record(1_000);
+        row.total.saturating_record(2_000);
+        let mut interval = Interval { from_ms, to_ms: from_ms + 100, rows: vec![row.encoded()], ..Interval::default() };
+        change(&mut interval);
+        LoadSaid::Interval(Box::new(IntervalPart { point: 3, is_last: true, interval }))
+    }
+
+    fn end(change: impl FnOnce(&mut DrivenEnd)) -> LoadSaid {
+        let mut end = DrivenEnd {
+            point: 3,
+            ended: StopReason::Duration,
+            written_until: 0,
+            stored: 0,
+            deleted: 0,
+            connections: 2,
+            unended_writes: 0,
+            unfinished: Vec::new(),
+            requests: 2,
+            bytes: 2,
+            errors: BTreeMap::new(),
+            merged: 0,
+        };
+        change(&mut end);
+        LoadSaid::End(Box::new(end))
+    }
+
+    #[test]
+    fn what_a_load_can_have_been_is_handed_on_in_order() {
+        let mut load = driving();
+        for said in [LoadSaid::Pulse(pulse(0, 2)), part(0, |_| ()), part(100, |_| ()), end(|_| ())] {
+            load.take(said, 100).unwrap();
+        }
+        let kinds: Vec<&str> = std::iter::from_fn(|| load.next())
+            .map(|news| match news {
+                LoadNews::Loaded { zero_ns: 5, threads: 2 } => "loaded",
+                LoadNews::Ready => "ready",
+                LoadNews::Pulse(_) => "pulse",
+                LoadNews::Interval(_) => "interval",
+                LoadNews::End(_) => "end",
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(kinds, ["loaded", "ready", "pulse", "interval", "interval", "end"]);
+        assert_eq!(load.overdue(i64::MAX), None, "nothing is waited for");
+    }
+
+    #[test]
+    fn parts_of_one_interval_are_joined() {
+        let mut load = driving();
+        let LoadSaid::Interval(mut first) = part(0, |_| ()) else { panic!("an interval") };
+        first.is_last = false;
+        load.take(LoadSaid::Interval(first), 100).unwrap();
+        load.take(part(0, |interval| interval.rows[0].host = 0), 100).unwrap();
+        let whole = std::iter::from_fn(|| load.next()).find_map(|news| match news {
+            LoadNews::Interval(whole) => Some(whole),
+            _ => None,
+        });
+        assert_eq!(whole.unwrap().rows.len(), 2);
+    }
+
+    #[test]
+    fn what_no_load_can_have_been_is_not_believed() {
+        let row = |change: fn(&mut IntervalRow)| part(0, move |interval| change(&mut interval.rows[0]));
+        let lies: Vec<(LoadSaid, &str)> = vec![
+            (LoadSaid::Loaded { zero_ns: 0, threads: 1 }, "nobody asked for"),
+            (LoadSaid::Pulse(pulse(1, 1)), "out of turn"),
+            (LoadSaid::Pulse(pulse(0, 0)), "counts of no interval"),
+            (LoadSaid::Pulse(pulse(0, 2_000)), "intervals where"),
+            (LoadSaid::Pulse(Pulse { point: 2, ..pulse(0, 1) }), "point 2"),
+            (
+                LoadSaid::Pulse(Pulse { rows: vec![PulseRow { op: Op::Put, ..pulse(0, 1).rows[0] }], ..pulse(0, 1) }),
+                "put",
+            ),
+            (part(500, |interval| interval.to_ms = 1), "ends before it begins"),
+            (part(0, |interval| interval.client = 1), "not its own"),
+            (row(|row| row.host = 2), "host 2 of 2"),
+            (row(|row| row.op = Op::Delete), "requests of delete"),
+            (row(|row| row.requests = u64::MAX), "a count of"),
+            (row(|row| row.requests = 0), "1 latencies of 0 requests"),
+            (row(|row| row.total = EncodedHistogram("nonsense".to_owned())), "histogram that is none"),
+            (row(|row| row.total = EncodedHistogram("x".repeat(70_000))), "histogram of 70000 bytes"),
+            (row(|row| row.errors = [("a\u{1b}[2J".to_owned(), 1)].into()), "errors of kind"),
+            (
+                row(|row| row.errors = (0..65).map(|n| (n.to_string(), 1)).collect()),
+                "65 kinds of errors where 64 are the most",
+            ),
+            (end(|end| end.written_until = 1 << 40), "objects up to number"),
+            (end(|end| end.stored = 1), "objects up to number"),
+            (end(|end| end.point = 4), "point 4"),
+            (
+                end(|end| {
+                    end.unfinished = vec![LeftUpload { set: 8, seq: 0, size_bytes: 1, upload_id: None }];
+                }),
+                "an upload that is not its own",
+            ),
+            (LoadSaid::Reading(Box::new(Reading { client: 1, ..Reading::default() })), "a reading that is none"),
+        ];
+        for (lie, part) in lies {
+            let mut load = driving();
+            let why = load.take(lie.clone(), 100).expect_err(&format!("{lie:?}"));
+            assert!(why.contains(part), "{part}: {why}");
+        }
+        let mut many = driving();
+        let overlap = many.take(part(1_000, |_| ()), 1).and_then(|()| many.take(part(0, |_| ()), 1));
+        assert!(overlap.unwrap_err().contains("overlap"));
+        let mut large = driving();
+        assert!(large.take(part(0, |_| ()), POINT_BYTES_MAX + 1).unwrap_err().contains("bytes in one point"));
+        let mut unasked = DrivenLoad::new();
+        for said in [LoadSaid::Pulse(pulse(0, 1)), part(0, |_| ()), end(|_| ()), LoadSaid::Ready { point: 3 }] {
+            assert!(unasked.take(said.clone(), 1).is_err(), "{said:?}");
+        }
+    }
+
+    #[test]
+    fn who_takes_too_long_is_told_at_what() {
+        let second = 1_000_000_000;
+        let mut load = DrivenLoad::new();
+        load.loads(1, 0);
+        assert_eq!(load.overdue(60 * second), None);
+        assert!(load.overdue(61 * second).unwrap().contains("find the hosts"));
+        load.take(LoadSaid::Loaded { zero_ns: 0, threads: 1 }, 1).unwrap();
+        load.prepares(order(), 0);
+        assert!(load.overdue(31 * second).unwrap().contains("make ready"));
+        load.take(LoadSaid::Ready { point: 3 }, 1).unwrap();
+        load.starts(0);
+        assert_eq!(load.overdue(120 * second), None);
+        assert!(load.overdue(122 * second).unwrap().contains("end a point"));
+    }
+}

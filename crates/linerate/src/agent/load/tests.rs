@@ -1,0 +1,212 @@
+//! An agent on pipes, its coordinator at their other ends, and a null target that it loads.
+
+use std::io::{PipeWriter, Read as _, Write as _, pipe};
+use std::net::SocketAddr;
+
+use linerate_fleet::conversation::{Conversation, LoadNews};
+use linerate_fleet::lease::{EndReason, LAPSES_AFTER};
+use linerate_fleet::loading::{OrderUntil, Pulse};
+use linerate_fleet::protocol::{AgentHello, PROTOCOL};
+use linerate_load::target::null;
+use linerate_record::fleet::Allowed;
+use linerate_record::load::{Load, Workload};
+use linerate_record::machine::Machine;
+use linerate_record::run::Op;
+use serde_json::json;
+
+use super::super::{Ground, serve, unix_ns};
+use super::*;
+
+/// A clock that is five seconds behind the machine's.
+fn five_s_behind() -> i64 {
+    unix_ns() - 5_000_000_000
+}
+
+fn null_target() -> SocketAddr {
+    let (tell, address) = channel();
+    thread::spawn(move || null::serve(([127, 0, 0, 1], 0).into(), 1, None, |address| tell.send(address).unwrap()));
+    address.recv().unwrap()
+}
+
+fn load(address: SocketAddr) -> Load {
+    let load = json!({
+        "endpoint": {
+            "server": { "hosts": { "authorities": [address.to_string()], "every_address": false } },
+            "anonymous": true, "region": "us-east-1", "bucket": "bucket", "prefix": "", "lookup": "path",
+            "host_select": "round-robin",
+        },
+        "work": [{ "workload": "get", "sizes": ["1KiB"] }],
+        "objects": { "write": "put", "list_existing": false, "noclear": false },
+        "bodies": {
+            "payload": "unsigned", "unique": "tail", "part_bytes": 16 << 20, "part_concurrent": 1, "verify": false,
+        },
+        "levels": { "given": [1] },
+        "time": { "duration_ns": 1_000_000_000_u64, "warmup_ns": null, "precision": null },
+        "stops": { "timeout_ns": 5_000_000_000_u64, "retries": 0 },
+    });
+    serde_json::from_value(load).unwrap()
+}
+
+fn point(intervals: u64) -> PointOrder {
+    PointOrder {
+        point: 1,
+        target: PointTarget::Hosts,
+        workload: Workload::Single(Op::Get),
+        sizes: "1KiB".parse().unwrap(),
+        concurrency: 2,
+        threads: Some(1),
+        error_limit: None,
+        max_rate: None,
+        write_set: 0,
+        write_first: 0,
+        read_set: 0,
+        read_count: 100,
+        listed: 0,
+        listed_most: u64::MAX,
+        verify: false,
+        until: OrderUntil::Intervals(intervals),
+        interval_ns: 100_000_000,
+        is_recorded: true,
+    }
+}
+
+/// The coordinator's end.
+struct Coordinator {
+    conversation: Conversation,
+    to: PipeWriter,
+    came: Receiver<Vec<u8>>,
+    news: Vec<LoadNews>,
+    ended: JoinHandle<EndReason>,
+}
+
+impl Coordinator {
+    fn begin() -> Coordinator {
+        let ((input, mut to), (mut from, output)) = (pipe().unwrap(), pipe().unwrap());
+        let (tell, happenings) = channel();
+        let hello = AgentHello {
+            protocol: PROTOCOL,
+            linerate: "0.1.0".to_owned(),
+            token: String::new(),
+            allowed: Allowed::Load,
+            pid: 1,
+            is_root: false,
+            machine: Machine::default(),
+        };
+        let ground = Ground { clock_ns: five_s_behind, read: || Err("not read".to_owned()), lease: LAPSES_AFTER };
+        let ended = thread::spawn(move || serve(hello, input, output, (tell, happenings), ground));
+        let (bytes, came) = channel();
+        thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(count @ 1..) = from.read(&mut piece) {
+                if bytes.send(piece[..count].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        let (conversation, first) = Conversation::stay("t".to_owned(), unix_ns(), 5_000_000_000);
+        to.write_all(&first).unwrap();
+        Coordinator { conversation, to, came, news: Vec::new(), ended }
+    }
+
+    /// Goes on until something holds.
+    fn until(&mut self, what: &str, holds: impl Fn(&Coordinator) -> bool) {
+        let until = Instant::now() + Duration::from_secs(20);
+        while !holds(self) {
+            assert!(Instant::now() < until, "{what}: {:?}", self.news);
+            if let Ok(bytes) = self.came.recv_timeout(Duration::from_millis(20)) {
+                self.conversation.take(&bytes, unix_ns()).unwrap();
+            }
+            self.to.write_all(&self.conversation.due(unix_ns()).unwrap()).unwrap();
+            self.news.extend(std::iter::from_fn(|| self.conversation.news()));
+        }
+    }
+
+    /// Has it ready for a point, and tells it to begin in 300 ms; when that is.
+    fn begun(&mut self, address: SocketAddr, intervals: u64) -> i64 {
+        self.until("it is met", |own| own.conversation.met(unix_ns()).is_some());
+        let order = LoadOrder {
+            load: load(address),
+            ca_pem: None,
+            run_prefix: "run/".to_owned(),
+            seed: 1,
+            keys: None,
+            expected_ms: 1_000,
+        };
+        let bytes = self.conversation.load(order, unix_ns()).unwrap();
+        self.to.write_all(&bytes).unwrap();
+        self.until("it has loaded", |own| own.news.iter().any(|news| matches!(news, LoadNews::Loaded { .. })));
+        let bytes = self.conversation.point(point(intervals), unix_ns()).unwrap();
+        self.to.write_all(&bytes).unwrap();
+        self.until("it is ready", |own| own.news.contains(&LoadNews::Ready));
+        let offset_ns = self.conversation.met(unix_ns()).unwrap().1.offset_ns;
+        let at_ns = unix_ns() + 300_000_000;
+        let bytes = self.conversation.start(at_ns, offset_ns);
+        self.to.write_all(&bytes).unwrap();
+        at_ns + offset_ns
+    }
+}
+
+#[test]
+fn an_agent_begins_when_it_is_told_and_tells_every_request_that_it_made() {
+    let mut coordinator = Coordinator::begin();
+    let at_ns = coordinator.begun(null_target(), 10);
+    coordinator.until("it ends", |own| own.news.iter().any(|news| matches!(news, LoadNews::End(_))));
+    let (mut intervals, mut pulses, mut ends, mut readings, mut zero) = (Vec::new(), Vec::new(), Vec::new(), 0, 0);
+    for news in std::mem::take(&mut coordinator.news) {
+        match news {
+            LoadNews::Interval(interval) => intervals.push(*interval),
+            LoadNews::Pulse(pulse) => pulses.push(pulse),
+            LoadNews::End(end) => ends.push(end),
+            LoadNews::Reading(_) => readings += 1,
+            LoadNews::Loaded { zero_ns, .. } => zero = zero_ns,
+            LoadNews::Ready => {}
+        }
+    }
+    assert!(readings > 0);
+    assert_eq!(intervals.len(), 10);
+    assert!(intervals.windows(2).all(|two| two[0].to_ms == two[1].from_ms), "{intervals:?}");
+    // By its own clock, which is behind.
+    let begun_ns = zero + intervals[0].from_ms as i64 * 1_000_000;
+    assert!((-2_000_000..150_000_000).contains(&(begun_ns - at_ns)), "{} ns late", begun_ns - at_ns);
+    let end = &ends[0];
+    let of_intervals: u64 = intervals.iter().flat_map(|i| &i.rows).map(|row| row.requests).sum();
+    let of_pulses: u64 = pulses.iter().flat_map(|pulse| &pulse.rows).map(|row| row.requests).sum();
+    assert!(of_intervals > 100, "{of_intervals}");
+    assert_eq!((of_pulses, end.requests), (of_intervals, of_intervals));
+    assert_eq!((end.ended, end.errors.len()), (StopReason::Duration, 0));
+    assert_eq!(pulses.iter().map(|pulse: &Pulse| pulse.count).sum::<u64>(), 10);
+    drop(coordinator.to);
+    assert_eq!(coordinator.ended.join().unwrap(), EndReason::EndOfInput);
+}
+
+#[test]
+fn a_point_ends_when_it_is_told_to_and_says_why() {
+    let mut coordinator = Coordinator::begin();
+    coordinator.begun(null_target(), 600);
+    coordinator.until("it drives", |own| own.news.iter().any(|news| matches!(news, LoadNews::Pulse(_))));
+    let stop = linerate_fleet::protocol::ToAgent::Stop { reason: StopReason::Precise };
+    coordinator.to.write_all(&frame(&stop).unwrap()).unwrap();
+    coordinator.until("it ends", |own| own.news.iter().any(|news| matches!(news, LoadNews::End(_))));
+    let ended = coordinator.news.iter().find_map(|news| match news {
+        LoadNews::End(end) => Some(end.ended),
+        _ => None,
+    });
+    assert_eq!(ended, Some(StopReason::Precise));
+}
+
+#[test]
+fn a_load_ends_with_the_input_and_with_the_lease_in_time() {
+    for is_silent in [false, true] {
+        let mut coordinator = Coordinator::begin();
+        coordinator.begun(null_target(), 600);
+        coordinator.until("it drives", |own| own.news.iter().any(|news| matches!(news, LoadNews::Pulse(_))));
+        let Coordinator { to, ended, .. } = coordinator;
+        let since = Instant::now();
+        let kept = Some(to).filter(|_| is_silent);
+        let reason = ended.join().unwrap();
+        drop(kept);
+        let expected = if is_silent { EndReason::Lapsed } else { EndReason::EndOfInput };
+        assert_eq!(reason, expected);
+        assert!(since.elapsed() < Duration::from_secs(3), "{is_silent}: {:?}", since.elapsed());
+    }
+}

@@ -1,0 +1,552 @@
+//! The clients of a fleet: met before the run, told what to drive, and what came of it put together.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use linerate_fleet::conversation::LoadNews;
+use linerate_fleet::description::FleetNode;
+use linerate_fleet::loading::{DrivenEnd, LoadOrder, PointOrder};
+use linerate_fleet::reach::NodeReach;
+use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::fleet::{Allowed, NodeRole, UnreachedNode};
+use linerate_record::histogram::Latencies;
+use linerate_record::load::ErrorLimit;
+use linerate_record::machine::Machine;
+use linerate_record::reading::Reading;
+use linerate_record::run::{CLIENTS_MAX, Client, ClientClock, Interval, StopReason};
+use linerate_wire::clock::Clock;
+
+use super::counts::ClientCounts;
+use super::flags::FleetChoice;
+use crate::failure::{Failure, code};
+use crate::folder::Lines;
+use crate::reaching::{LedEvent, LedFleet};
+use crate::{interrupt, reaching};
+
+/// How soon Ctrl-C is noticed.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How long before the start of a point its instant is told.
+const AHEAD_NS: u64 = 300_000_000;
+
+/// For each client, so much longer: telling takes time.
+const AHEAD_EACH_NS: u64 = 1_000_000;
+
+/// Requests that must have ended before a share of them that failed says anything: as in a point of one process.
+const SHARE_OF_MIN: u64 = 100;
+
+/// How many clients that could not be reached are named.
+const NAMED_MAX: usize = 10;
+
+/// Which clients there are to be, and how many of them at a time.
+pub(super) struct ClientsAsked {
+    pub(super) nodes: Vec<FleetNode>,
+    /// Numbers of clients, the least first.
+    pub(super) counts: Vec<u32>,
+    pub(super) require_all: bool,
+    /// Whether there is consent to the commands of the fleet file.
+    pub(super) yes_exec: bool,
+}
+
+/// The clients that flags ask for; none without a fleet.
+pub(super) fn asked(flags: &FleetChoice) -> Result<Option<ClientsAsked>, Failure> {
+    let Some(path) = &flags.fleet else { return Ok(None) };
+    let nodes: Vec<FleetNode> =
+        reaching::read_fleet(path)?.into_iter().filter(|node| node.role == NodeRole::Client).collect();
+    let all = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
+    if all == 0 {
+        return Err(Failure::usage(format!(
+            "{} has no node with role: client, and those load: add one, such as {{name: c1, role: client, reach: \
+             ssh://c1}}",
+            path.display()
+        )));
+    }
+    if nodes.len() > CLIENTS_MAX {
+        return Err(Failure::usage(format!("{} has {all} clients: a run has {CLIENTS_MAX} at most", path.display())));
+    }
+    let counts = counts(flags.clients.as_deref(), all)?;
+    Ok(Some(ClientsAsked { nodes, counts, require_all: flags.require_all, yes_exec: flags.yes_exec }))
+}
+
+/// Numbers of clients, the least first: all, as a list says, or doubling up to all.
+fn counts(text: Option<&str>, all: u32) -> Result<Vec<u32>, Failure> {
+    let text = match text {
+        None => return Ok(vec![all]),
+        Some("auto") => {
+            let mut counts: Vec<u32> =
+                std::iter::successors(Some(1_u32), |n| n.checked_mul(2)).take_while(|n| *n < all).collect();
+            counts.push(all);
+            return Ok(counts);
+        }
+        Some(text) => text,
+    };
+    let read = |part: &str| part.trim().parse::<u32>().ok().filter(|count| (1..=all).contains(count));
+    let counts: Option<Vec<u32>> = text.split(',').map(read).collect();
+    let mut counts = counts.ok_or_else(|| {
+        let fix = format!("write numbers from 1 to {all}, the clients in the fleet file, such as 1,{all}; or auto");
+        Failure::usage(format!("invalid --clients {text:?}: {fix}"))
+    })?;
+    counts.sort_unstable();
+    counts.dedup();
+    Ok(counts)
+}
+
+impl ClientsAsked {
+    /// The most clients at a time.
+    pub(super) fn most(&self) -> u32 {
+        self.counts.last().copied().unwrap_or(0)
+    }
+
+    /// Whether all of them are on this machine.
+    pub(super) fn are_here(&self) -> bool {
+        self.nodes.iter().all(|node| node.reach == NodeReach::Here)
+    }
+
+    /// A load in words, with the clients that it comes from.
+    pub(super) fn in_words(&self, load: &str) -> String {
+        format!("{load}; it comes from {} at the same time, and requests in flight are of each", self.names())
+    }
+
+    /// Their names, of many the first.
+    pub(super) fn names(&self) -> String {
+        let most = self.most() as usize;
+        let names: Vec<&str> = self.nodes.iter().take(most.min(NAMED_MAX)).map(|node| node.name.as_str()).collect();
+        let more = most.saturating_sub(NAMED_MAX);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{most} {} ({}{more})", if most == 1 { "client" } else { "clients" }, names.join(", "))
+    }
+}
+
+/// One client.
+struct BenchClient {
+    name: String,
+    machine: Machine,
+    threads: u32,
+    clock: ClientClock,
+    is_lost: Cell<bool>,
+}
+
+/// A client of which nothing more is heard.
+struct LostClient {
+    client: usize,
+    why: UnreachedNode,
+    at_ms: u64,
+    point: Option<u32>,
+}
+
+/// All clients of a run.
+pub(super) struct BenchClients {
+    led: LedFleet,
+    clock: Clock,
+    clients: Vec<BenchClient>,
+    require_all: bool,
+    next_order: Cell<u32>,
+    lost: RefCell<Vec<LostClient>>,
+    told: Cell<usize>,
+    /// Where readings go, and those that came before there was a place.
+    readings: RefCell<(Option<Lines>, Vec<Reading>)>,
+    unwritten: RefCell<Option<Failure>>,
+}
+
+/// What came of a point.
+pub(super) struct DrivenPoint {
+    pub(super) ended: StopReason,
+    /// By the numbers of those that drove it; none of one that was lost.
+    pub(super) ends: Vec<(usize, Option<DrivenEnd>)>,
+}
+
+impl DrivenPoint {
+    /// Why it ended, and connections made.
+    pub(super) fn ended(&self) -> (StopReason, u64) {
+        (self.ended, self.ends.iter().filter_map(|(_, end)| end.as_ref()).map(|end| end.connections).sum())
+    }
+}
+
+/// A point as it goes out.
+pub(super) struct Driven<'d> {
+    /// Who drives it.
+    pub(super) drivers: &'d [usize],
+    /// Failed requests from which it ends.
+    pub(super) error_limit: Option<ErrorLimit>,
+    /// Length of an interval.
+    pub(super) interval_ms: u64,
+    /// Number of the point in the folder, where it has one.
+    pub(super) point: Option<u32>,
+    /// Set where the run is to end; set here where it cannot go on.
+    pub(super) interrupted: &'d AtomicBool,
+}
+
+/// Who hears of a point.
+pub(super) trait Hearer {
+    /// Counts of all clients together; says where the point is to end.
+    fn counts(&mut self, figures: Interval<Latencies>) -> ControlFlow<StopReason>;
+    /// An interval of a client.
+    fn interval(&mut self, client: u32, interval: Interval);
+}
+
+impl BenchClients {
+    /// Starts the agents of the first clients, as many as there are at most, and tells each whom to load.
+    pub(super) fn meet(
+        asked: &ClientsAsked,
+        order: &LoadOrder,
+        clock: Clock,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<BenchClients, Failure> {
+        let nodes = &asked.nodes[..asked.most() as usize];
+        reaching::consent_to_commands(nodes, asked.yes_exec)?;
+        let led = LedFleet::start(nodes, clock, stop)?;
+        let (mut met, mut loaded, mut lost) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let mut early = Vec::new();
+        while loaded.len() + lost.len() < nodes.len() {
+            if interrupt::came(stop) {
+                return Err(Failure::Interrupted);
+            }
+            match led.next(LOOK)? {
+                Some((client, LedEvent::Met { hello, clock })) => {
+                    if hello.allowed < Allowed::Load {
+                        lost.insert(client, may_only_read());
+                        continue;
+                    }
+                    met.insert(client, (hello, clock));
+                    led.load(client, order.clone());
+                }
+                Some((client, LedEvent::News(LoadNews::Loaded { threads, .. }))) => {
+                    loaded.insert(client, threads);
+                }
+                Some((client, LedEvent::News(LoadNews::Reading(reading)))) => early.push(of_client(client, *reading)),
+                Some((client, LedEvent::Lost { why, .. })) => {
+                    loaded.remove(&client);
+                    lost.entry(client).or_insert(why);
+                }
+                Some((_, LedEvent::News(_))) | None => {}
+            }
+        }
+        if !lost.is_empty() {
+            return Err(unreached(nodes, &lost));
+        }
+        let of = |(client, node): (usize, &FleetNode)| {
+            let (hello, clock) = met.remove(&client)?;
+            let clock =
+                ClientClock { offset_ns: clock.offset_ns, bound_ns: u64::try_from(clock.bound_ns).unwrap_or(u64::MAX) };
+            let threads = loaded.get(&client).copied().unwrap_or(1);
+            let (name, is_lost) = (node.name.clone(), Cell::new(false));
+            Some(BenchClient { name, machine: hello.machine, threads, clock, is_lost })
+        };
+        Ok(BenchClients {
+            clients: nodes.iter().enumerate().filter_map(of).collect(),
+            led,
+            clock,
+            require_all: asked.require_all,
+            next_order: Cell::new(0),
+            lost: RefCell::default(),
+            told: Cell::new(0),
+            readings: RefCell::new((None, early)),
+            unwritten: RefCell::default(),
+        })
+    }
+
+    /// As the manifest has them.
+    pub(super) fn manifest(&self) -> Vec<Client> {
+        let one = |client: &BenchClient| Client {
+            name: client.name.clone(),
+            machine: client.machine.clone(),
+            threads: client.threads,
+            clock: Some(client.clock),
+        };
+        self.clients.iter().map(one).collect()
+    }
+
+    /// From now on, readings are written here.
+    pub(super) fn write_readings(&self, mut lines: Lines) -> Result<(), Failure> {
+        let mut readings = self.readings.borrow_mut();
+        readings.1.drain(..).try_for_each(|reading| lines.push(&reading))?;
+        readings.0 = Some(lines);
+        Ok(())
+    }
+
+    /// Those of the first so many of which something is heard.
+    pub(super) fn drivers(&self, count: u32) -> Result<Vec<usize>, Failure> {
+        let all = self.clients.iter().enumerate().take(count as usize);
+        let drivers: Vec<usize> = all.filter(|(_, client)| !client.is_lost.get()).map(|(number, _)| number).collect();
+        if drivers.is_empty() {
+            return Err(Failure::Outcome { why: "no client is left to load from".to_owned(), code: code::TARGET });
+        }
+        Ok(drivers)
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.clients.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether one was lost that had to be there, with the words of the end of the run.
+    pub(super) fn required(&self) -> Option<Failure> {
+        let lost = self.lost.borrow();
+        let first = lost.first().filter(|_| self.require_all)?;
+        let (name, why) = (&self.clients[first.client].name, &first.why.why);
+        let why = format!("client {name} was lost, and --require-all ends the run with it: {why}");
+        Some(Failure::Outcome { why, code: code::TARGET })
+    }
+
+    /// Drives a point with these clients; `order` makes what each is told of its place among them.
+    pub(super) fn drive(
+        &self,
+        driven: &Driven<'_>,
+        order: impl Fn(usize) -> PointOrder,
+        hearer: &mut dyn Hearer,
+    ) -> Result<DrivenPoint, Failure> {
+        let number = self.next_order.get() + 1;
+        self.next_order.set(number);
+        for (place, &client) in driven.drivers.iter().enumerate() {
+            self.led.point(client, PointOrder { point: number, ..order(place) });
+        }
+        let mut under_way = UnderWay {
+            clients: self,
+            driven,
+            drivers: driven.drivers.iter().map(|&client| (client, Driver::default())).collect(),
+            counts: ClientCounts::new(driven.drivers, driven.interval_ms),
+            stop: None,
+            has_begun: false,
+            succeeded: 0,
+            failed: 0,
+        };
+        while !under_way.is_over() {
+            under_way.look();
+            if let Some((client, event)) = self.led.next(LOOK)? {
+                under_way.event(client, event, hearer);
+            }
+        }
+        if let Some(failure) = self.unwritten.borrow_mut().take() {
+            return Err(failure);
+        }
+        Ok(under_way.outcome())
+    }
+
+    fn reading(&self, client: usize, reading: Reading) {
+        let mut readings = self.readings.borrow_mut();
+        let reading = of_client(client, reading);
+        match &mut readings.0 {
+            None => readings.1.push(reading),
+            Some(lines) => {
+                if let Err(failure) = lines.push(&reading) {
+                    self.unwritten.borrow_mut().get_or_insert(failure);
+                }
+            }
+        }
+    }
+
+    fn lose(&self, client: usize, why: UnreachedNode, at_ms: u64, point: Option<u32>) {
+        if !self.clients[client].is_lost.replace(true) {
+            self.lost.borrow_mut().push(LostClient { client, why, at_ms, point });
+        }
+    }
+
+    /// Takes what came while no point was driven: for as long as there is something.
+    pub(super) fn catch_up(&self) -> Result<(), Failure> {
+        while let Some((client, event)) = self.led.next(Duration::ZERO)? {
+            match event {
+                LedEvent::Lost { why, at_ms } => self.lose(client, why, at_ms, None),
+                LedEvent::News(LoadNews::Reading(reading)) => self.reading(client, *reading),
+                LedEvent::News(_) | LedEvent::Met { .. } => {}
+            }
+        }
+        self.unwritten.borrow_mut().take().map_or(Ok(()), Err)
+    }
+
+    /// What is to be told of clients that were lost, once of each.
+    pub(super) fn findings(&self) -> Vec<Finding> {
+        let lost = self.lost.borrow();
+        let from = self.told.replace(lost.len());
+        lost[from..].iter().map(|lost| self.finding(lost)).collect()
+    }
+
+    /// What is to be told of intervals of a client that were put together in a point.
+    pub(super) fn merged(&self, client: usize, merged: u64, point: u32) -> Finding {
+        Finding {
+            kind: FindingKind::IntervalsMerged,
+            severity: Severity::Note,
+            confidence: Confidence::Certain,
+            points: vec![point],
+            claim: format!("client {}: intervals were merged because its stream was slow", self.clients[client].name),
+            evidence: format!("{merged} intervals were added to the one before; no request is lost"),
+            remedy: "check the network on the way to it".to_owned(),
+        }
+    }
+
+    fn finding(&self, lost: &LostClient) -> Finding {
+        let name = &self.clients[lost.client].name;
+        let at_s = lost.at_ms as f64 / 1e3;
+        Finding {
+            kind: FindingKind::ClientLost,
+            severity: Severity::Serious,
+            confidence: Confidence::Certain,
+            points: lost.point.into_iter().collect(),
+            claim: format!("client {name} was lost"),
+            evidence: format!("{at_s:.1} s after the run began: {}", lost.why.why),
+            remedy: format!(
+                "figures of that point are of the time in which its intervals came, and later points are without it; \
+                 {}",
+                lost.why.remedy
+            ),
+        }
+    }
+}
+
+fn of_client(client: usize, reading: Reading) -> Reading {
+    Reading { client: u32::try_from(client).unwrap_or(u32::MAX), ..reading }
+}
+
+fn may_only_read() -> UnreachedNode {
+    UnreachedNode {
+        why: "its agent may only read".to_owned(),
+        remedy: "add --allow load to the command of its reach".to_owned(),
+    }
+}
+
+/// Which clients were not reached, and why.
+fn unreached(nodes: &[FleetNode], lost: &BTreeMap<usize, UnreachedNode>) -> Failure {
+    let named = lost.iter().take(NAMED_MAX).filter_map(|(client, fault)| {
+        let node = nodes.get(*client)?;
+        Some(format!("\n  {}: {}; {}", node.name, fault.why, fault.remedy))
+    });
+    let named: String = named.collect();
+    let more = lost.len().saturating_sub(NAMED_MAX);
+    let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
+    let why = format!("{} of {} clients cannot load; nothing was loaded:{named}{more}", lost.len(), nodes.len());
+    Failure::Outcome { why, code: code::TARGET }
+}
+
+/// One client in a point.
+#[derive(Default)]
+struct Driver {
+    is_ready: bool,
+    is_lost: bool,
+    end: Option<DrivenEnd>,
+}
+
+/// A point while it is driven.
+struct UnderWay<'a> {
+    clients: &'a BenchClients,
+    driven: &'a Driven<'a>,
+    drivers: BTreeMap<usize, Driver>,
+    counts: ClientCounts,
+    stop: Option<StopReason>,
+    has_begun: bool,
+    succeeded: u64,
+    failed: u64,
+}
+
+impl UnderWay<'_> {
+    fn living(&self) -> Vec<usize> {
+        let living = self.drivers.iter().filter(|(_, driver)| !driver.is_lost && driver.end.is_none());
+        living.map(|(client, _)| *client).collect()
+    }
+
+    fn is_over(&self) -> bool {
+        self.drivers.values().all(|driver| driver.is_lost || driver.end.is_some())
+    }
+
+    /// Begins the point where all are ready, and ends it where it is to end.
+    fn look(&mut self) {
+        let all_ready = self.drivers.values().all(|driver| driver.is_lost || driver.is_ready);
+        if all_ready && !self.has_begun && self.stop.is_none() {
+            self.has_begun = true;
+            let living = self.living();
+            let at_ns = self.clients.clock.now_ns() + AHEAD_NS + AHEAD_EACH_NS * living.len() as u64;
+            self.counts.begin(at_ns / 1_000_000);
+            self.clients.led.begin(living, at_ns);
+        }
+        if interrupt::came(self.driven.interrupted) && self.stop != Some(StopReason::Interrupted) {
+            self.end_with(StopReason::Interrupted);
+        }
+    }
+
+    fn end_with(&mut self, reason: StopReason) {
+        self.stop = Some(reason);
+        // One that was told to be ready ends once it was told to begin.
+        let living = self.living();
+        if !self.has_begun {
+            self.has_begun = true;
+            self.clients.led.begin(living.clone(), self.clients.clock.now_ns());
+        }
+        self.clients.led.stop(living, reason);
+    }
+
+    fn event(&mut self, client: usize, event: LedEvent, hearer: &mut dyn Hearer) {
+        let news = match event {
+            LedEvent::News(LoadNews::Reading(reading)) => return self.clients.reading(client, *reading),
+            LedEvent::News(news) => news,
+            LedEvent::Lost { why, at_ms } => {
+                self.clients.lose(client, why, at_ms, self.driven.point);
+                self.counts.leave(client);
+                if let Some(driver) = self.drivers.get_mut(&client) {
+                    driver.is_lost = driver.end.is_none();
+                }
+                if self.clients.require_all {
+                    // As if interrupted: what was written is cleared, and what was measured is kept.
+                    self.driven.interrupted.store(true, Ordering::Relaxed);
+                }
+                return;
+            }
+            LedEvent::Met { .. } => return,
+        };
+        let Some(driver) = self.drivers.get_mut(&client) else { return };
+        match news {
+            LoadNews::Ready => driver.is_ready = true,
+            LoadNews::Pulse(pulse) => {
+                self.counts.add(client, &pulse);
+                self.hear(hearer);
+            }
+            LoadNews::Interval(interval) => {
+                hearer.interval(u32::try_from(client).unwrap_or(u32::MAX), *interval);
+            }
+            LoadNews::End(end) => {
+                driver.end = Some(*end);
+                self.counts.leave(client);
+                self.hear(hearer);
+            }
+            LoadNews::Loaded { .. } | LoadNews::Reading(_) => {}
+        }
+    }
+
+    /// Tells of the time that all clients have told of.
+    fn hear(&mut self, hearer: &mut dyn Hearer) {
+        let Some(figures) = self.counts.next() else { return };
+        self.succeeded += figures.whole_rows().map(|row| row.requests).sum::<u64>();
+        self.failed += figures.whole_rows().flat_map(|row| row.errors.values()).sum::<u64>();
+        let verdict = hearer.counts(figures).break_value();
+        let verdict = if self.too_many_errors() { Some(StopReason::ErrorLimit) } else { verdict };
+        if let Some(reason) = verdict.filter(|_| self.stop.is_none()) {
+            self.end_with(reason);
+        }
+    }
+
+    fn too_many_errors(&self) -> bool {
+        let ended = self.succeeded + self.failed;
+        match self.driven.error_limit {
+            None => false,
+            Some(ErrorLimit::Count(most)) => self.failed > most,
+            Some(ErrorLimit::Share(most)) => ended >= SHARE_OF_MIN && self.failed as f64 > most * ended as f64,
+        }
+    }
+
+    fn outcome(self) -> DrivenPoint {
+        let told = || self.drivers.values().filter_map(|driver| driver.end.as_ref()).map(|end| end.ended);
+        let ended = match self.stop {
+            Some(reason) => reason,
+            // One that ended before its time, for a reason that holds for all.
+            None if told().next().is_some() && told().all(|ended| ended == StopReason::NoSuccess) => {
+                StopReason::NoSuccess
+            }
+            None if told().next().is_some() && told().all(|ended| ended == StopReason::ObjectsExhausted) => {
+                StopReason::ObjectsExhausted
+            }
+            None => StopReason::Duration,
+        };
+        DrivenPoint { ended, ends: self.drivers.into_iter().map(|(client, driver)| (client, driver.end)).collect() }
+    }
+}

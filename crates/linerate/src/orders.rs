@@ -1,0 +1,121 @@
+//! A load as an agent is told it, as a session and as points of this process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use linerate_fleet::loading::{LoadOrder, OrderUntil, PointOrder, check_order};
+use linerate_load::hosts::Host;
+use linerate_load::multipart::Parts;
+use linerate_load::session::{PointPlan, Session, Source, Until};
+use linerate_load::sigv4::{Credentials, Secret};
+use linerate_load::tls::Tls;
+use linerate_record::load::{Load, Lookup, Server, Sizes, Workload};
+use linerate_wire::pace::Cap;
+
+use crate::child::TargetProcess;
+use crate::failure::Failure;
+use crate::processors::processors;
+use crate::{bodies, credentials, endpoint, masks, trust};
+
+/// What is the same for every request that an order asks for. Names of hosts are looked up here.
+pub(crate) fn session(order: &LoadOrder) -> Result<Session, Failure> {
+    let (load, endpoint) = (&order.load, &order.load.endpoint);
+    let Server::Hosts { authorities, .. } = &endpoint.server else {
+        return Err(Failure::usage("a target of linerate's own is loaded from its own machine alone"));
+    };
+    let hosts = endpoint::resolved(authorities, false, Duration::from_nanos(load.stops.timeout_ns))?;
+    let trust = endpoint.tls.as_ref().map(|tls| trust::with_pem(tls.insecure, order.ca_pem.as_deref())).transpose()?;
+    let keys = order.keys.as_ref().map(|keys| {
+        masks::keep_name(&keys.access_key);
+        std::iter::once(&keys.secret_key).chain(&keys.session_token).for_each(|key| masks::keep_secret(key));
+        Credentials {
+            access_key: keys.access_key.clone(),
+            secret_key: Secret::new(keys.secret_key.clone()),
+            session_token: keys.session_token.clone().map(Secret::new),
+            from: Arc::default(),
+        }
+    });
+    Ok(Session {
+        tls: trust.map(|trust| Tls::new(trust, &hosts, endpoint.lookup, &endpoint.bucket)).transpose()?,
+        sources: Vec::new(),
+        lookup: endpoint.lookup,
+        bucket: endpoint.bucket.clone(),
+        run_prefix: order.run_prefix.clone(),
+        credentials: keys,
+        region: endpoint.region.clone(),
+        payload: load.bodies.payload,
+        bodies: Arc::new(bodies::of(load, order.seed)),
+        host_select: endpoint.host_select,
+        timeout_ns: load.stops.timeout_ns,
+        seed: order.seed,
+        hosts,
+    })
+}
+
+/// The point that an order asks for.
+pub(crate) fn plan(load: &Load, order: &PointOrder) -> Result<PointPlan, Failure> {
+    check_order(order).map_err(Failure::usage)?;
+    Ok(PointPlan {
+        arrivals: None,
+        error_limit: order.error_limit,
+        threads: order.threads.unwrap_or_else(processors),
+        write_set: order.write_set,
+        write_first: order.write_first,
+        source: Source::Set { set: order.read_set, count: order.read_count },
+        listed: order.listed,
+        listed_most: order.listed_most,
+        verify: order.verify,
+        until: match order.until {
+            OrderUntil::Intervals(all) => Until::Intervals(all),
+            OrderUntil::Written(until) => Until::Written(until),
+        },
+        cap: order.max_rate.map(|rate| Arc::new(Cap::new(rate))),
+        ..of_load(load, &order.workload, &order.sizes, order.concurrency, order.interval_ns)
+    })
+}
+
+/// A point that does what all points of a load do; what differs is left open.
+pub(crate) fn of_load(
+    load: &Load,
+    workload: &Workload,
+    sizes: &Sizes,
+    concurrency: u32,
+    interval_ns: u64,
+) -> PointPlan {
+    PointPlan {
+        workload: workload.clone(),
+        sizes: sizes.clone(),
+        concurrency,
+        arrivals: None,
+        retries: load.stops.retries,
+        error_limit: load.stops.error_limit,
+        threads: 1,
+        write_set: 0,
+        write_first: 0,
+        source: Source::Set { set: 0, count: 0 },
+        listed: 0,
+        listed_most: u64::MAX,
+        parts: Parts { bytes: load.bodies.part_bytes, concurrent: load.bodies.part_concurrent },
+        range_bytes: load.bodies.range_bytes,
+        verify: load.bodies.verify,
+        until: Until::Intervals(1),
+        cap: None,
+        interval_ns,
+    }
+}
+
+/// The session, driven at a null target of this process.
+pub(crate) fn against_null(session: &Session, null: &mut TargetProcess) -> Result<Session, Failure> {
+    // Signatures cost what they cost with the user's keys, which are nobody else's business.
+    let credentials = session.credentials.as_ref().map(credentials::made_up).transpose()?;
+    let host = Host { authority: null.address.to_string(), address: null.address };
+    let tls = null.trust.take().map(|trust| Tls::new(trust, std::slice::from_ref(&host), Lookup::Path, ""));
+    Ok(Session {
+        tls: tls.transpose()?,
+        hosts: vec![host],
+        // The null target is on the loopback, which other addresses may not reach.
+        sources: Vec::new(),
+        credentials,
+        ..session.clone()
+    })
+}

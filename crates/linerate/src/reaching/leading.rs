@@ -1,0 +1,418 @@
+//! Agents that go on: all of them spoken to by one thread, which keeps their leases whatever else is done meanwhile.
+
+use std::io::{PipeReader, PipeWriter, Read as _, Write as _, pipe};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use linerate_fleet::clocks::ClockOffset;
+use linerate_fleet::conversation::{Conversation, Fault, LoadNews};
+use linerate_fleet::description::FleetNode;
+use linerate_fleet::loading::{LoadOrder, PointOrder};
+use linerate_fleet::protocol::{AgentHello, ToAgent, frame};
+use linerate_fleet::reach::NodeReach;
+use linerate_record::fleet::{Allowed, UnreachedNode};
+use linerate_record::run::StopReason;
+use linerate_wire::clock::Clock;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::session::{Shared, answers_within, nanoseconds, open, told};
+use super::slots::Slots;
+use super::ssh::Program;
+use super::stream::NodeStream;
+use super::{AT_ONCE, Clusters, SSH_STARTS, program};
+use crate::failure::Failure;
+use crate::interrupt;
+
+/// How long the thread waits for something to happen.
+const TURN: Duration = Duration::from_millis(20);
+
+/// How long agents may take to end after they were told to.
+const ENDED_WITHIN: Duration = Duration::from_secs(2);
+
+/// Most bytes that wait to be taken by an agent: more, and it takes nothing.
+const UNSENT_BYTES_MAX: usize = 4 << 20;
+
+/// What is done with all agents, or with one by its number among the nodes.
+enum Command {
+    Opened(usize, Box<(NodeStream, Vec<u8>)>),
+    Unreached(usize, UnreachedNode),
+    Load(usize, Box<LoadOrder>),
+    Point(usize, Box<PointOrder>),
+    /// At an instant of the run's clock.
+    Start(Vec<usize>, u64),
+    Stop(Vec<usize>, StopReason),
+    End,
+}
+
+/// What happened to an agent, by its number among the nodes. Instants are of the run's clock.
+pub(crate) enum LedEvent {
+    /// It is there, and what its clock says is known.
+    Met { hello: Box<AgentHello>, clock: ClockOffset },
+    /// It said something about load. Instants of intervals and readings are put on the run's clock.
+    News(LoadNews),
+    /// Nothing more is heard of it.
+    Lost { why: UnreachedNode, at_ms: u64 },
+}
+
+/// All agents, and the thread that speaks to them. Dropping it ends them.
+pub(crate) struct LedFleet {
+    commands: Sender<Command>,
+    wake: PipeWriter,
+    events: Receiver<(usize, LedEvent)>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl LedFleet {
+    /// Starts an agent on each node.
+    pub(crate) fn start(nodes: &[FleetNode], clock: Clock, stop: &Arc<AtomicBool>) -> Result<LedFleet, Failure> {
+        let needs_program = nodes.iter().any(|node| matches!(node.reach, NodeReach::Ssh(_)));
+        let program = if needs_program { Some(program()?) } else { None };
+        let (wakes, wake) = pipe().map_err(|source| Failure::Command(format!("failed to open a pipe: {source}")))?;
+        let failed = |errno: rustix::io::Errno| Failure::Command(format!("failed to set up a pipe: {errno}"));
+        rustix::io::ioctl_fionbio(&wakes, true).map_err(failed)?;
+        rustix::io::ioctl_fionbio(&wake, true).map_err(failed)?;
+        let (commands, to_do) = channel();
+        let (tell, events) = channel();
+        let reaches: Vec<NodeReach> = nodes.iter().map(|node| node.reach.clone()).collect();
+        let starter = {
+            let (reaches, commands, stop) = (reaches.clone(), commands.clone(), Arc::clone(stop));
+            thread::spawn(move || start_all(&reaches, program.as_ref(), &commands, &stop))
+        };
+        let lead = Lead::new(reaches, clock, (to_do, wakes), tell);
+        let lead = thread::spawn(move || lead.run());
+        Ok(LedFleet { commands, wake, events, threads: vec![starter, lead] })
+    }
+
+    fn command(&self, command: Command) {
+        // Where the thread is gone, nothing is heard of any agent, and that is told.
+        if self.commands.send(command).is_ok() {
+            let _ = (&self.wake).write(&[0]);
+        }
+    }
+
+    /// Tells an agent whom to load.
+    pub(crate) fn load(&self, agent: usize, order: LoadOrder) {
+        self.command(Command::Load(agent, Box::new(order)));
+    }
+
+    /// Tells an agent to make ready.
+    pub(crate) fn point(&self, agent: usize, order: PointOrder) {
+        self.command(Command::Point(agent, Box::new(order)));
+    }
+
+    /// Tells agents to begin at an instant of the run's clock.
+    pub(crate) fn begin(&self, agents: Vec<usize>, at_ns: u64) {
+        self.command(Command::Start(agents, at_ns));
+    }
+
+    /// Tells agents to end their point.
+    pub(crate) fn stop(&self, agents: Vec<usize>, reason: StopReason) {
+        self.command(Command::Stop(agents, reason));
+    }
+
+    /// What happens next, within a time.
+    ///
+    /// # Errors
+    /// Where nothing more can happen.
+    pub(crate) fn next(&self, within: Duration) -> Result<Option<(usize, LedEvent)>, Failure> {
+        match self.events.recv_timeout(within) {
+            Ok(event) => Ok(Some(event)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(Failure::Command("the thread that speaks to the clients ended: please report this".to_owned()))
+            }
+        }
+    }
+}
+
+impl Drop for LedFleet {
+    fn drop(&mut self) {
+        self.command(Command::End);
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
+    }
+}
+
+/// Starts agents, so many at once, and hands them on as they come.
+fn start_all(reaches: &[NodeReach], program: Option<&Program>, commands: &Sender<Command>, stop: &AtomicBool) {
+    let (next, starts) = (AtomicUsize::new(0), Slots::new(SSH_STARTS));
+    let commands = Mutex::new(commands.clone());
+    let clusters = Clusters::default();
+    let shared = Shared {
+        stop,
+        ssh_starts: &starts,
+        program,
+        clusters: &clusters,
+        is_machine_wanted: false,
+        allow: Allowed::Load,
+    };
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE.min(reaches.len()) {
+            scope.spawn(|| {
+                while !interrupt::came(stop) {
+                    let agent = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(reach) = reaches.get(agent) else { return };
+                    let command = match open(reach, &shared) {
+                        Ok(opened) => Command::Opened(agent, Box::new(opened)),
+                        Err(why) => Command::Unreached(agent, why),
+                    };
+                    let _ = commands.lock().unwrap_or_else(PoisonError::into_inner).send(command);
+                }
+            });
+        }
+    });
+}
+
+/// Now, in nanoseconds since the Unix epoch by a clock that never steps.
+fn on_timeline(zero_ns: i64, clock: Clock) -> i64 {
+    zero_ns.saturating_add(i64::try_from(clock.now_ns()).unwrap_or(i64::MAX))
+}
+
+/// One agent of the thread's.
+struct Member {
+    reach: NodeReach,
+    line: Option<(NodeStream, Conversation)>,
+    is_met: bool,
+    /// What its clock says where its instants are 0.
+    zero_ns: i64,
+    /// How far its clock is ahead, as it was thought when its point began.
+    offset_ns: i64,
+}
+
+/// The thread that speaks to all agents.
+struct Lead {
+    members: Vec<Member>,
+    clock: Clock,
+    /// Nanoseconds since the Unix epoch where the run's clock is 0: it never steps.
+    zero_ns: i64,
+    commands: Receiver<Command>,
+    wakes: PipeReader,
+    tell: Sender<(usize, LedEvent)>,
+}
+
+impl Lead {
+    fn new(
+        reaches: Vec<NodeReach>,
+        clock: Clock,
+        (commands, wakes): (Receiver<Command>, PipeReader),
+        tell: Sender<(usize, LedEvent)>,
+    ) -> Lead {
+        let unix_ns = nanoseconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
+        let zero_ns = unix_ns.saturating_sub(i64::try_from(clock.now_ns()).unwrap_or(0));
+        let member = |reach| Member { reach, line: None, is_met: false, zero_ns: 0, offset_ns: 0 };
+        Lead { members: reaches.into_iter().map(member).collect(), clock, zero_ns, commands, wakes, tell }
+    }
+
+    fn now_ns(&self) -> i64 {
+        on_timeline(self.zero_ns, self.clock)
+    }
+
+    fn run(mut self) {
+        loop {
+            while let Ok(command) = self.commands.try_recv() {
+                if matches!(command, Command::End) {
+                    self.end();
+                    return;
+                }
+                self.does(command);
+            }
+            let ready = self.wait();
+            for agent in 0..self.members.len() {
+                self.turn(agent, ready.get(agent).copied().unwrap_or(true));
+            }
+        }
+    }
+
+    fn does(&mut self, command: Command) {
+        let now_ns = self.now_ns();
+        match command {
+            Command::Opened(agent, opened) => {
+                let (mut stream, came) = *opened;
+                let token = format!("{:x}-{:x}-{agent:x}", std::process::id(), now_ns);
+                let within = answers_within(&self.members[agent].reach);
+                let (mut conversation, first) = Conversation::stay(token, now_ns, nanoseconds(within));
+                stream.say(&first);
+                let taken = conversation.take(&came, now_ns);
+                self.members[agent].line = Some((stream, conversation));
+                taken.err().into_iter().for_each(|fault| self.lost(agent, &fault));
+            }
+            Command::Unreached(agent, why) => self.tell(agent, LedEvent::Lost { why, at_ms: self.at_ms() }),
+            Command::Load(agent, order) => self.say(agent, |conversation| conversation.load(*order, now_ns)),
+            Command::Point(agent, order) => self.say(agent, |conversation| conversation.point(*order, now_ns)),
+            Command::Start(agents, at_ns) => {
+                let at_ns = self.zero_ns.saturating_add(i64::try_from(at_ns).unwrap_or(i64::MAX));
+                for agent in agents {
+                    let offset_ns = self.offset_ns(agent);
+                    self.members[agent].offset_ns = offset_ns;
+                    self.say(agent, |conversation| Ok(conversation.start(at_ns, offset_ns)));
+                }
+            }
+            Command::Stop(agents, reason) => {
+                agents.into_iter().for_each(|agent| self.say(agent, |_| frame(&ToAgent::Stop { reason })));
+            }
+            Command::End => {}
+        }
+    }
+
+    fn offset_ns(&self, agent: usize) -> i64 {
+        let line = self.members[agent].line.as_ref();
+        let met = line.and_then(|(_, conversation)| conversation.met(self.now_ns()).map(|(_, clock)| clock));
+        met.map_or(0, |clock| clock.offset_ns)
+    }
+
+    fn say(
+        &mut self,
+        agent: usize,
+        message: impl FnOnce(&mut Conversation) -> Result<Vec<u8>, linerate_fleet::protocol::FrameError>,
+    ) {
+        let Some((stream, conversation)) = &mut self.members[agent].line else { return };
+        match message(conversation) {
+            Ok(bytes) => stream.say(&bytes),
+            Err(error) => {
+                let fault = Fault::Failed(format!("what it is to do is too long to be told: {error}"));
+                self.lost(agent, &fault);
+            }
+        }
+    }
+
+    /// Waits for something to happen; which agents it happened to.
+    fn wait(&mut self) -> Vec<bool> {
+        let mut ends = vec![PollFd::new(&self.wakes, PollFlags::IN)];
+        let mut until = Vec::with_capacity(self.members.len());
+        for member in &self.members {
+            member.line.iter().for_each(|(stream, _)| stream.ends(&mut ends));
+            until.push(ends.len());
+        }
+        // A signal ends the waiting early, which is as well.
+        let _ = poll(&mut ends, Timespec::try_from(TURN).ok().as_ref());
+        let is_ready: Vec<bool> = ends.iter().map(|end| !end.revents().is_empty()).collect();
+        let mut from = 1;
+        let ready = until
+            .into_iter()
+            .map(|to| {
+                let own = is_ready.get(from..to).is_some_and(|own| own.contains(&true));
+                from = to;
+                own
+            })
+            .collect();
+        drop(ends);
+        while matches!(self.wakes.read(&mut [0; 64]), Ok(64)) {}
+        ready
+    }
+
+    /// Reads and writes what can be without waiting, and does what is due.
+    fn turn(&mut self, agent: usize, is_ready: bool) {
+        let (zero_ns, clock) = (self.zero_ns, self.clock);
+        let Some((stream, conversation)) = &mut self.members[agent].line else { return };
+        let mut came = Vec::new();
+        if is_ready || stream.unsent() > 0 {
+            stream.turn(Duration::ZERO, &mut came);
+        }
+        // Behind what was read: an answer never came after it was taken.
+        let now_ns = on_timeline(zero_ns, clock);
+        let taken = conversation.take(&came, now_ns);
+        let due = taken.and_then(|()| {
+            if stream.is_over() {
+                return Err(conversation.over());
+            }
+            if stream.unsent() > UNSENT_BYTES_MAX {
+                return Err(Fault::Failed("it reads nothing that it is sent".to_owned()));
+            }
+            if stream.is_mending() {
+                conversation.excuse(now_ns);
+            }
+            conversation.due(now_ns)
+        });
+        if let Ok(bytes) = &due {
+            stream.say(bytes);
+        }
+        self.hear(agent);
+        due.err().into_iter().for_each(|fault| self.lost(agent, &fault));
+    }
+
+    /// Hands on what an agent said.
+    fn hear(&mut self, agent: usize) {
+        let (now_ns, is_met) = (self.now_ns(), self.members[agent].is_met);
+        let Some((_, conversation)) = &mut self.members[agent].line else { return };
+        let met = if is_met { None } else { conversation.met(now_ns) };
+        let met = met.map(|(hello, clock)| (Box::new(hello.clone()), clock));
+        let news: Vec<LoadNews> = std::iter::from_fn(|| conversation.news()).collect();
+        if let Some((hello, clock)) = met {
+            self.members[agent].is_met = true;
+            self.tell(agent, LedEvent::Met { hello, clock });
+        }
+        for mut one in news {
+            match &mut one {
+                LoadNews::Loaded { zero_ns, .. } => {
+                    self.members[agent].zero_ns = *zero_ns;
+                    self.members[agent].offset_ns = self.offset_ns(agent);
+                }
+                LoadNews::Interval(interval) => {
+                    interval.from_ms = self.run_ms(agent, interval.from_ms);
+                    interval.to_ms = self.run_ms(agent, interval.to_ms);
+                }
+                LoadNews::Reading(reading) => reading.at_ms = self.run_ms(agent, reading.at_ms),
+                LoadNews::Ready | LoadNews::Pulse(_) | LoadNews::End(_) => {}
+            }
+            self.tell(agent, LedEvent::News(one));
+        }
+    }
+
+    /// An instant of an agent's, by the run's clock.
+    fn run_ms(&self, agent: usize, at_ms: u64) -> u64 {
+        let Member { zero_ns, offset_ns, .. } = &self.members[agent];
+        let of_agent = i128::from(*zero_ns) + i128::from(at_ms) * 1_000_000;
+        let of_run = of_agent - i128::from(*offset_ns) - i128::from(self.zero_ns);
+        u64::try_from(of_run.max(0) / 1_000_000).unwrap_or(u64::MAX)
+    }
+
+    fn at_ms(&self) -> u64 {
+        self.clock.now_ns() / 1_000_000
+    }
+
+    /// Lets go of an agent.
+    fn lost(&mut self, agent: usize, fault: &Fault) {
+        self.hear(agent);
+        let at_ms = self.at_ms();
+        let member = &mut self.members[agent];
+        if let Some((mut stream, _)) = member.line.take() {
+            let (reach, fault, tell) = (member.reach.clone(), fault.clone(), self.tell.clone());
+            // Its process may take a while to end, for which the others' leases do not wait.
+            thread::spawn(move || {
+                let why = told(&mut stream, &fault, &reach);
+                // Nobody may listen any more.
+                let _ = tell.send((agent, LedEvent::Lost { why, at_ms }));
+            });
+        }
+    }
+
+    fn tell(&self, agent: usize, event: LedEvent) {
+        // Nobody may listen any more.
+        let _ = self.tell.send((agent, event));
+    }
+
+    /// Ends all agents at once.
+    fn end(&mut self) {
+        let bytes = frame(&ToAgent::End).unwrap_or_default();
+        let mut streams: Vec<NodeStream> =
+            self.members.iter_mut().filter_map(|member| member.line.take()).map(|(stream, _)| stream).collect();
+        streams.iter_mut().for_each(|stream| stream.say(&bytes));
+        let (until, mut unread) = (Instant::now() + ENDED_WITHIN, Vec::new());
+        while !streams.is_empty() && Instant::now() < until {
+            for stream in &mut streams {
+                stream.turn(Duration::ZERO, &mut unread);
+                unread.clear();
+            }
+            streams.retain(|stream| !stream.is_over());
+            thread::sleep(Duration::from_millis(5));
+        }
+        // Those that did not end are ended.
+        let mut ends = Vec::new();
+        for stream in streams {
+            ends.push(thread::spawn(move || drop(stream)));
+        }
+        ends.into_iter().for_each(|end| drop(end.join()));
+    }
+}

@@ -1,0 +1,315 @@
+//! `linerate bench --fleet`, end to end: several agents of this machine load one target, are killed, stopped and
+//! interrupted, and nothing is left of them or of what they wrote.
+
+mod running;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use linerate_record::finding::{Finding, FindingKind};
+use linerate_record::reading::Reading;
+use linerate_record::run::{Interval, Manifest, PointLine, Purpose, StopReason};
+use running::agents::Place;
+use running::{ACCESS_KEY, SECRET_KEY, Served, files_below, linerate, shown, view, words};
+use serde::de::DeserializeOwned;
+
+/// An agent that may load, by this program's link in the place.
+fn loader(place: &Place, name: &str) -> String {
+    let program = place.program.display();
+    format!("{{name: {name}, role: client, reach: 'exec:exec {program} agent --allow load'}}")
+}
+
+fn bench(place: &Place, fleet: &Path, target: &str, flags: &str) -> Command {
+    let mut command = linerate();
+    command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    command.args(["bench", "--host", target, "--fleet"]).arg(fleet).args(["--yes-exec", "--yes-load", "-o"]);
+    command.arg(place.path("run")).args(words(flags));
+    command
+}
+
+fn run(place: &Place, fleet: &Path, target: &str, flags: &str) -> Output {
+    bench(place, fleet, target, flags).output().expect("linerate runs")
+}
+
+fn lines<T: DeserializeOwned>(path: &Path) -> Vec<T> {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+fn manifest(run: &Path) -> Manifest {
+    serde_json::from_str(&std::fs::read_to_string(run.join("run.json")).expect("a manifest")).expect("it reads")
+}
+
+/// Points that were measured, by their numbers.
+fn measured(run: &Path) -> BTreeMap<u32, linerate_record::run::PointBegin> {
+    let begins = lines::<PointLine>(&run.join("points.jsonl")).into_iter().filter_map(|line| match line {
+        PointLine::Begin(begin) if begin.purpose == Purpose::Measure => Some((begin.point, begin)),
+        _ => None,
+    });
+    begins.collect()
+}
+
+/// Objects of any run in the embedded target's folder.
+fn objects(target: &Served) -> Vec<String> {
+    let root = target.root.as_ref().expect("a folder");
+    files_below(root).into_iter().filter(|name| name.contains("linerate-")).collect()
+}
+
+#[test]
+fn several_agents_load_one_target_and_nothing_is_left_of_them() {
+    let (place, drive) = (Place::make(), tempfile::tempdir().expect("a folder"));
+    let target = Served::embedded(drive.path());
+    let here = "{name: here, role: client, reach: here}".to_owned();
+    let storage = "{name: s, role: storage, reach: 'ssh://nowhere.invalid'}".to_owned();
+    let fleet = place.fleet(&[storage, loader(&place, "a"), here, loader(&place, "c")]);
+    let flags = "--op get,put,mixed --obj.size 16KiB --concurrent 2 --clients 1,3 --duration 600ms --warmup 0s \
+                 --precision none --objects 40 --threads 1 --verify";
+    let output = run(&place, &fleet, &target.address, flags);
+    assert!(output.status.success(), "{}", shown(&output));
+    place.assert_over();
+    assert_eq!(objects(&target), Vec::<String>::new());
+    let folder = place.path("run");
+    let manifest = manifest(&folder);
+    let names: Vec<&str> = manifest.clients.iter().map(|client| client.name.as_str()).collect();
+    assert_eq!(names, ["a", "here", "c"]);
+    for client in &manifest.clients {
+        let clock = client.clock.expect("its clock was compared");
+        // It is the same clock, read by two processes as they began.
+        assert!(clock.offset_ns.unsigned_abs() <= clock.bound_ns + 2_000_000 && client.threads == 1, "{client:?}");
+    }
+    let intervals: Vec<Interval> = lines(&folder.join("intervals.jsonl"));
+    let points = measured(&folder);
+    assert_eq!(points.len(), 6);
+    for (number, begin) in &points {
+        let own: Vec<&Interval> = intervals.iter().filter(|interval| interval.point == *number).collect();
+        let clients: BTreeSet<u32> = own.iter().map(|interval| interval.client).collect();
+        let count = begin.spec.clients.expect("it says how many");
+        assert_eq!(clients, (0..count).collect(), "{begin:?}");
+        assert_eq!(begin.spec.concurrency, 2 * count);
+        let requests = |client| -> u64 {
+            own.iter().filter(|i| i.client == client).flat_map(|i| i.whole_rows()).map(|row| row.requests).sum()
+        };
+        assert!(clients.iter().all(|client| requests(*client) > 0), "{begin:?}");
+        let errors: u64 = own.iter().flat_map(|i| i.whole_rows()).flat_map(|row| row.errors.values()).sum();
+        assert_eq!(errors, 0, "{begin:?}");
+        // The same instant, by one clock.
+        let first = |client| own.iter().filter(|i| i.client == client).map(|i| i.from_ms).min().expect("some");
+        let firsts: Vec<u64> = clients.iter().map(|client| first(*client)).collect();
+        assert!(firsts.iter().all(|at| at.abs_diff(firsts[0]) <= 100), "{firsts:?}");
+    }
+    // Of each client, its machine and its ceilings.
+    let readings: Vec<Reading> = lines(&folder.join("readings.jsonl"));
+    assert_eq!(readings.iter().map(|reading| reading.client).collect::<BTreeSet<_>>(), (0..3).collect());
+    let view = view(&folder);
+    assert!(view.ceilings.iter().all(|ceiling| ceiling.point.clients.len() == 3), "{:?}", view.ceilings.len());
+    assert!(!view.ceilings.is_empty());
+    for file in files_below(&folder) {
+        let text = std::fs::read(folder.join(&file)).expect("a file");
+        let text = String::from_utf8_lossy(&text);
+        assert!(!text.contains(SECRET_KEY) && !text.contains(ACCESS_KEY), "{file}");
+    }
+}
+
+/// A run that goes on, with what it says kept.
+struct Going {
+    child: Child,
+    folder: PathBuf,
+}
+
+impl Going {
+    fn start(mut command: Command, folder: PathBuf) -> Going {
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("linerate starts");
+        Going { child, folder }
+    }
+
+    /// Waits until a point is measured, and some of it has come.
+    fn until_loading(&self) {
+        let until = Instant::now() + Duration::from_secs(30);
+        let file = self.folder.join("points.jsonl");
+        let is_there = || std::fs::read_to_string(&file).is_ok_and(|text| text.contains("\"measure\""));
+        while !is_there() {
+            assert!(Instant::now() < until, "no point begins");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        std::thread::sleep(Duration::from_millis(1_500));
+    }
+
+    fn end(self) -> Output {
+        self.child.wait_with_output().expect("it ends")
+    }
+}
+
+fn kill(signal: &str, pid: u32) {
+    let status = Command::new("kill").args([&format!("-{signal}"), &pid.to_string()]).status();
+    assert!(status.expect("kill runs").success());
+}
+
+/// The pids of agents of the place, in the order in which they were started.
+fn agents(place: &Place) -> Vec<u32> {
+    let mark = place.program.display().to_string();
+    let entries = std::fs::read_dir("/proc").expect("/proc").flatten();
+    let is_own = |pid: &u32| {
+        let args = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let args = String::from_utf8_lossy(&args).replace('\0', " ");
+        args.starts_with(&mark) && args.contains(" agent ")
+    };
+    let mut pids: Vec<u32> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_own).collect();
+    pids.sort_unstable();
+    pids
+}
+
+const LONG: &str = "--op get --obj.size 4KiB --concurrent 2 --duration 5s --warmup 0s --precision none --objects 16 \
+                    --threads 1 --no-ceiling";
+
+#[test]
+fn a_client_that_is_killed_or_stopped_is_told_and_the_rest_goes_on() {
+    for signal in ["KILL", "STOP"] {
+        let (place, target) = (Place::make(), Served::null());
+        let fleet = place.fleet(&[loader(&place, "a"), loader(&place, "b")]);
+        let going = Going::start(bench(&place, &fleet, &target.address, LONG), place.path("run"));
+        going.until_loading();
+        let pids = agents(&place);
+        assert_eq!(pids.len(), 2, "{:?}", place.processes());
+        kill(signal, pids[1]);
+        let output = going.end();
+        place.assert_over();
+        assert!(output.status.success(), "{signal}: {}", shown(&output));
+        let folder = place.path("run");
+        let findings: Vec<Finding> = lines(&folder.join("findings.jsonl"));
+        let lost: Vec<&Finding> = findings.iter().filter(|found| found.kind == FindingKind::ClientLost).collect();
+        let part = if signal == "KILL" { "the agent ended" } else { "the agent froze" };
+        assert!(
+            matches!(&lost[..], [one] if one.evidence.contains(part) && one.claim.starts_with("client ")),
+            "{signal}: {findings:?}"
+        );
+        assert!(shown(&output).contains("was lost"), "{}", shown(&output));
+        // The other drove the point to its end.
+        let intervals: Vec<Interval> = lines(&folder.join("intervals.jsonl"));
+        let (point, _) = measured(&folder).into_iter().next().expect("a point");
+        let of = |client| intervals.iter().filter(move |i| i.point == point && i.client == client);
+        let long = |client| of(client).map(|i| i.length_ms()).sum::<u64>();
+        assert!(long(0).max(long(1)) >= 4_900, "{} {}", long(0), long(1));
+        assert!(long(0).min(long(1)) < 4_000, "{} {}", long(0), long(1));
+    }
+}
+
+#[test]
+fn a_run_that_requires_all_ends_with_the_first_that_is_lost() {
+    let (place, target) = (Place::make(), Served::null());
+    let fleet = place.fleet(&[loader(&place, "a"), loader(&place, "b")]);
+    let flags = format!("{LONG} --require-all");
+    let going = Going::start(bench(&place, &fleet, &target.address, &flags), place.path("run"));
+    going.until_loading();
+    let begun = Instant::now();
+    kill("KILL", agents(&place)[0]);
+    let output = going.end();
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    place.assert_over();
+    assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
+    assert!(shown(&output).contains("--require-all ends the run with it"), "{}", shown(&output));
+    let folder = place.path("run");
+    let ended = lines::<PointLine>(&folder.join("points.jsonl")).into_iter().find_map(|line| match line {
+        PointLine::End(end) => Some(end.ended),
+        _ => None,
+    });
+    assert_eq!(ended, Some(StopReason::Interrupted));
+}
+
+#[test]
+fn an_interrupt_ends_all_with_what_was_measured_and_clears() {
+    let (place, drive) = (Place::make(), tempfile::tempdir().expect("a folder"));
+    let target = Served::embedded(drive.path());
+    let fleet = place.fleet(&[loader(&place, "a"), loader(&place, "b")]);
+    let flags = LONG.replace("--op get", "--op put").replace("5s", "60s");
+    let going = Going::start(bench(&place, &fleet, &target.address, &flags), place.path("run"));
+    going.until_loading();
+    kill("INT", going.child.id());
+    let output = going.end();
+    place.assert_over();
+    assert_eq!(output.status.code(), Some(130), "{}", shown(&output));
+    assert_eq!(objects(&target), Vec::<String>::new());
+    let folder = place.path("run");
+    let view = view(&folder);
+    assert!(view.series.iter().any(|series| !series.points.is_empty()), "{}", shown(&output));
+}
+
+#[test]
+fn nothing_runs_three_seconds_after_all_were_killed_and_clean_deletes_what_each_wrote() {
+    let (place, drive) = (Place::make(), tempfile::tempdir().expect("a folder"));
+    let target = Served::embedded(drive.path());
+    let fleet = place.fleet(&[loader(&place, "a"), loader(&place, "b")]);
+    let flags = LONG.replace("--op get", "--op put").replace("5s", "60s");
+    let mut going = Going::start(bench(&place, &fleet, &target.address, &flags), place.path("run"));
+    going.until_loading();
+    let begun = Instant::now();
+    kill("KILL", going.child.id());
+    going.child.wait().expect("it ends");
+    place.assert_over();
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    let left = objects(&target);
+    let sets: BTreeSet<&str> = left.iter().filter_map(|name| name.rsplit('/').nth(1)).collect();
+    assert!(sets.len() >= 2, "each client writes a set of its own: {sets:?}");
+    let mut clean = linerate();
+    clean.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    let output = clean.arg("clean").arg(place.path("run")).arg("--yes-load").output().expect("linerate runs");
+    assert!(output.status.success(), "{}", shown(&output));
+    assert_eq!(objects(&target), Vec::<String>::new());
+}
+
+#[test]
+fn what_cannot_load_is_told_before_anything_is_loaded() {
+    let (place, target) = (Place::make(), Served::null());
+    let program = place.program.display();
+    let reads = format!("{{name: r, role: client, reach: 'exec:exec {program} agent'}}");
+    let fleet = place.fleet(&[loader(&place, "a"), reads, place.scripted("dead", "exit 7")]);
+    let output = run(&place, &fleet, &target.address, LONG);
+    let text = shown(&output);
+    place.assert_over();
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    for part in ["2 of 3 clients cannot load", "r: its agent may only read; add --allow load", "dead: the agent ended"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!place.path("run").exists(), "nothing was made");
+}
+
+#[test]
+fn what_does_not_go_with_a_fleet_is_refused_and_a_dry_run_tells_its_clients() {
+    let place = Place::make();
+    let here = |name: &str| format!("{{name: {name}, role: client, reach: here}}");
+    let fleet = place.fleet(&["c1", "c2", "c3"].map(here));
+    let only_storage = place.path("storage.yaml");
+    std::fs::write(&only_storage, "nodes:\n  - {name: s, role: storage, reach: here}\n").expect("written");
+    let told = |fleet: &Path, flags: &str| {
+        let mut command = linerate();
+        command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+        let output = command.arg("bench").arg("--fleet").arg(fleet).args(words(flags)).arg("--dry-run").output();
+        let output = output.expect("linerate runs");
+        (output.status.code(), shown(&output))
+    };
+    let host = "--host 127.0.0.1:9";
+    for (flags, part) in [
+        ("--target null --concurrent 1", "give --host"),
+        ("--host 127.0.0.1:9 --op get", "give --concurrent numbers"),
+        ("--host 127.0.0.1:9 --op get --rate 5/s", "--rate and --slo are for one machine"),
+        ("--host 127.0.0.1:9 --op delete --concurrent 1", "--op delete is for one machine"),
+        ("--host 127.0.0.1:9 --op get --concurrent 1 --list-existing", "--list-existing is for one machine"),
+        ("--host 127.0.0.1:9 --op get --concurrent 1 --resolve-host", "--resolve-host is for one machine"),
+        ("--host 127.0.0.1:9 --op get --concurrent 1 --source 127.0.0.1", "--source names addresses of this machine"),
+        ("--host 127.0.0.1:9 --op get --concurrent 1 --metrics 127.0.0.1:0", "--metrics shows figures of one machine"),
+        ("--host 127.0.0.1:9 --op get --concurrent 1 --clients 4", "write numbers from 1 to 3"),
+        ("--host 127.0.0.1:9 --op get --concurrent 1 --clients 0,1", "write numbers from 1 to 3"),
+    ] {
+        let (code, text) = told(&fleet, flags);
+        assert!(code == Some(2) && text.contains(part), "{flags}: {code:?} {text}");
+    }
+    let (code, text) = told(&only_storage, &format!("{host} --op get --concurrent 1"));
+    assert!(code == Some(2) && text.contains("no node with role: client"), "{text}");
+    let (code, text) = told(&fleet, &format!("{host} --op get --concurrent 4 --clients auto"));
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("3 clients (c1, c2, c3), each series from 1, 2, 3 of them"), "{text}");
+}

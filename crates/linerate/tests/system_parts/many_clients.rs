@@ -1,0 +1,179 @@
+//! Eight clients with links of their own load a cluster of four nodes as one: throughput grows with them as `linerate
+//! plan` says until the nodes' links are full, every request is MinIO's too, and who is slow is seen.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use libtest_mimic::Failed;
+use linerate_analysis::view::{Point, View};
+use linerate_record::run::{Interval, Op, PointLine, Purpose};
+use tempfile::tempdir;
+
+use super::cluster::{BOTH_WAYS, Cluster, Parts};
+use crate::judged::{ERROR_SHARE, Figure, Visit, over_curves};
+use crate::running::{shown, view};
+
+/// Clients, and numbers of them from which each point is driven.
+const CLIENTS: u32 = 8;
+const COUNTS: [u32; 4] = [1, 2, 4, 8];
+
+const NODES: u32 = 4;
+const PARTS: Parts = Parts { nodes: NODES, drives: 1, parity: Some(2), disk_mib: None };
+
+/// Of a node's link and of a client's: four clients have less than the nodes can send, and eight have more.
+const NODE_BITS_PER_S: u64 = 200_000_000;
+const CLIENT_BITS_PER_S: u64 = 100_000_000;
+
+/// Requests in flight of each client.
+const EACH: u32 = 8;
+
+/// As far as measured throughput may be from the curve, beside what a figure varies by.
+const TOLERANCE: f64 = 0.1;
+
+const OBJECT_BYTES: u64 = 4 << 20;
+
+/// A link's speed is told of all that is on the wire, of which a token bucket counts less.
+fn speed_mbit_per_s(rate_bits_per_s: u64) -> f64 {
+    rate_bits_per_s as f64 * 1538.0 / 1514.0 / 1e6
+}
+
+/// The cluster with so many clients, in a file.
+fn describe(folder: &Path, clients: u32) -> Result<PathBuf, Failed> {
+    let text = format!(
+        "nodes:
+  name: node
+  count: {NODES}
+  sockets: 1
+  cores: 2
+  memory: 8GiB
+  drives: {{count: 1, capacity: 2560MiB, read: 4GB/s, write: 2GB/s, lanes: 0}}
+  nics: {{name: eth0, speed: {:.3}Mb/s}}
+planes:
+  public: {{link: eth0, mtu: 1500}}
+clients: {{count: {clients}, speed: {:.3}Mb/s}}
+entry: client-side
+engine: {{product: minio, protection: EC:2, tls: false, internal_tls: false}}
+data: {{object_size: 4MiB}}
+",
+        speed_mbit_per_s(NODE_BITS_PER_S),
+        speed_mbit_per_s(CLIENT_BITS_PER_S),
+    );
+    let path = folder.join(format!("site{clients}.yaml"));
+    fs::write(&path, text)?;
+    Ok(path)
+}
+
+fn fleet(folder: &Path) -> Result<String, Failed> {
+    let path = folder.join("fleet.yaml");
+    fs::write(&path, format!("nodes:\n  - {{name: 'c{{1...{CLIENTS}}}', role: client, reach: 'netns://{{name}}'}}\n"))?;
+    Ok(path.display().to_string())
+}
+
+/// A run from the clients that must end well.
+fn run(cluster: &Cluster, folder: &Path, fleet: &str, flags: &str) -> Result<View, Failed> {
+    let hosts = cluster.hosts();
+    let flags = format!("--host {hosts} --fleet {fleet} --yes-load --no-ceiling --precision none {flags}");
+    let output = cluster.bench_of(folder, &flags)?;
+    if output.status.success() { Ok(view(folder)) } else { Err(format!("{flags}: {}", shown(&output)).into()) }
+}
+
+/// Bytes per second of a client in a point.
+fn of_client(point: &Point, name: &str) -> Result<f64, Failed> {
+    let own = point.clients.iter().find(|client| client.client == name);
+    Ok(own.ok_or_else(|| format!("{name} is not in {:?}", point.clients))?.bytes_per_s)
+}
+
+/// Points from 1, 2, 4 and 8 clients, their sums against the plan; then one client's link at a third.
+pub(crate) fn as_one() -> Result<(), Failed> {
+    let (cluster, out) = (Cluster::start_with(PARTS, CLIENTS), tempdir()?);
+    let fleet = fleet(out.path())?;
+    cluster.shape_all(NODE_BITS_PER_S);
+    (1..=CLIENTS).for_each(|n| cluster.shape(&format!("c{n}"), &BOTH_WAYS, CLIENT_BITS_PER_S));
+    let flags = format!("--op get --obj.size 4MiB --objects 120 --concurrent {EACH} --warmup 3s --duration 8s");
+    let before = requests_of_the_cluster(&cluster)?;
+    let folder = out.path().join("grown");
+    let grown = run(&cluster, &folder, &fleet, &format!("{flags} --clients 1,2,4,8"))?;
+    let after = requests_of_the_cluster(&cluster)?;
+    equal_the_servers_counters(&folder, before, after)?;
+    let points: Vec<&Point> = grown.series.iter().flat_map(|series| &series.points).collect();
+    let mut wrong = Vec::new();
+    for (point, clients) in points.iter().zip(COUNTS) {
+        assert_eq!(point.concurrency, EACH * clients, "one point for each number of clients, in order");
+        let figure = Figure { what: "get".to_owned(), in_flight: EACH * clients, bytes_per_s: point.bytes_per_s.mean };
+        let visit =
+            Visit { shape: format!("{clients} clients"), planted: String::new(), visit: 1, figures: vec![figure] };
+        for row in over_curves(&[(describe(out.path(), clients)?, visit)])? {
+            let over = row.mean() / row.curve;
+            println!("{clients} clients: {:.1} MB/s, {over:.3} of the plan", point.bytes_per_s.mean / 1e6);
+            if (over - 1.0).abs() > TOLERANCE + ERROR_SHARE {
+                wrong.push(format!("{clients} clients: {over:.3} of the plan"));
+            }
+        }
+    }
+    let mean = |at: usize| points[at].bytes_per_s.mean;
+    // Client links bind first, then those of the nodes.
+    assert!((1.8..2.2).contains(&(mean(1) / mean(0))), "{} {}", mean(0), mean(1));
+    assert!((1.7..2.2).contains(&(mean(2) / mean(1))), "{} {}", mean(1), mean(2));
+    assert!(mean(3) / mean(2) < 1.7, "{} {}", mean(2), mean(3));
+
+    cluster.shape("c3", &BOTH_WAYS, CLIENT_BITS_PER_S / 3);
+    let slow = run(&cluster, &out.path().join("slow"), &fleet, &format!("{flags} --clients 4"))?;
+    let point = slow.series.iter().flat_map(|series| &series.points).next().ok_or("a point")?;
+    let third = of_client(point, "c3")?;
+    for name in ["c1", "c2", "c4"] {
+        let other = of_client(point, name)?;
+        assert!((0.25..0.45).contains(&(third / other)), "{name}: {other}, c3: {third}");
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+/// GETs and PUTs that all nodes counted, once their counters stand still: MinIO keeps them for ten seconds.
+fn requests_of_the_cluster(cluster: &Cluster) -> Result<(u64, u64), Failed> {
+    let of = |text: &str, api: &str| -> u64 {
+        let lines = text.lines().filter(|line| line.starts_with("minio_s3_requests_total") && line.contains(api));
+        lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum::<f64>() as u64
+    };
+    let (mut before, mut same) = (None, 0);
+    for _ in 0..120 {
+        let text = cluster.asked(1, "/minio/v2/metrics/cluster")?;
+        let now = (of(&text, "api=\"getobject\""), of(&text, "api=\"putobject\""));
+        same = if before == Some(now) && text.contains("minio_") { same + 1 } else { 0 };
+        before = Some(now);
+        if same >= 24 {
+            return Ok(now);
+        }
+        sleep(Duration::from_millis(500));
+    }
+    Err("MinIO's counters do not stand still".into())
+}
+
+/// What the folder counts is what the nodes counted, but for requests in flight when a point ended: those are in no
+/// figure, and at most one a slot.
+fn equal_the_servers_counters(folder: &Path, before: (u64, u64), after: (u64, u64)) -> Result<(), Failed> {
+    let points = fs::read_to_string(folder.join("points.jsonl"))?;
+    let mut slots = 0;
+    for line in points.lines() {
+        if let PointLine::Begin(begin) = serde_json::from_str(line)?
+            && begin.purpose == Purpose::Measure
+        {
+            slots += u64::from(begin.spec.concurrency);
+        }
+    }
+    let intervals = fs::read_to_string(folder.join("intervals.jsonl"))?;
+    let (mut gets, mut bytes) = (0, 0);
+    for line in intervals.lines() {
+        let interval: Interval = serde_json::from_str(line)?;
+        for row in interval.rows.iter().filter(|row| row.op == Op::Get) {
+            assert!(row.errors.is_empty(), "{:?}", row.errors);
+            (gets, bytes) = (gets + row.requests, bytes + row.bytes);
+        }
+    }
+    let (server_gets, server_puts) = (after.0 - before.0, after.1 - before.1);
+    println!("GETs: {gets} of the clients, {server_gets} of MinIO; PUTs of MinIO: {server_puts}");
+    assert!(server_gets >= gets && server_gets <= gets + slots, "{gets} {server_gets} {slots}");
+    assert_eq!(bytes, gets * OBJECT_BYTES, "every byte of each request");
+    assert_eq!(server_puts, 120, "each object was written once, by one of the clients");
+    Ok(())
+}
