@@ -330,8 +330,13 @@ fn an_explanation_answers_in_about_ten_lines_and_says_how_much_is_left() {
         assert!(why.lines().count() > brief.lines().count() + 5, "{name}, {figures}: {why}");
         let explanation: Explanation = serde_json::from_str(&printed(&format!("{flags} --format json"))).unwrap();
         for (place, kind) in explanation.kinds.iter().take(3).filter(|kind| kind.weight > 0.01).enumerate() {
-            let lead = format!(" {:>2}  {:>3.0} %", kind.survivors[0] + 1, kind.weight * 100.0);
+            // The weight of its first, as with --why; that of all that are alike stands beside it.
+            let first = kind.survivors[0];
+            let lead = format!(" {:>2}  {:>3.0} %", first + 1, explanation.survivors[first].weight * 100.0);
             assert!(brief.contains(&lead), "{place}: {lead:?} in {brief}");
+            let together = format!("together {:.0} %", kind.weight * 100.0);
+            let words = brief.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(kind.survivors.len() == 1 || words.contains(&together), "{place}: {together:?} in {brief}");
         }
         assert!(brief.contains("\n --why     "), "{brief}");
     }

@@ -193,7 +193,7 @@ fn growth_table(growth: &Growth, look: TextStyle) -> String {
     for point in &growth.verdict.points {
         let each = point.throughput.mean / f64::from(point.clients.max(1));
         let previous = point.of_previous.as_ref().map(words::growth::times).unwrap_or_default();
-        let efficiency = point.efficiency.as_ref().map(words::growth::share).unwrap_or_default();
+        let efficiency = point.efficiency.as_ref().map(words::growth::share_within).unwrap_or_default();
         text.push_str(&row([
             &point.clients.to_string(),
             &point.concurrency.to_string(),

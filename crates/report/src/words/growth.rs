@@ -32,6 +32,13 @@ pub(crate) fn share(of: &Range) -> String {
     format!("{} % ({}–{})", whole(of.value), whole(of.low), of.high.map_or_else(|| "…".to_owned(), whole))
 }
 
+/// The same where there is little room, by the wider half of the interval: `52 ± 2 %`.
+pub(crate) fn share_within(of: &Range) -> String {
+    let half = of.high.map(|high| (high - of.value).max(of.value - of.low));
+    let half = half.map_or_else(|| "…".to_owned(), |half| format!("{:.0}", (100.0 * half).ceil()));
+    format!("{:.0} ± {half} %", 100.0 * of.value)
+}
+
 fn short(value: f64) -> String {
     if value < 9.995 { format!("{value:.2}") } else { decimal(value) }
 }
