@@ -21,6 +21,9 @@ use crate::target::flags::TargetFlags;
 use crate::tune::flags::TuneFlags;
 
 const AFTER_HELP: &str = "\
+Example:
+  linerate bench --host 'minio-{1...4}:9000' --op get --yes-load
+
 Exit codes:
   0    done
   1    this machine failed: a file, a process, a thread
@@ -37,7 +40,7 @@ Start with `linerate bench`: it needs no server and no flags.";
 /// Most columns of help.
 pub(crate) const HELP_COLUMNS_MAX: usize = 110;
 
-/// Measure whether S3 object storage runs at the speed of its hardware, and find the bottleneck if it does not.
+/// Find out whether S3 storage runs at the speed of its hardware, and if not, why.
 #[derive(Parser, Debug)]
 #[command(name = "linerate", version, after_help = AFTER_HELP, max_term_width = HELP_COLUMNS_MAX)]
 pub(crate) struct Cli {
@@ -47,35 +50,55 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Verb {
-    /// Measure an S3 endpoint: throughput and latency at each concurrency and object size.
+    /// Measure throughput and latency of an S3 endpoint, and find the knee.
+    ///
+    /// Each workload and object size is measured at each concurrency.
     Bench(Box<BenchFlags>),
-    /// Render a run folder again, as text, JSON, CSV, HTML or JUnit's XML, and check it against thresholds.
+    /// Render a run again, or check it against thresholds.
+    ///
+    /// As text, JSON, CSV, HTML or JUnit's XML.
     Report(ReportFlags),
-    /// List the runs in a folder: start time, target and best throughput.
+    /// List the runs in a folder: start, target and best throughput.
     Runs(RunsFlags),
-    /// Compare two runs, or two groups of runs, and report only the differences that the data supports.
+    /// Compare runs, and report only what the data supports.
+    ///
+    /// Two runs, or two groups of runs.
     Compare(CompareFlags),
-    /// Predict the throughput of a cluster from its description, with its bottleneck and the next one.
+    /// Predict a cluster's throughput and bottleneck from its description.
+    ///
+    /// With the next bottleneck, layout, capacity and what is wrong with it.
     Plan(PlanFlags),
-    /// Find why a cluster is slower than planned: which deviations from its description fit the measurements.
+    /// Find why a cluster is slower than planned.
+    ///
+    /// It shows which deviations from the cluster's description fit the measurements.
     Explain(ExplainFlags),
     /// Test whether a setting, a server or a command makes a difference.
     Experiment(Box<ExperimentFlags>),
-    /// Delete the objects of a run that was killed, was interrupted twice, or had --noclear.
+    /// Delete what a run left at its target.
+    ///
+    /// After a run that was killed, was interrupted twice, or had --noclear.
     Clean(CleanFlags),
-    /// Start a test server that needs no cluster, to load it from another machine.
+    /// Start an S3 test server, to load it from another machine.
     Target(TargetFlags),
     /// Make a run folder from the records of another tool.
     Import(ImportFlags),
-    /// Compare this machine's settings with a profile: each difference, what it may cost, and other limits.
+    /// Compare a machine's settings with a profile.
+    ///
+    /// Each difference, what it may cost, and other limits.
     Audit(AuditFlags),
-    /// Record this machine as files for `audit --root`, without names, addresses and serial numbers.
+    /// Record this machine as files for `audit --root`.
+    ///
+    /// Without names, addresses and serial numbers.
     Capture(CaptureFlags),
-    /// Describe settings of a machine or a cluster: where and when they take effect, recommended values and reasons.
+    /// Describe settings, recommended values and the reasons.
+    ///
+    /// Of a machine or a cluster: where and when they take effect, and who set them.
     Knobs(KnobsFlags),
-    /// Change settings of this machine, and roll them back unless they are confirmed.
+    /// Change settings, and roll them back unless confirmed.
     Tune(TuneFlags),
-    /// Reach all machines of a cluster: report which answer, their clocks and their hardware.
+    /// Reach all machines of a cluster; start clients in Kubernetes.
+    ///
+    /// It reports which machines answer, their clocks and their hardware.
     Fleet(FleetFlags),
     /// Let another linerate read this machine over standard input and output; linerate starts it by itself.
     Agent(AgentFlags),
