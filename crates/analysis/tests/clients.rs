@@ -65,7 +65,8 @@ fn time_in_which_one_of_many_clients_still_warms_up_counts_for_none() {
     let fleet = Fleet { upsets, unlike: 0.0, scatter: 0.03, warmup_ms: None, ..Fleet::of(&[56], 2) };
     let (view, folder) = built(&fleet);
     let all = point(&view, 0);
-    assert!((5_500..=7_500).contains(&all.warmup_ms), "{}", all.warmup_ms);
+    // Behind what the ramp takes, the rule for the sum may cut more, at most half of the point.
+    assert!((5_500..=10_000).contains(&all.warmup_ms), "{}", all.warmup_ms);
     assert_near(&view, &folder, 0, 0.3);
     assert!((56.0 * all.clients[5].share - 1.0).abs() < 0.03, "{:?}", all.clients[5]);
     assert!(found(&view, FindingKind::ClientSlow).is_empty(), "{:?}", view.findings);

@@ -361,13 +361,13 @@ mod tests {
             (words_or_number, "9", "\"9\" is not one of absent, or 2 to 8"),
             (Domain::Ports, "9000,30000-30100", ""),
             (Domain::Ports, "", ""),
-            (Domain::Ports, "http", "no list of ports"),
+            (Domain::Ports, "http", "is not a list of ports"),
             (Domain::Text("a version"), "6.12", ""),
             (Domain::Text("a version"), " ", "\"\" cannot be: give a version"),
             (Domain::Processors, "ffffffff,00000003", ""),
             (Domain::Processors, "all", "\"all\" is not a mask of processors: give one such as ff"),
-            (Domain::Processors, "", "no mask of processors"),
-            (Domain::Processors, " ", "no mask of processors"),
+            (Domain::Processors, "", "not a mask of processors"),
+            (Domain::Processors, " ", "not a mask of processors"),
         ] {
             let reported = reported(Locator::Mtu, takes, &AsRead::default(), new);
             assert!(reported.contains(why) && reported.is_empty() == why.is_empty(), "{takes}: {new:?}: {reported}");
