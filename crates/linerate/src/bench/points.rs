@@ -61,6 +61,16 @@ fn writing(count: u64, size: &PointSizes, sizes: &Sizes) -> String {
     format!("writing {count} objects of {size}, {all} in all")
 }
 
+/// Why a run does not go on of which so many objects of a number were written beforehand.
+fn unwritten((done, count): (u64, u64), size: &PointSizes, mut errors: BTreeMap<String, u64>, retries: u32) -> Failure {
+    if errors.is_empty() {
+        errors.insert("no answer".into(), count - done.min(count));
+    }
+    let kinds: Vec<String> = errors.iter().map(|(kind, n)| format!("{kind}: {n}")).collect();
+    let remedy = again(&errors, done, retries);
+    Failure::Prepare { count, size: size.to_string(), kinds: kinds.join(", "), remedy }
+}
+
 /// What helps where some objects could not be written, of failures that may pass.
 fn again(errors: &BTreeMap<String, u64>, done: u64, retries: u32) -> String {
     if done == 0 || !errors.keys().all(|kind| FailureKind::read(kind).may_pass()) {
@@ -379,11 +389,6 @@ impl SeriesRun<'_> {
         if halted || (errors.is_empty() && done == count) {
             return Ok(set);
         }
-        if errors.is_empty() {
-            errors.insert("no answer".into(), count - done.min(count));
-        }
-        let kinds: Vec<String> = errors.iter().map(|(kind, n)| format!("{kind}: {n}")).collect();
-        let remedy = again(&errors, done, plan.retries);
-        Err(Failure::Prepare { count, size: self.size.to_string(), kinds: kinds.join(", "), remedy })
+        Err(unwritten((done, count), self.size, errors, plan.retries))
     }
 }

@@ -18,7 +18,7 @@ use super::super::objects::RunObjects;
 use super::super::recorder::{Recorder, Tape};
 use super::super::setup::{CEILING, Setup};
 use super::{
-    CEILING_CONCURRENCY_MAX, PREPARE_CONCURRENCY, SeriesRun, again, header, line, named_sizes, only, plan, writing,
+    CEILING_CONCURRENCY_MAX, PREPARE_CONCURRENCY, SeriesRun, header, line, named_sizes, only, plan, unwritten, writing,
 };
 use crate::failure::Failure;
 use crate::interrupt;
@@ -273,12 +273,7 @@ impl SeriesRun<'_> {
         if errors.is_empty() && done == count {
             return Ok(set);
         }
-        if errors.is_empty() {
-            errors.insert("no answer".into(), count - done.min(count));
-        }
-        let kinds: Vec<String> = errors.iter().map(|(kind, n)| format!("{kind}: {n}")).collect();
-        let remedy = again(&errors, done, plan.retries);
-        Err(Failure::Prepare { count, size: self.size.to_string(), kinds: kinds.join(", "), remedy })
+        Err(unwritten((done, count), self.size, errors, plan.retries))
     }
 }
 
