@@ -299,7 +299,13 @@ fn serves_minio() -> Result<(), Failed> {
             curl.args(["--silent", "--fail", &health]).status().is_ok_and(|status| status.success())
         });
         let load = format!("/linerate bench --host {address}:9000 {keys} --op get,put {LOAD} -o /runs/minio");
-        let said = exec(kubernetes, "pod/client", &load);
+        let arguments: Vec<&str> = ["exec", "pod/client", "--"].into_iter().chain(load.split_whitespace()).collect();
+        // Until the node of the client has heard that the pod is ready, nobody listens at the service's address.
+        let mut said = String::new();
+        eventually_within(PATIENT, "the service to lead to MinIO", || {
+            said = shown(&kubernetes.kubectl_ended(&arguments));
+            !said.contains("Connection refused")
+        });
         assert!(said.contains("/runs/minio/report.html"), "{said}");
         kubernetes.kubectl(&["delete", "service/minio", "pod/minio", "pod/client", "--wait"]);
         Ok(())
