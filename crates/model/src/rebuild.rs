@@ -19,7 +19,7 @@ mod way;
 use holdings::{FULLEST, loss, of_busiest_drive};
 use way::{Placed, Way, way};
 
-/// Share of what binds that Ceph's recovery has: the reservation of mClock's profile `balanced`, the default
+/// Share of the bottleneck that Ceph's recovery has: the reservation of mClock's profile `balanced`, the default
 /// (`osd_mclock_profile`).
 const CEPH_SHARE: f64 = 0.5;
 /// What the others are taken to have. None of them bounds it: MinIO's healing pauses 250 ms at the most after an object

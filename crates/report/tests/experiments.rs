@@ -38,7 +38,7 @@ fn what_would_be_done_is_told_whole() {
     let mut reported = tried::experiment().experiment;
     reported.design.arms[5].name = "scripted".to_owned();
     reported.means[5].command = Some("set-it --to 5".to_owned());
-    let arms = reported.design.arms.iter().zip(&reported.means).zip(reported.loads_told_apart());
+    let arms = reported.design.arms.iter().zip(&reported.means).zip(reported.load_differences());
     let arms = arms.map(|((arm, means), load)| PlannedArm { name: &arm.name, means, load });
     let load = reported.load.to_string();
     let planned = PlannedExperiment {

@@ -10,7 +10,7 @@ use linerate_experiment::state::{self, ExperimentState};
 use linerate_experiment::steps;
 use linerate_host::Root;
 use linerate_record::experiment::{Arm, BaselineLoad, Design, EXPERIMENT_SCHEMA, Experiment, ExperimentStep, Means};
-use linerate_record::load::{Load, LoadPatch, told_apart};
+use linerate_record::load::{Load, LoadPatch, differences};
 use linerate_record::units::whole_ns;
 use linerate_report::experiment::{PlannedArm, PlannedExperiment, PlannedRounds, interrupted_again, run_planned};
 
@@ -124,7 +124,7 @@ pub(super) fn begin(flags: &ConductFlags, read: Reader) -> Result<ExitCode, Fail
 fn planned(lineup: &arms::Lineup, base: &Load, design: &Design) -> String {
     let load = base.shorthand();
     let patches: Vec<&LoadPatch> = lineup.arms.iter().map(|arm| &arm.means.patch).collect();
-    let arms = lineup.arms.iter().zip(told_apart(base, &patches));
+    let arms = lineup.arms.iter().zip(differences(base, &patches));
     run_planned(&PlannedExperiment {
         load: &load,
         arms: arms.map(|(arm, load)| PlannedArm { name: &arm.name, means: &arm.means, load }).collect(),

@@ -1,4 +1,4 @@
-//! Each figure against the site as described: what of it binds, what the figure takes of that, and what is there.
+//! Each figure against the site as described: its bottleneck, what the figure takes of that, and what is there.
 
 use linerate_record::explanation::{DescribedCeiling, FigureStanding, Most, Quantity};
 use linerate_record::plan::Resource;

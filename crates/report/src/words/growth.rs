@@ -85,7 +85,7 @@ fn plural_clients(n: u32) -> String {
     plural(u64::from(n), "client")
 }
 
-/// What a site can do with so many clients: each resource that binds, and for which numbers.
+/// What a site can do with so many clients: each bottleneck, and for which numbers.
 pub(crate) fn planned(plan: &GrowthPlan) -> String {
     let stretch = |of: &[PlannedClients]| {
         let [first, .., last] = of else {

@@ -78,7 +78,7 @@ pub(super) fn not_tested(experiment: &Experiment) -> String {
 /// What puts each arm in place, and what was fixed before the first measurement.
 pub(super) fn design(report: &ExperimentReport) -> String {
     let experiment = &report.experiment;
-    let (nothing, loads) = (Means::default(), experiment.loads_told_apart());
+    let (nothing, loads) = (Means::default(), experiment.load_differences());
     let row = |(i, arm): (usize, &Arm)| {
         let load = loads.get(i).map_or(&[][..], Vec::as_slice);
         let means = reported::means(experiment.means.get(i).unwrap_or(&nothing), load);
