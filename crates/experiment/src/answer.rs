@@ -90,7 +90,7 @@ pub(crate) fn sentence(
         Decision::SpoiltByArm | Decision::CarriedOver | Decision::NotSettled | Decision::AtFirst => {
             "cannot tell".to_owned()
         }
-        Decision::Refused => "refused: no figure of it can be what it is said to be".to_owned(),
+        Decision::Refused => "refused: none of its figures is possible".to_owned(),
     }
 }
 

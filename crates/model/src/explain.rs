@@ -227,7 +227,7 @@ fn caveats(
         "one deviation and pairs were looked at; three at once were not".to_owned(),
     ];
     if site.data.object_bytes == 0 {
-        reported.push("the size of objects is not described: 64 MiB is taken".to_owned());
+        reported.push("the size of objects is not described: 64 MiB is assumed".to_owned());
     }
     if site.has_clients_on_nodes() {
         reported.push(

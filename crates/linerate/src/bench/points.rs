@@ -77,9 +77,11 @@ fn again(errors: &BTreeMap<String, u64>, done: u64, retries: u32) -> String {
         return String::new();
     }
     match retries {
-        0 => format!("; {done} were written: give --retries 3, so that what failed so is tried again"),
+        0 => format!("; {done} were written: give --retries 3, so that such failures are retried"),
         n => {
-            format!("; {done} were written: raise --retries, which is {n}, so that what failed so is tried more often")
+            format!(
+                "; {done} were written: raise --retries, which is {n}, so that such failures are retried more often"
+            )
         }
     }
 }

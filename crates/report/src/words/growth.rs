@@ -114,7 +114,7 @@ fn at(first: &PlannedClients, last: &PlannedClients) -> String {
 pub(crate) fn driven_by(series: &Series, point: &Point) -> Option<String> {
     let (asked, driven) = (series.clients?, point.driven_by?);
     (driven < asked)
-        .then(|| format!("figures are of {driven} of {asked} clients: the others did not drive load all the time"))
+        .then(|| format!("figures come from {driven} of {asked} clients: the others did not drive load all the time"))
 }
 
 /// What many clients have in common at a point, and who has not.

@@ -250,7 +250,7 @@ fn state(row: &ClientFigures) -> String {
         row.nic.as_ref().and_then(|nic| Some(format!("its NIC {} {} in use", nic.name, percent(nic.utilisation?))));
     match row.full {
         Some(full) => full_by(row, full),
-        None => nic.unwrap_or_else(|| "nothing of it was seen to be full".to_owned()),
+        None => nic.unwrap_or_else(|| "none of its resources was saturated".to_owned()),
     }
 }
 
