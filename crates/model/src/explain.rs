@@ -223,7 +223,7 @@ fn caveats(
     separated: bool,
 ) -> Vec<String> {
     let mut reported = vec![
-        "ceilings hold for steady load of many large requests that are spread over all nodes evenly".to_owned(),
+        "ceilings apply to a steady load of many large requests, spread evenly over all nodes".to_owned(),
         "one deviation and pairs were looked at; three at once were not".to_owned(),
     ];
     if site.data.object_bytes == 0 {
@@ -231,8 +231,8 @@ fn caveats(
     }
     if site.has_clients_on_nodes() {
         reported.push(
-            "clients run on the storage nodes, which are taken to ask alike: no other number or speed of them was \
-             looked at"
+            "clients run on the storage nodes and are assumed to send equal loads: no other number or speed of them \
+             was tried"
                 .to_owned(),
         );
     } else if site.clients.count == 0 {

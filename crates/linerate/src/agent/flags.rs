@@ -17,7 +17,7 @@ port, keeps no file and changes no setting. A reach of fleet.yaml can start it i
   reach: exec:docker exec -i minio linerate agent
   reach: exec:docker exec -i client linerate agent --allow load
 
-In a pod it is the container's command, with --listen: it stays, for one coordinator after the other. linerate agent
+In a pod it is the container's command, with --listen: it serves one coordinator after the other. linerate agent
 attach connects a stream to it. A coordinator whose stream breaks may come back with another one within --lease.
 
   linerate agent --listen /run/linerate/agent.sock --lease 30s

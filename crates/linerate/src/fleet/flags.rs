@@ -41,7 +41,7 @@ Exit codes:
   0    every node was reached
   1    this machine or a file cannot be read
   2    the fleet file has a mistake, or consent to its commands is missing
-  3    a node or the API server was not reached, clients did not become ready, or something is left of them
+  3    a node or the API server was not reached, clients did not become ready, or not all of their objects were deleted
   130  interrupted; agents were ended";
 
 #[derive(Args, Debug)]

@@ -198,8 +198,8 @@ impl Listed {
         unescape(&mut self.text).ok_or(NOT_WHOLE)?;
         let text = self.text.as_slice();
         match at {
-            Text::Name if text != expected.bucket.as_bytes() => return Err("is of another bucket"),
-            Text::Prefix if text != expected.prefix.as_bytes() => return Err("is of another prefix"),
+            Text::Name if text != expected.bucket.as_bytes() => return Err("lists another bucket"),
+            Text::Prefix if text != expected.prefix.as_bytes() => return Err("lists another prefix"),
             Text::KeyCount => {
                 let number = std::str::from_utf8(text.trim_ascii()).ok().and_then(|text| text.parse().ok());
                 self.key_count = Some(number.ok_or("counts its keys in words")?);

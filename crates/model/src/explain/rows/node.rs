@@ -138,7 +138,7 @@ const PROCESSORS: [f64; 3] = [0.75, 0.5, 0.25];
 fn processors(share: f64) -> Fault {
     Fault {
         id: "slow-node-cpu",
-        what: format!("processors leave {} of what the rest of the node could do", percent(share)),
+        what: format!("processors allow {} of what the rest of the node could do", percent(share)),
         cost: 4.0,
         parts: SiteParts::NODE,
         shown_by: ReadingId::CpuUse,
