@@ -180,7 +180,7 @@ fn healthy(world: &HypotheticalSite, candidate: &Candidate, residuals: &[Residua
     } else {
         format!("none is needed: it runs at its ceiling; more needs more of the bottleneck ({})", binds.join("; "))
     };
-    Remedy { change, gives: "nothing beyond what is observed".to_owned(), risks: "none".to_owned() }
+    Remedy { change, gives: "nothing beyond the observed figures".to_owned(), risks: "none".to_owned() }
 }
 
 fn remedy(
@@ -261,7 +261,7 @@ fn caveats(
             highest.is_some_and(|ceiling| !likelihood::is_refuted(total.1 / ceiling.even_bytes_per_s, total.2))
         };
         if evidence.totals.len() > 1 && evidence.totals.iter().all(allowed) {
-            reported.push("some hypothesis allows each figure, and none allows all of them at once".to_owned());
+            reported.push("some hypothesis allows each figure, but none allows all of them at once".to_owned());
         }
     }
     let leads = survivors.first().is_some_and(|first| first.id != AS_DESCRIBED || survivors.len() > 1);

@@ -75,7 +75,7 @@ fn of(id: &'static str, verb: &str, factor: f64, cost: f64, change: impl Fn(&mut
     } else {
         variant.cured_by(
             "measure one drive alone for minutes (fio, direct), look at its temperature and wear, then trim or replace",
-            "fio on a device destroys what is on it: use a file",
+            "fio on a device destroys its data: use a file",
         )
     };
     Variant { free: true, ..variant }
