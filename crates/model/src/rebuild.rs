@@ -204,7 +204,7 @@ const fn source(product: Product) -> &'static str {
             "MinIO's cmd/global-heal.go (healErasureSet) and cmd/background-heal-ops.go (waitForLowIO): no bound of \
              its own (docs/method/layout.md, \"Restoring\")"
         }
-        Product::Rustfs => "taken to rebuild as MinIO does (docs/method/layout.md, \"Restoring\")",
+        Product::Rustfs => "assumed to rebuild as MinIO does (docs/method/layout.md, \"Restoring\")",
         Product::CephRgw => {
             "mClock's profile balanced, the default: half for recovery (osd_mclock_profile; docs/method/layout.md, \
              \"Restoring\")"

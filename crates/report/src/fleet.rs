@@ -38,7 +38,7 @@ const CLOCK_OFF_NS: i64 = 1_000_000_000;
 /// Never: what is found has text keys only, which is all that JSON asks.
 #[must_use]
 pub fn json(found: &impl Serialize) -> String {
-    let mut text = serde_json::to_string_pretty(found).expect("what is found of a fleet has text keys only");
+    let mut text = serde_json::to_string_pretty(found).expect("findings of a fleet have text keys only");
     text.push('\n');
     text
 }

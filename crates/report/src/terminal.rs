@@ -63,9 +63,9 @@ pub fn retry_remedy(errors: &BTreeMap<String, u64>, written: u64, retries: u32) 
         return String::new();
     }
     match retries {
-        0 => format!("; {written} were written: give --retries 3, so that failed writes are tried again"),
+        0 => format!("; {written} were written: give --retries 3, so that such failures are retried"),
         n => format!(
-            "; {written} were written: raise --retries, which is {n}, so that failed writes are tried more often"
+            "; {written} were written: raise --retries, which is {n}, so that such failures are retried more often"
         ),
     }
 }

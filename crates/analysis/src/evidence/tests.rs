@@ -172,7 +172,7 @@ fn fewer_hosts_than_nodes_are_a_caveat_where_clients_ask_nodes_themselves() {
 fn what_a_run_measured_is_told_where_nothing_of_it_can_be_taken() {
     let mut view = run_of(&HOSTS);
     let of_two = of_run(&view, &site(), Some(2 << 20), LeastError::stated_or_assumed(None)).unwrap_err().to_string();
-    assert!(of_two.starts_with("no GET or PUT of 2 MiB that can be taken: it measured GET of 1MiB, and"), "{of_two}");
+    assert!(of_two.starts_with("no GET or PUT of 2 MiB that can be used: it measured GET of 1MiB, and"), "{of_two}");
     let series = &mut view.series[0];
     (series.size, series.measure) = (Worded::read("16KiB"), Measure::Requests);
     assert!(why(&view).contains("it measured GET of 16KiB, reported in requests per second, and"), "{}", why(&view));

@@ -129,7 +129,7 @@ fn write(scene: &Scene, arm: usize) -> Result<String, Failure> {
         return Err(Failure::Interrupted);
     }
     if ended.code != Some(0) {
-        return Err(Failure::Load(format!("no objects to read could be written: {}", ended.said)));
+        return Err(Failure::Load(format!("the objects to read could not be written: {}", ended.said)));
     }
     Ok(folder::read_manifest(&folder)?.asked.prefix)
 }
@@ -271,7 +271,7 @@ pub(super) fn await_others(folder: &Path) -> Result<(), Failure> {
     while let Some(run) = runs().find(|run| run.is_dir() && folder::is_being_written(run)) {
         if Instant::now() > until {
             let run = run.display();
-            return Err(Failure::usage(format!("the load of {run} still goes on: end that linerate bench first")));
+            return Err(Failure::usage(format!("the load of {run} is still running: end that linerate bench first")));
         }
         std::thread::sleep(LOOK);
     }

@@ -85,7 +85,7 @@ pub(super) fn design(report: &ExperimentReport) -> String {
         let means: Vec<String> = means.iter().map(|line| format!("<code>{}</code>", escaped(line))).collect();
         let role = match arm.role {
             Role::Baseline => "baseline",
-            Role::Same => "the baseline once more: the mean of both is what arms are held against",
+            Role::Same => "the baseline once more: arms are compared with the mean of both",
             Role::Trial => "tried",
         };
         let row = HtmlRow::default().name(&arm.name).words(role).whole();
