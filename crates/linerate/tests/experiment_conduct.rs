@@ -454,7 +454,7 @@ fn bad_usage_is_told_at_once_and_leaves_nothing() {
         ("", &["--knob", "net.core.rmem_max=1,2", "--arm", "x=y"], "cannot be used with"),
         ("", &["--profile", "none"], "there is no profile"),
         ("--blocks 4", PAYLOADS, "plan at least 6"),
-        ("--budget 1s", PAYLOADS, "--budget 1s holds about 0 of"),
+        ("--budget 1s", PAYLOADS, "--budget 1s is enough for about 0 of"),
         ("--may-differ foo", PAYLOADS, "is not a key of the fingerprint: write one of "),
         ("--measure 10ms", PAYLOADS, "200ms or more"),
         ("--alpha 2", PAYLOADS, "invalid share"),

@@ -96,7 +96,7 @@ mod tests {
             (
                 no_interval,
                 "no measuring error of GET 4 MiB is known, since the run has no confidence interval of it: a \
-                           standard error of 10 % is taken",
+                           standard error of 10 % is assumed",
             ),
         ] {
             assert!(caveat(&of).contains(expected), "{}", caveat(&of));

@@ -48,7 +48,7 @@ fn what_would_be_done_is_told_whole() {
         design: &reported.design,
         cells: 168,
         expected_ns: 2_587_200_000_000.0,
-        held: Some("--budget 1800s holds about 16 of the 24 blocks of --blocks".to_owned()),
+        held: Some("--budget 1800s is enough for about 16 of the 24 blocks of --blocks".to_owned()),
         rounds: Some(PlannedRounds { least: 3, most: 6, cell_ns: 105e9 }),
     };
     same_as_golden("experiment-planned.txt", &run_planned(&planned));

@@ -259,9 +259,11 @@ pub(crate) fn healthy() -> Result<(), Failed> {
     let mut wrong = Vec::new();
     for visit in 1..=keeping.visits {
         for shape in HEALTHY.into_iter().filter(|shape| shape.name.contains(&keeping.only)) {
-            let mut lab = Lab::start(shape, keeping.pace())?;
+            let (mut lab, mut figures) = measured(shape, keeping.pace(), flights).or_else(|failed| {
+                again(shape.name, &failed);
+                measured(shape, keeping.pace(), flights)
+            })?;
             let site = describe(&shape, &keeping.sites(lab.out.path()))?;
-            let mut figures = lab.totals(flights)?;
             let as_visit = |figures| Visit { shape: shape.name.to_owned(), planted: String::new(), visit, figures };
             let mut off = judged_alone(&site, &as_visit(figures.clone()))?;
             if keeping.folder.is_none() && !off.is_empty() {
@@ -275,6 +277,17 @@ pub(crate) fn healthy() -> Result<(), Failed> {
     }
     keeping.summarise()?;
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+fn measured(shape: Shape, pace: Pace, flights: &[u32]) -> Result<(Lab, Vec<Figure>), Failed> {
+    let mut lab = Lab::start(shape, pace)?;
+    let figures = lab.totals(flights)?;
+    Ok((lab, figures))
+}
+
+/// Says why a visit has no figures: it is made once more, since hours of others would be lost with it.
+fn again(what: &str, failed: &Failed) {
+    println!("{what}: measured again, after {}", failed.message().unwrap_or("no reason"));
 }
 
 /// What is wrong with a visit to a cluster that nothing is wrong with.
@@ -329,7 +342,15 @@ pub(crate) fn planted() -> Result<(), Failed> {
     for visit in 1..=keeping.visits {
         let mut lab = Lab::start(PLANTED, keeping.pace())?;
         for cause in Cause::ALL.into_iter().filter(|cause| cause.name().contains(&keeping.only)) {
-            let (site, visit) = with(cause, visit, &mut lab, &keeping)?;
+            let (site, visit) = match with(cause, visit, &mut lab, &keeping) {
+                Ok(measured) => measured,
+                Err(failed) => {
+                    again(cause.name(), &failed);
+                    drop(lab);
+                    lab = Lab::start(PLANTED, keeping.pace())?;
+                    with(cause, visit, &mut lab, &keeping)?
+                }
+            };
             let explanation = explained(&site, &visit, 16)?;
             let place = rank(&explanation, Some(cause));
             let reported = format!("{}: {place:?} of {}", visit.name(), leaders(&explanation));
