@@ -24,6 +24,7 @@ use super::counts::ClientCounts;
 use super::flags::FleetChoice;
 use crate::failure::{Failure, code};
 use crate::folder::Lines;
+use crate::reaching::flags::ReachFlags;
 use crate::reaching::{LedEvent, LedFleet};
 use crate::{interrupt, reaching};
 
@@ -48,6 +49,8 @@ pub(super) struct ClientsAsked {
     /// Numbers of clients, the least first.
     pub(super) counts: Vec<u32>,
     pub(super) require_all: bool,
+    /// How nodes are reached, beside what the file says.
+    pub(super) reach: ReachFlags,
     /// Whether there is consent to the commands of the fleet file.
     pub(super) yes_exec: bool,
 }
@@ -69,7 +72,8 @@ pub(super) fn asked(flags: &FleetChoice) -> Result<Option<ClientsAsked>, Failure
         return Err(Failure::usage(format!("{} has {all} clients: a run has {CLIENTS_MAX} at most", path.display())));
     }
     let counts = counts(flags.clients.as_deref(), all)?;
-    Ok(Some(ClientsAsked { nodes, counts, require_all: flags.require_all, yes_exec: flags.yes_exec }))
+    let (require_all, reach, yes_exec) = (flags.require_all, flags.reach.clone(), flags.yes_exec);
+    Ok(Some(ClientsAsked { nodes, counts, require_all, reach, yes_exec }))
 }
 
 /// Numbers of clients, the least first: all, as a list says, or doubling up to all.
@@ -198,7 +202,7 @@ impl BenchClients {
     ) -> Result<BenchClients, Failure> {
         let nodes = &asked.nodes[..asked.most() as usize];
         reaching::consent_to_commands(nodes, asked.yes_exec)?;
-        let led = LedFleet::start(nodes, clock, stop)?;
+        let led = LedFleet::start(nodes, &asked.reach, clock, stop)?;
         let (mut met, mut loaded, mut lost) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let mut early = Vec::new();
         while loaded.len() + lost.len() < nodes.len() {

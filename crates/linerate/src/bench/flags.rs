@@ -17,6 +17,7 @@ use crate::credentials::Keys;
 use crate::endpoint::flags::TargetChoice;
 use crate::failure::Failure;
 use crate::offered;
+use crate::reaching::flags::ReachFlags;
 
 const BENCH_EXAMPLES: &str = "\
 Examples:
@@ -254,6 +255,8 @@ pub(crate) struct FleetChoice {
     /// End the run if a client is lost. Without this flag, it continues with the others.
     #[arg(long, requires = "fleet")]
     pub(crate) require_all: bool,
+    #[command(flatten)]
+    pub(crate) reach: ReachFlags,
     /// Consent to running the commands in the fleet file.
     #[arg(long, requires = "fleet")]
     pub(crate) yes_exec: bool,

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use linerate_record::units::parse_duration;
 
 use crate::leases;
+use crate::reaching::flags::ReachFlags;
 
 #[cfg(feature = "kube")]
 const BUILT: &str = "";
@@ -70,6 +71,8 @@ pub(super) struct CheckFlags {
     /// Fleet file.
     #[arg(long, value_name = "FLEET")]
     pub(super) fleet: PathBuf,
+    #[command(flatten)]
+    pub(super) reach: ReachFlags,
     /// Consent to running the commands in the fleet file.
     #[arg(long)]
     pub(super) yes_exec: bool,
