@@ -287,12 +287,16 @@ impl BenchClients {
         u32::try_from(self.clients.len()).unwrap_or(u32::MAX)
     }
 
-    /// Whether one was lost that had to be there, with the words of the end of the run.
+    /// Whether one was lost that had to be there, or all were, with the words of the end of the run.
     pub(super) fn required(&self) -> Option<Failure> {
-        let lost = self.lost.borrow();
-        let first = lost.first().filter(|_| self.require_all)?;
+        let (lost, are_all) = (self.lost.borrow(), self.clients.iter().all(|client| client.is_lost.get()));
+        let first = lost.first().filter(|_| self.require_all || are_all)?;
         let (name, why) = (&self.clients[first.client].name, &first.why.why);
-        let why = format!("client {name} was lost, and --require-all ends the run with it: {why}");
+        let why = if self.require_all {
+            format!("client {name} was lost, and --require-all ends the run with it: {why}")
+        } else {
+            format!("every client was lost; {name} first: {why}")
+        };
         Some(Failure::Outcome { why, code: code::TARGET })
     }
 
@@ -549,6 +553,8 @@ impl UnderWay<'_> {
             None if told().next().is_some() && told().all(|ended| ended == StopReason::ObjectsExhausted) => {
                 StopReason::ObjectsExhausted
             }
+            // Nobody drove it to its end.
+            None if told().next().is_none() => StopReason::Interrupted,
             None => StopReason::Duration,
         };
         DrivenPoint { ended, ends: self.drivers.into_iter().map(|(client, driver)| (client, driver.end)).collect() }

@@ -289,9 +289,12 @@ fn until(stream: &mut NodeStream, last: &str, shared: &Shared<'_>) -> Result<Vec
         if stream.is_over() {
             let (status, errors) = stream.ended(ENDED_WITHIN);
             print.push_str(&String::from_utf8_lossy(&came));
-            // A shell that is none says so in its own words, and ends.
+            // A shell that is none, such as nologin, says so in its own words, and ends.
             if errors.is_empty() && !print.trim().is_empty() {
-                return Err(ScriptEnd::Failed(banner(&print)));
+                return Err(ScriptEnd::Failed(UnreachedNode {
+                    why: format!("the shell of its user ended, and wrote {:?} last", print.trim()),
+                    remedy: "name a user in reach who may run commands there: ssh://USER@HOST".to_owned(),
+                }));
             }
             let fault = ssh::fault(&errors, status, "ssh ended without an answer");
             let is_dropped = ssh::is_dropped(&errors);
