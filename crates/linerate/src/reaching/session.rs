@@ -283,7 +283,7 @@ fn until(stream: &mut NodeStream, last: &str, shared: &Shared<'_>) -> Result<Vec
             }
         }
         if printed + came.len() > PRINTED_BYTES_MAX {
-            print.push_str(&String::from_utf8_lossy(&came));
+            print = if print.is_empty() { String::from_utf8_lossy(&came).into_owned() } else { print };
             return Err(ScriptEnd::Failed(banner(&print)));
         }
         if stream.is_over() {

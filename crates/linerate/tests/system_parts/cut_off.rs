@@ -109,7 +109,11 @@ pub(super) fn ends() -> Result<(), Failed> {
     let mut command = with_keys(spaces.within(0));
     command.arg(linerate().get_program()).args(["target", "embedded", "--listen", TARGET, "--drive"]).arg(drive.path());
     let _target = Served(command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?);
-    let objects = || files_below(drive.path()).into_iter().filter(|name| name.contains("linerate-")).count();
+    // Objects are files below the one folder that the target makes.
+    let objects = || -> usize {
+        let root = fs::read_dir(drive.path()).into_iter().flatten().flatten().next().expect("the target's folder");
+        files_below(&root.path()).into_iter().filter(|name| name.contains("linerate-")).count()
+    };
 
     let (keys, cache) = (place.path("client.pub"), place.path("cache-far"));
     let server = format!("AuthorizedKeysFile {}\nSetEnv XDG_CACHE_HOME={}\n", keys.display(), cache.display());

@@ -235,8 +235,11 @@ fn of_another_architecture() {
     let mut place = Place::make();
     for machine in ["mips64", "aarch64"] {
         place.program(&format!("{machine}/uname"), &format!("echo {machine}"));
-        let path = format!("SetEnv PATH={}:/usr/bin:/bin", place.path(machine).display());
-        place.serve(machine, &path, Some("host"));
+        // One line: the first SetEnv holds.
+        let cache = place.path(&format!("cache-{machine}"));
+        let path = place.path(machine);
+        let lines = format!("SetEnv PATH={}:/usr/bin:/bin XDG_CACHE_HOME={}", path.display(), cache.display());
+        place.serve(machine, &lines, Some("host"));
     }
     let own = env!("CARGO_BIN_EXE_linerate");
     let rows = place.checked_with(&["--binary", &format!("mips64={own}")]);
