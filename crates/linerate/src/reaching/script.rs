@@ -140,13 +140,11 @@ mod tests {
         assert_eq!(again, "linerate: ready\nran agent --allow read\n");
         // By a command that closes descriptors, as sudo does.
         let closes = folder.path().join("closes");
-        std::fs::write(&closes, "#!/bin/sh\nexec 9<&-; exec \"$@\"\n").expect("written");
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(&closes, mode).expect("it is ours");
-        let by = place(closes.to_str(), None);
+        std::fs::write(&closes, "exec 9<&-; exec \"$@\"\n").expect("written");
+        let by = place(Some(&format!("sh {}", closes.display())), None);
         assert_eq!(run(folder.path(), &by, &programs, b""), again);
         // Another architecture.
-        let other = [program("nonsuch")];
+        let other = [Program { machine: "nonsuch".to_owned(), bytes, sha256: String::new() }];
         assert_eq!(run(folder.path(), &plain, &other, b""), format!("linerate: machine {machine}\n"));
     }
 }
