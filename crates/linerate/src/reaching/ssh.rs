@@ -93,8 +93,8 @@ const FAULTS: [(&str, &str, &str); 16] = [
 ];
 
 /// What is to be done where programs do not run in a folder.
-const ELSEWHERE: &str = "add cache: /FOLDER to the node in the fleet file, with a folder that is not mounted noexec, or \
-                         use reach: exec:ssh HOST /PATH/linerate agent";
+const ELSEWHERE: &str = "add cache: /FOLDER to the node in the fleet file, with a folder that is not mounted noexec, \
+                         or use reach: exec:ssh HOST /PATH/linerate agent";
 
 /// What of the words of sudo and doas means what, and what to do: the first that fits. The program of a command stands
 /// for `BY`, and the whole of it for `ALL`.

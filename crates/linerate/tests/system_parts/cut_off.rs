@@ -1,5 +1,5 @@
-//! A client that is reached by SSH over a link that goes down in the middle of a point, while its own link to the target
-//! stays: its load ends with its lease, its figures end with the last whole interval, and nothing of it is left.
+//! A client that is reached by SSH over a link that goes down in the middle of a point, while its own link to the
+//! target stays: its load ends with its lease, its figures end with the last whole interval, and nothing of it is left.
 
 use std::fs;
 use std::path::Path;
@@ -25,8 +25,8 @@ const FAR: &str = "10.231.79.2";
 const POINT: Duration = Duration::from_secs(7);
 const GONE_WITHIN: Duration = Duration::from_secs(3);
 
-/// Three namespaces: of the target, of the coordinator with a client of its own, and of a client far away. Two links lead
-/// to the target, and one from the coordinator to the far client. Gone with the value.
+/// Three namespaces: of the target, of the coordinator with a client of its own, and of a client far away. Two links
+/// lead to the target, and one from the coordinator to the far client. Gone with the value.
 struct Spaces([String; 3]);
 
 impl Spaces {
