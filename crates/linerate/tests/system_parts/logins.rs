@@ -3,13 +3,15 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::PathBuf;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
 use linerate_record::fleet::FleetRow;
 
 use super::reached::Place;
+use crate::running::{ACCESS_KEY, SECRET_KEY, Served, linerate, words};
 
 pub(super) const NEEDS: &[&str] = &["shells and sudo", "root", "sshd", "ssh", "ssh-keygen", "mount", "unshare"];
 
@@ -122,7 +124,47 @@ pub(super) fn reached_or_told() -> Result<(), Failed> {
     let of = |name: &str| rows.iter().find(|row| row.name == name).ok_or(format!("no row of {name}"));
     assert_eq!(otherwise(of("plain")?, Ok(true)), None);
     assert_eq!(otherwise(of("absent")?, Err(("there is no doas there", "install it there"))), None);
+    ends_with_its_coordinator(&place, port)
+}
+
+/// An agent that loads with rights by sudo is gone in time after its coordinator was killed.
+fn ends_with_its_coordinator(place: &Place, port: u16) -> Result<(), Failed> {
+    let (target, fleet, folder) = (Served::null(), place.path("one.yaml"), place.path("run"));
+    fs::write(&fleet, format!("nodes:\n  - {{name: a, role: client, reach: 'ssh://admin@127.0.0.1:{port}'}}\n"))?;
+    let flags = "--op get --obj.size 4KiB --concurrent 1 --duration 60s --warmup 0s --precision none --objects 4 \
+                 --threads 1 --no-ceiling --yes-load --become";
+    let mut bench = linerate();
+    bench.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    bench.env("PATH", place.search_path()).args(["bench", "--host", &target.address]).args(words(flags)).arg("sudo -n");
+    bench.arg("--fleet").arg(&fleet).arg("-o").arg(&folder).stdout(Stdio::null()).stderr(Stdio::null());
+    let (mut bench, until) = (bench.spawn()?, Instant::now() + Duration::from_secs(30));
+    while !fs::read_to_string(folder.join("points.jsonl")).is_ok_and(|text| text.contains("\"measure\"")) {
+        assert!(Instant::now() < until && bench.try_wait()?.is_none(), "no point begins");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let runs =
+        || -> Vec<String> { beside(place.servers[0].pid()).into_iter().filter(|a| a.contains("--allow")).collect() };
+    assert!(runs().iter().any(|args| args.starts_with("sudo -n /proc/")), "{:?}", runs());
+    bench.kill()?;
+    bench.wait()?;
+    let killed = Instant::now();
+    while !runs().is_empty() {
+        assert!(killed.elapsed() < Duration::from_secs(3), "it runs: {:?}", runs());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    println!("gone {:?} after its coordinator", killed.elapsed());
     Ok(())
+}
+
+/// Arguments of the other processes in the mount namespace of one.
+fn beside(pid: u32) -> Vec<String> {
+    let space = |process: &Path| fs::read_link(process.join("ns/mnt")).ok();
+    let own = PathBuf::from(format!("/proc/{pid}"));
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
+    let others =
+        processes.filter(|process| *process != own && space(process).is_some() && space(process) == space(&own));
+    let args = |process: PathBuf| fs::read(process.join("cmdline")).ok();
+    others.filter_map(args).map(|args| String::from_utf8_lossy(&args).replace('\0', " ")).collect()
 }
 
 /// What is not as expected of a node.
