@@ -36,6 +36,17 @@ pub struct LeastError {
     pub is_stated: bool,
 }
 
+/// The standard error that figures are taken to have, unless one is stated.
+const ASSUMED_ERROR: f64 = 0.02;
+
+impl LeastError {
+    /// What is stated, or else assumed.
+    #[must_use]
+    pub fn stated_or_assumed(stated: Option<f64>) -> LeastError {
+        LeastError { share: stated.unwrap_or(ASSUMED_ERROR), is_stated: stated.is_some() }
+    }
+}
+
 /// What a run says of a site at one size of objects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {

@@ -31,7 +31,7 @@ pub(crate) fn unguarded(effect: &Effect, design: &Design, secondary: &[Secondary
         Some(Some(high)) => {
             Some(format!("its p99 may be up to {} longer, and {most} is the most for advice", percent(high)))
         }
-        _ => Some(format!("its p99 is not known to be no more than {most} longer")),
+        _ => Some(format!("its p99 is not shown to be at most {most} longer")),
     };
     let errors =
         figure("errors").filter(|row| row.value > row.baseline && row.p_more.is_some_and(|p| p <= MORE_ERRORS));

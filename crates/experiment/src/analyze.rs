@@ -387,8 +387,8 @@ fn refusal(one: &Compared, stratum: &Stratum<'_>, family: &Family<'_>) -> String
         },
         (_, Some(most)) => above(baseline, most),
         _ => format!(
-            "refused: {} and {} lack a figure that the other has; runs that failed may be the slow ones, so that what \
-             is left says nothing of the arm: measure them again",
+            "refused: {} and {} lack a figure that the other has; runs that failed may be the slow ones, so the rest \
+             says nothing about the arm: measure them again",
             answer::counted(own, arm, family.blocked),
             answer::counted(other, baseline, family.blocked)
         ),

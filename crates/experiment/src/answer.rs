@@ -90,7 +90,7 @@ pub(crate) fn sentence(
         Decision::SpoiltByArm | Decision::CarriedOver | Decision::NotSettled | Decision::AtFirst => {
             "cannot tell".to_owned()
         }
-        Decision::Refused => "refused: no figure of it can be what it is said to be".to_owned(),
+        Decision::Refused => "refused: none of its figures is possible".to_owned(),
     }
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn cannot_tell(
     let at = confidence(alpha);
     let (own, base) = (counted_runs(effect.runs, unit), effect.baseline_runs);
     if effect.share.is_none() {
-        return format!("cannot tell: {own} of it{}, nothing to compare", against(base, unit));
+        return format!("cannot tell: {own}{}, so nothing can be compared", against(base, unit));
     }
     let least = match unit {
         ExperimentalUnit::Block => crate::design::least_blocks(alpha),
@@ -120,14 +120,14 @@ pub(crate) fn cannot_tell(
     };
     let chance = if ways > 2.0 { format!(", 1 in {:.0}", ways / 2.0) } else { String::new() };
     let needs = match unit {
-        ExperimentalUnit::Block => format!("{least} blocks are the fewest"),
-        ExperimentalUnit::Run => format!("{least} interleaved runs each are the fewest"),
+        ExperimentalUnit::Block => format!("at least {least} blocks are needed"),
+        ExperimentalUnit::Run => format!("at least {least} interleaved runs each are needed"),
     };
     let spread =
         spread.map_or_else(String::new, |sd| format!("; runs of one arm differ by {} (sd)", percent(sd.exp_m1())));
     let order = order.map_or_else(String::new, |how| format!("; {how}: {OR_TIME}"));
     format!(
-        "cannot tell: {own}{} can differ by chance whatever they measure{chance}, which is no {at}; \
+        "cannot tell: {own}{} can differ by chance in any case{chance}, which does not allow {at}; \
          {needs}{spread}{order}",
         against(base, unit)
     )

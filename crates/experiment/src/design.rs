@@ -25,7 +25,7 @@ pub enum DesignError {
     #[error("no arm but the baseline: name at least one to compare with it")]
     NoTrial,
     /// Two arms of one name.
-    #[error("two arms are called {0:?}: give each a name of its own")]
+    #[error("two arms are called {0:?}: give each a unique name")]
     SameName(String),
     /// A number out of its range.
     #[error("invalid {what} {value}: write {fix}")]

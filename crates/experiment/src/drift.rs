@@ -58,7 +58,7 @@ pub(crate) fn trend(blocks: &[Block]) -> Option<Remark> {
         about: "baseline".to_owned(),
         sentence: format!(
             "the baseline drifted by {} from the first block to the last (p {p:.4}); arms are compared within blocks, \
-             where it is next to nothing",
+             where it is negligible",
             signed((slope * (n - 1.0)).exp_m1())
         ),
     })
@@ -98,7 +98,7 @@ pub(crate) fn position(blocks: &[Block], arms: usize, seed: u64) -> Option<Remar
         kind: RemarkKind::Position,
         about: format!("cell {} of blocks", place + 1),
         sentence: format!(
-            "it measures {} whichever arm it is of (p {p:.3}); the order is drawn, so that no arm gains by it, and \
+            "it measures {} with any arm (p {p:.3}); the order is drawn, so no arm gains by it, but \
              every difference spreads more",
             signed(share.exp_m1())
         ),

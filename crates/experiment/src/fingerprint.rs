@@ -24,7 +24,7 @@ pub fn displaced(print: &Print, all: &[Means], means: &Means, find: Find<'_>) ->
         let now = print.get(&of_setting(place)).map_or("none", String::as_str);
         let is_same = find(&place.knob).is_some_and(|knob| same(&knob.locator, now, expected));
         (!is_same).then(|| {
-            format!("{place} was {now:?} when the load ended, and not {expected:?}: something has changed it meanwhile")
+            format!("{place} was {now:?} when the load ended, not {expected:?}: something changed it in the meantime")
         })
     })
 }

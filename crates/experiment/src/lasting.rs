@@ -143,14 +143,14 @@ pub(crate) fn void(state: &ExperimentState, arm: u32, effect: &Effect) -> Option
     let [own, base] = voids::excluded_by(&state.rounds, arm, &baselines(state));
     if own > base {
         let reported = format!("its own cells exclude {own} of {} rounds of long cells", state.rounds.len());
-        let left = "what is left may be its better ones";
+        let left = "the remaining ones may be its better ones";
         return Some((Decision::SpoiltByArm, format!("{reported}, the baseline's {base}: {left}")));
     }
     let (Some(late), Some(reported_late)) = (Late::of(state, arm), effect.lasting.as_ref().map(reported)) else {
         return Some((Decision::AtFirst, "too few long cells count to tell whether it lasts".to_owned()));
     };
     if !late.is_left() {
-        let fix = "where it leads is not known; give --settle more time, and --lasting";
+        let fix = "its final level is not known; give --settle more time, and --lasting";
         return Some((Decision::NotSettled, format!("{reported_late}: {fix}")));
     }
     let fix = "too little beyond chance to tell that it lasts; give --lasting more time";

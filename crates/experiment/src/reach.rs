@@ -48,11 +48,11 @@ pub fn of_sockets<'c>(changes: impl IntoIterator<Item = &'c Change>) -> Option<S
     let mut places: Vec<String> = of_sockets.map(|change| change.place.to_string()).collect();
     places.sort();
     places.dedup();
-    let are = if places.len() == 1 { "is" } else { "are" };
+    let apply = if places.len() == 1 { "applies" } else { "apply" };
     (!places.is_empty()).then(|| {
         format!(
-            "{} {are} taken by new sockets: the client's are new in each cell, and those on which a server listens \
-             keep what they had unless --restart restarts it",
+            "{} {apply} only to new sockets: the client's are new in each cell, but a server's listening sockets keep \
+             their old values unless --restart restarts it",
             places.join(", ")
         )
     })
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(never, [false, false, false, false, true, true]);
         assert_eq!(read_at_start(&all).map(|change| change.place.knob.as_str()), Some("d"));
         assert_eq!(read_at_start(&all[..3]), None);
-        assert!(of_sockets(&all).is_some_and(|reported| reported.starts_with("b, c are taken by new sockets")));
+        assert!(of_sockets(&all).is_some_and(|reported| reported.starts_with("b, c apply only to new sockets")));
         assert_eq!(of_sockets(&all[..1]), None);
     }
 }

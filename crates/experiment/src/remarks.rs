@@ -64,7 +64,7 @@ fn of_differences(state: &ExperimentState, arm: u32, effect: &Effect) -> Vec<Rem
         let share = percent(effective / n as f64);
         let reported = format!(
             "neighbouring blocks resemble each other: {n} differences are worth {effective:.0} ({share}); the test \
-             holds, but something lasts longer than a block"
+             is valid, but something lasts longer than a block"
         );
         found.push(remark(RemarkKind::Correlated, reported));
     }

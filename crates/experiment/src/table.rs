@@ -88,7 +88,7 @@ pub fn read(text: &str) -> Result<Table, TableError> {
         let line = record.position().map_or(0, |at| line_of(text, at));
         if record.len() != heads.len() {
             let (got, named) = (record.len(), heads.len());
-            let fix = "write a cell for each column, empty where there is nothing to tell";
+            let fix = "write a cell for each column, empty if there is no value";
             return Err(wrong(line, format!("cells: {got}, and the first line names {named} columns: {fix}")));
         }
         let cell = |at: Option<usize>| at.and_then(|at| record.get(at)).unwrap_or_default();

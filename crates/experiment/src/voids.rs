@@ -69,7 +69,7 @@ fn excluded(blocks: &[Block], arm: u32, baseline: &[u32], claim: Claim, alpha: f
         Claim::Effect(_) if own * baseline.len() == base => return None,
         Claim::Effect(share) => share,
         Claim::NoEffect => {
-            let void = (Decision::SpoiltByArm, format!("{reported}: what is left may be its better blocks"));
+            let void = (Decision::SpoiltByArm, format!("{reported}: the remaining blocks may be its better ones"));
             return (own.abs_diff(base) >= SPOILT_APART).then_some(void);
         }
     };
@@ -91,7 +91,7 @@ fn excluded(blocks: &[Block], arm: u32, baseline: &[u32], claim: Claim, alpha: f
             Decision::SpoiltByArm,
             format!(
                 "its own cells exclude {}, the baseline's {}; with those counted as the worst there is no effect \
-                 beyond chance (p {:.2}): what is left may be its better blocks",
+                 beyond chance (p {:.2}): the remaining blocks may be its better ones",
                 times(own),
                 times(base),
                 2.0 * p

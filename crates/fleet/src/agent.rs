@@ -145,7 +145,7 @@ pub fn farewell(reason: EndReason) -> Result<Vec<u8>, FrameError> {
 
 /// Sends a message; one that is too long is said to be.
 fn said(message: &FromAgent) -> Deed {
-    let refused = || frame(&FromAgent::Refused { why: "its answer is longer than a message may be".to_owned() });
+    let refused = || frame(&FromAgent::Refused { why: "its answer is too long for a message".to_owned() });
     match frame(message).or_else(|_| refused()) {
         Ok(bytes) => Deed::Say(bytes),
         Err(_) => Deed::End(EndReason::Unread),

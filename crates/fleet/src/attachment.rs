@@ -53,19 +53,19 @@ pub enum AttachAnswer {
 #[serde(rename_all = "kebab-case")]
 pub enum Refusal {
     /// Another coordinator has it.
-    #[error("another coordinator has had this agent for {for_s} s")]
+    #[error("another coordinator has been using this agent for {for_s} s")]
     Busy {
         /// For how long.
         for_s: u64,
     },
     /// Nobody of that token is known: the lease lapsed meanwhile, or the agent is another one.
-    #[error("the agent does not know this coordinator any more: its lease lapsed, or its pod was started anew")]
+    #[error("the agent no longer knows this coordinator: its lease lapsed, or its pod was restarted")]
     Unknown,
     /// What was lost on the way is not kept any more.
-    #[error("more was lost on the way than the agent or its coordinator keeps")]
+    #[error("more data was lost in transit than the agent or its coordinator keeps")]
     Lost,
     /// Another version.
-    #[error("the agent expects version {attach} of attaching, and this linerate has {ATTACH_VERSION}")]
+    #[error("the agent expects version {attach} of the attach protocol, but this linerate has {ATTACH_VERSION}")]
     Version {
         /// The agent's.
         attach: u32,

@@ -38,7 +38,7 @@ pub struct ClockOffset {
 /// An answer that no clock can have given: it took longer there than its question was away, or was taken after it was
 /// answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("its clock cannot have said what it told: an answer that took longer than its question was away")]
+#[error("its clock readings are impossible: the answer took longer than the round trip")]
 pub struct ImpossibleExchange;
 
 /// Exchanges with one machine.

@@ -209,7 +209,7 @@ impl Conversation {
     }
 
     fn message(&mut self, message: FromAgent, length: usize, now_ns: i64) -> Result<(), Fault> {
-        let out_of_turn = |what: &str| Err(Fault::Lie(format!("{what} that nobody asked for")));
+        let out_of_turn = |what: &str| Err(Fault::Lie(format!("{what} that was not requested")));
         match message {
             FromAgent::Hello(hello) if self.hello.is_none() => {
                 checked(&hello).map_err(Fault::Lie)?;
@@ -333,7 +333,7 @@ fn lie(what: &str) -> Fault {
 
 fn state(json: &str) -> Result<MachineState, Fault> {
     let state: MachineState = serde_json::from_str(json)
-        .map_err(|error| lie(&format!("what it says of its machine cannot be read: {error}")))?;
+        .map_err(|error| lie(&format!("its description of its machine cannot be read: {error}")))?;
     checked_machine(&state.snapshot.machine).map_err(|error| lie(&error))?;
     let Snapshot { settings, devices, engines, configured, .. } = &state.snapshot;
     let lists = [
@@ -346,7 +346,7 @@ fn state(json: &str) -> Result<MachineState, Fault> {
         ("firmware versions", state.firmware.len(), DEVICES_MAX),
     ];
     match lists.iter().find(|(_, count, most)| count > most) {
-        Some((what, count, most)) => Err(lie(&format!("{count} {what} where {most} are the most"))),
+        Some((what, count, most)) => Err(lie(&format!("{count} {what}, but at most {most} are allowed"))),
         None => Ok(state),
     }
 }
@@ -378,7 +378,7 @@ mod tests {
         let machine = hello().machine;
         assert_eq!(checked_machine(&machine), Ok(()));
         let many = Machine { cpus: u32::MAX, ..machine.clone() };
-        assert!(checked_machine(&many).unwrap_err().contains("4294967295 processors where 8192 are the most"));
+        assert!(checked_machine(&many).unwrap_err().contains("4294967295 processors, but at most 8192 are allowed"));
         let nic: MachineNic =
             serde_json::from_str(r#"{"name": "eth0", "speed_bits_per_s": null, "mtu_bytes": 1500}"#).unwrap();
         let over = MachineNic { over: vec!["eth0".to_owned(); 257], ..nic.clone() };
@@ -506,8 +506,8 @@ mod tests {
             (&[&other_token], "does not repeat its token"),
             (&[&other_protocol], "speaks protocol 9"),
             (&[&greeted, &greeted], "a second greeting"),
-            (&[&greeted, &part], "an answer that nobody asked for"),
-            (&[&greeted, &time], "a time that nobody asked for"),
+            (&[&greeted, &part], "an answer that was not requested"),
+            (&[&greeted, &time], "a time that was not requested"),
             (&[&greeted, b"\xff\xff\xff\xff"], "a message of 4294967295 bytes"),
             (&[&greeted, &from_agent(&FromAgent::Refused { why: "not allowed".to_owned() })], "refused: not allowed"),
         ];

@@ -66,21 +66,25 @@ fn nodes(root: &YamlNode, mistakes: &mut Vec<Mistake>) -> Vec<FleetNode> {
     let items = match &nodes.node.content {
         Content::List(items) if !items.is_empty() => items,
         _ => {
-            wrong(nodes.node.place, "nodes that are no list", example);
+            wrong(nodes.node.place, "nodes that are not a list", example);
             return Vec::new();
         }
     };
     let mut all = Vec::<FleetNode>::new();
     for item in items {
         let Content::Mapping(entries) = &item.content else {
-            mistakes.push(Mistake::new(item.place, "a node that is no mapping", "write {name: node1, role: storage}"));
+            mistakes.push(Mistake::new(
+                item.place,
+                "a node that is not a mapping",
+                "write {name: node1, role: storage}",
+            ));
             continue;
         };
         let (place, read) = (item.place, nodes_of(entries, item.place, mistakes));
         for node in read {
             if all.iter().any(|other| other.name == node.name) {
                 let what = format!("a second node {}", quoted(&node.name));
-                mistakes.push(Mistake::new(place, what, "give each node a name of its own"));
+                mistakes.push(Mistake::new(place, what, "give each node a unique name"));
                 break;
             }
             if all.len() == NODES_MAX {
@@ -397,7 +401,7 @@ extra: 1
             "did you mean \"reach\"?",
             "2 ways to reach nodes for 1 named",
             "a second node \"c\"",
-            "a node that is no mapping",
+            "a node that is not a mapping",
             "unknown key \"extra\" of a fleet",
         ] {
             assert!(told.contains(part), "{part}: {told}");

@@ -162,7 +162,7 @@ impl DrivenLoad {
             LoadSaid::Interval(part) => {
                 let order = self.of_point(part.point)?;
                 if !order.is_recorded {
-                    return Err("an interval that nobody asked for".to_owned());
+                    return Err("an unexpected interval".to_owned());
                 }
                 match self.interval(part.interval, part.is_last, bytes)? {
                     Some(whole) => LoadNews::Interval(whole),
@@ -173,21 +173,21 @@ impl DrivenLoad {
                 self.readings += 1;
                 check_reading(&reading)?;
                 if self.readings > READINGS_MAX {
-                    return Err("readings without end".to_owned());
+                    return Err("too many readings".to_owned());
                 }
                 LoadNews::Reading(reading)
             }
             LoadSaid::End(end) => {
                 check_end(&end, self.of_point(end.point)?)?;
                 if !matches!(self.stage, Stage::Driving { .. }) || self.part.is_some() {
-                    return Err("an end of a point that was not begun".to_owned());
+                    return Err("the end of a point that had not begun".to_owned());
                 }
                 self.stage = Stage::Loaded;
                 self.order = None;
                 LoadNews::End(end)
             }
             LoadSaid::Failed { .. } | LoadSaid::Loaded { .. } | LoadSaid::Ready { .. } | LoadSaid::Reading(_) => {
-                return Err("something about load that nobody asked for".to_owned());
+                return Err("an unexpected message about load".to_owned());
             }
         };
         self.news.push_back(news);
@@ -204,11 +204,11 @@ impl DrivenLoad {
         check_pulse(&pulse, &order.workload)?;
         let most = most_intervals(order);
         if pulse.first != self.next_interval || !matches!(self.stage, Stage::Driving { .. }) {
-            return Err("counts out of turn".to_owned());
+            return Err("counts out of sequence".to_owned());
         }
         self.next_interval = self.next_interval.saturating_add(pulse.count);
         if self.next_interval > most {
-            return Err(format!("counts of {} intervals where {most} are the most", self.next_interval));
+            return Err(format!("counts of {} intervals, but at most {most} are allowed", self.next_interval));
         }
         Ok(pulse)
     }
@@ -247,7 +247,7 @@ impl DrivenLoad {
         }
         self.intervals += 1;
         if self.intervals > most {
-            return Err(format!("{} intervals where {most} are the most", self.intervals));
+            return Err(format!("{} intervals, but at most {most} are allowed", self.intervals));
         }
         self.until_ms = self.until_ms.max(whole.to_ms);
         Ok(Some(whole))
@@ -398,10 +398,10 @@ pub(crate) mod tests {
     fn what_no_load_can_have_been_is_not_believed() {
         let row = |change: fn(&mut IntervalRow)| part(0, move |interval| change(&mut interval.rows[0]));
         let lies: Vec<(LoadSaid, &str)> = vec![
-            (LoadSaid::Loaded { zero_ns: 0, threads: 1 }, "nobody asked for"),
-            (LoadSaid::Pulse(pulse(1, 1)), "out of turn"),
-            (LoadSaid::Pulse(pulse(0, 0)), "counts of no interval"),
-            (LoadSaid::Pulse(pulse(0, 2_000)), "intervals where"),
+            (LoadSaid::Loaded { zero_ns: 0, threads: 1 }, "an unexpected message about load"),
+            (LoadSaid::Pulse(pulse(1, 1)), "out of sequence"),
+            (LoadSaid::Pulse(pulse(0, 0)), "counts of zero intervals"),
+            (LoadSaid::Pulse(pulse(0, 2_000)), "intervals, but at most"),
             (LoadSaid::Pulse(Pulse { point: 2, ..pulse(0, 1) }), "point 2"),
             (
                 LoadSaid::Pulse(Pulse { rows: vec![PulseRow { op: Op::Put, ..pulse(0, 1).rows[0] }], ..pulse(0, 1) }),
@@ -413,12 +413,12 @@ pub(crate) mod tests {
             (row(|row| row.op = Op::Delete), "requests of delete"),
             (row(|row| row.requests = u64::MAX), "a count of"),
             (row(|row| row.requests = 0), "1 latencies of 0 requests"),
-            (row(|row| row.total = EncodedHistogram("nonsense".to_owned())), "histogram that is none"),
+            (row(|row| row.total = EncodedHistogram("nonsense".to_owned())), "an invalid histogram"),
             (row(|row| row.total = EncodedHistogram("x".repeat(70_000))), "histogram of 70000 bytes"),
             (row(|row| row.errors = [("a\u{1b}[2J".to_owned(), 1)].into()), "errors of kind"),
             (
                 row(|row| row.errors = (0..65).map(|n| (n.to_string(), 1)).collect()),
-                "65 kinds of errors where 64 are the most",
+                "65 kinds of errors, but at most 64 are allowed",
             ),
             (end(|end| end.written_until = 1 << 40), "objects up to number"),
             (end(|end| end.stored = 1), "objects up to number"),
@@ -429,7 +429,7 @@ pub(crate) mod tests {
                 }),
                 "an upload that is not its own",
             ),
-            (LoadSaid::Reading(Box::new(Reading { client: 1, ..Reading::default() })), "a reading that is none"),
+            (LoadSaid::Reading(Box::new(Reading { client: 1, ..Reading::default() })), "an invalid reading"),
         ];
         for (lie, part) in lies {
             let mut load = driving();

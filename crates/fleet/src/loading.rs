@@ -308,7 +308,7 @@ fn is_plain(text: &str, most: usize) -> bool {
 /// Refuses kinds of errors that are too many, or no words.
 fn check_kinds(kinds: &BTreeMap<String, u64>) -> Result<(), String> {
     if kinds.len() > KINDS_MAX {
-        return Err(format!("{} kinds of errors where {KINDS_MAX} are the most", kinds.len()));
+        return Err(format!("{} kinds of errors, but at most {KINDS_MAX} are allowed", kinds.len()));
     }
     match kinds.iter().find(|(kind, count)| !is_plain(kind, KIND_BYTES_MAX) || **count > COUNT_MAX) {
         Some((kind, count)) => Err(format!("{count} errors of kind {:?}", kind.chars().take(80).collect::<String>())),
@@ -319,7 +319,7 @@ fn check_kinds(kinds: &BTreeMap<String, u64>) -> Result<(), String> {
 /// What cannot be of a pulse.
 pub(crate) fn check_pulse(pulse: &Pulse, workload: &Workload) -> Result<(), String> {
     if pulse.count == 0 || pulse.rows.len() > Op::COUNT || pulse.length_ms > COUNT_MAX {
-        return Err("counts of no interval".to_owned());
+        return Err("counts of zero intervals".to_owned());
     }
     for row in &pulse.rows {
         check_op(row.op, workload)?;
@@ -331,7 +331,7 @@ pub(crate) fn check_pulse(pulse: &Pulse, workload: &Workload) -> Result<(), Stri
 
 fn check_op(op: Op, workload: &Workload) -> Result<(), String> {
     let is_asked = workload.has(op) || (op == Op::Part && workload.has(Op::Multipart));
-    if is_asked { Ok(()) } else { Err(format!("requests of {op} that nobody asked for")) }
+    if is_asked { Ok(()) } else { Err(format!("unexpected requests of {op}")) }
 }
 
 fn check_counts(counts: &[u64]) -> Result<(), String> {
@@ -368,7 +368,7 @@ fn check_row(row: &IntervalRow, workload: &Workload, hosts: u32) -> Result<(), S
     check_kinds(&row.errors)?;
     check_kinds(&row.retries)?;
     if row.ttfb_intended.is_some() || row.total_intended.is_some() {
-        return Err("latencies of an open loop that nobody asked for".to_owned());
+        return Err("unexpected latencies of an open loop".to_owned());
     }
     [&row.ttfb, &row.total].into_iter().try_for_each(|histogram| check_histogram(histogram, row.requests))
 }
@@ -378,7 +378,7 @@ fn check_histogram(encoded: &EncodedHistogram, requests: u64) -> Result<(), Stri
         return Err(format!("a histogram of {} bytes", encoded.0.len()));
     }
     let mut decoded = empty();
-    add_encoded(&mut decoded, encoded).map_err(|_| "a histogram that is none".to_owned())?;
+    add_encoded(&mut decoded, encoded).map_err(|_| "an invalid histogram".to_owned())?;
     match decoded.len() {
         count if count > requests => Err(format!("{count} latencies of {requests} requests")),
         _ => Ok(()),
@@ -395,7 +395,7 @@ pub(crate) fn check_reading(reading: &Reading) -> Result<(), String> {
     let names = reading.nics.iter().map(|nic| &nic.name).chain(reading.disks.iter().map(|disk| &disk.name));
     let mut names = names.chain(programs.iter().map(|program| &program.name));
     if names.any(|name| !is_plain(name, NAME_BYTES_MAX)) || reading.client != 0 || reading.at_ms > COUNT_MAX {
-        return Err("a reading that is none".to_owned());
+        return Err("an invalid reading".to_owned());
     }
     Ok(())
 }
@@ -411,7 +411,7 @@ pub(crate) fn check_end(end: &DrivenEnd, order: &PointOrder) -> Result<(), Strin
         return Err(format!("objects up to number {}", end.written_until));
     }
     if end.unfinished.len() > LEFT_UPLOADS_MAX {
-        return Err(format!("{} uploads where {LEFT_UPLOADS_MAX} are named at the most", end.unfinished.len()));
+        return Err(format!("{} uploads, but at most {LEFT_UPLOADS_MAX} are allowed", end.unfinished.len()));
     }
     let is_known = |upload: &LeftUpload| {
         let id = upload.upload_id.as_ref();
@@ -431,7 +431,7 @@ pub fn check_order(order: &PointOrder) -> Result<(), String> {
         && (1_000_000..=86_400_000_000_000).contains(&order.interval_ns)
         && order.write_first < 1 << 40
         && order.read_count < 1 << 40;
-    if is_sound { Ok(()) } else { Err("a point that nobody can drive".to_owned()) }
+    if is_sound { Ok(()) } else { Err("a point that cannot be driven".to_owned()) }
 }
 
 #[cfg(test)]

@@ -124,7 +124,7 @@ pub enum FrameError {
     #[error("a message of {0} bytes: one has 1 to {MESSAGE_BYTES_MAX}")]
     Length(u32),
     /// JSON that is no message.
-    #[error("no message of this protocol: {0}")]
+    #[error("not a message of this protocol: {0}")]
     Content(String),
 }
 
@@ -230,14 +230,14 @@ pub fn checked_machine(machine: &Machine) -> Result<(), String> {
         ("members of a bond", longest(|nic| nic.bond.as_ref().map_or(0, |bond| bond.members.len())), 256),
     ];
     match counts.iter().find(|(_, count, most)| count > most) {
-        Some((what, count, most)) => Err(format!("{count} {what} where {most} are the most")),
+        Some((what, count, most)) => Err(format!("{count} {what}, but at most {most} are allowed")),
         None => Ok(()),
     }
 }
 
 fn checked_text(text: &str) -> Result<(), String> {
     if text.len() > TEXT_BYTES_MAX {
-        return Err(format!("a text of {} bytes where {TEXT_BYTES_MAX} are the most", text.len()));
+        return Err(format!("a text of {} bytes, but at most {TEXT_BYTES_MAX} are allowed", text.len()));
     }
     if text.chars().any(char::is_control) {
         return Err(format!("a text with control characters: {text:?}"));

@@ -18,7 +18,7 @@ use crate::boot::{are_two_boots, boot, known_boot};
 pub use crate::clock::since_boot_ms;
 pub use crate::failure::TuneError;
 pub use crate::ground::Ground;
-use crate::journal::{Journal, Told};
+use crate::journal::{Journal, JournalContent};
 use crate::lock::{Lock, Whole};
 use crate::owner;
 use crate::root::{Root, text};
@@ -291,7 +291,7 @@ fn overridden(ground: &Ground<'_>, set: &ChangeSet, outcomes: &[ChangeOutcome]) 
 ///
 /// # Errors
 /// Where none waits, it waits no more, it has an owner, or it was not gone through to its end.
-pub fn confirm(ground: &Ground<'_>) -> Result<Told, TuneError> {
+pub fn confirm(ground: &Ground<'_>) -> Result<JournalContent, TuneError> {
     let _lock = lock(ground)?;
     settle(ground)?;
     let reported = match ground.state.newest_open()? {

@@ -151,7 +151,7 @@ impl JournalFolder {
     ///
     /// # Errors
     /// Where there is none of that name, or it cannot be read.
-    pub fn read(&self, id: &str) -> Result<Told, TuneError> {
+    pub fn read(&self, id: &str) -> Result<JournalContent, TuneError> {
         let path = self.file(id)?;
         let failed = |source| TuneError::State { path: path.clone(), source };
         let mut bytes = Vec::new();
@@ -173,7 +173,7 @@ impl JournalFolder {
     ///
     /// # Errors
     /// As of [`JournalFolder::ids`] and [`JournalFolder::read`].
-    pub fn newest_open(&self) -> Result<Option<Told>, TuneError> {
+    pub fn newest_open(&self) -> Result<Option<JournalContent>, TuneError> {
         self.newest(|reported| !reported.is_closed())
     }
 
@@ -181,7 +181,7 @@ impl JournalFolder {
     ///
     /// # Errors
     /// As of [`JournalFolder::ids`] and [`JournalFolder::read`].
-    pub fn newest(&self, is_so: impl Fn(&Told) -> bool) -> Result<Option<Told>, TuneError> {
+    pub fn newest(&self, is_so: impl Fn(&JournalContent) -> bool) -> Result<Option<JournalContent>, TuneError> {
         for id in self.ids()?.into_iter().rev() {
             match self.read(&id) {
                 Ok(reported) if is_so(&reported) => return Ok(Some(reported)),
@@ -249,7 +249,7 @@ impl Journal {
     }
 
     /// What it tells, though it has its name no more.
-    pub(crate) fn reported(&self) -> Result<Told, TuneError> {
+    pub(crate) fn reported(&self) -> Result<JournalContent, TuneError> {
         let path = self.path.clone();
         let mut bytes = vec![0; usize::try_from(self.length).unwrap_or(0)];
         match self.file.read_exact_at(&mut bytes, 0) {
@@ -293,9 +293,9 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// What a journal tells.
+/// What a journal holds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Told {
+pub struct JournalContent {
     /// For which machine, since when.
     pub begin: Begin,
     /// Who watches it, where that is known.
@@ -333,7 +333,7 @@ pub struct Made {
     pub undone: Option<Undo>,
 }
 
-impl Told {
+impl JournalContent {
     /// Whether every change was taken back, with nothing left.
     #[must_use]
     pub fn is_closed(&self) -> bool {
@@ -379,7 +379,7 @@ impl Told {
 }
 
 /// Puts the lines together. A last line that was cut is none; any other that cannot be read is an error.
-fn reported(bytes: &[u8]) -> Result<Told, String> {
+fn reported(bytes: &[u8]) -> Result<JournalContent, String> {
     let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
     let text = std::str::from_utf8(&bytes[..end]).map_err(|error| error.to_string())?;
     let mut lines = text.lines().enumerate().map(|(index, line)| {
@@ -391,7 +391,7 @@ fn reported(bytes: &[u8]) -> Result<Told, String> {
         Some(Err(why)) => return Err(why),
         _ => return Err("it has no first line".to_owned()),
     };
-    let mut reported = Told {
+    let mut reported = JournalContent {
         begin,
         watchers: Vec::new(),
         made: Vec::new(),
@@ -406,7 +406,7 @@ fn reported(bytes: &[u8]) -> Result<Told, String> {
     Ok(reported)
 }
 
-fn add(reported: &mut Told, line: JournalLine) -> Result<(), String> {
+fn add(reported: &mut JournalContent, line: JournalLine) -> Result<(), String> {
     let known = |made: &mut Vec<Made>, number: u32| -> Result<usize, String> {
         made.iter().position(|made| made.number == number).ok_or_else(|| format!("change {number} was never announced"))
     };

@@ -79,7 +79,9 @@ pub fn changeable(locator: &Locator) -> Changeable {
         | Locator::Channels => return Changeable::Yes,
         Locator::Interrupts => "drivers and irqbalance move interrupts too: set it in irqbalance's policy",
         Locator::ReceiveHash => "linerate does not set it: use ethtool -N",
-        Locator::MountOption { .. } => "set it where the file system is mounted (fstab, StorageClass), and mount anew",
+        Locator::MountOption { .. } => {
+            "set it where the file system is mounted (fstab, StorageClass), and mount it again"
+        }
         Locator::BootArgument { .. } => "set it in the boot loader's configuration, and reboot",
         Locator::KernelVersion => "install another kernel, and reboot",
         Locator::Limit { .. } => "set it where the process is started (unit, container runtime), and restart it",
@@ -302,7 +304,7 @@ pub(crate) fn allowed_value(value: &str) -> Result<(), String> {
         return Err(format!("value {shown:?} has a line break or a control character: give one line"));
     }
     if value.len() > LONGEST_VALUE_BYTES {
-        return Err(format!("value {shown:?}… has {} bytes: at most {LONGEST_VALUE_BYTES} are taken", value.len()));
+        return Err(format!("value {shown:?}… has {} bytes: at most {LONGEST_VALUE_BYTES} are accepted", value.len()));
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::boot::{are_two_boots, boot};
 use crate::clock::since_boot_ms;
 use crate::failure::TuneError;
 use crate::ground::Ground;
-use crate::journal::{JournalFolder, Told};
+use crate::journal::{JournalContent, JournalFolder};
 use crate::lock::Whole;
 use crate::root::Root;
 use crate::trusted::{NO_FOLLOW, private};
@@ -60,7 +60,7 @@ fn lost_of(file: PathBuf, boot: &str) -> Option<LostWatch> {
 /// Whether an application waits of which nothing keeps [`confirm`](crate::apply::confirm) from keeping it, unless the
 /// machine has booted.
 #[must_use]
-pub fn can_be_confirmed(reported: &Told) -> bool {
+pub fn can_be_confirmed(reported: &JournalContent) -> bool {
     let is_in_time = since_boot_ms() < reported.begin.deadline_since_boot_ms;
     reported.is_pending()
         && reported.is_applied
@@ -125,7 +125,7 @@ fn none_in(file: &Path, own: &JournalFolder, boot: &str) -> Result<(), TuneError
     }
 }
 
-fn reported(noted: &Waiting) -> Result<Told, TuneError> {
+fn reported(noted: &Waiting) -> Result<JournalContent, TuneError> {
     JournalFolder::existing(&noted.journals).and_then(|state| state.read(&noted.id))
 }
 

@@ -15,7 +15,7 @@ use linerate_record::journal::{Begin, By, Owner, Watcher};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::apply::{ApplyStep, Ground, Rolled, TuneError, anew, has_booted, lock, since_boot_ms, take_back};
-use crate::journal::Told;
+use crate::journal::JournalContent;
 use crate::lock::{Lock, Whole};
 use crate::{owner, setting};
 
@@ -38,7 +38,7 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 /// Whether somebody lives to take an application back when its time is over; none where that cannot be told.
 #[must_use]
-pub fn is_watched(reported: &Told) -> Option<bool> {
+pub fn is_watched(reported: &JournalContent) -> Option<bool> {
     let lives = |watcher: &Watcher| match watcher {
         Watcher::Process { process, namespace } => owner::lives_in(*process, *namespace),
         Watcher::Unit(unit) => systemd::is_active(unit),
@@ -55,7 +55,7 @@ pub fn is_watched(reported: &Told) -> Option<bool> {
 ///
 /// # Errors
 /// As of [`watch`].
-pub fn overdue(ground: &Ground<'_>, reported: &Told) -> Result<Option<Rolled>, TuneError> {
+pub fn overdue(ground: &Ground<'_>, reported: &JournalContent) -> Result<Option<Rolled>, TuneError> {
     let is_over =
         since_boot_ms() >= reported.begin.deadline_since_boot_ms || reported.begin.owner.is_some_and(owner::is_gone);
     let is_of_now = reported.is_pending() && !has_booted(ground.root, &reported.begin);
@@ -167,7 +167,7 @@ pub fn trial(ground: &Ground<'_>, id: &str, sysctl: Option<&str>) -> Result<(), 
 
 /// Reads a journal. What a disk or a full memory refuses at one moment it may give at the next, so that is tried until
 /// an instant, and for a while in any case; a journal that is gone will not come back.
-fn read(ground: &Ground<'_>, id: &str, until_ms: u64) -> Result<Told, TuneError> {
+fn read(ground: &Ground<'_>, id: &str, until_ms: u64) -> Result<JournalContent, TuneError> {
     let until_ms = until_ms.max(since_boot_ms() + PATIENCE_MS);
     loop {
         match ground.state.read(id) {

@@ -278,7 +278,7 @@ async fn carry(
                 let silent = since(heard);
                 shared.mend(silent >= DOUBTED_AFTER);
                 if silent >= BROKEN_AFTER {
-                    return Break::Broken(KubeFault::Closed(format!("nothing came for {} s", BROKEN_AFTER.as_secs())));
+                    return Break::Broken(KubeFault::Closed(format!("no data for {} s", BROKEN_AFTER.as_secs())));
                 }
                 if silent >= PINGED_AFTER
                     && let Err(fault) = sent(to, Message::Ping(Vec::new().into())).await
@@ -315,7 +315,7 @@ async fn send(to: &mut SplitSink<Socket, Message>, bytes: &[u8]) -> Result<(), K
 
 /// Sends a message, in time: a stream that takes nothing is broken.
 async fn sent(to: &mut SplitSink<Socket, Message>, message: Message) -> Result<(), KubeFault> {
-    let slow = || KubeFault::Closed(format!("nothing was taken for {} s", BROKEN_AFTER.as_secs()));
+    let slow = || KubeFault::Closed(format!("no data was accepted for {} s", BROKEN_AFTER.as_secs()));
     timeout(BROKEN_AFTER, to.send(message)).await.map_err(|_| slow())?.map_err(|error| closed(&error))
 }
 
@@ -325,13 +325,13 @@ fn closed(error: &tokio_tungstenite::tungstenite::Error) -> KubeFault {
 
 async fn came(from: &mut SplitStream<Socket>, shared: &StreamState) -> Result<Came, KubeFault> {
     let message = match from.next().await {
-        None => return Err(KubeFault::Closed("without a word".to_owned())),
+        None => return Err(KubeFault::Closed("no reason was given".to_owned())),
         Some(Err(error)) => return Err(closed(&error)),
         Some(Ok(message)) => message,
     };
     let bytes = match message {
         Message::Close(frame) => {
-            let why = frame.map_or_else(|| "without a word".to_owned(), |frame| told(&frame.reason));
+            let why = frame.map_or_else(|| "no reason was given".to_owned(), |frame| told(&frame.reason));
             return Err(KubeFault::Closed(why));
         }
         Message::Binary(bytes) => bytes,

@@ -26,7 +26,7 @@ pub enum KubeFault {
         known: Vec<String>,
     },
     /// The command that should say who the user is failed.
-    #[error("the command of the kubeconfig that gives credentials failed: {0}")]
+    #[error("the credential command of the kubeconfig failed: {0}")]
     Plugin(String),
     /// The API server does not know who asks.
     #[error("the API server refused the credentials of the kubeconfig: {0}")]
@@ -47,7 +47,7 @@ pub enum KubeFault {
     #[error("there is no such pod: {0}")]
     NoPod(String),
     /// A selector does not select what it should.
-    #[error("{selector:?} selects {found} running pods in namespace {namespace}, where {wanted} are meant")]
+    #[error("{selector:?} selects {found} running pods in namespace {namespace}, not {wanted}")]
     Selected {
         /// The selector.
         selector: String,
@@ -59,7 +59,7 @@ pub enum KubeFault {
         wanted: usize,
     },
     /// The pod, or the container, does not run.
-    #[error("its container does not run: {0}")]
+    #[error("its container is not running: {0}")]
     NotRunning(String),
     /// The pod has no such container, or several.
     #[error("the pod has no such container: {0}")]
@@ -202,13 +202,12 @@ pub(crate) fn of_client(error: &Error, asked: Asked<'_>) -> KubeFault {
         }
         Error::UpgradeConnection(error) => KubeFault::Closed(told(&error.to_string())),
         Error::ProxyProtocolDisabled { .. } | Error::ProxyProtocolUnsupported { .. } => {
-            KubeFault::Kubeconfig("its proxy-url is of a kind that linerate does not speak".to_owned())
+            KubeFault::Kubeconfig("its proxy-url has a scheme that linerate does not support".to_owned())
         }
         Error::RustlsTls(error) => KubeFault::Kubeconfig(told(&cause(error))),
-        Error::SerdeError(error) => KubeFault::Server {
-            code: 200,
-            message: format!("what is no answer of the API: {}", told(&error.to_string())),
-        },
+        Error::SerdeError(error) => {
+            KubeFault::Server { code: 200, message: format!("not a valid API response: {}", told(&error.to_string())) }
+        }
         other => of_transport(other),
     }
 }
@@ -310,9 +309,9 @@ mod tests {
             (404, "namespaces \"x\" not found", "no such pod: namespaces"),
             (400, "container foo is not valid for pod x", "no such container"),
             (400, "a container name must be specified for pod x, choose one of: [a b]", "choose one of: [a b]"),
-            (400, "pod x does not have a host assigned", "does not run"),
-            (500, "unable to upgrade connection: container not found (\"agent\")", "does not run"),
-            (500, "cannot exec in a stopped container", "does not run"),
+            (400, "pod x does not have a host assigned", "its container is not running"),
+            (500, "unable to upgrade connection: container not found (\"agent\")", "its container is not running"),
+            (500, "cannot exec in a stopped container", "its container is not running"),
             (500, "exec: \"linerate\": executable file not found in $PATH: unknown", "has no linerate"),
             (500, "exec failed: exec: \"linerate\": stat linerate: no such file or directory", "has no linerate"),
             (500, "error dialing backend: dial tcp 10.0.0.1:10250", "answered 500: error dialing backend"),

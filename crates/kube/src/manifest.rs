@@ -152,13 +152,13 @@ fn is_quantity(text: &str) -> bool {
 pub const RIGHTS: [(&str, &[&str]); 2] = [("pods/exec", &["get", "create"]), ("pods", &["list"])];
 
 const HEAD: &str = "\
-# Clients of linerate, by linerate fleet manifest. They listen on no port and ask the API server for nothing; a
+# Clients of linerate, by linerate fleet manifest. They open no port and send no requests to the API server; a
 # coordinator reaches them by exec, with the rights of the Role below. The fleet.yaml that reaches them is at the end.
 ";
 
 const STORAGE_HEAD: &str = "
-# PRIVILEGED: what follows is as good as root on each storage node. Reading a node in full takes that: its settings in
-# the host's namespaces, and those of the storage servers' processes. It reads and changes nothing, and ends at the
+# PRIVILEGED: the following amounts to root on each storage node. Reading a node in full requires this: its settings in
+# the host's namespaces, and those of the storage servers' processes. It only reads, changes nothing, and ends at the
 # instant of --until.
 ";
 
@@ -257,7 +257,7 @@ fn away(wishes: &Wishes) -> String {
         return String::new();
     }
     format!(
-        "      # A client on a storage node takes processors and links from what it measures.
+        "      # A client on a storage node would use processors and links of the system under test.
       affinity:
         nodeAffinity:
           requiredDuringSchedulingIgnoredDuringExecution:

@@ -63,7 +63,7 @@ impl PodStream {
             };
             let end = tokio::select! {
                 end = lasting.run(there, &told) => end,
-                _ = stopped => StreamEnd::Failed(KubeFault::Closed("it was left".to_owned())),
+                _ = stopped => StreamEnd::Failed(KubeFault::Closed("it was abandoned".to_owned())),
             };
             told.end(end);
         });

@@ -232,7 +232,9 @@ impl KubeCluster {
             let path = format!("/{version}/namespaces/{namespace}/{resource}?limit=100");
             let listed = match self.ask("GET", &path, None, Asked { verb: "list", resource, namespace }) {
                 Ok(listed) => listed,
-                Err(KubeFault::Forbidden { .. }) => return Ok(Some(format!("{resource}, which you may not list"))),
+                Err(KubeFault::Forbidden { .. }) => {
+                    return Ok(Some(format!("{resource}, which you are not allowed to list")));
+                }
                 Err(fault) => return Err(fault),
             };
             let is_others = |object: &&Value| {
@@ -277,7 +279,7 @@ impl KubeCluster {
         let path = format!("/api/v1/namespaces/{namespace}/pods?labelSelector={selector}");
         let mut listed = self.ask("GET", &path, None, Asked { verb: "list", resource: "pods", namespace })?;
         serde_json::from_value(listed["items"].take())
-            .map_err(|error| KubeFault::Server { code: 200, message: format!("what are no pods: {error}") })
+            .map_err(|error| KubeFault::Server { code: 200, message: format!("not a list of pods: {error}") })
     }
 
     /// One request, and its answer.
@@ -342,7 +344,7 @@ fn reasons(pods: &[Pod]) -> Vec<String> {
 }
 
 fn reason(pod: &Pod) -> String {
-    let Some(status) = &pod.status else { return "nobody has looked at it yet".to_owned() };
+    let Some(status) = &pod.status else { return "it has no status yet".to_owned() };
     if pod.metadata.deletion_timestamp.is_some() {
         return "it is being deleted".to_owned();
     }
@@ -358,7 +360,7 @@ fn reason(pod: &Pod) -> String {
     if let Some(message) = unscheduled.and_then(|condition| condition.message.as_deref()) {
         return crate::fault::told(message);
     }
-    status.reason.clone().or(status.phase.clone()).unwrap_or_else(|| "nobody has looked at it yet".to_owned())
+    status.reason.clone().or(status.phase.clone()).unwrap_or_else(|| "it has no status yet".to_owned())
 }
 
 #[cfg(test)]
@@ -384,7 +386,7 @@ mod tests {
             [
                 "2 such as b: 0/2 nodes are available: 2 Insufficient cpu.",
                 "1 such as a: ImagePullBackOff Back-off pulling image \"x\"",
-                "1 such as d: nobody has looked at it yet",
+                "1 such as d: it has no status yet",
             ]
         );
     }

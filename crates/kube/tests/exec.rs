@@ -254,7 +254,7 @@ fn each_refusal_has_words_and_a_remedy_of_its_own() {
             "no such container",
             "name one of the pod's containers",
         ),
-        (|call| call.refuse(400, "BadRequest", "pod pod does not have a host assigned"), "does not run", "describe"),
+        (|call| call.refuse(400, "BadRequest", "pod pod does not have a host assigned"), "is not running", "describe"),
         (|call| call.json(200, "{}"), "does not switch to a WebSocket", "logs of the API server"),
         (|call| call.json(404, "<html>nginx</html>"), "no such pod", "kubectl get pods"),
         (drop, "closed on the way", "idle timeouts"),
@@ -301,7 +301,7 @@ fn each_refusal_has_words_and_a_remedy_of_its_own() {
                 exec.send(1, &word(&AttachAnswer::Refused(Refusal::Busy { for_s: 7 })));
                 exec.ended(0);
             },
-            "another coordinator has had this agent for 7 s",
+            "another coordinator has been using this agent for 7 s",
             "wait for it to end",
         ),
     ];
@@ -389,7 +389,7 @@ fn a_kubeconfig_that_leads_nowhere_says_which_part_of_it_does_not() {
                 ),
                 "kube://ns/pod",
             ),
-            "gives credentials failed",
+            "the credential command of the kubeconfig failed",
         ),
     ];
     for (told, part) in cases {
@@ -430,8 +430,5 @@ fn a_selector_means_running_pods_in_order_and_as_many_as_there_are_nodes() {
         assert!(fault.to_string().ends_with(&format!("/pods/{pod}/exec")), "{pod}: {fault}");
     }
     let fault = fault(&server, "kube://ns/?app=x");
-    assert!(
-        fault.to_string().contains("\"app=x\" selects 3 running pods in namespace ns, where 1 are meant"),
-        "{fault}"
-    );
+    assert!(fault.to_string().contains("\"app=x\" selects 3 running pods in namespace ns, not 1"), "{fault}");
 }

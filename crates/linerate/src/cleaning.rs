@@ -60,9 +60,9 @@ pub(crate) fn clean(
     }
     if manifest.is_imported() {
         return Err(Failure::usage(format!(
-            "nothing to clean: linerate imported what {} holds, and wrote none of its objects; warp clears its bucket \
-             itself; delete objects that it left (--noclear, --keep-data) yourself, such as with mc rm --recursive \
-             --force ALIAS/{}",
+            "nothing to clean: linerate imported the contents of {}, and wrote none of its objects; warp clears its \
+             bucket itself; delete objects that it left (--noclear, --keep-data) yourself, such as with mc rm \
+             --recursive --force ALIAS/{}",
             order.run.display(),
             masks::without_keys(&manifest.asked.bucket)
         )));

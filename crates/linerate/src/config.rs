@@ -361,7 +361,7 @@ impl Reader<'_> {
             return Ok(());
         }
         let Some(level) = self.levels.last_mut() else {
-            return Err(self.file.at(place, "no mapping: write a top-level \"warp\""));
+            return Err(self.file.at(place, "not a mapping: write a top-level \"warp\""));
         };
         if level.key.is_some() {
             self.enter(value);
@@ -450,7 +450,7 @@ mod tests {
         for (text, expected) in [
             ("", "no benchmark in it"),
             ("warp:\n  api: v2\n", "F.yml:2:3: \"warp.api\": linerate reads api v1"),
-            ("just text", "F.yml:1:1: no mapping"),
+            ("just text", "F.yml:1:1: not a mapping"),
             ("- warp", "F.yml:1:1: a list"),
         ] {
             let error = words(text).expect_err(text);

@@ -71,7 +71,7 @@ pub(crate) fn find_given(keys: &Keys) -> Result<Option<Credentials>, Failure> {
             let plain = |text: &str| text.bytes().all(|b| b.is_ascii_graphic());
             if !plain(&access_key) || session_token.as_deref().is_some_and(|t| !plain(t)) {
                 return Err(Failure::usage(
-                    "the access key or session token holds a blank, a line break or a non-ASCII sign",
+                    "the access key or session token contains a blank, a line break or a non-ASCII character",
                 ));
             }
             masks::keep_name(&access_key);

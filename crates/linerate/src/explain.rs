@@ -103,11 +103,8 @@ fn of_a_node(figure: &Observed) -> bool {
     matches!(figure.what, Quantity::NodeGet { .. } | Quantity::NodePut { .. })
 }
 
-/// The standard error that figures are taken to have, unless `--error` states one.
-const ERROR: f64 = 0.02;
-
 fn least_error(flags: &ExplainFlags) -> LeastError {
-    LeastError { share: flags.error.map_or(ERROR, |stated| stated.0), is_stated: flags.error.is_some() }
+    LeastError::stated_or_assumed(flags.error.map(|stated| stated.0))
 }
 
 /// What a run folder is evidence of.

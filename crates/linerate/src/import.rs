@@ -29,7 +29,7 @@ pub(crate) fn run(flags: &ImportFlags) -> Result<ExitCode, Failure> {
     folder::require_free(&path)?;
     let survey = warp_csv::survey(&flags.file)?;
     let Some(layout) = ImportLayout::of(&survey) else {
-        return Err(refused(&flags.file, "it holds no request of get, put, stat, delete or list"));
+        return Err(refused(&flags.file, "it contains no requests of get, put, stat, delete or list"));
     };
     folder::make(&path)?;
     let id = path.file_name().map_or(stem.clone(), |name| name.to_string_lossy().into_owned());

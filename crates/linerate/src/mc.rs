@@ -103,7 +103,7 @@ fn config() -> Result<(Option<PathBuf>, Config), Failure> {
             Ok(config) => Ok((Some(path), config)),
             // serde's message may quote a value, and a value may be a key: only its place is told.
             Err(error) => Err(Failure::usage(format!(
-                "{}:{}:{}: not mc's configuration: it should hold \"aliases\" with \"url\", \"accessKey\" and \
+                "{}:{}:{}: not mc's configuration: it should contain \"aliases\" with \"url\", \"accessKey\" and \
                  \"secretKey\" each",
                 path.display(),
                 error.line(),

@@ -60,7 +60,7 @@ fn with_verbs(text: &str) -> String {
 }
 
 /// What stands in place of a word that may be a key.
-pub(crate) const UNQUOTED: &str = "that goes unquoted, as it may be a key,";
+pub(crate) const UNQUOTED: &str = "that is not quoted, because it may be a key,";
 
 /// What clap says, with what is to be written where it only repeats the standard library.
 fn with_fix(text: &str) -> String {

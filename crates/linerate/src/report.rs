@@ -36,7 +36,7 @@ pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
     }
     let held = thresholds::held(&view, &flags.fail_if).map_err(|threshold| {
         let workloads: Vec<&str> = view.series.iter().map(|series| series.workload.kind()).collect();
-        Failure::usage(format!("no series of this run is of \"{threshold}\": it has {}", workloads.join(", ")))
+        Failure::usage(format!("this run has no series of \"{threshold}\": it has {}", workloads.join(", ")))
     })?;
     let rendered = match flags.format {
         RunFormat::Text => linerate_report::terminal::render(&view, printing::look_for_file(flags.output.is_some())),

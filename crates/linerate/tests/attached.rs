@@ -15,6 +15,9 @@ use linerate_fleet::protocol::{PROTOCOL, ToAgent, frame};
 use running::{linerate, shown};
 use tempfile::TempDir;
 
+/// The most that is read at once.
+const READ_BYTES: usize = 4096;
+
 /// An agent that listens, until it is dropped.
 struct Agent {
     folder: TempDir,
@@ -60,7 +63,7 @@ impl Agent {
         let mut stream = self.connect();
         stream.write_all(&word(asked)).expect("said");
         let (mut first, until) = (First::default(), Instant::now() + Duration::from_secs(5));
-        let mut bytes = [0; 4096];
+        let mut bytes = [0; READ_BYTES];
         while Instant::now() < until {
             match stream.read(&mut bytes) {
                 Ok(0) => return (stream, None, Vec::new()),
@@ -95,8 +98,9 @@ fn now_ns() -> i64 {
     i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos()).expect("before 2262")
 }
 
-/// Speaks to an agent over streams of which each breaks after so many bytes came on it.
-fn met(agent: &Agent, token: &str, breaks_after: usize) -> (Met, usize) {
+/// Speaks to an agent over streams of which each breaks after so many bytes came on it. Returns what it said, the
+/// number of streams and the bytes that came.
+fn met(agent: &Agent, token: &str, breaks_after: usize) -> (Met, usize, u64) {
     let (mut conversation, first) = Conversation::begin(token.to_owned(), true, now_ns(), 10_000_000_000);
     let (mut kept, mut taken, mut streams, mut unsent) = (SentBytes::default(), 0_u64, 0, first);
     let until = Instant::now() + Duration::from_secs(60);
@@ -107,7 +111,7 @@ fn met(agent: &Agent, token: &str, breaks_after: usize) -> (Met, usize) {
         stream.write_all(&kept.since(theirs).expect("kept")).expect("said again");
         taken += rest.len() as u64;
         conversation.take(&rest, now_ns()).expect("valid");
-        let (mut came, mut bytes) = (rest.len(), [0; 4096]);
+        let (mut came, mut bytes) = (rest.len(), [0; READ_BYTES]);
         while came < breaks_after {
             assert!(Instant::now() < until, "{streams} streams");
             if conversation.is_done() {
@@ -117,7 +121,7 @@ fn met(agent: &Agent, token: &str, breaks_after: usize) -> (Met, usize) {
                 while !matches!(stream.read(&mut bytes), Ok(0)) {
                     assert!(Instant::now() < until, "it is not closed");
                 }
-                return (met, streams);
+                return (met, streams, taken);
             }
             conversation.excuse(now_ns());
             unsent.extend(conversation.due(now_ns()).expect("in time"));
@@ -141,11 +145,13 @@ fn met(agent: &Agent, token: &str, breaks_after: usize) -> (Met, usize) {
 #[test]
 fn a_machine_is_read_whole_over_streams_that_break_anywhere() {
     let agent = Agent::start(&["--lease", "10s"]);
-    let (whole, streams) = met(&agent, "a", usize::MAX);
+    let (whole, streams, _) = met(&agent, "a", usize::MAX);
     assert_eq!(streams, 1);
     for breaks_after in [777, 2_000, 5_000] {
-        let (met, streams) = self::met(&agent, &format!("b{breaks_after}"), breaks_after);
-        assert!(streams > 3, "{breaks_after}: {streams}");
+        let (met, streams, taken) = self::met(&agent, &format!("b{breaks_after}"), breaks_after);
+        // A stream may bring one more read than it breaks after. How much there is to read depends on the machine.
+        let most = usize::try_from(taken).expect("small") / (breaks_after + READ_BYTES);
+        assert!(streams > most.max(1), "{breaks_after}: {streams} streams for {taken} bytes");
         let settings = |met: &Met| met.state.as_ref().map(|state| state.snapshot.settings.len());
         assert_eq!(settings(&met), settings(&whole));
     }
@@ -178,7 +184,7 @@ fn an_agent_has_one_coordinator_and_waits_for_the_next() {
     assert_eq!(answer, Refusal::Unknown);
     assert!((1_000..3_500).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
     assert_eq!(refused(&attach("a", true, 0)), Refusal::Unknown);
-    let (met, _) = met(&agent, "c", usize::MAX);
+    let (met, ..) = met(&agent, "c", usize::MAX);
     assert_eq!(met.hello.token, "c");
 }
 
@@ -208,7 +214,7 @@ fn who_says_nothing_or_floods_is_closed_and_keeps_nobody_out() {
             assert!(Instant::now() < until, "it is not closed");
         }
     }
-    let (met, _) = met(&agent, "a", usize::MAX);
+    let (met, ..) = met(&agent, "a", usize::MAX);
     assert_eq!(met.hello.token, "a");
 }
 

@@ -33,7 +33,9 @@ fn arms_that_ran_once_cannot_be_told_and_have_a_detectable_effect() {
     for effect in effects {
         assert_eq!((effect.decision, effect.runs, effect.baseline_runs), (Decision::CannotTell, 1, 3), "{effect:?}");
         assert_eq!(effect.detectable_share, None, "no figures could have been called: {effect:?}");
-        for part in ["cannot tell: 1 run against 3 can differ", "1 in 2, which is no 95 %", "4 interleaved runs each"] {
+        for part in
+            ["cannot tell: 1 run against 3 can differ", "1 in 2, which does not allow 95 %", "4 interleaved runs"]
+        {
             assert!(effect.sentence.contains(part), "{effect:?}");
         }
     }

@@ -154,6 +154,25 @@ fn a_fleet_is_audited_and_machines_that_are_one_do_not_differ() {
 }
 
 #[test]
+fn nodes_of_other_kinds_are_not_compared_and_a_site_has_each_kind() {
+    let place = Place::make();
+    let node = |name: &str, kind: &str| format!("{{name: {name}, role: storage, reach: here, site: {kind}}}");
+    let path = place.fleet(&[node("a", "dense"), node("b", "fast")]);
+    let output = fleet(&["audit", "--json"], &path).output().expect("linerate runs");
+    let audit: FleetAudit = serde_json::from_slice(&output.stdout).expect("an audit");
+    assert_eq!((audit.compared, audit.audited.len()), (0, 2), "{}", shown(&output));
+    let example = linerate().args(["plan", "--example"]).output().expect("linerate runs");
+    let site = place.path("site.yaml");
+    std::fs::write(&site, &example.stdout).expect("written");
+    let output = fleet(&["audit"], &path).arg("--site").arg(&site).output().expect("linerate runs");
+    let text = shown(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    for part in ["site \"dense\"", "site \"fast\"", "has no such kind of nodes: write ", "clients"] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[test]
 fn a_node_that_is_not_read_is_told_beside_the_others() {
     let place = Place::make();
     let here = "{name: a, role: storage, reach: here}".to_owned();

@@ -106,7 +106,7 @@ fn runs_are_listed_and_the_latest_is_reported_and_held_against_thresholds() {
     assert!(piped.stdout == plain.stdout && !folder.path().join("-").exists());
     let (output, reported) = run(folder.path(), &["report", "runs/first", "--fail-if", "put.errors>1%"]);
     assert!(
-        output.status.code() == Some(2) && reported.contains("no series of this run is of \"put.errors>1%\""),
+        output.status.code() == Some(2) && reported.contains("this run has no series of \"put.errors>1%\""),
         "{reported}"
     );
 }

@@ -247,12 +247,12 @@ fn a_load_of_listings_that_are_not_what_the_run_wrote_fails() {
         (
             "another bucket",
             |a, _| of_the_load(a).then(|| says("<ListBucketResult><Name>other</Name></ListBucketResult>"))?,
-            "listing is of another bucket",
+            "listing lists another bucket",
         ),
         (
             "another prefix",
             |a, _| of_the_load(a).then(|| says("<ListBucketResult><Prefix/></ListBucketResult>"))?,
-            "listing is of another prefix",
+            "listing lists another prefix",
         ),
         (
             "one object too few",

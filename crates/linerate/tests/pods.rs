@@ -146,7 +146,7 @@ fn a_command_of_the_kubeconfig_runs_with_consent_alone() {
     assert!(!mark.exists());
     let (found, output) = checked(&server.kubeconfig(&plugin), node, &["--yes-exec"]);
     let why = found.unwrap_or_else(|| panic!("{}", shown(&output))).nodes[0].unreached.clone().expect("refused").why;
-    assert!(mark.exists() && why.contains("gives credentials failed"), "{why}");
+    assert!(mark.exists() && why.contains("the credential command of the kubeconfig failed"), "{why}");
 }
 
 #[test]

@@ -94,8 +94,8 @@ fn a_dry_run_refuses_what_the_run_would_refuse_in_the_same_words() {
             &["--list-existing reads existing objects", "own embedded target starts"],
         ),
         ("--target null --op get --list-existing".into(), 2, &["own null target starts empty: give --host"]),
-        ("-o /proc/x".into(), 1, &["failed to make run folder /proc/x: it is of the kernel's own, and keeps no files"]),
-        ("-o /sys/x".into(), 1, &["failed to make run folder /sys/x: it is of the kernel's own"]),
+        ("-o /proc/x".into(), 1, &["failed to make run folder /proc/x: it belongs to the kernel and stores no files"]),
+        ("-o /sys/x".into(), 1, &["failed to make run folder /sys/x: it belongs to the kernel"]),
         ("--lookup host".into(), 2, &["own embedded target has an address: drop it"]),
         ("--target null --tls --lookup host".into(), 2, &["own null target has an address: drop it"]),
         (

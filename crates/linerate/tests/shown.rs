@@ -531,7 +531,7 @@ fn experiments_take_no_key_into_their_folder() {
     for words in cases {
         let words = [&["experiment", "--output", "kept"][..], &words].concat();
         let reported = refused(home.path(), &[("AWS_SECRET_ACCESS_KEY", KEY)], &words);
-        assert!(reported.contains("holds a key"), "{words:?}: {reported}");
+        assert!(reported.contains("contains a key"), "{words:?}: {reported}");
         assert_eq!(files_below(home.path()), [""; 0], "{words:?}");
     }
 }

@@ -178,7 +178,7 @@ fn files_of_keys_that_others_can_read_are_told_and_pipes_are_not() {
             let warning = format!("warning: {} contains keys, and others can read it", path.display());
             let times = reported.matches(&warning).count();
             assert_eq!(times, usize::from(is_reported && is_open), "{file} {mode:o} {flags}: {reported}");
-            assert!(is_reported || !reported.contains("holds keys"), "{flags}: {reported}");
+            assert!(is_reported || !reported.contains("contains keys"), "{flags}: {reported}");
         }
     }
     // As a shell hands over what it is told to read: a pipe.
@@ -189,7 +189,7 @@ fn files_of_keys_that_others_can_read_are_told_and_pipes_are_not() {
     let mut command = Command::new("bash");
     command.args(["-c", script]).arg(program).arg(&file).env("HOME", home.path()).current_dir(home.path());
     let reported = shown(&command.output().expect("bash runs"));
-    assert!(reported.contains("127.0.0.1:1") && !reported.contains("holds keys"), "{reported}");
+    assert!(reported.contains("127.0.0.1:1") && !reported.contains("contains keys"), "{reported}");
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn what_was_imported_is_not_cleaned_and_who_can_is_named() {
     let reported = shown(&output);
     assert_eq!(output.status.code(), Some(2), "{reported}");
     assert!(
-        reported.contains("linerate imported what") && reported.contains("wrote none of its objects"),
+        reported.contains("linerate imported the contents of") && reported.contains("wrote none of its objects"),
         "{reported}"
     );
     assert!(reported.contains("mc rm --recursive --force ALIAS/"), "{reported}");

@@ -6,6 +6,8 @@ mod running;
 mod system_parts;
 
 use std::path::Path;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use linerate_analysis::view::View;
@@ -48,7 +50,8 @@ fn main() {
         let absent = missing(needs);
         let reported =
             if absent.is_empty() { name.to_owned() } else { format!("{name} (needs {})", absent.join(", ")) };
-        Trial::test(reported, check).with_ignored_flag(!absent.is_empty() && !no_skip)
+        let timed = name.to_owned();
+        Trial::test(reported, move || took(timed, check)).with_ignored_flag(!absent.is_empty() && !no_skip)
     };
     let mut trials = vec![
         trial("minio_every_operation_payload_and_uniqueness_verified", &["MinIO"], every_operation),
@@ -115,7 +118,28 @@ fn main() {
     trials.extend(tables().map(|(name, needs, check)| trial(name, needs, check)));
     let conclusion = libtest_mimic::run(&arguments, trials);
     kubernetes::end();
+    print_slowest();
     conclusion.exit();
+}
+
+/// How long each check took.
+static TOOK: Mutex<Vec<(Duration, String)>> = Mutex::new(Vec::new());
+
+fn took(name: String, check: Check) -> Result<(), Failed> {
+    let began = Instant::now();
+    let outcome = check();
+    TOOK.lock().expect("nobody panics with it").push((began.elapsed(), name));
+    outcome
+}
+
+/// All of them take half an hour: where that goes.
+fn print_slowest() {
+    let mut took = TOOK.lock().expect("nobody panics with it");
+    took.sort();
+    println!("longest:");
+    for (time, name) in took.iter().rev().take(25) {
+        println!("{:6.1} s {name}", time.as_secs_f64());
+    }
 }
 
 /// Checks that are listed where they are, with what each needs. Those of a Kubernetes end with its own end.

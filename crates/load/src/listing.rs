@@ -22,10 +22,10 @@ impl<T, Next> Page<T, Next> {
     pub fn of(self, bucket: &str, prefix: Option<&str>) -> Result<Self, String> {
         let (of_bucket, of_prefix) = &self.of;
         if let Some(other) = of_bucket.as_ref().filter(|other| *other != bucket) {
-            return Err(format!("it is of bucket {other:.80?}"));
+            return Err(format!("it lists bucket {other:.80?}"));
         }
         if let Some(other) = of_prefix.as_ref().filter(|other| prefix.is_some_and(|prefix| *other != prefix)) {
-            return Err(format!("it is of prefix {other:.80?}"));
+            return Err(format!("it lists prefix {other:.80?}"));
         }
         Ok(self)
     }

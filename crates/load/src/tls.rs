@@ -91,7 +91,7 @@ pub(crate) fn remedy(fault: &str) -> &'static str {
             "install a certificate with subjectAltName on the server, give this one with --ca-file, or give --insecure \
              to accept any"
         }
-        "issuer is no authority" => {
+        "issuer is not a CA" => {
             "give the server's certificate with --ca-file, or that of the CA (CA:TRUE) that issued it, or --insecure \
              to accept any"
         }

@@ -92,10 +92,10 @@ const FAULTS: &[(Manner, &str, &str)] = &[
     ),
     (
         Manner::IssuedByLeaf,
-        "tls: issuer is no authority",
+        "tls: issuer is not a CA",
         "was issued by a certificate that is not marked as a CA (CA:TRUE); give the server's certificate with",
     ),
-    (Manner::IssuedByVersion1, "tls: issuer is no authority", "not marked as a CA (CA:TRUE); give the server's"),
+    (Manner::IssuedByVersion1, "tls: issuer is not a CA", "not marked as a CA (CA:TRUE); give the server's"),
     (Manner::AuthorityItself, "tls: certificate is an authority's own", "give this certificate with --ca-file"),
     (Manner::SelfSignedExpired, "tls: certificate expired", "is this machine's clock right?"),
     (Manner::SelfSignedOtherName, "tls: name mismatch", "use the host name in its certificate"),

@@ -1,6 +1,6 @@
 //! Throughput and latency over requests in flight: a closed network falls short of its ceiling by queueing alone.
 //!
-//! Approximate mean-value analysis: a request that comes finds the others at the stations of the resource that binds,
+//! Approximate mean-value analysis: a request that comes finds the others at the stations of the bottleneck,
 //! and the one that is being served there has only a rest of its service left. In units of the time that a request
 //! takes of that resource at its ceiling,
 //!
@@ -10,8 +10,8 @@
 //!
 //! where all others are in that queue but those that are elsewhere, Q = c − X × Z. With Schweitzer's step from c − 1
 //! to c, U(c − 1) = X(c) × (c − 1) / c and Q alike, this is a quadratic equation. Where clients ask the node on which
-//! they run and its link binds, each node is a loop of its own, with an even part of c and one station. Where clients'
-//! own links bind, `own_links` has what each reaches.
+//! they run and its link is the bottleneck, each node is a loop of its own, with an even part of c and one station.
+//! Where clients' own links are, `own_links` has what each reaches.
 //!
 //! A write forks to all nodes of its set and is joined by the slowest. It waits as long as one of them is kept busy by
 //! another request, and each other keeps one so for a part d of its own time R(c):
@@ -69,15 +69,15 @@ pub struct CurveModel {
     pub alone_s: f64,
     /// What a request that is alone is longest at.
     pub alone_by: Resource,
-    /// Alike stations of the resource that binds. Of drives: how many requests they serve at once.
+    /// Alike stations of the bottleneck. Of drives: how many requests they serve at once.
     pub stations: u32,
     /// Squared coefficient of variation of what requests take of it.
     pub variability: f64,
     /// Where clients' links bind: what only a client's own requests visit.
     own_links: Option<OwnLinks>,
-    /// Loops that have an even part of the requests in flight, each with as much of what binds.
+    /// Loops that have an even part of the requests in flight, each with as much of the bottleneck.
     loops: f64,
-    /// Times at its ceiling that one request's visits to what binds last, together.
+    /// Times at its ceiling that one request's visits to the bottleneck last, together.
     visited: f64,
     /// What a request spends elsewhere.
     elsewhere_s: f64,
@@ -109,7 +109,7 @@ impl Meeting {
     }
 }
 
-/// How one kind of request visits what binds.
+/// How one kind of request visits the bottleneck.
 struct Visits {
     alone_s: f64,
     visited: f64,
@@ -235,12 +235,12 @@ fn rounded(stations: f64) -> u32 {
     stations.round().clamp(1.0, f64::from(u32::MAX)) as u32
 }
 
-/// Whether what binds is drives.
+/// Whether the bottleneck is drives.
 fn is_of_drives(resource: Resource) -> bool {
     matches!(resource, Resource::DriveBandwidth | Resource::DriveOperations)
 }
 
-/// Whether what binds is a link of nodes.
+/// Whether the bottleneck is a link of nodes.
 fn is_link(resource: Resource) -> bool {
     use Resource as R;
     matches!(resource, R::PublicIngress | R::PublicEgress | R::PrivateIngress | R::PrivateEgress)
@@ -252,7 +252,7 @@ fn is_of_nodes(resource: Resource) -> bool {
     !matches!(resource, R::ClientIngress | R::ClientEgress | R::RackUp | R::RackDown | R::EntryNode)
 }
 
-/// How many there are of what binds.
+/// How many there are of the bottleneck.
 fn stations(site: &Site, resource: Resource) -> u32 {
     match resource {
         Resource::ClientIngress | Resource::ClientEgress => site.clients.count.max(1),

@@ -180,7 +180,7 @@ fn healthy(world: &HypotheticalSite, candidate: &Candidate, residuals: &[Residua
     } else {
         format!("none is needed: it runs at its ceiling; more needs more of the bottleneck ({})", binds.join("; "))
     };
-    Remedy { change, gives: "nothing beyond what is observed".to_owned(), risks: "none".to_owned() }
+    Remedy { change, gives: "nothing beyond the observed figures".to_owned(), risks: "none".to_owned() }
 }
 
 fn remedy(
@@ -223,16 +223,16 @@ fn caveats(
     separated: bool,
 ) -> Vec<String> {
     let mut reported = vec![
-        "ceilings hold for steady load of many large requests that are spread over all nodes evenly".to_owned(),
+        "ceilings apply to a steady load of many large requests, spread evenly over all nodes".to_owned(),
         "one deviation and pairs were looked at; three at once were not".to_owned(),
     ];
     if site.data.object_bytes == 0 {
-        reported.push("the size of objects is not described: 64 MiB is taken".to_owned());
+        reported.push("the size of objects is not described: 64 MiB is assumed".to_owned());
     }
     if site.has_clients_on_nodes() {
         reported.push(
-            "clients run on the storage nodes, which are taken to ask alike: no other number or speed of them was \
-             looked at"
+            "clients run on the storage nodes and are assumed to send equal loads: no other number or speed of them \
+             was tried"
                 .to_owned(),
         );
     } else if site.clients.count == 0 {
@@ -261,7 +261,7 @@ fn caveats(
             highest.is_some_and(|ceiling| !likelihood::is_refuted(total.1 / ceiling.even_bytes_per_s, total.2))
         };
         if evidence.totals.len() > 1 && evidence.totals.iter().all(allowed) {
-            reported.push("some hypothesis allows each figure, and none allows all of them at once".to_owned());
+            reported.push("some hypothesis allows each figure, but none allows all of them at once".to_owned());
         }
     }
     let leads = survivors.first().is_some_and(|first| first.id != AS_DESCRIBED || survivors.len() > 1);

@@ -363,7 +363,7 @@ mod tests {
         site.clients.count = 0;
         (site.engine.product, site.engine.protection) = (product, protection);
         (site.groups[0].count, site.groups[0].racks) = (nodes, 1);
-        // 10 Gb/s for what nodes have with each other: it binds writes.
+        // 10 Gb/s for what nodes have with each other: it is the bottleneck of writes.
         site.groups[0].nics[1].ports = 1;
         site.groups[0].nics[1].speed_bits_per_s = 10e9;
         site

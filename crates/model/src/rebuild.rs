@@ -19,7 +19,7 @@ mod way;
 use holdings::{FULLEST, loss, of_busiest_drive};
 use way::{Placed, Way, way};
 
-/// Share of what binds that Ceph's recovery has: the reservation of mClock's profile `balanced`, the default
+/// Share of the bottleneck that Ceph's recovery has: the reservation of mClock's profile `balanced`, the default
 /// (`osd_mclock_profile`).
 const CEPH_SHARE: f64 = 0.5;
 /// What the others are taken to have. None of them bounds it: MinIO's healing pauses 250 ms at the most after an object
@@ -204,7 +204,7 @@ const fn source(product: Product) -> &'static str {
             "MinIO's cmd/global-heal.go (healErasureSet) and cmd/background-heal-ops.go (waitForLowIO): no bound of \
              its own (docs/method/layout.md, \"Restoring\")"
         }
-        Product::Rustfs => "taken to rebuild as MinIO does (docs/method/layout.md, \"Restoring\")",
+        Product::Rustfs => "assumed to rebuild as MinIO does (docs/method/layout.md, \"Restoring\")",
         Product::CephRgw => {
             "mClock's profile balanced, the default: half for recovery (osd_mclock_profile; docs/method/layout.md, \
              \"Restoring\")"

@@ -88,8 +88,8 @@ fn refused(nodes: u32) -> ScalePoint {
     }
 }
 
-/// Where the curve bends: another resource binds, or more nodes give less than fewer did. Numbers of nodes that the
-/// engine refuses are told together, for most primes are.
+/// Where the curve bends: another resource becomes the bottleneck, or more nodes give less than fewer did. Numbers
+/// of nodes that the engine refuses are listed together: most primes are.
 fn bends(site: &Site, points: &[ScalePoint], works: &[Work]) -> Vec<Bend> {
     let (mut bends, protection) = (Vec::new(), site.engine.protection);
     let none: Vec<u32> = points.iter().filter(|point| point.set_drives == 0).map(|point| point.nodes).collect();

@@ -231,14 +231,14 @@ fn shortfall(protection: Protection, need: &Need, part: Part, point: &ScalePoint
     let of_rate = |name: &str, place: usize, needed: Option<f64>| {
         let limit = point.limits_bytes_per_s.get(place).copied().unwrap_or(0.0);
         let binds = point.binds.get(place).map_or_else(|| "nothing".to_owned(), |resource| resource.in_a_sentence());
-        let (needed, limit) = told_apart(needed.unwrap_or(0.0), limit);
+        let (needed, limit) = distinguishable(needed.unwrap_or(0.0), limit);
         format!("{name} of {needed}/s: {nodes} nodes allow {limit}/s; bottleneck: {binds}")
     };
     match part {
         Part::Get => of_rate("GET", 0, need.get_bytes_per_s),
         Part::Put => of_rate("PUT", 1, need.put_bytes_per_s),
         Part::Usable => {
-            let (needed, usable) = told_apart(need.usable_bytes.unwrap_or(0) as f64, point.usable_bytes as f64);
+            let (needed, usable) = distinguishable(need.usable_bytes.unwrap_or(0) as f64, point.usable_bytes as f64);
             format!("usable capacity of {needed}: {nodes} nodes hold {usable} at {}", shape(protection, point))
         }
     }
@@ -246,7 +246,7 @@ fn shortfall(protection: Protection, need: &Need, part: Part, point: &ScalePoint
 
 /// What is needed and the less that there is, with three significant digits, or with as many as tell them apart. Both
 /// have the unit of what is needed then.
-fn told_apart(needed: f64, given: f64) -> (String, String) {
+fn distinguishable(needed: f64, given: f64) -> (String, String) {
     const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     /// What a double keeps.
     const DIGITS_MAX: usize = 15;
@@ -360,7 +360,7 @@ mod tests {
             (1000.0 * GIB, 999.8 * GIB, ("1000.0 GiB", "999.8 GiB")),
             (500.0, 499.0, ("500 B", "499 B")),
         ] {
-            let (shown, less) = told_apart(needed, given);
+            let (shown, less) = distinguishable(needed, given);
             assert_eq!((shown.as_str(), less.as_str()), expected, "{needed} {given}");
         }
     }

@@ -284,7 +284,7 @@ fn the_remedy_of_a_site_that_is_faster_than_described_is_to_correct_its_file() {
     let change = |id: &str| &faster.iter().find(|(known, _)| known == id).unwrap_or_else(|| panic!("{faster:?}")).1;
     assert_eq!(
         change("link-speed(bond0 and bond1: 25.0 Gb/s)"),
-        "correct the site file where that is so: nodes.storage.nics.0.speed: 25.0 Gb/s, nodes.storage.nics.1.speed: \
+        "correct the site file if that is the case: nodes.storage.nics.0.speed: 25.0 Gb/s, nodes.storage.nics.1.speed: \
          25.0 Gb/s"
     );
     let jumbo = remedies(&observed(Some(127.0 * GIB), None, 0.01));
@@ -293,7 +293,7 @@ fn the_remedy_of_a_site_that_is_faster_than_described_is_to_correct_its_file() {
         assert!(!change.contains("set the stated"), "{id}: {change}");
     }
     let larger = jumbo.iter().find(|(id, _)| id == "mtu(public: 9000)").unwrap_or_else(|| panic!("{jumbo:?}"));
-    assert_eq!(larger.1, "correct the site file where that is so: planes.public.mtu: 9000");
+    assert_eq!(larger.1, "correct the site file if that is the case: planes.public.mtu: 9000");
 }
 
 /// An explanation and a plan have the same clients: those of whom nothing else is stated take the packets of the public

@@ -256,7 +256,7 @@ fn a_figure_far_from_what_is_predicted_is_never_explained_and_percentages_are_of
             let both = one.residuals.iter().filter(|of| !of.explained).count() == 0;
             assert!(!both, "{third} and {sixth} are explained by {}", one.id);
         }
-        let caveat = "2 nodes are slow at once (node3 and node6): a hypothesis names both where they are slow alike";
+        let caveat = "2 nodes are slow at once (node3 and node6): a hypothesis names both if they are equally slow";
         assert!(explanation.caveats.iter().any(|reported| reported.starts_with(caveat)), "{:?}", explanation.caveats);
     }
 }
@@ -272,11 +272,11 @@ fn what_to_do_about_one_node_and_about_two_reads_as_one_and_as_two() {
     let one = of(&[3]);
     assert!(one.deviations[0].claim.starts_with("at node3, "), "{one:#?}");
     assert_eq!(one.remedy.change, "repair node3, or take it out of service until it is repaired");
-    assert!(one.remedy.risks.starts_with("while it is out, "), "{one:#?}");
+    assert!(one.remedy.risks.starts_with("while it is out of service, "), "{one:#?}");
     let two = of(&[3, 6]);
     assert!(two.deviations[0].claim.starts_with("at node3 and node6, "), "{two:#?}");
     assert!(two.remedy.change.ends_with("taken out of service for it, one at a time"), "{two:#?}");
-    assert!(two.remedy.risks.starts_with("while one of them is out, "), "{two:#?}");
+    assert!(two.remedy.risks.starts_with("while one of them is out of service, "), "{two:#?}");
 }
 
 /// The weight of all hypotheses that name a node.

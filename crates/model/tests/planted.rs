@@ -16,7 +16,7 @@ use linerate_model::explain::{Hold, Predicted, Single, explain, singles};
 use linerate_record::explanation::{Deviation, Explanation, Hypothesis, Observations, Observed, Quantity};
 use linerate_record::plan::{Resource, Work};
 use linerate_record::site::Site;
-use random::random_site;
+use random::{each, random_site};
 
 const SITES: u64 = 1000;
 const ERROR: f64 = 0.02;
@@ -70,7 +70,7 @@ fn ceilings(site: &Site, single: &Single, reads: bool) -> (f64, f64, f64) {
     (odd.min(others), odd, others)
 }
 
-/// The least that the odd node's processors could do relative to what binds it, of GET and PUT.
+/// The least that the odd node's processors could do relative to its bottleneck, of GET and PUT.
 fn reserve(single: &Single) -> f64 {
     let of = |read_share: f64| {
         let work = Work { object_bytes: single.site.data.object_bytes, read_share };
@@ -214,52 +214,78 @@ fn shows_in_put_alone(planted: &Planted, described: &Single) -> bool {
     planted.cause.odd_group.is_none() && truth.get > described.get.even_bytes_per_s * (1.0 - MOST_LOSS)
 }
 
+/// What came of a site.
+struct Judged {
+    drawn_above: bool,
+    /// How many hypotheses survive, and where the planted one is among them.
+    survivors: usize,
+    place: Option<usize>,
+    /// The leader's weight, where it is a cause.
+    leading: Option<f64>,
+    told_by: ToldBy,
+    reported: String,
+}
+
+/// What tells a planted cause from all others.
+#[derive(Clone, Copy, PartialEq)]
+enum ToldBy {
+    Nothing,
+    PutAlone,
+    Figures,
+}
+
+fn judged(seed: u64) -> Judged {
+    let mut chance = Chance::new(seed);
+    let site = random_site(&mut chance);
+    let planted = plant(&site, &mut chance);
+    let explanation = explain(&site, &planted.observations).expect("the site runs");
+    let alone = |deviations: &[Deviation]| deviations.len() == 1 && is_cause(&planted.cause, &deviations[0]);
+    let is_planted = |hypothesis: &Hypothesis| alone(&hypothesis.deviations);
+    let leader = explanation.survivors.first().filter(|first| !first.deviations.is_empty());
+    let rivals = singles(&site, &planted.observations).expect("the site runs");
+    let is_rival = |single: &&Single| !single.deviation.as_ref().is_some_and(|of| is_cause(&planted.cause, of));
+    let told_by = if rivals.iter().filter(is_rival).any(|rival| resembles(&planted, rival)) {
+        ToldBy::Nothing
+    } else if shows_in_put_alone(&planted, &rivals[0]) {
+        ToldBy::PutAlone
+    } else {
+        ToldBy::Figures
+    };
+    Judged {
+        drawn_above: is_drawn_above(&planted),
+        survivors: explanation.survivors.len(),
+        place: explanation.survivors.iter().position(is_planted),
+        leading: leader.map(|first| first.weight),
+        told_by,
+        reported: reported(seed, &planted, &explanation),
+    }
+}
+
 #[test]
 fn planted_causes_survive_and_are_first_where_no_rival_resembles_them() {
-    let mut drawn_above = 0;
-    let (mut lost, mut distinct, mut first) = (Vec::new(), 0_u32, 0_u32);
-    let (mut of_put, mut first_of_put, mut second_of_put) = (0_u32, 0_u32, 0_u32);
-    let (mut behind, mut survivors, mut reliable) = (Vec::new(), 0, WEIGHTS.map(|_| (0_u32, 0_u32)));
-    for seed in 0..SITES {
-        let mut chance = Chance::new(seed);
-        let site = random_site(&mut chance);
-        let planted = plant(&site, &mut chance);
-        let explanation = explain(&site, &planted.observations).expect("the site runs");
-        survivors += explanation.survivors.len();
-        let alone = |deviations: &[Deviation]| deviations.len() == 1 && is_cause(&planted.cause, &deviations[0]);
-        let place = explanation.survivors.iter().position(|hypothesis| alone(&hypothesis.deviations));
-        drawn_above += u32::from(is_drawn_above(&planted));
-        if place.is_none() && !is_drawn_above(&planted) {
-            lost.push(reported(seed, &planted, &explanation));
-        }
-        for (least, of) in WEIGHTS.iter().zip(&mut reliable) {
-            let names = |first: &Hypothesis| first.weight > *least && !first.deviations.is_empty();
-            let leads = explanation.survivors.first().is_some_and(names);
-            *of = (of.0 + u32::from(leads && place == Some(0)), of.1 + u32::from(leads));
-        }
-        let rivals = singles(&site, &planted.observations).expect("the site runs");
-        let is_rival = |single: &&Single| !single.deviation.as_ref().is_some_and(|of| is_cause(&planted.cause, of));
-        if rivals.iter().filter(is_rival).any(|rival| resembles(&planted, rival)) {
-            continue;
-        }
-        if shows_in_put_alone(&planted, &rivals[0]) {
-            of_put += 1;
-            first_of_put += u32::from(place == Some(0));
-            second_of_put += u32::from(place.is_some_and(|place| place < 2));
-            continue;
-        }
-        distinct += 1;
-        if place == Some(0) {
-            first += 1;
-        } else {
-            behind.push(reported(seed, &planted, &explanation));
-        }
-    }
+    let sites = each(SITES, judged);
+    let count = |holds: &dyn Fn(&Judged) -> bool| sites.iter().filter(|site| holds(site)).count() as u32;
+    let is_first = |site: &Judged| site.place == Some(0);
+    let told = |by: ToldBy| move |site: &Judged| site.told_by == by;
+    let of_put = count(&told(ToldBy::PutAlone));
+    let first_of_put = count(&|site| told(ToldBy::PutAlone)(site) && is_first(site));
+    let second_of_put = count(&|site| told(ToldBy::PutAlone)(site) && site.place.is_some_and(|place| place < 2));
+    let distinct = count(&told(ToldBy::Figures));
+    let first = count(&|site| told(ToldBy::Figures)(site) && is_first(site));
+    let named = |holds: &dyn Fn(&Judged) -> bool| {
+        sites.iter().filter(|site| holds(site)).map(|site| site.reported.clone()).collect::<Vec<_>>()
+    };
+    let lost = named(&|site| site.place.is_none() && !site.drawn_above);
+    let behind = named(&|site| told(ToldBy::Figures)(site) && !is_first(site));
+    let drawn_above = count(&|site| site.drawn_above);
     println!("of {of_put} that show in PUT alone {first_of_put} are first, {second_of_put} first or second");
-    for (least, of) in WEIGHTS.iter().zip(&reliable) {
-        println!("of {} causes that weigh more than {least}, {} are the planted ones", of.1, of.0);
+    for least in WEIGHTS {
+        let leads = |site: &Judged| site.leading.is_some_and(|weight| weight > least);
+        let (all, right) = (count(&leads), count(&|site| leads(site) && is_first(site)));
+        println!("of {all} causes that weigh more than {least}, {right} are the planted ones");
     }
     assert!(f64::from(second_of_put) >= 0.8 * f64::from(of_put), "{second_of_put} of {of_put}");
+    let survivors: usize = sites.iter().map(|site| site.survivors).sum();
     println!("{:.1} hypotheses survive on average", survivors as f64 / SITES as f64);
     println!("{distinct} of {SITES} planted causes are told apart from every rival; {first} of them are first");
     println!("{drawn_above} are refuted by the error that was drawn");

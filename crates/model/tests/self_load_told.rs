@@ -201,7 +201,7 @@ fn a_figure_above_its_ceiling_has_clients_on_the_nodes_for_an_explanation() {
         assert_eq!((first.id.as_str(), first.deviations[0].contradicts.len()), ("clients-on(nodes)", against));
         let residual = &first.residuals[0];
         assert!(residual.explained && (residual.predicted_bytes_per_s / GIB - 105.4).abs() < 1.0, "{residual:?}");
-        let correct = "correct the site file where that is so: clients.on: nodes, entry: local";
+        let correct = "correct the site file if that is the case: clients.on: nodes, entry: local";
         assert_eq!(first.remedy.change, correct);
     }
     let least = |gib_per_s: f64| {

@@ -17,7 +17,7 @@ use explained_sites::observed;
 use gateways::rgw_cases;
 use linerate_model::explain::{explain, singles};
 use linerate_record::explanation::{Explanation, Quantity};
-use random::random_site;
+use random::{each, random_site};
 
 const SITES: u64 = 600;
 const ERROR: f64 = 0.02;
@@ -61,8 +61,7 @@ fn a_cause_that_is_in_no_row_is_seldom_taken_for_another() {
     for (held, bound, pairs_bound) in [(Held::Get, 0.15, 0.01), (Held::Put, 0.02, 0.01), (Held::Both, 0.08, 0.02)] {
         let mut names: BTreeMap<String, u32> = BTreeMap::new();
         let mut pairs_weight = 0.0;
-        for seed in 0..SITES {
-            let explanation = explained(seed, held);
+        for explanation in each(SITES, |seed| explained(seed, held)) {
             *names.entry(named(&explanation)).or_default() += 1;
             let pairs = explanation.survivors.iter().filter(|one| one.deviations.len() > 1);
             pairs_weight += pairs.map(|one| one.weight).sum::<f64>() / SITES as f64;

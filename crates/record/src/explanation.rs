@@ -96,7 +96,7 @@ pub struct Residual {
     /// By how many standard errors the figure is above its ceiling; absent up to 1.645.
     #[serde(default)]
     pub above_sigmas: Option<f64>,
-    /// The resource that binds under the hypothesis.
+    /// The bottleneck under the hypothesis.
     pub binds: String,
     /// Whether the hypothesis explains the figure: predicts it within the error, and allows it.
     pub explained: bool,
@@ -117,13 +117,13 @@ pub struct FigureStanding {
     pub share: f64,
     /// By how many standard errors the figure is above the ceiling; absent up to 1.645.
     pub above_sigmas: Option<f64>,
-    /// The resource that binds.
+    /// The bottleneck.
     pub binds: String,
-    /// What the figure takes of each of what binds (a node, a rack, a client), in `unit`.
+    /// What the figure takes of each of the bottleneck (a node, a rack, a client), in `unit`.
     pub needed: f64,
     /// What each of it has.
     pub there: f64,
-    /// The unit of both: that of the resource that binds.
+    /// The unit of both: that of the bottleneck.
     pub unit: Unit,
     /// All of that in one sentence.
     pub claim: String,

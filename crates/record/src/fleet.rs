@@ -132,11 +132,14 @@ pub struct FleetCheck {
     pub nodes: Vec<FleetRow>,
 }
 
-/// A fact that is not the same on all nodes of a role.
+/// A fact that is not the same on all nodes of a role and kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unlike {
     /// The role.
     pub role: NodeRole,
+    /// The kind of nodes of a site, where one was stated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site_node: Option<String>,
     /// What it is: `kernel`, `MTU of eth0`, `net.core.somaxconn`.
     pub what: String,
     /// Each value with its nodes, that of most nodes first.
@@ -184,7 +187,7 @@ pub struct FleetAudit {
     pub audited: Vec<AuditedNode>,
     /// Nodes that could not be read.
     pub unreached: Vec<FleetRow>,
-    /// In what nodes of one role differ.
+    /// In what nodes of one role and kind differ.
     pub unlike: Vec<Unlike>,
     /// Facts that were compared, over all roles.
     pub compared: u32,

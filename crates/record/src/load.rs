@@ -22,7 +22,7 @@ use crate::op::Op;
 use crate::units::Rate;
 pub use choice::{Choice, HostSelect, Lookup, OwnTarget, Payload, Spacing, TargetKind, Unique, Write};
 pub use levels::{Level, Levels};
-pub use patch::{LoadPatch, told_apart};
+pub use patch::{LoadPatch, differences};
 pub use sizes::Sizes;
 pub use stops::{CanaryRules, ErrorLimit, Stops};
 pub use time::{Precision, Time, WarmUp};

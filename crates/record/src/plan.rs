@@ -74,7 +74,7 @@ pub struct Input {
 pub struct WorkPlan {
     /// What clients do.
     pub work: Work,
-    /// Every ceiling, the lowest first: the first binds.
+    /// Every ceiling, the lowest first: that is the bottleneck.
     pub ceilings: Vec<Ceiling>,
     /// What bonds and paths give when flows are placed by their hashes; absent where there are none.
     pub spread: Vec<Spread>,
@@ -105,13 +105,13 @@ pub struct Goal {
 /// Throughput and latency over requests in flight.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
-    /// Squared coefficient of variation of what a request takes of the resource that binds.
+    /// Squared coefficient of variation of what a request takes of the bottleneck.
     pub variability: f64,
     /// What one request takes that is alone.
     pub alone_ns: f64,
     /// What a request that is alone is longest at.
     pub alone_by: Resource,
-    /// Alike stations of the resource that binds: nodes, clients, racks, or one. Of drives: how many requests they
+    /// Alike stations of the bottleneck: nodes, clients, racks, or one. Of drives: how many requests they
     /// serve at once, which are sets where a request is at all drives of one.
     pub stations: u32,
     /// The fewest requests in flight that reach so much of the ceiling as is called the knee.
@@ -234,7 +234,7 @@ pub struct Rebuild {
     pub alone_bytes_per_s: f64,
     /// How long that takes.
     pub alone_s: f64,
-    /// Share of what binds that restoring has while clients are served.
+    /// Share of the bottleneck that restoring has while clients are served.
     pub share: f64,
     /// Whether nobody stated that share.
     pub share_assumed: bool,
@@ -377,7 +377,7 @@ pub struct ScalePoint {
     pub nodes: u32,
     /// Lowest ceiling for each work of the plan, in its order; absent where the engine does not run on so few.
     pub limits_bytes_per_s: Vec<f64>,
-    /// What binds, for each work.
+    /// The bottleneck, for each work.
     pub binds: Vec<Resource>,
     /// Drives of a set, and parity.
     pub set_drives: u32,
@@ -392,7 +392,7 @@ pub struct ScalePoint {
 pub struct Bend {
     /// At this number of nodes.
     pub nodes: u32,
-    /// Why: another resource binds, the layout changes, throughput falls.
+    /// Why: another bottleneck, the layout changes, throughput falls.
     pub why: String,
 }
 

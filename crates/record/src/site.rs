@@ -437,7 +437,7 @@ pub struct Data {
     pub retention_years: f64,
     /// Mean size of an object; what ceilings are computed for unless asked otherwise.
     pub object_bytes: u64,
-    /// Squared coefficient of variation of what a request takes of the resource that binds: 0 where each takes the
+    /// Squared coefficient of variation of what a request takes of the bottleneck: 0 where each takes the
     /// same, 1 where it is exponential.
     #[serde(default = "usual_variability")]
     pub variability: f64,
@@ -464,7 +464,7 @@ pub struct Goals {
     /// Losses that the layout has to bear.
     #[serde(default)]
     pub tolerates: Option<Tolerates>,
-    /// Share of what binds that restoring has while clients are served.
+    /// Share of the bottleneck that restoring has while clients are served.
     #[serde(default)]
     pub rebuild_share: Option<f64>,
 }

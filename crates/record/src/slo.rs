@@ -73,7 +73,7 @@ impl FromStr for Slo {
         let is_again =
             |i: usize| bounds[..i].iter().any(|before| before.percentile.to_bits() == bounds[i].percentile.to_bits());
         if (0..bounds.len()).any(is_again) {
-            let fix = "give each percentile one bound: the stricter holds the other";
+            let fix = "give each percentile one bound: the stricter one includes the other";
             return Err(UnitError { what: "latency bounds", input: text.to_owned(), fix });
         }
         Ok(Slo(bounds))

@@ -19,12 +19,12 @@ pub fn caveat(caveat: &Caveat) -> String {
             let hosts = if *hosts == 1 { "1 host".to_owned() } else { format!("{hosts} hosts") };
             format!(
                 "the run loaded {hosts}, and {site} has {nodes} nodes that clients ask themselves: unless a host \
-                 represents several nodes, the figures are of a part of the site but are compared with all of it"
+                 represents several nodes, the figures cover a part of the site but are compared with all of it"
             )
         }
         Caveat::NoInterval { workload, size, error_share } => format!(
-            "no measuring error of {} is known, since the run has no confidence interval of it: a standard error of {} \
-             is taken; measure for longer, or state one by --error",
+            "no measuring error of {} is known, since the run has no confidence interval of it: a standard error of \
+             {} is assumed; measure for longer, or state one by --error",
             series_label(workload, size),
             percent(*error_share)
         ),
@@ -39,8 +39,8 @@ pub fn remark(remark: &RunRemark) -> String {
             let at = most.as_ref().map_or_else(String::new, |(host, count)| format!(", {count} of them at {host}"));
             let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{kind}: {count}")).collect();
             format!(
-                "of {requests} requests of {}, attempts failed {failed} times ({}){at}: look there first, since what \
-                 fails takes the time of what does not",
+                "of {requests} requests of {}, attempts failed {failed} times ({}){at}: look there first, because \
+                 failed attempts take time from the others",
                 workload.to_string().to_uppercase(),
                 kinds.join(", ")
             )

@@ -38,7 +38,7 @@ const CLOCK_OFF_NS: i64 = 1_000_000_000;
 /// Never: what is found has text keys only, which is all that JSON asks.
 #[must_use]
 pub fn json(found: &impl Serialize) -> String {
-    let mut text = serde_json::to_string_pretty(found).expect("what is found of a fleet has text keys only");
+    let mut text = serde_json::to_string_pretty(found).expect("findings of a fleet have text keys only");
     text.push('\n');
     text
 }
@@ -257,7 +257,8 @@ pub fn audit(audit: &FleetAudit, all: bool, look: TextStyle) -> String {
 
 fn unlike(rows: &[Unlike], compared: u32, look: TextStyle) -> String {
     if compared == 0 {
-        return hanging(" alike", 11, "no comparison: no role has two nodes that were read", look) + "\n";
+        return hanging(" alike", 11, "no comparison: no role has two nodes of the same kind that were read", look)
+            + "\n";
     }
     if rows.is_empty() {
         return hanging(" alike", 11, &format!("nodes of the same role agree in all {compared} facts"), look) + "\n";
@@ -272,7 +273,8 @@ fn unlike(rows: &[Unlike], compared: u32, look: TextStyle) -> String {
             let who = if i == 0 && is_majority && most > 1 { nodes(most) } else { named(&names) };
             format!("{who} {what}")
         });
-        let claim = format!("{}: {}", row.what, values.collect::<Vec<_>>().join("; "));
+        let of_kind = row.site_node.as_ref().map_or_else(String::new, |kind| format!(" of {kind}"));
+        let claim = format!("{}{of_kind}: {}", row.what, values.collect::<Vec<_>>().join("; "));
         text.push_str(&hanging(&format!(" {}", row.role.name()), 11, &claim, look));
     }
     text.push('\n');
@@ -440,7 +442,7 @@ mod tests {
             value: Some(value.to_owned()),
             nodes: nodes.iter().map(|name| (*name).to_owned()).collect(),
         };
-        let row = |values| Unlike { role: NodeRole::Storage, what: "MTU of eth0".to_owned(), values };
+        let row = |values| Unlike { role: NodeRole::Storage, site_node: None, what: "MTU of eth0".to_owned(), values };
         let many: Vec<String> = (1..=53).map(|n| format!("n{n}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         let rows = [
@@ -450,6 +452,8 @@ mod tests {
         let text = unlike(&rows, 10, LOOK);
         assert!(text.contains(" storage   MTU of eth0: 53 nodes 9000; node07 node19 node33 1500\n"), "{text}");
         assert!(text.contains(" storage   MTU of eth0: a 9000; b 1500\n"), "{text}");
+        let of_kind = Unlike { site_node: Some("dense".to_owned()), ..rows[1].clone() };
+        assert!(unlike(&[of_kind], 10, LOOK).contains(" storage   MTU of eth0 of dense: a 9000; b 1500\n"));
         assert!(unlike(&[], 10, LOOK).contains("agree in all 10 facts"));
         assert!(unlike(&[], 0, LOOK).contains("no comparison"));
     }

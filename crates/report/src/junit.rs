@@ -54,7 +54,7 @@ fn unmeasured(view: &View) -> Option<String> {
     }
     let why = match view.series.iter().all(|series| series.points.is_empty()) {
         true => "nothing was measured: the run ended before its first point",
-        false => "the run ended before every point that was asked for was measured",
+        false => "the run ended before all requested points were measured",
     };
     (!view.run.complete).then(|| why.to_owned())
 }

@@ -1,5 +1,6 @@
 //! A view as text for a terminal.
 
+use std::collections::BTreeMap;
 use std::iter;
 use std::path::Path;
 
@@ -9,6 +10,7 @@ use linerate_analysis::view::{
     BoundFigures, ClientCeiling, ClientFigures, Growth, Measure, OpFigures, Point, Series, SeriesLimit, View,
 };
 use linerate_record::finding::{Finding, Severity};
+use linerate_record::run::FailureKind;
 use linerate_record::shown;
 use linerate_record::units::{Bytes, bytes_per_s_iec, count, duration_ns, percent};
 
@@ -52,6 +54,20 @@ pub fn render(view: &View, look: TextStyle) -> String {
     text.push_str(&canary(view, look));
     text.push_str(&findings(&view.findings, look));
     text
+}
+
+/// What helps where only some objects could be written before a load, and all failures may pass; empty otherwise.
+#[must_use]
+pub fn retry_remedy(errors: &BTreeMap<String, u64>, written: u64, retries: u32) -> String {
+    if written == 0 || !errors.keys().all(|kind| FailureKind::read(kind).may_pass()) {
+        return String::new();
+    }
+    match retries {
+        0 => format!("; {written} were written: give --retries 3, so that such failures are retried"),
+        n => format!(
+            "; {written} were written: raise --retries, which is {n}, so that such failures are retried more often"
+        ),
+    }
 }
 
 /// Where the page of what was rendered is.

@@ -38,7 +38,7 @@ fn what_would_be_done_is_told_whole() {
     let mut reported = tried::experiment().experiment;
     reported.design.arms[5].name = "scripted".to_owned();
     reported.means[5].command = Some("set-it --to 5".to_owned());
-    let arms = reported.design.arms.iter().zip(&reported.means).zip(reported.loads_told_apart());
+    let arms = reported.design.arms.iter().zip(&reported.means).zip(reported.load_differences());
     let arms = arms.map(|((arm, means), load)| PlannedArm { name: &arm.name, means, load });
     let load = reported.load.to_string();
     let planned = PlannedExperiment {
@@ -103,7 +103,7 @@ fn what_to_go_on_does_is_told_once_each() {
         assert!(deeds.contains(part), "{part}: {deeds}");
     }
     let left = interrupted_again(Path::new("runs/x"));
-    assert!(left.ends_with("; linerate experiment resume runs/x puts them back and goes on"), "{left}");
+    assert!(left.ends_with("; linerate experiment resume runs/x restores them and continues"), "{left}");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn every_way_to_end_is_told() {
         (ExperimentStopReason::Blocks, "stop reason all 24 blocks are spent; "),
         (ExperimentStopReason::Time, "stop reason another block would not have ended within 60 min 00 s; "),
         (ExperimentStopReason::Spoiled, "stop reason as many blocks are excluded as were to count; "),
-        (ExperimentStopReason::NotYet, "stop reason it has not ended: it goes on, or was interrupted; "),
+        (ExperimentStopReason::NotYet, "stop reason it is still running, or was interrupted; "),
     ] {
         let mut reported = tried::experiment();
         reported.report.ended = ended;

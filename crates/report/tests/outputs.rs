@@ -36,7 +36,7 @@ fn growth_over_clients_is_told_with_who_stands_out_and_no_row_for_each_of_many()
         "with 7 to 28 (clients' links, receiving, 8.15 GiB/s to 32.6 GiB/s), with 100 to 195 (public link, sending, ",
         "measured with 195 is 80 % of the ceiling",
         "slower than its peers: client003 (−60 %)",
-        "figures are of 99 of 100 clients",
+        "figures come from 99 of 100 clients",
     ] {
         assert!(words.contains(told), "{told}: {text}");
     }

@@ -1,4 +1,4 @@
-//! In what machines differ that should be alike: each fact of each, held against the others of its role.
+//! In what machines differ that should be alike: each fact of each, held against the others of its role and kind.
 
 mod facts;
 
@@ -15,6 +15,8 @@ pub struct Peer<'p> {
     pub name: &'p str,
     /// What it is for.
     pub role: NodeRole,
+    /// The kind of nodes of a site that it is one of, where one was stated.
+    pub site_node: Option<&'p str>,
     /// What was read of it.
     pub state: &'p MachineState,
 }
@@ -22,16 +24,12 @@ pub struct Peer<'p> {
 /// Memory of machines that are alike differs by what firmware keeps of it.
 const MEMORY_SHARE: f64 = 0.02;
 
-/// The facts that are not the same on all machines of a role, those of the hardware first; and how many were compared.
-/// What could not be read of a machine says nothing of it.
+/// The facts that are not the same on all machines of a role and kind, those of the hardware first; and how many were
+/// compared. What could not be read of a machine says nothing of it.
 #[must_use]
 pub fn alike(peers: &[Peer<'_>]) -> (Vec<Unlike>, u32) {
     let (mut unlike, mut compared) = (Vec::new(), 0);
-    for role in NodeRole::ALL {
-        let peers: Vec<&Peer<'_>> = peers.iter().filter(|peer| peer.role == role).collect();
-        if peers.len() < 2 {
-            continue;
-        }
+    for peers in groups(peers) {
         let memories = representatives(peers.iter().map(|peer| peer.state.snapshot.machine.memory_bytes));
         let of_peers: Vec<Vec<(String, Fact)>> = peers.iter().map(|peer| facts(peer.state, &memories)).collect();
         let tables: Vec<BTreeMap<&str, &Fact>> =
@@ -40,11 +38,28 @@ pub fn alike(peers: &[Peer<'_>]) -> (Vec<Unlike>, u32) {
             compared += 1;
             let values = values(&peers, &tables, what);
             if values.len() > 1 {
-                unlike.push(Unlike { role, what: what.to_owned(), values });
+                let Peer { role, site_node, .. } = *peers[0];
+                unlike.push(Unlike { role, site_node: site_node.map(str::to_owned), what: what.to_owned(), values });
             }
         }
     }
     (unlike, compared)
+}
+
+/// Machines that should be alike, two or more of each: roles in their order, kinds in that of the machines.
+fn groups<'a, 'p>(peers: &'a [Peer<'p>]) -> Vec<Vec<&'a Peer<'p>>> {
+    let mut groups: Vec<Vec<&Peer<'_>>> = Vec::new();
+    for role in NodeRole::ALL {
+        for peer in peers.iter().filter(|peer| peer.role == role) {
+            let like = |group: &&mut Vec<&Peer<'_>>| (group[0].role, group[0].site_node) == (role, peer.site_node);
+            match groups.iter_mut().find(like) {
+                Some(group) => group.push(peer),
+                None => groups.push(vec![peer]),
+            }
+        }
+    }
+    groups.retain(|group| group.len() > 1);
+    groups
 }
 
 /// What there is to compare, in the order in which the machines tell it.
@@ -152,8 +167,11 @@ mod tests {
             })
             .collect();
         let names: Vec<String> = (1..=56).map(|n| format!("node{n:02}")).collect();
-        let peers: Vec<Peer<'_>> =
-            names.iter().zip(&states).map(|(name, state)| Peer { name, role: NodeRole::Storage, state }).collect();
+        let peers: Vec<Peer<'_>> = names
+            .iter()
+            .zip(&states)
+            .map(|(name, state)| Peer { name, role: NodeRole::Storage, site_node: None, state })
+            .collect();
         let value = |value: &UnlikeValue| {
             let who = if value.nodes.len() > 6 { format!("{}", value.nodes.len()) } else { value.nodes.join(" ") };
             format!("{who} {}", value.value.as_deref().unwrap_or("-"))
@@ -246,13 +264,22 @@ mod tests {
     }
 
     #[test]
-    fn nodes_of_other_roles_need_not_be_alike() {
+    fn nodes_of_other_roles_or_kinds_need_not_be_alike() {
         let (one, mut other) = (node(), node());
         other.snapshot.machine.kernel = "6.1.0".to_owned();
-        let peer = |name, role, state| Peer { name, role, state };
+        let peer = |name, role, state| Peer { name, role, site_node: None, state };
         let apart = [peer("a", NodeRole::Storage, &one), peer("b", NodeRole::Client, &other)];
         assert_eq!(alike(&apart), (Vec::new(), 0));
         let together = [peer("a", NodeRole::Client, &one), peer("b", NodeRole::Client, &other)];
         assert_eq!(alike(&together).0.len(), 1);
+        let [first, second] = together;
+        let kinds = [
+            Peer { site_node: Some("old"), ..first },
+            Peer { site_node: Some("new"), ..second },
+            Peer { name: "c", site_node: Some("new"), ..first },
+        ];
+        let found = alike(&kinds).0;
+        let of: Vec<_> = found.iter().map(|one| (one.site_node.as_deref(), one.what.as_str())).collect();
+        assert_eq!(of, [(Some("new"), "kernel")]);
     }
 }

@@ -101,7 +101,7 @@ fn also(nodes: &mut Vec<String>, name: &str) {
     }
 }
 
-/// Whether nodes of one role differ, a setting is not as a profile wants it, or a finding is a warning or worse.
+/// Whether nodes of one role and kind differ, a setting is not as a profile wants it, or a finding is a warning or worse.
 #[must_use]
 pub fn is_missed(audit: &FleetAudit) -> bool {
     let warns = |one: &FleetFinding| one.finding.severity >= linerate_record::finding::Severity::Warning;
@@ -126,8 +126,11 @@ mod tests {
         };
         let states = [state("128"), state("65535"), state("128"), state("256")];
         let names = ["a", "b", "c", "d"];
-        let peers: Vec<Peer<'_>> =
-            names.iter().zip(&states).map(|(name, state)| Peer { name, role: NodeRole::Storage, state }).collect();
+        let peers: Vec<Peer<'_>> = names
+            .iter()
+            .zip(&states)
+            .map(|(name, state)| Peer { name, role: NodeRole::Storage, site_node: None, state })
+            .collect();
         let profile = |_| crate::profiles::find("s3-storage-node").expect("a profile");
         let found = fleet_audit(&peers, Vec::new(), profile, Some(&site()));
         let rows = found.differences.iter().filter(|one| one.difference.knob == "net.core.somaxconn");

@@ -95,7 +95,7 @@ const FABRIC_HASH: &str = "addresses and ports, the default of most switches";
 
 /// The keys of the file.
 pub(super) const SITE: &[Key] = &[
-    key("name", Name, Value("site", "nobody named it"), "Name of the site."),
+    key("name", Name, Value("site", "no name is stated"), "Name of the site."),
     key("nodes", OneOrMany("nodes", NODES, 64), Required, "Storage nodes, by kind."),
     key("planes", Mapping("planes", PLANES), Empty, "Which links carry which traffic."),
     key("fabric", Mapping("fabric", FABRIC), Empty, "What connects the racks."),
@@ -192,7 +192,7 @@ const DRIVES: &[Key] = &[
         "lanes",
         Whole(0, 16),
         Value("4", "NVMe drives have four"),
-        "PCIe lanes per drive; 0 if it has none of its own (SATA, SAS).",
+        "PCIe lanes per drive; 0 if it does not use PCIe directly (SATA, SAS).",
     ),
     key("generation", Whole(3, 7), Follows("the node's"), "PCIe generation of the drive."),
     key("numa_node", Whole(0, 63), Absent("not known, or several"), "NUMA node, if all drives are attached to one."),
@@ -236,7 +236,7 @@ const PLANES: &[Key] = &[
         "private",
         Mapping("plane", PLANE),
         Absent("the public plane also carries it"),
-        "Traffic among storage nodes, east-west, on links of its own.",
+        "Traffic among storage nodes, east-west, on separate links.",
     ),
 ];
 
@@ -302,12 +302,12 @@ pub(super) const CLIENTS: &[Key] = &[
     key(
         "on",
         Words("place of clients", CLIENTS_ON),
-        Absent("machines of their own"),
+        Absent("separate machines"),
         "What they run on. With `nodes`, each storage node is a client and uses the node's links: of the other keys, \
          only `connections` and `per_core` apply.",
     ),
     key("count", Whole(1, 1_000_000), Follows(UNLESS_ON_NODES), "Client machines."),
-    key("racks", Whole(0, 10_000), Absent("none of their own"), "Racks of their own."),
+    key("racks", Whole(0, 10_000), Absent("no separate racks"), "Separate racks."),
     key(
         "ports",
         Whole(1, 64),

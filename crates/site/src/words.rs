@@ -72,7 +72,7 @@ pub(super) const ENTRIES: &[Word] = &[
 ];
 
 pub(super) const CLIENTS_ON: &[Word] = &[
-    word("machines", "machines of their own", &["own", "hosts", "clients", "elsewhere"]),
+    word("machines", "separate machines", &["own", "hosts", "clients", "elsewhere"]),
     word("nodes", "the storage nodes, which all send the same load", &["storage", "servers", "node"]),
 ];
 

@@ -55,8 +55,8 @@ pub enum NoEvidence {
     NotOfSite(#[from] NotOfSite),
     /// It has no GET or PUT that can be taken.
     #[error(
-        "no GET or PUT{} that can be taken: it measured {}, and a GET or PUT of one size is taken, of 64 KiB or more; \
-         name a run that measured one, or give --observed",
+        "no GET or PUT{} that can be used: it measured {}, and explain needs a GET or PUT of one size, of 64 KiB or \
+         more; name a run that measured one, or give --observed",
         size.map_or_else(String::new, |size| format!(" of {size}")),
         if measured.is_empty() { "nothing".to_owned() } else { measured.join(", ") }
     )]

@@ -10,7 +10,6 @@ use crate::build::tests::records;
 use crate::view::{HostFigures, SeriesLimit};
 
 /// What nobody stated.
-const TWO_PERCENT: LeastError = LeastError { share: 0.02, is_stated: false };
 
 /// Four nodes of one kind, which clients ask themselves.
 fn site() -> Site {
@@ -45,12 +44,12 @@ fn run_of(hosts: &[(&str, f64, u64)]) -> View {
 }
 
 fn taken(view: &View) -> Evidence {
-    of_run(view, &site(), None, TWO_PERCENT).unwrap()
+    of_run(view, &site(), None, LeastError::stated_or_assumed(None)).unwrap()
 }
 
 /// Why nothing of a run is taken.
 fn why(view: &View) -> String {
-    of_run(view, &site(), None, TWO_PERCENT).unwrap_err().to_string()
+    of_run(view, &site(), None, LeastError::stated_or_assumed(None)).unwrap_err().to_string()
 }
 
 fn finding(kind: FindingKind, severity: Severity, points: &[u32]) -> Finding {
@@ -133,7 +132,7 @@ fn a_figure_without_an_interval_has_a_wide_error_and_a_caveat_unless_an_error_is
     let no_interval =
         Caveat::NoInterval { workload: Worded::read("get"), size: Worded::read("1MiB"), error_share: UNKNOWN_ERROR };
     assert_eq!(found.caveats, [no_interval]);
-    let stated = of_run(&view, &site(), None, LeastError { share: 0.05, is_stated: true }).unwrap();
+    let stated = of_run(&view, &site(), None, LeastError::stated_or_assumed(Some(0.05))).unwrap();
     assert!(stated.caveats.is_empty() && stated.figures[0].error_share.is_none(), "{stated:?}");
 }
 
@@ -149,7 +148,7 @@ fn a_critical_finding_of_what_would_be_taken_refuses_it_by_name() {
         (Warning, vec![point], false),
     ] {
         view.findings = vec![finding(FindingKind::BytesUnaccounted, severity, &points)];
-        let found = of_run(&view, &site(), None, TWO_PERCENT);
+        let found = of_run(&view, &site(), None, LeastError::stated_or_assumed(None));
         assert_eq!(found.is_err(), is_refused, "{severity:?} {points:?}: {found:?}");
     }
     view.findings = vec![finding(FindingKind::BytesUnaccounted, Serious, &[point])];
@@ -172,8 +171,8 @@ fn fewer_hosts_than_nodes_are_a_caveat_where_clients_ask_nodes_themselves() {
 #[test]
 fn what_a_run_measured_is_told_where_nothing_of_it_can_be_taken() {
     let mut view = run_of(&HOSTS);
-    let of_two = of_run(&view, &site(), Some(2 << 20), TWO_PERCENT).unwrap_err().to_string();
-    assert!(of_two.starts_with("no GET or PUT of 2 MiB that can be taken: it measured GET of 1MiB, and"), "{of_two}");
+    let of_two = of_run(&view, &site(), Some(2 << 20), LeastError::stated_or_assumed(None)).unwrap_err().to_string();
+    assert!(of_two.starts_with("no GET or PUT of 2 MiB that can be used: it measured GET of 1MiB, and"), "{of_two}");
     let series = &mut view.series[0];
     (series.size, series.measure) = (Worded::read("16KiB"), Measure::Requests);
     assert!(why(&view).contains("it measured GET of 16KiB, reported in requests per second, and"), "{}", why(&view));

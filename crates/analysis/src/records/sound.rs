@@ -36,9 +36,9 @@ impl Records {
     #[must_use]
     pub fn unsound(&self) -> Option<String> {
         let first = |found: Found, name: &str| found.map(|(at, why)| format!("{name}, line {}: {why}", at + 1));
-        let back = self.back_in_time().map(|at| (at, "it is of an earlier time than the line before"));
+        let back = self.back_in_time().map(|at| (at, "its time is earlier than that of the previous line"));
         let nobodys = |client: u32| client as usize >= self.manifest.clients.len();
-        let why = "it is of a client that run.json does not have";
+        let why = "its client is not in run.json";
         let of_nobody = self.intervals.iter().position(|i| nobodys(i.client)).map(|at| (at, why));
         let read_of_nobody = self.readings.iter().position(|r| nobodys(r.client)).map(|at| (at, why));
         let intervals = first_of(&self.intervals, of_interval).or(of_nobody);
@@ -173,7 +173,7 @@ fn of_reading(reading: &Reading) -> Option<&'static str> {
         [look.over_ms, look.used_ms, look.own_ms.unwrap_or(0), look.foreign_ms].into_iter().chain(of_programs)
     });
     if looks.any(|ms| ms > TIME_MS_MAX) {
-        return Some("its look at processes is of decades");
+        return Some("its reading of processes covers decades");
     }
     // Counters of packets and of drops are left out: drivers are known that count them below zero.
     let cpus = reading.cpus.iter().flat_map(|cpu| {
@@ -244,14 +244,14 @@ mod tests {
         let reading = |client, at_ms| Reading { client, at_ms, ..Reading::default() };
         records.readings = vec![reading(0, 1_000), reading(1, 500), reading(0, 1_000), reading(1, 700)];
         let unsound = |records: &Records| records.unsound().unwrap_or_default();
-        assert!(unsound(&records).starts_with("readings.jsonl, line 2: it is of a client that"));
+        assert!(unsound(&records).starts_with("readings.jsonl, line 2: its client is not in"));
         let second = Client { name: "b".to_owned(), ..records.manifest.clients[0].clone() };
         records.manifest.clients.push(second);
         assert_eq!(records.unsound(), None);
         records.readings.push(reading(1, 600));
-        assert!(unsound(&records).starts_with("readings.jsonl, line 5: it is of an earlier time"));
+        assert!(unsound(&records).starts_with("readings.jsonl, line 5: its time is earlier than"));
         records.intervals[3].client = 2;
-        assert!(unsound(&records).starts_with("intervals.jsonl, line 4: it is of a client that"));
+        assert!(unsound(&records).starts_with("intervals.jsonl, line 4: its client is not in"));
     }
 
     #[test]

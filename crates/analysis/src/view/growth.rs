@@ -43,7 +43,7 @@ pub struct PlannedClients {
     pub clients: u32,
     /// The ceiling, in client bytes per second.
     pub ceiling_bytes_per_s: f64,
-    /// What binds there.
+    /// The bottleneck there.
     pub bottleneck: Resource,
     /// Measured, as a share of the ceiling.
     pub measured_share: f64,

@@ -29,7 +29,7 @@ fn blocks_show_an_effect_rule_one_out_or_say_what_they_would_have_seen() {
         (12, 0.05, 0.01, Decision::Shown, "5.0 % higher than default (+"),
         (12, 0.0, 0.005, Decision::RuledOut, "no effect larger than 0."),
         (12, 0.0, 0.05, Decision::NotShown, "no effect shown (−"),
-        (5, 0.05, 0.01, Decision::CannotTell, "whatever they measure, 1 in 16, which is no 95 %; 6 blocks"),
+        (5, 0.05, 0.01, Decision::CannotTell, "in any case, 1 in 16, which does not allow 95 %; at least 6 blocks"),
     ] {
         let report = of(&blocks(n, share, spread, "block"));
         let effect = &report.series[0].effects[0];
@@ -151,7 +151,7 @@ fn what_cannot_be_told_says_why_and_no_detectable_effect() {
     let report = of("arm,value\na,14.8\na,14.9\na,14.8\nb,91.9\nb,92.4\nb,90.5\n");
     let effect = &report.series[0].effects[0];
     assert!(effect.decision == Decision::CannotTell && effect.detectable_share.is_none(), "{effect:?}");
-    let part = "3 runs against 3 can differ by chance whatever they measure, 1 in 10, which is no 95 %; 4 interleaved";
+    let part = "3 runs against 3 can differ by chance in any case, 1 in 10, which does not allow 95 %; at least 4";
     assert!(effect.sentence.contains(part) && !effect.sentence.contains("detectable"), "{effect:?}");
 }
 

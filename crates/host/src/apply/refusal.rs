@@ -78,7 +78,7 @@ pub fn readable(set: &ChangeSet) -> Result<(), TuneError> {
         return refuse(format!("the file of changes has schema {schema}, but this linerate reads schemas up to {own}"));
     }
     if set.changes.len() > CHANGES_MAX {
-        return refuse(format!("the file has {} changes: at most {CHANGES_MAX} are taken", set.changes.len()));
+        return refuse(format!("the file has {} changes: at most {CHANGES_MAX} are accepted", set.changes.len()));
     }
     let named = set.spaces.iter().filter_map(|then| match &then.space {
         Space::Netns(name) => Some(name),

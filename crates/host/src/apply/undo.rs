@@ -7,7 +7,7 @@ use linerate_record::journal::{By, Device, DeviceKind, JournalLine, Undo};
 use linerate_record::knob::{SettingPlace, same};
 
 use super::{ApplyStep, Ground, TuneError, has_booted, lock, now_ms, since_boot_ms};
-use crate::journal::{Journal, Made, Told};
+use crate::journal::{Journal, JournalContent, Made};
 use crate::setting::{self, Gone, SettingTarget};
 use crate::waiting::{self, WATCH_MS_MAX};
 
@@ -56,7 +56,7 @@ pub fn rollback(
         Some(id) => ground.state.read(id)?,
         None => {
             settle(ground)?;
-            match ground.state.newest(Told::is_unsettled)? {
+            match ground.state.newest(JournalContent::is_unsettled)? {
                 Some(reported) => reported,
                 None => return Err(nothing_waits(ground)?),
             }
@@ -95,7 +95,7 @@ pub(super) fn settle(ground: &Ground<'_>) -> Result<(), TuneError> {
 /// refused something is not closed: the watch tries that again when its time comes.
 pub(crate) fn take_back(
     ground: &Ground<'_>,
-    reported: &Told,
+    reported: &JournalContent,
     by: By,
     force: bool,
     step: &mut dyn FnMut(ApplyStep),
@@ -152,7 +152,7 @@ pub(crate) fn take_back(
 }
 
 /// The same application with nothing taken back yet: for where a change may have been made after it was taken back.
-pub(crate) fn anew(mut reported: Told) -> Told {
+pub(crate) fn anew(mut reported: JournalContent) -> JournalContent {
     for made in &mut reported.made {
         made.undone = None;
     }

@@ -83,7 +83,7 @@ pub(super) fn refusal(on_top: &OnTop, prior: u32, new: u32, is_strict: bool) -> 
     }
     let unseen = on_top.unseen.first().filter(|_| is_strict)?;
     Some(format!(
-        "{unseen} cannot be looked into, where interfaces may stand on it whose MTU the kernel moves with it: run as \
+        "{unseen} cannot be read, and may have interfaces stacked on it whose MTU the kernel changes with it: run as \
          root with CAP_SYS_ADMIN and CAP_SYS_PTRACE"
     ))
 }

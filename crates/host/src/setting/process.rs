@@ -8,7 +8,7 @@ use super::spot::invalid;
 
 /// The hard limit of a name, as `/proc/PID/limits` has it.
 pub(super) fn limit(inside: &Inside<'_>, name: &str) -> io::Result<String> {
-    let pid = inside.pid.ok_or_else(|| invalid("limits are of a process: name one with --pid"))?;
+    let pid = inside.pid.ok_or_else(|| invalid("limits belong to a process: name one with --pid"))?;
     let proc = file::folder(&inside.root.0.join("proc"))?;
     let text = file::read(std::os::fd::AsFd::as_fd(&proc), &format!("{pid}/limits"), Links::None)?;
     hard(&text, name).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))

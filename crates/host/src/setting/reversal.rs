@@ -48,7 +48,7 @@ fn odd(prior: &str) -> Option<String> {
     } else if prior.chars().any(|c| c.is_control() && c != '\t') {
         "has several lines or control characters".to_owned()
     } else if prior.contains(char::REPLACEMENT_CHARACTER) {
-        "is no UTF-8".to_owned()
+        "is not UTF-8".to_owned()
     } else {
         return None;
     };

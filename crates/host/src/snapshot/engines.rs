@@ -52,7 +52,7 @@ fn own_network(root: &Root, pid: u32, pass: &mut Pass) -> bool {
         (_, Err(error)) => {
             let why = match error.kind() {
                 io::ErrorKind::PermissionDenied => "not permitted: run it as root to see the server's namespaces",
-                _ => "it ended meanwhile, or the folder has no namespaces",
+                _ => "it has ended, or the folder has no namespaces",
             };
             note(pass, &format!("proc/{pid}/ns/net"), why);
             false

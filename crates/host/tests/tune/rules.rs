@@ -179,7 +179,7 @@ fn what_cannot_be_changed_refuses_the_whole_file_each_with_its_reason() {
         (change("block.scheduler", None, Space::Host, "none"), "but none is given"),
         (change("nic.mtu", Some("eth0/queues/../../eth1"), Space::Host, "1400"), "not the name of a device"),
         (change("../../etc/passwd", None, Space::Host, "0"), "there is no knob"),
-        (change("net.core.rmem_max", None, Space::Host, &"1".repeat(100_000)), "at most 4094 are taken"),
+        (change("net.core.rmem_max", None, Space::Host, &"1".repeat(100_000)), "at most 4094 are accepted"),
         (change("nic.mtu", Some("eth0"), Space::Host, "abc"), "not a whole number"),
         (change("nic.flush", Some("eth7"), Space::Host, "1"), "cannot be read"),
     ];

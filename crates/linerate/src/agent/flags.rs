@@ -17,7 +17,7 @@ port, keeps no file and changes no setting. A reach of fleet.yaml can start it i
   reach: exec:docker exec -i minio linerate agent
   reach: exec:docker exec -i client linerate agent --allow load
 
-In a pod it is the container's command, with --listen: it stays, for one coordinator after the other. linerate agent
+In a pod it is the container's command, with --listen: it serves one coordinator after the other. linerate agent
 attach connects a stream to it. A coordinator whose stream breaks may come back with another one within --lease.
 
   linerate agent --listen /run/linerate/agent.sock --lease 30s
@@ -33,7 +33,7 @@ Exit codes:
 pub(crate) enum AllowFlag {
     /// Read the machine and its settings.
     Read,
-    /// That, and load an S3 target.
+    /// Also load an S3 target.
     Load,
 }
 
@@ -57,10 +57,10 @@ pub(crate) struct AgentFlags {
     /// Enter the network, mount, UTS and IPC namespaces of this process first; needs root. [default: none]
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
     pub(super) pid: Option<u32>,
-    /// Listen on this Unix socket, in a folder of its own, and serve one coordinator after the other. [default: none]
+    /// Listen on this Unix socket, in a separate folder, and serve one coordinator after the other. [default: none]
     #[arg(long, value_name = "SOCKET")]
     pub(super) listen: Option<PathBuf>,
-    /// With --listen: how long to go on while a stream is broken, from 2s to 5m.
+    /// With --listen: how long to continue while a stream is broken, from 2s to 5m.
     #[arg(long, value_parser = leases::parsed, default_value = "2s", requires = "listen")]
     pub(super) lease: Duration,
     /// With --listen: end at this instant, such as 2026-11-24T08:00:00Z. [default: never]

@@ -103,7 +103,7 @@ pub(super) fn run(flags: &AgentFlags, socket: &Path) -> Result<ExitCode, Failure
 }
 
 fn expired() -> Failure {
-    Failure::Command("the instant of --until has passed: this agent serves nobody any more".to_owned())
+    Failure::Command("the instant of --until has passed: this agent accepts no more coordinators".to_owned())
 }
 
 /// Serves one coordinator after the other until it is told to end.
@@ -123,7 +123,7 @@ fn serve_all(flags: &AgentFlags, seat: &Arc<Seat>, tasks: &Receiver<Task>, groun
         match reason {
             EndReason::Asked => tell_log(&format!("a coordinator left after {for_s} s")),
             EndReason::Lapsed => tell_log(&format!("the lease of a coordinator lapsed after {for_s} s")),
-            EndReason::Unread => tell_log("a coordinator said what is not of the protocol: it was left"),
+            EndReason::Unread => tell_log("a coordinator sent something outside the protocol: it was dropped"),
             EndReason::EndOfInput | EndReason::Signalled => {}
         }
         if seat.is_ending.load(Ordering::Acquire) {
@@ -175,12 +175,12 @@ impl Seat {
 fn bound(socket: &Path) -> Result<UnixListener, Failure> {
     let failed = |error: io::Error| {
         Failure::Command(format!(
-            "failed to listen on {}: {error}; name a socket in a folder of its own that this user can make",
+            "failed to listen on {}: {error}; name a socket in a separate folder that this user can create",
             socket.display()
         ))
     };
     let folder = socket.parent().filter(|folder| !folder.as_os_str().is_empty() && folder != &Path::new("/"));
-    let folder = folder.ok_or_else(|| failed(io::Error::other("it is in no folder of its own")))?;
+    let folder = folder.ok_or_else(|| failed(io::Error::other("it is not in a separate folder")))?;
     match DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(failed(error)),
         _ => {}

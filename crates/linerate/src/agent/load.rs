@@ -101,7 +101,7 @@ impl AgentLoad {
     /// Makes ready for a point.
     pub(super) fn point(&mut self, order: PointOrder) -> Option<Vec<u8>> {
         let (Some(loadable), None) = (&self.loadable, &self.driving) else {
-            return failed("a point before the last one has ended, or before anything is known of the load");
+            return failed("a point was requested before the previous one had ended or before the load was described");
         };
         let (start, starts) = channel();
         let (ending, cut) = (Ending::default(), Arc::new(AtomicBool::new(false)));

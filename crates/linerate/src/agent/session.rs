@@ -84,7 +84,7 @@ impl HeldSession {
         stream.set_write_timeout(Some(AGAIN_WITHIN))?;
         let Some(again) = outgoing.kept.since(asked.taken) else {
             to.write_all(&word(&AttachAnswer::Refused(Refusal::Lost)))?;
-            return Err(io::Error::other("more was lost than is kept"));
+            return Err(io::Error::other("more data was lost than is kept"));
         };
         let lease_ms = u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX);
         to.write_all(&word(&AttachAnswer::Taken { taken, lease_ms }))?;

@@ -3,9 +3,12 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use linerate_fleet::description::FleetNode;
 use linerate_record::fleet::{FleetRow, MachineState, NodeRole};
+use linerate_record::site::Site;
 use linerate_settings::alike::Peer;
 use linerate_settings::fleet::{fleet_audit, is_missed};
+use linerate_site::quoted;
 
 use super::flags::AuditFlags;
 use super::{OF_CLIENTS, OF_STORAGE};
@@ -17,8 +20,41 @@ use crate::{catalogue, output, printing, reaching, sites};
 pub(super) fn check(flags: &AuditFlags, fleet: &Path) -> Result<(), Failure> {
     let profile = flags.profile.as_deref().map(catalogue::profile_named).transpose();
     let site = flags.site.as_deref().map(sites::read_site).transpose();
-    let failures = [profile.err(), site.err(), reaching::read_fleet(fleet).err()];
+    let nodes = reaching::read_fleet(fleet);
+    let strangers = match (&site, &nodes) {
+        (Ok(Some(site)), Ok(nodes)) => strangers(site, nodes, fleet),
+        _ => None,
+    };
+    let failures = [profile.err(), site.err(), nodes.err(), strangers];
     if failures.iter().all(Option::is_none) { Ok(()) } else { Err(Failure::all_of(failures)) }
+}
+
+/// What `clients` of a site are, which have no name there.
+const CLIENTS: &str = "clients";
+
+/// Nodes of kinds that the site does not have.
+fn strangers(site: &Site, nodes: &[FleetNode], fleet: &Path) -> Option<Failure> {
+    let mut kinds: Vec<&str> = site.groups.iter().map(|group| group.name.as_str()).collect();
+    kinds.push(CLIENTS);
+    let mut unknown: Vec<String> = Vec::new();
+    for node in nodes {
+        let Some(kind) = node.site_node.as_deref().filter(|kind| !kinds.contains(kind)) else { continue };
+        let mistake = format!(
+            "{}: site {}: {} has no such kind of nodes: write {}",
+            fleet.display(),
+            quoted(kind),
+            site.name,
+            kinds.join(", ")
+        );
+        if !unknown.contains(&mistake) {
+            unknown.push(mistake);
+        }
+    }
+    (!unknown.is_empty()).then(|| Failure::of_mistakes(unknown))
+}
+
+fn peer<'p>(row: &'p FleetRow, state: &'p MachineState) -> Peer<'p> {
+    Peer { name: &row.name, role: row.role, site_node: row.site_node.as_deref(), state }
 }
 
 pub(super) fn run(flags: &AuditFlags, fleet: &Path) -> Result<ExitCode, Failure> {
@@ -34,8 +70,7 @@ pub(super) fn run(flags: &AuditFlags, fleet: &Path) -> Result<ExitCode, Failure>
     let found = reaching::reach_all(&nodes, &flags.reach, true)?;
     let read: Vec<(&FleetRow, &MachineState)> =
         found.iter().filter_map(|(row, state)| Some((row, state.as_ref()?))).collect();
-    let peers: Vec<Peer<'_>> =
-        read.iter().map(|(row, state)| Peer { name: &row.name, role: row.role, state }).collect();
+    let peers: Vec<Peer<'_>> = read.iter().map(|(row, state)| peer(row, state)).collect();
     let unreached: Vec<FleetRow> =
         found.iter().filter(|(_, state)| state.is_none()).map(|(row, _)| row.clone()).collect();
     let missing = unreached.len();

@@ -18,7 +18,7 @@ pub(crate) fn apply(flags: &mut BenchFlags) -> Result<(), Failure> {
     let alias = found(name)?;
     if alias.url.contains('@') {
         return Err(Failure::usage(format!(
-            "the url of mc alias {name:?} holds keys: move them to its accessKey and secretKey"
+            "the url of mc alias {name:?} contains keys: move them to its accessKey and secretKey"
         )));
     }
     if !matches!(alias.api.to_ascii_lowercase().as_str(), "" | "s3v4") {
@@ -59,7 +59,7 @@ pub(crate) fn keys(name: &str, endpoint: &Endpoint) -> Result<Keys, Failure> {
         hosts::parse(&alias.url, endpoint.tls.is_some(), bounded::text).map_err(|e| Failure::usage(e.to_string()))?;
     if stands_for.authorities != *authorities || stands_for.tls != endpoint.tls.is_some() {
         return Err(Failure::usage(format!(
-            "mc alias {name:?} stands for {} now, and the experiment loads {}: point the alias back, or begin a new \
+            "mc alias {name:?} now stands for {}, but the experiment loads {}: point the alias back, or begin a new \
              experiment",
             stands_for.authorities.join(", "),
             authorities.join(", ")

@@ -112,7 +112,7 @@ impl ClientsAsked {
 
     /// A load in words, with the clients that it comes from.
     pub(super) fn in_words(&self, load: &str) -> String {
-        format!("{load}; it comes from {} at the same time, and requests in flight are of each", self.names())
+        format!("{load}; it comes from {} at the same time, and requests in flight are per client", self.names())
     }
 
     /// Their names, of many the first.
@@ -396,7 +396,7 @@ impl BenchClients {
             claim: format!("client {name} was lost"),
             evidence: format!("{at_s:.1} s after the run began: {}", lost.why.why),
             remedy: format!(
-                "figures of that point are of the time in which its intervals came, and later points are without it; \
+                "figures of that point cover the time in which its intervals arrived, and later points exclude it; \
                  {}",
                 lost.why.remedy
             ),

@@ -27,7 +27,7 @@ pub(super) fn reported(
     notes.extend(needs.clients.iter().map(|clients| {
         let counts: Vec<String> = clients.counts.iter().map(u32::to_string).collect();
         let (names, counts) = (clients.names(), counts.join(", "));
-        format!("the load comes from {names}, each series from {counts} of them; requests in flight are of each")
+        format!("the load comes from {names}, each series from {counts} of them; requests in flight are per client")
     }));
     let (id, before, consent) = (&needs.id, beforehand(load), consent.as_deref());
     let foretold = ForetoldRun { load, id, before, most_ms, consent, notes: &notes };

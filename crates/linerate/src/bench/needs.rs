@@ -150,7 +150,7 @@ fn usable(folder: &Path) -> std::io::Result<()> {
         return Err(std::io::ErrorKind::NotADirectory.into());
     }
     if is_of_kernel(folder) {
-        let why = "it is of the kernel's own, and keeps no files";
+        let why = "it belongs to the kernel and stores no files";
         return Err(std::io::Error::new(std::io::ErrorKind::Unsupported, why));
     }
     Ok(access(folder, Access::WRITE_OK | Access::EXEC_OK)?)

@@ -13,7 +13,7 @@ use linerate_load::point::{Drive, PointOutcome, drive};
 use linerate_load::session::{PointPlan, Source, Until};
 use linerate_record::load::sizes::OBJECT_BYTES_MAX;
 use linerate_record::load::{Level, Levels, OwnTarget, Sizes, Workload, Write};
-use linerate_record::run::{FailureKind, Op, PointSizes, PointSpec, Purpose, SeriesSpec, StopReason};
+use linerate_record::run::{Op, PointSizes, PointSpec, Purpose, SeriesSpec, StopReason};
 use linerate_record::units::bytes_iec;
 
 use super::beforehand::{delete_set_objects, read_set_objects};
@@ -67,21 +67,8 @@ fn unwritten((done, count): (u64, u64), size: &PointSizes, mut errors: BTreeMap<
         errors.insert("no answer".into(), count - done.min(count));
     }
     let kinds: Vec<String> = errors.iter().map(|(kind, n)| format!("{kind}: {n}")).collect();
-    let remedy = again(&errors, done, retries);
+    let remedy = linerate_report::terminal::retry_remedy(&errors, done, retries);
     Failure::Prepare { count, size: size.to_string(), kinds: kinds.join(", "), remedy }
-}
-
-/// What helps where some objects could not be written, of failures that may pass.
-fn again(errors: &BTreeMap<String, u64>, done: u64, retries: u32) -> String {
-    if done == 0 || !errors.keys().all(|kind| FailureKind::read(kind).may_pass()) {
-        return String::new();
-    }
-    match retries {
-        0 => format!("; {done} were written: give --retries 3, so that what failed so is tried again"),
-        n => {
-            format!("; {done} were written: raise --retries, which is {n}, so that what failed so is tried more often")
-        }
-    }
 }
 
 /// What linerate itself drives: each workload and size against the null target, for half a second. A run over TLS has

@@ -113,9 +113,7 @@ impl<'a> CleaningRun<'a> {
     fn others(&mut self) -> Result<String, Failure> {
         let page = self.bucket.objects("", None)?;
         let Some(first) = page.entries.first() else {
-            return Ok(
-                "a listing shows no object in it, so that uploads that were not completed are, or versions".into()
-            );
+            return Ok("a listing shows no objects in it, so it contains incomplete uploads or versions".into());
         };
         let (first, more) = (in_line(&first.key).into_owned(), if page.next.is_some() { " or more" } else { "" });
         Ok(match page.entries.len() {

@@ -44,7 +44,7 @@ pub(super) fn require_no_keys(flags: &ConductFlags) -> Result<(), Failure> {
     let holds_key = |(_, text): &(&str, &String)| masks::without_keys(text) != **text;
     match texts.into_iter().flatten().chain(others).find(holds_key) {
         Some((flag, _)) => Err(Failure::usage(format!(
-            "{flag} holds a key, which would be in the folder and in the arguments of processes: set \
+            "{flag} contains a key, which would be in the folder and in the arguments of processes: set \
              AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, name a \
              --profile after --, or take it from a variable ($NAME)"
         ))),
@@ -163,7 +163,7 @@ fn of_settings(flags: &ArmFlags, root: &Root) -> Result<Lineup, Failure> {
                 (change, base) => change.is_none() && base.is_none(),
             };
             if is_base {
-                return Err(Failure::usage(format!("{name} is what the baseline has already: give another value")));
+                return Err(Failure::usage(format!("the baseline already has {name}: give another value")));
             }
             lineup.arms.push(arm(name, changed(Some((i, change)))));
         }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use linerate_analysis::findings::left_behind;
+use linerate_experiment::fault::FailedInARow;
 use linerate_experiment::lasting::{ROUNDS_MAX, ROUNDS_MIN};
 use linerate_experiment::state::{self, ExperimentState};
 use linerate_experiment::steps;
@@ -23,9 +24,6 @@ use crate::folder::{self, Lines};
 use crate::interrupt::{Interrupt, came};
 use crate::progress::Progress;
 use crate::views;
-
-/// Cells of an arm in a row whose load failed, after which it is given up.
-const FAILED_MAX: u32 = 3;
 
 /// How long a target that was restarted may take to serve again.
 pub(super) const RESTARTING: Duration = Duration::from_secs(90);
@@ -131,7 +129,7 @@ fn write(scene: &Scene, arm: usize) -> Result<String, Failure> {
         return Err(Failure::Interrupted);
     }
     if ended.code != Some(0) {
-        return Err(Failure::Load(format!("no objects to read could be written: {}", ended.said)));
+        return Err(Failure::Load(format!("the objects to read could not be written: {}", ended.said)));
     }
     Ok(folder::read_manifest(&folder)?.asked.prefix)
 }
@@ -147,7 +145,7 @@ pub(super) fn drive(
     progress: &Progress,
 ) -> Result<(), Failure> {
     let mut resumed = !state.open.cells.is_empty();
-    let mut failed = vec![0; experiment.means.len()];
+    let mut failed = FailedInARow::none(experiment.means.len());
     while let ExperimentStep::Measure(cell) = steps::next(state) {
         if came(&scene.interrupt.stop) {
             return Ok(());
@@ -167,16 +165,15 @@ pub(super) fn drive(
         if std::mem::take(&mut resumed) {
             outcome.fault.get_or_insert_with(|| "the experiment was interrupted within this block".to_owned());
         }
-        let failed = &mut failed[cell.arm as usize];
-        *failed = if outcome.throughput_per_s.is_empty() { *failed + 1 } else { 0 };
+        let too_often = failed.count(cell.arm as usize, &outcome);
         let why = outcome.fault.clone().unwrap_or_default();
         let before = state.ended;
         *state = steps::observe(std::mem::replace(state, state::begin(experiment.design.clone())), &outcome);
         let ended = Some(state.ended).filter(|ended| *ended != before);
         state.recorded = ended.or(state.recorded);
         outcomes.push(&Done { cell, outcome, ended })?;
-        if *failed == FAILED_MAX {
-            return Err(Failure::Load(format!("{name}: the load failed {FAILED_MAX} times in a row: {why}")));
+        if let Some(failed) = too_often {
+            return Err(Failure::Load(format!("{name}: the load failed {failed} times in a row: {why}")));
         }
         progress.step((cell.settle_ns + cell.measure_ns + BETWEEN_NS) / 1_000_000);
         if state.open.cells.is_empty() {
@@ -274,7 +271,7 @@ pub(super) fn await_others(folder: &Path) -> Result<(), Failure> {
     while let Some(run) = runs().find(|run| run.is_dir() && folder::is_being_written(run)) {
         if Instant::now() > until {
             let run = run.display();
-            return Err(Failure::usage(format!("the load of {run} still goes on: end that linerate bench first")));
+            return Err(Failure::usage(format!("the load of {run} is still running: end that linerate bench first")));
         }
         std::thread::sleep(LOOK);
     }

@@ -10,7 +10,7 @@ use linerate_experiment::state::{self, ExperimentState};
 use linerate_experiment::steps;
 use linerate_host::Root;
 use linerate_record::experiment::{Arm, BaselineLoad, Design, EXPERIMENT_SCHEMA, Experiment, ExperimentStep, Means};
-use linerate_record::load::{Load, LoadPatch, told_apart};
+use linerate_record::load::{Load, LoadPatch, differences};
 use linerate_record::units::whole_ns;
 use linerate_report::experiment::{PlannedArm, PlannedExperiment, PlannedRounds, interrupted_again, run_planned};
 
@@ -124,7 +124,7 @@ pub(super) fn begin(flags: &ConductFlags, read: Reader) -> Result<ExitCode, Fail
 fn planned(lineup: &arms::Lineup, base: &Load, design: &Design) -> String {
     let load = base.shorthand();
     let patches: Vec<&LoadPatch> = lineup.arms.iter().map(|arm| &arm.means.patch).collect();
-    let arms = lineup.arms.iter().zip(told_apart(base, &patches));
+    let arms = lineup.arms.iter().zip(differences(base, &patches));
     run_planned(&PlannedExperiment {
         load: &load,
         arms: arms.map(|(arm, load)| PlannedArm { name: &arm.name, means: &arm.means, load }).collect(),
@@ -146,7 +146,7 @@ fn kept(scene: &Scene, lineup: &arms::Lineup, flags: &ConductFlags) -> Result<Ke
     let rehearsed = rehearsal::rehearse(scene, &lineup.arms, flags.output.quiet);
     let back = cells::leave(scene, &lineup.arms[0].means);
     if let (Err(_), Err(error)) = (&rehearsed, &back) {
-        say(&format!("warning: the target may not be as it was: {error}"));
+        say(&format!("warning: the target may not be in its previous state: {error}"));
     }
     let rehearsed = rehearsed?;
     back?;
@@ -174,7 +174,7 @@ pub(super) fn resume(flags: &ResumeFlags) -> Result<ExitCode, Failure> {
     if aims.target != experiment.target {
         let (then, now) = (&experiment.target, &aims.target);
         return Err(Failure::usage(format!(
-            "the experiment loaded {then}, and would load {now} now: set what was set"
+            "the experiment loaded {then}, but would now load {now}: restore the earlier settings"
         )));
     }
     let folder = std::path::absolute(&flags.folder).map_err(|source| Failure::File {
@@ -249,18 +249,18 @@ fn conduct(
     leavings::clear(scene, &experiment.means, &progress);
     progress.end();
     if let Err(error) = &left {
-        say(&format!("warning: the target may not be as it was: {error}"));
+        say(&format!("warning: the target may not be in its previous state: {error}"));
     }
     // What was measured is shown whatever ended it.
     let reported = shown::finish(&scene.folder, experiment, &state, format, quiet);
     if steps::next(&state) == ExperimentStep::Finish {
         folder::forget(&scene.folder);
     } else {
-        say(&format!("linerate experiment resume {} goes on", scene.folder.display()));
+        say(&format!("linerate experiment resume {} continues", scene.folder.display()));
     }
     driven.and(left).and(reported)?;
     if came(&scene.interrupt.signalled) {
-        let why = format!("interrupted: linerate experiment resume {} goes on", scene.folder.display());
+        let why = format!("interrupted: linerate experiment resume {} continues", scene.folder.display());
         return Err(Failure::Outcome { why, code: code::INTERRUPTED });
     }
     Ok(ExitCode::SUCCESS)
@@ -272,7 +272,10 @@ fn held(design: &Design) -> Option<(u32, String)> {
     let most = design.time_max_ns.map(Duration::from_nanos).filter(|most| *most < whole)?;
     let share = most.as_secs_f64() / whole.as_secs_f64();
     let blocks = (share * f64::from(design.blocks_max)).floor() as u32;
-    Some((blocks, format!("--budget {most:?} holds about {blocks} of the {} blocks of --blocks", design.blocks_max)))
+    Some((
+        blocks,
+        format!("--budget {most:?} is enough for about {blocks} of the {} blocks of --blocks", design.blocks_max),
+    ))
 }
 
 /// Refuses a time that holds fewer blocks than could show anything.

@@ -31,7 +31,7 @@ pub(super) fn outcomes(path: &Path) -> Result<Lines, Failure> {
     let mut lines = folder::lines(path, OUTCOMES)?;
     if lines.is_taken() {
         return Err(Failure::usage(format!(
-            "the experiment in {} still goes on: end it first, with Ctrl-C",
+            "the experiment in {} is still running: end it first, with Ctrl-C",
             path.display()
         )));
     }

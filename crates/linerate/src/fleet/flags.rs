@@ -43,7 +43,7 @@ Exit codes:
   0    every node was reached
   1    this machine or a file cannot be read
   2    the fleet file has a mistake, or consent to its commands is missing
-  3    a node or the API server was not reached, clients did not become ready, or something is left of them
+  3    a node or the API server was not reached, clients did not become ready, or not all of their objects were deleted
   130  interrupted; agents were ended";
 
 #[derive(Args, Debug)]
@@ -63,7 +63,7 @@ pub(super) enum FleetVerb {
     Manifest(ManifestFlags),
     /// Start clients in Kubernetes, wait until they are ready, and write the fleet file that reaches them.
     Up(Box<UpFlags>),
-    /// Remove from Kubernetes what one fleet up made there, and check that nothing of it is left.
+    /// Delete what one fleet up created in Kubernetes, and check that nothing is left.
     Down(DownFlags),
 }
 
@@ -101,32 +101,32 @@ pub(super) struct ClientFlags {
     /// Number of clients, 1 to 1000.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(super) clients: u32,
-    /// Image of linerate, as the nodes can pull it.
+    /// Image of linerate that the nodes can pull.
     #[arg(long, value_name = "IMAGE")]
     pub(super) image: String,
-    /// Namespace of the clients. It is made where there is none.
+    /// Namespace of the clients, created if it does not exist.
     #[arg(long, value_name = "NAMESPACE", default_value = "linerate")]
     pub(super) namespace: String,
-    /// Name that tells this fleet from others. [default: drawn at random for up, manual for manifest]
+    /// Name that distinguishes this fleet from others. [default: drawn at random for up, manual for manifest]
     #[arg(long, value_name = "NAME")]
     pub(super) instance: Option<String>,
-    /// Processors that each client is promised, as Kubernetes writes them.
+    /// Processors that each client requests, as a quantity of Kubernetes.
     #[arg(long, value_name = "QUANTITY", default_value = "2")]
     pub(super) cpu: String,
-    /// Memory that each client is promised.
+    /// Memory that each client requests.
     #[arg(long, value_name = "QUANTITY", default_value = "1Gi")]
     pub(super) memory: String,
-    /// After what time clients end by themselves, from 1m to 168h.
+    /// Time after which clients end by themselves, from 1m to 168h.
     #[arg(long, value_parser = parse_duration, default_value = "1h")]
     pub(super) deadline: Duration,
-    /// How long a client goes on while it cannot hear its coordinator, from 2s to 5m. An API server that restarts takes
-    /// that long.
+    /// How long a client continues without messages from its coordinator, from 2s to 5m: long enough for a restart of
+    /// the API server.
     #[arg(long, value_parser = leases::parsed, default_value = "30s")]
     pub(super) lease: Duration,
-    /// Label of the storage nodes: no client is put on them. [default: none; clients may run on any node]
+    /// Label of the storage nodes: no client runs on them. [default: none; clients may run on any node]
     #[arg(long, value_name = "LABEL[=VALUE]")]
     pub(super) storage_label: Option<String>,
-    /// Read the storage nodes in full as well: a privileged DaemonSet in a namespace of its own.
+    /// Also read the storage nodes in full: a privileged DaemonSet in a separate namespace.
     #[arg(long, requires = "storage_label")]
     pub(super) storage: bool,
 }
@@ -146,7 +146,7 @@ pub(super) struct ClusterFlags {
     /// Context of the kubeconfig. [default: its current context]
     #[arg(long, value_name = "CONTEXT")]
     pub(super) context: Option<String>,
-    /// Consent to running the command in the kubeconfig that gives credentials.
+    /// Consent to running the command in the kubeconfig that provides credentials.
     #[arg(long)]
     pub(super) yes_exec: bool,
 }
@@ -157,7 +157,7 @@ pub(super) struct UpFlags {
     pub(super) clients: ClientFlags,
     #[command(flatten)]
     pub(super) cluster: ClusterFlags,
-    /// How long clients may take to become ready.
+    /// How long to wait until clients are ready.
     #[arg(long, value_parser = parse_duration, default_value = "5m")]
     pub(super) wait: Duration,
     /// Fleet file to write. [default: standard output]
@@ -170,7 +170,7 @@ pub(super) struct DownFlags {
     /// Fleet file that fleet up wrote.
     #[arg(long, value_name = "FLEET", required_unless_present = "instance", conflicts_with = "instance")]
     pub(super) fleet: Option<PathBuf>,
-    /// Name of the fleet, as fleet up said it.
+    /// Name of the fleet, as fleet up printed it.
     #[arg(long, value_name = "NAME")]
     pub(super) instance: Option<String>,
     /// Namespace of the clients, with --instance.
@@ -178,7 +178,7 @@ pub(super) struct DownFlags {
     pub(super) namespace: String,
     #[command(flatten)]
     pub(super) cluster: ClusterFlags,
-    /// How long it may take until all is gone.
+    /// How long to wait until everything is deleted.
     #[arg(long, value_parser = parse_duration, default_value = "2m")]
     pub(super) wait: Duration,
 }

@@ -203,7 +203,7 @@ pub(super) fn down(flags: &DownFlags) -> Result<ExitCode, Failure> {
         }
         if Instant::now() >= until {
             let why =
-                format!("{told} is left after {} s; a finalizer may hold it: see kubectl get", flags.wait.as_secs());
+                format!("{told} is left after {} s; a finalizer may block it: see kubectl get", flags.wait.as_secs());
             return Err(Failure::Outcome { why, code: code::TARGET });
         }
         thread::sleep(ASKED_EACH);

@@ -258,11 +258,9 @@ impl Columns {
     fn read(names: &csv::StringRecord) -> Result<Self, String> {
         let find = |name: &str| names.iter().position(|n| n == name);
         if names.get(0).is_some_and(|first| first.starts_with('{')) {
-            return Err(
-                "aggregated figures of warp, whose percentiles cannot be put together: measure with warp's --full, \
+            return Err("aggregated figures of warp, whose percentiles cannot be merged: measure with warp's --full, \
                         which writes .csv.zst"
-                    .to_owned(),
-            );
+                .to_owned());
         }
         let must = |name: &str| {
             find(name).ok_or_else(|| format!("no column {name:?}: give the .csv.zst that warp writes with --full"))

@@ -163,8 +163,8 @@ const SEVERAL: &[(&str, &[&str])] = &[
     (
         "linerate report a b c --nope",
         &[
-            "unexpected argument that goes unquoted, as it may be a key, found (argument 3)",
-            "unexpected argument that goes unquoted, as it may be a key, found (argument 4)",
+            "unexpected argument that is not quoted, because it may be a key, found (argument 3)",
+            "unexpected argument that is not quoted, because it may be a key, found (argument 4)",
             "unexpected argument '--nope'",
             "*a is not a run folder",
         ],
@@ -293,7 +293,7 @@ fn one_mistake_is_told_in_words_of_linerates_own_where_clap_has_none() {
         ("linerate experiment help foo", "unrecognized subcommand"),
         (
             "linerate knobs rmem e",
-            "unexpected argument that goes unquoted, as it may be a key, found\n\nUsage: linerate",
+            "unexpected argument that is not quoted, because it may be a key, found\n\nUsage: linerate",
         ),
         ("linerate bench --threads many", "invalid value 'many' for '--threads <N>': write a whole number\n"),
         ("linerate bench -op get --bucket xyz", "'-op' has one dash, which means other flags: write --op"),

@@ -276,7 +276,7 @@ impl Lead {
         match message(conversation) {
             Ok(bytes) => stream.say(&bytes),
             Err(error) => {
-                let fault = Fault::Failed(format!("what it is to do is too long to be told: {error}"));
+                let fault = Fault::Failed(format!("its instructions are too long to send: {error}"));
                 self.lost(agent, &fault);
             }
         }

@@ -154,7 +154,7 @@ fn remedy(fault: &Fault, reach: &NodeReach) -> String {
         Fault::Frozen(_) => "check whether it is stopped or its machine is overloaded, and try again",
         Fault::Slow(_) => "run linerate audit there: a file of /proc or /sys may hang",
         Fault::Lie(_) => "check what its reach starts: a linerate agent does not answer like this",
-        Fault::Failed(_) => "check on its machine what the words say, or leave it out of the fleet file",
+        Fault::Failed(_) => "check on its machine what this message says, or leave it out of the fleet file",
         Fault::Refused(why) if why.contains("--allow") => "add --allow load to the command of its reach",
         Fault::Refused(_) => "run linerate audit there, and read its errors",
     };

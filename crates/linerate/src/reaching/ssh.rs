@@ -52,7 +52,7 @@ pub(super) fn is_dropped(errors: &str) -> bool {
 const FAULTS: [(&str, &str, &str); 16] = [
     (
         "remote host identification has changed",
-        "its host key is not the one that is known",
+        "its host key differs from the known one",
         "find out why it changed, then remove the old key: ssh-keygen -R HOST",
     ),
     (
@@ -231,7 +231,11 @@ mod tests {
     fn each_failure_of_ssh_has_words_of_its_own() {
         for (errors, code, part) in [
             ("Host key verification failed.", 255, "host key is not known"),
-            ("@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.", 255, "not the one"),
+            (
+                "@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.",
+                255,
+                "differs from the known one",
+            ),
             ("a@h: Permission denied (publickey).", 255, "refused the keys"),
             ("a@h: Permission denied (publickey,password,keyboard-interactive).", 255, "asks for a password"),
             ("ssh: connect to host h port 22: Connection refused", 255, "nothing listens"),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use linerate_host::Root;
 use linerate_host::apply::{self, Applied, ChangeOutcome, Rolled, Terms, TuneError};
-use linerate_host::journal::{JournalFolder, Made, Told};
+use linerate_host::journal::{JournalContent, JournalFolder, Made};
 use linerate_host::watch;
 use linerate_record::journal::{Begin, Watcher};
 use linerate_record::knob::ChangeSet;
@@ -85,7 +85,7 @@ fn made(set: &ChangeSet, applied: &Applied, journal: &[Made], within: Duration) 
 /// Takes back what lapsed and has no watch any more, and says so.
 pub(super) fn take_back_overdue() -> Result<(), Failure> {
     let Ok(state) = JournalFolder::existing(crate::state::folder()?.join("tune")) else { return Ok(()) };
-    let Ok(Some(reported)) = state.newest(Told::is_pending) else { return Ok(()) };
+    let Ok(Some(reported)) = state.newest(JournalContent::is_pending) else { return Ok(()) };
     let machine = root(reported.begin.root.as_deref());
     let id = &reported.begin.id;
     match watch::overdue(&ground(&machine, &state), &reported) {
@@ -110,7 +110,7 @@ pub(super) fn confirm() -> Result<ExitCode, Failure> {
 
 pub(super) fn rollback(flags: &RollbackFlags) -> Result<ExitCode, Failure> {
     let state = state()?;
-    let kept = if flags.kept { state.newest(Told::is_kept)?.map(|reported| reported.begin.id) } else { None };
+    let kept = if flags.kept { state.newest(JournalContent::is_kept)?.map(|reported| reported.begin.id) } else { None };
     if flags.kept && kept.is_none() {
         return Err(Failure::usage("the changes are not kept: see linerate tune log"));
     }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use linerate_host::apply::{self, Ground, can_be_confirmed, has_booted, since_boot_ms};
-use linerate_host::journal::{JournalFolder, Made, Told};
+use linerate_host::journal::{JournalContent, JournalFolder, Made};
 use linerate_host::{Root, setting, watch};
 use linerate_record::knob::same;
 use linerate_record::lines::folded;
@@ -63,14 +63,14 @@ fn print(text: &str) -> Result<(), Failure> {
 }
 
 /// What was applied last, and what somebody is to look at.
-fn unsettled(state: &JournalFolder) -> Result<Vec<Told>, Failure> {
-    let mut all: Vec<Told> = state.newest_open()?.into_iter().collect();
-    all.extend(state.newest(Told::is_unsettled)?);
+fn unsettled(state: &JournalFolder) -> Result<Vec<JournalContent>, Failure> {
+    let mut all: Vec<JournalContent> = state.newest_open()?.into_iter().collect();
+    all.extend(state.newest(JournalContent::is_unsettled)?);
     all.dedup_by(|one, other| one.begin.id == other.begin.id);
     Ok(all)
 }
 
-fn is_unwatched(reported: &Told) -> bool {
+fn is_unwatched(reported: &JournalContent) -> bool {
     let has_booted = || has_booted(&root(reported.begin.root.as_deref()), &reported.begin);
     reported.is_pending() && !has_booted() && watch::is_watched(reported) == Some(false)
 }
@@ -103,7 +103,7 @@ pub(super) fn log(id: Option<&str>) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn application(reported: &Told, machine: &Root) -> Application {
+fn application(reported: &JournalContent, machine: &Root) -> Application {
     let begin = &reported.begin;
     Application {
         id: begin.id.clone(),
@@ -114,7 +114,7 @@ fn application(reported: &Told, machine: &Root) -> Application {
     }
 }
 
-fn standing(reported: &Told, machine: &Root) -> Standing {
+fn standing(reported: &JournalContent, machine: &Root) -> Standing {
     if let Some((by, _, left)) = reported.closed {
         return Standing::TakenBack {
             by,

@@ -265,7 +265,7 @@ fn failures_of_ssh() -> Result<(), Failed> {
     let wants_password = "AuthorizedKeysFile none\nPasswordAuthentication yes";
     let servers = [
         ("unknown", "", None, "its host key is not known"),
-        ("changed", "", Some("other"), "its host key is not the one that is known"),
+        ("changed", "", Some("other"), "its host key differs from the known one"),
         ("refused", "AuthorizedKeysFile none", Some("host"), "it refused the keys of this user"),
         ("password", wants_password, Some("host"), "it asks for a password"),
         ("banner", banner, Some("host"), "it wrote \"Welcome to node07\""),

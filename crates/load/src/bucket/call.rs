@@ -281,7 +281,7 @@ fn read_head(stream: &mut Stream, bytes: &mut Vec<u8>, buffer: &mut [u8], to_hea
             Some(interim) => {
                 interim_bytes += interim.head_bytes;
                 if interim_bytes > HEAD_BYTES_MAX {
-                    return Err(boundless("interim replies without end"));
+                    return Err(boundless("too many interim replies"));
                 }
                 bytes.drain(..interim.head_bytes);
                 continue;

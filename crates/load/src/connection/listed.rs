@@ -61,7 +61,7 @@ pub(crate) struct Listed {
     wrong: Option<&'static str>,
 }
 
-const NOT_WHOLE: &str = "is no whole document";
+const NOT_WHOLE: &str = "is not a complete document";
 
 impl Listed {
     /// Begins another reply.
@@ -99,7 +99,7 @@ impl Listed {
         if self.at != Text::Unread {
             self.text.extend_from_slice(piece);
             if self.text.len() > PIECE_BYTES_MAX {
-                self.wrong = Some("holds a text without end");
+                self.wrong = Some("contains an unterminated text");
             }
         }
     }
@@ -113,7 +113,7 @@ impl Listed {
         }
         self.tag.extend_from_slice(piece);
         if self.tag.len() > PIECE_BYTES_MAX {
-            self.wrong = Some("holds a tag without end");
+            self.wrong = Some("contains an unterminated tag");
         } else if ended && is_within(&self.tag) {
             self.tag.push(b'>');
         } else if ended {
@@ -198,8 +198,8 @@ impl Listed {
         unescape(&mut self.text).ok_or(NOT_WHOLE)?;
         let text = self.text.as_slice();
         match at {
-            Text::Name if text != expected.bucket.as_bytes() => return Err("is of another bucket"),
-            Text::Prefix if text != expected.prefix.as_bytes() => return Err("is of another prefix"),
+            Text::Name if text != expected.bucket.as_bytes() => return Err("lists another bucket"),
+            Text::Prefix if text != expected.prefix.as_bytes() => return Err("lists another prefix"),
             Text::KeyCount => {
                 let number = std::str::from_utf8(text.trim_ascii()).ok().and_then(|text| text.parse().ok());
                 self.key_count = Some(number.ok_or("counts its keys in words")?);
@@ -230,7 +230,7 @@ impl Listed {
         let wrong = match self.wrong {
             Some(wrong) => wrong,
             None if !self.closed || self.in_tag => NOT_WHOLE,
-            None if self.truncated && !self.has_token => "goes on, and does not say where",
+            None if self.truncated && !self.has_token => "continues, but does not say where",
             None if self.key_count.is_some_and(|count| count != self.keys) => {
                 "shows another number of keys than it states"
             }
@@ -373,13 +373,13 @@ mod tests {
             ("<Contents><Owner><Key>a&amp;b/1</Key></Owner></Contents>", 0, "without a key"),
             ("<KeyCount>1</KeyCount>", 0, "another number"),
             ("<KeyCount>one</KeyCount>", 0, "in words"),
-            ("<Contents><Key>&bomb;</Key></Contents>", 0, "whole document"),
-            ("<Contents><Key>a</Kez></Contents>", 0, "whole document"),
-            ("</ListBucketResult><ListBucketResult>", 0, "whole document"),
-            ("<!DOCTYPE x>", 0, "whole document"),
-            (&deep, 0, "whole document"),
-            (&format!("<Name>{}", "x".repeat(9000)), 0, "text without end"),
-            (&format!("<x {}", "x".repeat(9000)), 0, "tag without end"),
+            ("<Contents><Key>&bomb;</Key></Contents>", 0, "complete document"),
+            ("<Contents><Key>a</Kez></Contents>", 0, "complete document"),
+            ("</ListBucketResult><ListBucketResult>", 0, "complete document"),
+            ("<!DOCTYPE x>", 0, "complete document"),
+            (&deep, 0, "complete document"),
+            (&format!("<Name>{}", "x".repeat(9000)), 0, "unterminated text"),
+            (&format!("<x {}", "x".repeat(9000)), 0, "unterminated tag"),
         ] {
             let text = format!("<ListBucketResult>{inner}</ListBucketResult>");
             let reported = judged(text.as_bytes(), text.len() / 2, objects).err().unwrap_or_default();

@@ -19,7 +19,7 @@ pub(crate) struct Visit {
     pub(crate) s: f64,
     /// What it is a stage of.
     pub(crate) of: Resource,
-    /// The longest of the stages at what binds: no longer. Of drives, that of their bytes or of their operations.
+    /// The longest of the stages at the bottleneck: no longer. Of drives, that of their bytes or of their operations.
     pub(crate) binding_s: f64,
     /// The shorter of receiving and sending at the node that serves. Of a write the object comes in and its shards go
     /// out: at once while the links are free, one after the other where each piece waits behind others'.
@@ -55,7 +55,7 @@ fn family(of: Resource) -> Family {
     }
 }
 
-/// Whether a stage is one at what binds.
+/// Whether a stage is one at the bottleneck.
 fn is_at(of: Resource, binds: Resource) -> bool {
     match binds {
         Resource::DriveOperations => of == Resource::DriveOperations,

@@ -204,7 +204,7 @@ impl Variant {
     /// paths to these values.
     pub(super) fn corrected(self, values: &[(String, String)]) -> Variant {
         let values: Vec<String> = values.iter().map(|(path, value)| format!("{path}: {value}")).collect();
-        self.cured_by(format!("correct the site file where that is so: {}", values.join(", ")), CORRECTION)
+        self.cured_by(format!("correct the site file if that is the case: {}", values.join(", ")), CORRECTION)
     }
 
     /// The same with what would show it.

@@ -49,8 +49,8 @@ pub(super) fn caveats(get: &OperationFigures, put: &OperationFigures) -> Vec<Str
     if most > 0 && !get.tells_of_one() && !put.tells_of_one() {
         let there = if most == 1 { "of one node alone".to_owned() } else { format!("of {most} nodes") };
         found.push(format!(
-            "figures of three nodes or more for one operation, or the total beside them, are needed to say which one \
-             is slow: here they are {there}, so that no hypothesis names a node"
+            "figures of three nodes or more for one operation, or the total as well, are needed to say which one is \
+             slow: here they are {there}, so no hypothesis names a node"
         ));
     }
     found

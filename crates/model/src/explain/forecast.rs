@@ -63,7 +63,7 @@ pub(super) struct OperationCeiling {
     pub(super) own_reach: (f64, f64),
     /// How odd nodes load themselves and the others, where such are.
     pub(super) odd_load: Option<OddLoad>,
-    /// What binds.
+    /// The bottleneck.
     pub(super) binds: Resource,
     /// Whose: a group's place.
     pub(super) group: Option<usize>,
@@ -242,8 +242,8 @@ pub(super) fn odd_share_alone(world: &HypotheticalSite, reads: bool) -> f64 {
     of(odd).zip(others).map_or(1.0, |(odd, others)| (odd / others).min(1.0))
 }
 
-/// What each byte of a node's own clients, and each of any other node's, takes of what binds the odd nodes: their own
-/// share and that of shards for others. So what they give follows from what the others do, and the total with it.
+/// What each byte of a node's own clients, and each of any other node's, takes of the bottleneck of the odd nodes: their
+/// own share and that of shards for others. So what they give follows from what the others do, and the total with it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct OddLoad {
     nodes: f64,
@@ -253,14 +253,14 @@ pub(super) struct OddLoad {
     /// Of each resource of an odd node, the seconds that a byte of its own clients takes, and one of another node's.
     seconds: Vec<(f64, f64)>,
     /// The least share that they give of what each of the others does where all wait for them, with as many requests at
-    /// each node: that of their own clients follows from how often their requests pass what binds, and how often
+    /// each node: that of their own clients follows from how often their requests pass the bottleneck, and how often
     /// others' do. It is all of what others get where that is as often, as at a private link that sends.
     pub(super) waiting_share: f64,
 }
 
 impl OddLoad {
-    /// Nothing where no node is odd, where the others are of several kinds, or where what binds the odd ones is nothing
-    /// of theirs alone.
+    /// Nothing where no node is odd, where the others are of several kinds, or where the bottleneck of the odd ones is
+    /// not theirs alone.
     fn of(unheld: &Unheld, reads: bool, all: &[ResourceLimit]) -> Option<OddLoad> {
         let world = unheld.world;
         let group = world.odd.as_ref()?.group;
@@ -313,7 +313,7 @@ impl OddLoad {
         most
     }
 
-    /// The same for what binds while their own clients get this share.
+    /// The same for the bottleneck while their own clients get this share.
     fn waiting_where(&self, share: f64) -> f64 {
         let first = self.seconds.iter().min_by(|a, b| self.others(a, share).total_cmp(&self.others(b, share)));
         let of = |(own, other): &(f64, f64)| self.odd * other / (own + (self.odd - 1.0) * other);
@@ -362,7 +362,7 @@ fn hold_back(unheld: &Unheld, group: usize, hold: Hold, all: &mut [ResourceLimit
     }
 }
 
-/// What the processors of a group could do, relative to what binds the group.
+/// What the processors of a group could do, relative to the group's bottleneck.
 fn reserve(all: &[ResourceLimit], group: usize) -> f64 {
     let of = |is: &dyn Fn(&ResourceLimit) -> bool| {
         let these = all.iter().filter(|limit| limit.group == Some(group) && is(limit));

@@ -78,8 +78,8 @@ fn twice(observations: &Observations) -> Vec<String> {
     }
     let of = |name| {
         format!(
-            "{name:?} is given twice, by --observed, --nodes and --run together: give each figure once, the mean where \
-             it was measured often"
+            "{name:?} is given twice, by --observed, --nodes and --run together: give each figure once, or the mean \
+             if it was measured several times"
         )
     };
     reported.into_iter().map(of).collect()
@@ -151,8 +151,8 @@ fn against_total(site: &Site, observations: &Observations, reads: bool) -> Optio
     let contradicts = over > bound || is_whole && -over > bound;
     (contradicts && !nodes.is_empty()).then(|| {
         format!(
-            "{verb:?} of {} is not what {} nodes give together, {}: give figures of one load, or --nodes-alone where \
-             each node was measured by itself",
+            "{verb:?} of {} is not what {} nodes give together, {}: give figures of one load, or --nodes-alone if \
+             each node was measured separately",
             bytes_per_s_iec(total.bytes_per_s),
             nodes.len(),
             bytes_per_s_iec(sum)

@@ -6,8 +6,8 @@
 
 use linerate_record::site::Product;
 
-/// What systems lose to a ceiling that binds them, on average: the loss is exponential. Learnt from the cases of the
-/// test `what_systems_lose_is_learnt_from_cases_and_covers_those_held_out`.
+/// What systems lose to the ceiling of their bottleneck, on average: the loss is exponential. Learnt from the cases of
+/// the test `what_systems_lose_is_learnt_from_cases_and_covers_those_held_out`.
 /// Engines and operations have one loss: there are too few cases of each to tell theirs apart (GET of gateways 1 to
 /// 6 %, of MinIO 6 to 9 %).
 pub(super) const MEAN_LOSS: f64 = 0.05;

@@ -353,7 +353,7 @@ fn reported_of(verb: &str, figures: &OperationFigures) -> Vec<String> {
     if let Some(rack) = figures.rack.as_ref().filter(|rack| rack.nodes.len() == low.len()) {
         return vec![format!(
             "the {} nodes of {} ({}) give {range} % of the median of the others for {verb}, and no other node is \
-             slow: look first at what that rack shares: its switch, its uplinks, power and cooling",
+             slow: check first what that rack shares: its switch, its uplinks, power and cooling",
             rack.nodes.len(),
             rack.name,
             joined(&rack.nodes)
@@ -421,18 +421,18 @@ pub(super) fn caveats(get: &OperationFigures, put: &OperationFigures) -> Vec<Str
     match low.len() {
         0 | 1 => {}
         2 => found.push(format!(
-            "2 nodes are slow at once ({names}): a hypothesis names both where they are slow alike; where they are \
-             not, each hypothesis leaves a figure unexplained"
+            "2 nodes are slow at once ({names}): a hypothesis names both if they are equally slow; otherwise each \
+             hypothesis leaves a figure unexplained"
         )),
         more => found.push(format!(
-            "{more} nodes are slow at once ({names}): a hypothesis names two at the most, so that each leaves figures \
+            "{more} nodes are slow at once ({names}): a hypothesis names at most two, so each leaves figures \
              unexplained"
         )),
     }
     for (verb, figures) in [("GET", get), ("PUT", put)] {
         found.extend(figures.apart.map(|apart| {
             format!(
-                "{verb} of the nodes scatters by ± {}, where an error of ± {} is stated: the scatter is taken for the \
+                "{verb} of the nodes scatters by ± {}, but an error of ± {} is stated: the scatter is used as the \
                  error of each node",
                 percent(apart),
                 percent(figures.stated_error)

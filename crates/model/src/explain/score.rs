@@ -478,7 +478,7 @@ pub(super) struct NodeCeilings<'a> {
     figures: usize,
     /// The share of a node while all nodes are asked evenly.
     even_bytes_per_s: f64,
-    /// What a node of each group allows of its share, the resource that binds it first.
+    /// What a node of each group allows of its share, the bottleneck it first.
     limits: Vec<Option<ResourceLimit>>,
     reach: f64,
     /// What the curve may be wrong by.
@@ -515,7 +515,7 @@ impl NodeCeilings<'_> {
         })
     }
 
-    /// What binds a node, and the most that it gives: by itself, or of the load over all nodes.
+    /// The bottleneck of a node, and the most that it gives: by itself, or of the load over all nodes.
     pub(super) fn of_node(&self, node: &str) -> Option<(ResourceLimit, f64)> {
         let limit = (*self.limits.get(nodes::kind_of(self.site, node))?)?;
         let sharing = if self.alone { 1 } else { self.site.nodes().max(1) };

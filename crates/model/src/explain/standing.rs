@@ -1,4 +1,4 @@
-//! Each figure against the site as described: what of it binds, what the figure takes of that, and what is there.
+//! Each figure against the site as described: its bottleneck, what the figure takes of that, and what is there.
 
 use linerate_record::explanation::{DescribedCeiling, FigureStanding, Most, Quantity};
 use linerate_record::plan::Resource;
@@ -81,12 +81,12 @@ fn claim_of_node(standing: &FigureStanding, resource: Resource, alone: bool) -> 
     let share = standing.share * 100.0;
     if alone {
         return format!(
-            "{verb} of {node} by itself, {observed}, is {share:.1} % of what one node can give so, {ceiling}"
+            "{verb} of {node} alone, {observed}, is {share:.1} % of what one node can give alone, {ceiling}"
         );
     }
     let (needed, there) = (resource.amount(standing.needed), resource.amount(standing.there));
     format!(
-        "{verb} of {node}, {observed}, is {share:.1} % of one node's ceiling, {ceiling}: where all nodes give as much, \
+        "{verb} of {node}, {observed}, is {share:.1} % of one node's ceiling, {ceiling}: if all nodes give as much, \
          that is {needed} {way}; {has} {there}"
     )
 }

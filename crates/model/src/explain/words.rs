@@ -8,7 +8,7 @@ use super::nodes::joined;
 /// So many nodes are named in a sentence.
 const MOST_NAMED: usize = 4;
 
-/// What binds, and where that is not everywhere.
+/// The bottleneck, and where that is not everywhere.
 pub(super) fn binds(world: &HypotheticalSite, ceiling: &OperationCeiling) -> String {
     let what = ceiling.binds.name();
     match (&world.odd, ceiling.group) {

@@ -42,7 +42,7 @@ mod tests {
     use super::super::tests::{of, planned};
     use super::*;
 
-    /// What binds GET: the public link, by its MTU among other things.
+    /// The bottleneck of GET: the public link, by its MTU among other things.
     fn reported(assumed: &str) -> Vec<PlanFinding> {
         of(PlanFindingKind::RestsOnAssumed, |site: &mut Site| {
             site.groups[0].nics[0].speed_bits_per_s = 10e9;

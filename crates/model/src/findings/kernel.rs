@@ -26,8 +26,8 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             (
                 Severity::Warning,
                 format!("kernel {version} of \"{}\" stops allocation on XFS while fstrim runs", group.name),
-                "before 6.6, xfs_trim_extents holds an allocation group's header over every discard; vendors' \
-                 kernels may have the change",
+                "before 6.6, xfs_trim_extents holds an allocation group's header over every discard; vendors' kernels \
+                 may include the change",
             )
         } else {
             (

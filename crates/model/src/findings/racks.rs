@@ -26,7 +26,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
                 let needed = geometry.shards.div_ceil(allowed.max(1));
                 format!("spread nodes over {needed} racks at least, numbered in turn, or raise parity")
             } else {
-                "make the rack the failure domain, and have as many racks as shards or copies".to_owned()
+                "make the rack the failure domain, with as many racks as shards or copies".to_owned()
             };
             let claim = format!("writes stop when one of the {racks} racks of \"{name}\" fails");
             let evidence = format!(

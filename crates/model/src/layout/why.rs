@@ -65,7 +65,7 @@ fn chosen(site: &Site, pool: &Pool) -> String {
             format!("{size}; {share}; {}", spread(pool))
         }
         (GeometryKind::Scattered, _) => {
-            format!("{name} places {k} + {m} shards of each object anew, one to a node of {}", pool.nodes)
+            format!("{name} places {k} + {m} shards of each object separately, one per node of {}", pool.nodes)
         }
         _ => format!("{name} keeps {}, one to a node of {}", copies_name(n), pool.nodes),
     }

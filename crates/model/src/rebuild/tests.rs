@@ -26,7 +26,7 @@ const SETS: Protection = Protection::Sets { set_drives: None, parity: None };
 #[test]
 fn a_replaced_drive_is_written_and_a_replaced_node_is_sent_k_shards_for_each() {
     // 16 nodes: sets of 16, 12+4. A drive: 12 shards come over the link of one node, 12.5 GB/s × goodput g / 12 = 1.04
-    // × g GB/s; the drive writes 1 GB/s. Which of them binds follows from g = 0.99 at MTU 9000: the drive.
+    // × g GB/s; the drive writes 1 GB/s. Which of them is the bottleneck follows from g = 0.99 at MTU 9000: the drive.
     let site = of(Product::Minio, SETS, 16);
     let (_, link) = among_nodes(&site, &site.groups[0], Direction::Ingress);
     assert!((0.98..1.0).contains(&(link / 12.5e9)), "{link}");

@@ -1,9 +1,24 @@
 //! Sites drawn at random.
 
+use std::thread;
+
 use linerate_record::site::{BondMode, Encapsulation, Entry, Product, Protection, Site, TrafficPolicy};
 
 use crate::chance::Chance;
 use crate::explained_sites::{bond, drives, nic, plane, site};
+
+/// What `of` says of each seed below `seeds`, in order, on all processors.
+pub(crate) fn each<T: Send>(seeds: u64, of: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    let threads = thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    let part = |first: u64| (first..seeds).step_by(threads as usize).map(|seed| (seed, of(seed))).collect::<Vec<_>>();
+    let mut all: Vec<(u64, T)> = thread::scope(|scope| {
+        let part = &part;
+        let parts: Vec<_> = (0..threads).map(|first| scope.spawn(move || part(first))).collect();
+        parts.into_iter().flat_map(|part| part.join().expect("no seed panics")).collect()
+    });
+    all.sort_by_key(|(seed, _)| *seed);
+    all.into_iter().map(|(_, said)| said).collect()
+}
 
 /// A site with one kind of nodes, of any size and engine.
 pub(crate) fn random_site(chance: &mut Chance) -> Site {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Design;
 use crate::is_default;
 use crate::knob::{Change, Space, SpaceIdentity};
-use crate::load::{Load, LoadPatch, told_apart};
+use crate::load::{Load, LoadPatch, differences};
 
 /// `experiment.json`: what is compared, how, and on what. Holds no credential.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,9 +61,9 @@ impl Experiment {
 
     /// What sets the load of each arm apart from the others', in words.
     #[must_use]
-    pub fn loads_told_apart(&self) -> Vec<Vec<String>> {
+    pub fn load_differences(&self) -> Vec<Vec<String>> {
         let patches: Vec<&LoadPatch> = self.means.iter().map(|means| &means.patch).collect();
-        self.load.described().map_or_else(|| vec![Vec::new(); patches.len()], |base| told_apart(base, &patches))
+        self.load.described().map_or_else(|| vec![Vec::new(); patches.len()], |base| differences(base, &patches))
     }
 }
 

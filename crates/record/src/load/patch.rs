@@ -195,7 +195,7 @@ impl Load {
 /// What sets loads apart that are one with a patch each, in words: of a patch what it sets, and of one that sets
 /// nothing what the others set otherwise.
 #[must_use]
-pub fn told_apart(base: &Load, patches: &[&LoadPatch]) -> Vec<Vec<String>> {
+pub fn differences(base: &Load, patches: &[&LoadPatch]) -> Vec<Vec<String>> {
     let mut of_base: Vec<String> = Vec::new();
     for words in patches.iter().flat_map(|patch| LoadPatch::between(&base.with(patch), base).in_words()) {
         if !of_base.contains(&words) {

@@ -177,6 +177,6 @@ pub fn interrupted_again(folder: &Path) -> String {
     let folder = folder.display();
     format!(
         "error: interrupted again: settings may be those of an arm, and objects of the last cell may remain at the \
-         target; linerate experiment resume {folder} puts them back and goes on"
+         target; linerate experiment resume {folder} restores them and continues"
     )
 }

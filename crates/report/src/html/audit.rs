@@ -19,7 +19,7 @@ pub(crate) fn page(audit: &Audit) -> String {
         ("unreached", "Settings that do not reach an engine", unreached(audit)),
         ("differences", "Differences, by what they may cost", differences(audit)),
         ("unreadable", "What could not be read", unreadable(audit)),
-        ("assumed", "What nobody stated", assumed(audit)),
+        ("assumed", "Assumed values", assumed(audit)),
     ];
     let sections = sections.map(|(id, title, html)| Section { id, title, html });
     sheet::sheet("audit", &header, &sections, "{}", PLAN_SCRIPT)
@@ -50,7 +50,7 @@ fn unreached(audit: &Audit) -> String {
     };
     let rows: String = reported::unreached_alike(&audit.unreached).into_iter().map(row).collect();
     table(
-        "Network namespaces of engines have values of their own",
+        "Network namespaces of engines have separate values",
         &["Setting", "<Host", "<Engine", "<Wanted", "<Which"],
         &rows,
     )
@@ -60,7 +60,7 @@ const HEADS: [&str; 8] = [
     "Setting",
     "<Is",
     "<Wanted",
-    "Weight|of what it relieves, times how sure it is: an order, no measurement",
+    "Weight|of what it relieves, times how sure it is: an order, not a measurement",
     "<Sure",
     "<Why, and what it relieves",
     "<When, and what it risks",

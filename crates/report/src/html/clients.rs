@@ -35,7 +35,7 @@ const HEADS: [&str; 14] = [
     "Machine busy",
     "NIC|its busiest interface, in its busier direction",
     "Retransmits/s|TCP segments that its machine sent again",
-    "Of its ceiling|as a share of what it drove against the null target",
+    "Of its ceiling|as a share of what it reached against the null target",
     "<Remark",
 ];
 

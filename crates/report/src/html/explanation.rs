@@ -60,7 +60,7 @@ pub(crate) fn page(explanation: &Explanation) -> String {
         ("caveats", "What this rests on", caveats(&explanation.caveats)),
     ];
     let sections = sections.map(|(id, title, html)| Section { id, title, html });
-    sheet::sheet("explanation", &sheet::header("What can have held it back", &facts), &sections, "{}", PLAN_SCRIPT)
+    sheet::sheet("explanation", &sheet::header("Possible causes", &facts), &sections, "{}", PLAN_SCRIPT)
 }
 
 /// A hypothesis, and those that no figure tells from it.

@@ -10,15 +10,15 @@ use crate::words;
 
 const HEADS: [&str; 10] = [
     "Clients",
-    "In flight|of all clients together, where they gave most",
+    "In flight|of all clients together, at the best throughput",
     "Throughput",
     "±|half the width of the 95 % confidence interval",
     "Visits",
     "Per client",
-    "Times the last|throughput as a multiple of what the number before gave, with its 95 % interval",
+    "Times the last|throughput as a multiple of that with the previous number, with its 95 % interval",
     "Times the largest|the same of the largest number",
-    "Efficiency|throughput per client as a share of what it was with the fewest clients, with its 95 % interval",
-    "Plan|the site's lowest ceiling with so many clients, and its bottleneck",
+    "Efficiency|throughput per client as a share of that with the fewest clients, with its 95 % interval",
+    "Plan|the site's lowest ceiling with that many clients, and its bottleneck",
 ];
 
 const HINT: &str = "Each number of clients at the concurrency at which it gave most. Bars span the 95 % confidence \

@@ -41,7 +41,7 @@ pub(crate) fn page(plan: &Plan) -> String {
             plan.sizing.as_ref().map_or_else(String::new, |found| sizing(found, site.engine.protection)),
         ),
         ("layout", "Layout", layout(plan)),
-        ("assumed", "What nobody stated", assumed(site)),
+        ("assumed", "Assumed values", assumed(site)),
     ];
     let sections = sections.map(|(id, title, html)| Section { id, title, html });
     sheet::sheet(&format!("{} plan", site.name), &header, &sections, &charts(plan), PLAN_SCRIPT)

@@ -119,7 +119,7 @@ fn stop_reason(report: &Report, ended: ExperimentStopReason) -> String {
             None => "another block would not have ended in time".to_owned(),
         },
         ExperimentStopReason::Spoiled => "as many blocks are excluded as were to count".to_owned(),
-        ExperimentStopReason::NotYet => "it has not ended: it goes on, or was interrupted".to_owned(),
+        ExperimentStopReason::NotYet => "it is still running, or was interrupted".to_owned(),
     }
 }
 

@@ -63,7 +63,7 @@ pub(crate) fn verdict(growth: &Growth) -> String {
             "growth may have ended at {}, or go on to {largest}: measure longer, or with more clients",
             ended(of)
         ),
-        GrowthOutcome::Capped => "what levels off is the cap of --max-rate: no end of growth is reported".to_owned(),
+        GrowthOutcome::Capped => "the cap of --max-rate levels throughput off: no end of growth is reported".to_owned(),
         GrowthOutcome::Unsteady => "throughput is too unsteady to say where growth ended".to_owned(),
     };
     let again = of.rises_again.filter(|_| of.outcome != GrowthOutcome::Unsteady).map_or_else(String::new, |rise| {
@@ -85,7 +85,7 @@ fn plural_clients(n: u32) -> String {
     plural(u64::from(n), "client")
 }
 
-/// What a site can do with so many clients: each resource that binds, and for which numbers.
+/// What a site can do with so many clients: each bottleneck, and for which numbers.
 pub(crate) fn planned(plan: &GrowthPlan) -> String {
     let stretch = |of: &[PlannedClients]| {
         let [first, .., last] = of else {
@@ -114,7 +114,7 @@ fn at(first: &PlannedClients, last: &PlannedClients) -> String {
 pub(crate) fn driven_by(series: &Series, point: &Point) -> Option<String> {
     let (asked, driven) = (series.clients?, point.driven_by?);
     (driven < asked)
-        .then(|| format!("figures are of {driven} of {asked} clients: the others did not drive load all the time"))
+        .then(|| format!("figures come from {driven} of {asked} clients: the others did not drive load all the time"))
 }
 
 /// What many clients have in common at a point, and who has not.

@@ -81,7 +81,7 @@ pub(crate) fn limit_in_brief(ceiling: &Ceiling) -> String {
     format!("{}{}", bytes_per_s_iec(ceiling.limit_bytes_per_s), requests.unwrap_or_default())
 }
 
-/// How far a ceiling is above the lowest: `+ 5.51 GiB/s`, and of the lowest that it binds.
+/// How far a ceiling is above the lowest: `+ 5.51 GiB/s`, and of the lowest that it is the bottleneck.
 pub(crate) fn headroom(ceiling: &Ceiling, is_lowest: bool) -> String {
     if is_lowest { "bottleneck".to_owned() } else { format!("+ {}", bytes_per_s_iec(ceiling.headroom_bytes_per_s)) }
 }

@@ -30,10 +30,10 @@ impl Values<'_> {
 }
 
 /// Claim, evidence, remedy, and how bad it is.
-type Told = (Severity, Confidence, String, String, String);
+type Contradiction = (Severity, Confidence, String, String, String);
 
-const PER_NAMESPACE: [fn(&Values<'_>) -> Vec<Told>; 4] = [windows, asked_windows, syn_queue, ports];
-const OF_HOST: [fn(&Values<'_>) -> Vec<Told>; 4] = [defaults_above_most, budget, writeback, reserve];
+const PER_NAMESPACE: [fn(&Values<'_>) -> Vec<Contradiction>; 4] = [windows, asked_windows, syn_queue, ports];
+const OF_HOST: [fn(&Values<'_>) -> Vec<Contradiction>; 4] = [defaults_above_most, budget, writeback, reserve];
 
 pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
     let mut spaces: Vec<&Space> = vec![&Space::Host];
@@ -45,7 +45,7 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
     let mut found = Vec::new();
     for space in spaces {
         let values = Values { snapshot, space };
-        let of_host: &[fn(&Values<'_>) -> Vec<Told>] = if *space == Space::Host { &OF_HOST } else { &[] };
+        let of_host: &[fn(&Values<'_>) -> Vec<Contradiction>] = if *space == Space::Host { &OF_HOST } else { &[] };
         for reported in of_host.iter().chain(&PER_NAMESPACE).flat_map(|check| check(&values)) {
             let (severity, confidence, claim, evidence, remedy) = reported;
             let claim = match space {
@@ -61,7 +61,7 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
 
 /// `tcp_rmem` and `tcp_wmem`: their order, and a minimum that is no minimum. The first is what a socket keeps when
 /// memory is short (`net/ipv4/tcp.c`, `tcp_under_memory_pressure`), so that it must be small.
-fn windows(values: &Values<'_>) -> Vec<Told> {
+fn windows(values: &Values<'_>) -> Vec<Contradiction> {
     let mut reported = Vec::new();
     for knob in ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"] {
         let [least, first, most] = values.numbers(knob)[..] else { continue };
@@ -83,7 +83,7 @@ fn windows(values: &Values<'_>) -> Vec<Told> {
 /// A program that asks for a buffer (`SO_RCVBUF`) gets twice `rmem_max` at most and loses autotuning
 /// (`net/core/sock.c`, `__sock_set_rcvbuf`): less than what TCP would have grown to. Told only where somebody raised
 /// TCP's bound.
-fn asked_windows(values: &Values<'_>) -> Vec<Told> {
+fn asked_windows(values: &Values<'_>) -> Vec<Contradiction> {
     let pairs = [
         ("net.ipv4.tcp_rmem", "net.core.rmem_max", "SO_RCVBUF", facts::tcp_rmem_default(values.snapshot)),
         ("net.ipv4.tcp_wmem", "net.core.wmem_max", "SO_SNDBUF", facts::tcp_wmem_default(values.snapshot)),
@@ -105,7 +105,7 @@ fn asked_windows(values: &Values<'_>) -> Vec<Told> {
 
 /// The queue of half-open connections ends at the listener's backlog, which `somaxconn` bounds (`net/ipv4/inet_
 /// connection_sock.h`, `inet_csk_reqsk_queue_is_full`): more is never reached.
-fn syn_queue(values: &Values<'_>) -> Vec<Told> {
+fn syn_queue(values: &Values<'_>) -> Vec<Contradiction> {
     let (Some(syn), Some(backlog)) =
         (values.number("net.ipv4.tcp_max_syn_backlog"), values.number("net.core.somaxconn"))
     else {
@@ -125,7 +125,7 @@ fn syn_queue(values: &Values<'_>) -> Vec<Told> {
 const SERVED: [(u16, u16, &str); 3] =
     [(9000, 9001, "MinIO's"), (10_250, 10_250, "the kubelet's"), (30_000, 32_767, "NodePorts")];
 
-fn ports(values: &Values<'_>) -> Vec<Told> {
+fn ports(values: &Values<'_>) -> Vec<Contradiction> {
     let [low, high] = values.numbers("net.ipv4.ip_local_port_range")[..] else { return Vec::new() };
     let reserved = values.text("net.ipv4.ip_local_reserved_ports").unwrap_or_default();
     let reserved: Vec<(u64, u64)> = reserved.split(',').filter_map(range).collect();
@@ -156,7 +156,7 @@ fn range(text: &str) -> Option<(u64, u64)> {
     Some((first.parse().ok()?, last.parse().ok()?))
 }
 
-fn defaults_above_most(values: &Values<'_>) -> Vec<Told> {
+fn defaults_above_most(values: &Values<'_>) -> Vec<Contradiction> {
     let pairs = [("net.core.rmem_default", "net.core.rmem_max"), ("net.core.wmem_default", "net.core.wmem_max")];
     let reported = pairs.into_iter().filter_map(|(first, most)| {
         let (first_bytes, most_bytes) = (values.number(first)?, values.number(most)?);
@@ -171,7 +171,7 @@ fn defaults_above_most(values: &Values<'_>) -> Vec<Told> {
 
 /// A round of `net_rx_action` ends at the packets or at the time, whichever comes first (`net/core/dev.c`). The time is
 /// two ticks by default, which 300 packets are meant for.
-fn budget(values: &Values<'_>) -> Vec<Told> {
+fn budget(values: &Values<'_>) -> Vec<Contradiction> {
     let pair = (values.number("net.core.netdev_budget"), values.number("net.core.netdev_budget_usecs"));
     let (Some(packets), Some(usecs)) = pair else { return Vec::new() };
     if packets < 600 || ![2000, 8000].contains(&usecs) {
@@ -185,7 +185,7 @@ fn budget(values: &Values<'_>) -> Vec<Told> {
 
 /// Background writeback that begins no sooner than writers are stopped: the kernel then takes half
 /// (`mm/page-writeback.c`, `domain_dirty_limits`).
-fn writeback(values: &Values<'_>) -> Vec<Told> {
+fn writeback(values: &Values<'_>) -> Vec<Contradiction> {
     let reported = |kind: &str| {
         let names = (format!("vm.dirty_background_{kind}"), format!("vm.dirty_{kind}"));
         let (begin, stop) = (values.number(&names.0)?, values.number(&names.1)?);
@@ -199,7 +199,7 @@ fn writeback(values: &Values<'_>) -> Vec<Told> {
     reported("bytes").into_iter().chain(reported("ratio")).collect()
 }
 
-fn reserve(values: &Values<'_>) -> Vec<Told> {
+fn reserve(values: &Values<'_>) -> Vec<Contradiction> {
     let memory_kib = values.snapshot.machine.memory_bytes >> 10;
     let Some(kept) = values.number("vm.min_free_kbytes").filter(|kept| memory_kib > 0 && *kept > memory_kib / 10)
     else {

@@ -75,7 +75,7 @@ impl Flaw {
     pub(super) const fn kind(&self) -> &'static str {
         match self {
             Flaw::Version1 | Flaw::CommonName(_) => "certificate without subjectAltName",
-            Flaw::NoAuthority => "issuer is no authority",
+            Flaw::NoAuthority => "issuer is not a CA",
             Flaw::OtherKey => "bad signature",
             Flaw::KeySize { whose: Whose::Server, .. } => "unsupported size of RSA key",
             Flaw::KeySize { whose: Whose::Issuer, .. } => "unsupported size of the issuer's RSA key",

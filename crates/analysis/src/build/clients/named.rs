@@ -250,7 +250,7 @@ fn state(row: &ClientFigures) -> String {
         row.nic.as_ref().and_then(|nic| Some(format!("its NIC {} {} in use", nic.name, percent(nic.utilisation?))));
     match row.full {
         Some(full) => full_by(row, full),
-        None => nic.unwrap_or_else(|| "nothing of it was seen to be full".to_owned()),
+        None => nic.unwrap_or_else(|| "none of its resources was saturated".to_owned()),
     }
 }
 
@@ -287,7 +287,7 @@ pub(super) fn full(view: &mut View) -> Vec<Finding> {
     }
     let what =
         ["it could drive no more itself, while others could", "could drive no more themselves, while others could"];
-    let remedy = "give it what its peers have: a link as fast, as many processors (--threads); or count it as less \
-                  than one client";
+    let remedy = "give it the hardware of its peers: an equally fast link, as many processors (--threads); or count \
+                  it as less than one client";
     finding(FindingKind::ClientAtCeiling, named, of, what, remedy).into_iter().collect()
 }

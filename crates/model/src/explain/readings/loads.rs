@@ -56,7 +56,7 @@ pub(super) fn node_spread(_: &Site, world: &HypotheticalSite, _: Moment) -> Opti
     let through_one = matches!(world.site.entry, Entry::L2Announcement { .. });
     let words = match &world.odd {
         Some(odd) => format!("{} lower than the others", odd.who()),
-        None if through_one => "one node carries what the others do together".to_owned(),
+        None if through_one => "one node carries as much as the others together".to_owned(),
         None => "every node alike".to_owned(),
     };
     Some(ExpectedReading::words(words))

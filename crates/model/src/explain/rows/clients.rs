@@ -56,6 +56,6 @@ fn on_nodes(site: &Site) -> Variant {
 fn of(id: &'static str, value: String, claim: String, cost: f64, change: impl Fn(&mut Site) + 'static) -> Variant {
     Variant::new(id, value, claim, cost, SiteParts::CLIENTS, change).shown_by(ReadingId::ClientBytes).cured_by(
         "let every client carry an even share over all of its ports, or add clients",
-        "more clients load the cluster more: other users of it feel that",
+        "more clients increase the load on the cluster: other users are affected",
     )
 }

@@ -43,7 +43,7 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
             variant.corrected(&[(path.to_owned(), "false".to_owned())])
         } else {
             let change = format!("see that {what} is as described, and that processors offer AES to the engine");
-            variant.cured_by(change, "what is not encrypted can be read on its way")
+            variant.cured_by(change, "unencrypted traffic can be read in transit")
         });
     }
     found
@@ -51,7 +51,7 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
 
 fn slower(site: &Site, factor: f64) -> Variant {
     let cost = of_factors(cost_of(site, 3.5, &["nodes.*.cores"]));
-    let claim = format!("processors do {} of what the model takes", percent(factor));
+    let claim = format!("processors do {} of what the model assumes", percent(factor));
     let variant =
         Variant::new("cpu", percent(factor), claim, cost, SiteParts::CPU, |_| {}).shown_by(ReadingId::CpuUse).cured_by(
             "give the engine all cores, the performance governor and no limit of its pod",

@@ -71,11 +71,11 @@ fn of(id: &'static str, verb: &str, factor: f64, cost: f64, change: impl Fn(&mut
     let variant =
         Variant::new(id, percent(factor), claim, cost, SiteParts::DRIVES, change).shown_by(ReadingId::DriveUse);
     let variant = if factor > 1.0 {
-        variant.corrected(&[(format!("nodes.*.drives.*.{verb}"), format!("{} of what was taken", percent(factor)))])
+        variant.corrected(&[(format!("nodes.*.drives.*.{verb}"), format!("{} of what was assumed", percent(factor)))])
     } else {
         variant.cured_by(
             "measure one drive alone for minutes (fio, direct), look at its temperature and wear, then trim or replace",
-            "fio on a device destroys what is on it: use a file",
+            "fio on a device destroys its data: use a file",
         )
     };
     Variant { free: true, ..variant }

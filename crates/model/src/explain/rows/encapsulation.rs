@@ -59,6 +59,6 @@ fn of(site: &Site, which: PlaneChoice, (kind, word): (Encapsulation, &str), cost
     }
     variant.cured_by(
         "route natively (Cilium: routingMode: native)",
-        "native routing needs routes to every node's pods: pods are cut off where one is missing",
+        "native routing needs routes to every node's pods: without a route, pods are cut off",
     )
 }

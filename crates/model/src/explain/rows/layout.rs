@@ -58,7 +58,7 @@ fn of(site: &Site, value: String, cost: f64, protection: Protection) -> Variant 
         .shown_by(ReadingId::Layout)
         .cured_by(
             format!("state the layout as it is; one of less parity writes less over {link}"),
-            "less parity survives fewer failures, and holds for objects written from then on only",
+            "less parity survives fewer failures, and applies only to objects written afterwards",
         )
 }
 

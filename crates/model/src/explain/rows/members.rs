@@ -35,7 +35,7 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
                         "let {name} hash by layer3+4 (encap3+4 under an overlay), the switch by layer 4, and keep \
                          more flows than members"
                     ),
-                    "layer3+4 may reorder fragments; setting a bond's hash anew may interrupt it for a moment",
+                    "layer3+4 may reorder fragments; changing a bond's hash may interrupt it briefly",
                 ),
             );
         }

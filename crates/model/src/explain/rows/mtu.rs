@@ -52,6 +52,6 @@ fn of(site: &Site, which: PlaneChoice, size: u32) -> Variant {
     };
     variant.cured_by(
         change,
-        "where one device of a path is left behind, large packets vanish: prove the path with ping -M do -s first",
+        "if one device of a path is left out, large packets are lost: test the path with ping -M do -s first",
     )
 }

@@ -24,8 +24,8 @@ const ANOTHER: f64 = 2.0;
 
 /// What it risks to take one node out, and one of two after the other.
 const RISKS: [&str; 2] = [
-    "while it is out, the data that it holds survives one failure fewer, and rebuilding loads the other nodes",
-    "while one of them is out, the data that it holds survives one failure fewer, and rebuilding loads the other nodes",
+    "while it is out of service, its data survives one failure fewer, and rebuilding loads the other nodes",
+    "while one of them is out of service, its data survives one failure fewer, and rebuilding loads the other nodes",
 ];
 
 /// What befalls one node.
@@ -138,7 +138,7 @@ const PROCESSORS: [f64; 3] = [0.75, 0.5, 0.25];
 fn processors(share: f64) -> Fault {
     Fault {
         id: "slow-node-cpu",
-        what: format!("processors leave {} of what the rest of the node could do", percent(share)),
+        what: format!("processors allow {} of what the rest of the node could do", percent(share)),
         cost: 4.0,
         parts: SiteParts::NODE,
         shown_by: ReadingId::CpuUse,
@@ -238,7 +238,7 @@ fn of(site: &Site, group: usize, nodes: Vec<String>, fault: Fault) -> Variant {
     let (change, risks) = match nodes.len() {
         0 => (format!("find {who} that is slow, and repair it, or take it out of service until then"), RISKS[0]),
         1 => (format!("repair {who}, or take it out of service until it is repaired"), RISKS[0]),
-        _ => (format!("repair {who}; where they must be taken out of service for it, one at a time"), RISKS[1]),
+        _ => (format!("repair {who}; if they must be taken out of service for it, one at a time"), RISKS[1]),
     };
     let variant = variant.shown_by(shown_by).cured_by(change, risks);
     // The values of one fault of one node are one cause, shown at its best.

@@ -36,7 +36,7 @@ pub(super) fn variants(site: &Site, observations: &Observations) -> Vec<Variant>
                 site.groups.push(slow);
             });
         let variant = variant.shown_by(ReadingId::EachWay).cured_by(
-            format!("look at what the nodes of {name} share, and repair that: the switch, its uplinks, power, cooling"),
+            format!("check what the nodes of {name} share, and repair it: the switch, its uplinks, power, cooling"),
             "while its switch is out, the whole rack is: see first that reads and writes go on without it",
         );
         let odd = Odd {

@@ -37,7 +37,7 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
             } else {
                 variant.cured_by(
                     format!(
-                        "find what holds the ports of {name} at {}: cable, optics, FEC, the switch",
+                        "find what limits the ports of {name} to {}: cable, optics, FEC, the switch",
                         bits_per_s(speed)
                     ),
                     "a forced speed that the other side does not take leaves the link down",

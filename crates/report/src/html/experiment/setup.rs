@@ -78,14 +78,14 @@ pub(super) fn not_tested(experiment: &Experiment) -> String {
 /// What puts each arm in place, and what was fixed before the first measurement.
 pub(super) fn design(report: &ExperimentReport) -> String {
     let experiment = &report.experiment;
-    let (nothing, loads) = (Means::default(), experiment.loads_told_apart());
+    let (nothing, loads) = (Means::default(), experiment.load_differences());
     let row = |(i, arm): (usize, &Arm)| {
         let load = loads.get(i).map_or(&[][..], Vec::as_slice);
         let means = reported::means(experiment.means.get(i).unwrap_or(&nothing), load);
         let means: Vec<String> = means.iter().map(|line| format!("<code>{}</code>", escaped(line))).collect();
         let role = match arm.role {
             Role::Baseline => "baseline",
-            Role::Same => "the baseline once more: the mean of both is what arms are held against",
+            Role::Same => "the baseline once more: arms are compared with the mean of both",
             Role::Trial => "tried",
         };
         let row = HtmlRow::default().name(&arm.name).words(role).whole();
