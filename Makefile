@@ -25,9 +25,10 @@ test:
 
 # Root: installs Debian packages that are missing, builds MinIO, makes network namespaces, boots a virtual machine.
 # What `linerate tune export` prints is read by udev, TuneD and the types of Kubernetes; a Kubernetes runs in namespaces.
-test-system: servers kubernetes $(SERVERS)/vmlinuz $(SERVERS)/pod $(SERVERS)/debian
+test-system: servers kubernetes $(SERVERS)/vmlinuz $(SERVERS)/pod $(SERVERS)/debian $(SERVERS)/logins
 	MINIO=$(SERVERS)/minio KERNEL=$(SERVERS)/vmlinuz POD=$(SERVERS)/pod KUBERNETES=$(KUBERNETES) \
-	TUNED=$(SERVERS)/debian/usr/lib/python3/dist-packages PATH="$$PATH:$(SERVERS)/debian/bin" \
+	LOGINS=$(SERVERS)/logins TUNED=$(SERVERS)/debian/usr/lib/python3/dist-packages \
+	PATH="$$PATH:$(SERVERS)/debian/bin" \
 	$(CARGO) test --workspace --test system -- --test-threads 1 $(TESTS)
 
 servers: $(SERVERS)/minio
@@ -42,6 +43,10 @@ $(SERVERS)/vmlinuz:
 
 $(SERVERS)/debian:
 	.ci/unpack $@ udev tuned || echo 'no packages of Debian: what udev and TuneD read is skipped'
+
+# What other users may log in to, and get rights by.
+$(SERVERS)/logins:
+	.ci/unpack $@ csh fish libpcre2-32-0 sudo tcsh || echo 'no packages of Debian: what needs other shells is skipped'
 
 POD_SOURCE = crates/linerate/tests/system_parts/pod
 $(SERVERS)/pod: $(POD_SOURCE)/main.go $(POD_SOURCE)/go.mod $(POD_SOURCE)/go.sum

@@ -1,5 +1,7 @@
 //! `fleet.yaml`: nodes with their roles and how each is reached, all mistakes told at once.
 
+use std::str::FromStr;
+
 use linerate_record::fleet::NodeRole;
 use linerate_record::ranges::{RangeError, expanded};
 use linerate_site::mistake::{Mistake, SiteError};
@@ -8,6 +10,7 @@ use linerate_site::yaml::{self, Content, YamlEntry, YamlNode};
 use linerate_site::{nearest, quoted};
 
 use crate::reach::{KubePlace, NodeReach, PodChoice};
+use crate::ssh_options::SshOptionError;
 
 /// Most nodes of a fleet.
 pub const NODES_MAX: usize = 1024;
@@ -28,7 +31,7 @@ pub struct FleetNode {
     pub site_node: Option<String>,
 }
 
-const KEYS: [&str; 4] = ["name", "role", "reach", "site"];
+const KEYS: [&str; 6] = ["name", "role", "reach", "site", "become", "cache"];
 
 /// Reads what a person wrote. `file_name` is what messages call the file.
 ///
@@ -123,7 +126,22 @@ fn nodes_of(entries: &[YamlEntry], place: SourcePosition, mistakes: &mut Vec<Mis
         (None, Some(names)) => names.iter().map(|name| format!("ssh://{name}").parse().ok()).collect(),
         (None, None) => None,
     };
-    let (Some(names), Some(role), Some(reaches)) = (names, role, reaches) else { return Vec::new() };
+    let become_by = ssh_option(entries, "become", mistakes);
+    let cache = ssh_option(entries, "cache", mistakes);
+    let (Some(names), Some(role), Some(mut reaches)) = (names, role, reaches) else { return Vec::new() };
+    for reach in &mut reaches {
+        match (reach, &become_by, &cache) {
+            (NodeReach::Ssh(place), become_by, cache) => {
+                (place.become_by, place.cache) = (become_by.clone(), cache.clone());
+            }
+            (_, None, None) => {}
+            _ => {
+                let fix = "write them with reach: ssh://HOST, or what they say into the command of exec:COMMAND";
+                mistakes.push(Mistake::new(place, "become and cache are for nodes that are reached by SSH", fix));
+                break;
+            }
+        }
+    }
     let node = |(name, reach)| FleetNode { name, role, reach, site_node: site_node.clone() };
     names.into_iter().zip(reaches).map(node).collect()
 }
@@ -139,6 +157,19 @@ fn scalar<'y>(entries: &'y [YamlEntry], key: &str, mistakes: &mut Vec<Mistake>) 
             None
         }
     }
+}
+
+/// What is said of a node that is reached by SSH.
+fn ssh_option<T: FromStr<Err = SshOptionError>>(
+    entries: &[YamlEntry],
+    key: &str,
+    mistakes: &mut Vec<Mistake>,
+) -> Option<T> {
+    let (text, place) = scalar(entries, key, mistakes)?;
+    let wrong = |error: SshOptionError| {
+        mistakes.push(Mistake::new(place, format!("invalid {key} {}", quoted(&error.text)), error.fix));
+    };
+    text.parse().map_err(wrong).ok()
 }
 
 fn required<'y>(
@@ -304,6 +335,42 @@ nodes:
             ["c0 app=linerate 0/3", "c1 app=linerate 1/3", "c2 app=linerate 2/3", "d0 index=0 0/1", "d1 index=1 0/1"];
         assert_eq!(said[..5], expected);
         assert_eq!(said[5], "one app=minio 0/1");
+    }
+
+    #[test]
+    fn what_a_node_has_of_its_own_is_for_ssh_alone() {
+        let text = "\
+nodes:
+  - {name: 'a{1...2}', role: client, become: sudo -n, cache: /var/tmp/x}
+  - {name: b, role: client, reach: 'ssh://b'}
+";
+        let of = |node: &FleetNode| match &node.reach {
+            NodeReach::Ssh(place) => {
+                let texts = (place.become_by.as_ref().map(ToString::to_string), place.cache.as_ref());
+                format!("{} {:?} {:?}", node.name, texts.0, texts.1.map(ToString::to_string))
+            }
+            other => panic!("{other:?}"),
+        };
+        let said: Vec<String> = read(text, "f.yaml").unwrap().iter().map(of).collect();
+        let own = "Some(\"sudo -n\") Some(\"/var/tmp/x\")";
+        assert_eq!(said, [format!("a1 {own}"), format!("a2 {own}"), "b None None".to_owned()]);
+        let text = "\
+nodes:
+  - {name: a, role: client, become: '-n sudo', cache: x/y}
+  - {name: b, role: client, reach: here, become: sudo -n}
+  - {name: c, role: client, become: [sudo]}
+";
+        let error = read(text, "f.yaml").unwrap_err();
+        let told = error.to_string();
+        for part in [
+            "invalid become \"-n sudo\"",
+            "invalid cache \"x/y\"",
+            "f.yaml:3:5: become and cache are for nodes that are reached by SSH",
+            "become without a value",
+        ] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+        assert_eq!(error.count(), 4, "{told}");
     }
 
     #[test]

@@ -15,3 +15,4 @@ pub mod loading;
 pub mod outlet;
 pub mod protocol;
 pub mod reach;
+pub mod ssh_options;

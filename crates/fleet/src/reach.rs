@@ -4,6 +4,8 @@ use core::net::Ipv6Addr;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::ssh_options::{BecomeCommand, CacheFolder};
+
 /// Where an agent runs, and by what it is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeReach {
@@ -62,6 +64,10 @@ pub struct SshPlace {
     pub host: String,
     /// Port.
     pub port: Option<u16>,
+    /// By what command the agent gets other rights. Not part of the text of a reach.
+    pub become_by: Option<BecomeCommand>,
+    /// What keeps the program there; the user's cache where none is given. Not part of the text of a reach.
+    pub cache: Option<CacheFolder>,
 }
 
 /// A `reach` that is none.
@@ -202,6 +208,8 @@ fn ssh(text: &str) -> Option<SshPlace> {
         user: user.map(str::to_owned),
         host: host.to_owned(),
         port,
+        become_by: None,
+        cache: None,
     })
 }
 
@@ -209,7 +217,7 @@ impl fmt::Display for NodeReach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NodeReach::Here => f.write_str("here"),
-            NodeReach::Ssh(SshPlace { user, host, port }) => {
+            NodeReach::Ssh(SshPlace { user, host, port, .. }) => {
                 f.write_str("ssh://")?;
                 user.iter().try_for_each(|user| write!(f, "{user}@"))?;
                 if host.contains(':') { write!(f, "[{host}]") } else { f.write_str(host) }?;

@@ -42,7 +42,7 @@ pub(crate) fn run(flags: &FleetFlags) -> Result<ExitCode, Failure> {
 fn checked(flags: &CheckFlags) -> Result<ExitCode, Failure> {
     let nodes = reaching::read_fleet(&flags.fleet)?;
     reaching::consent_to_commands(&nodes, flags.yes_exec)?;
-    let rows = reaching::reach_all(&nodes, false)?.into_iter().map(|(row, _)| row).collect();
+    let rows = reaching::reach_all(&nodes, &flags.reach, false)?.into_iter().map(|(row, _)| row).collect();
     let found = FleetCheck { schema: FLEET_SCHEMA, linerate: env!("CARGO_PKG_VERSION").to_owned(), nodes: rows };
     let rendered = if flags.json {
         linerate_report::fleet::json(&found)

@@ -1,5 +1,6 @@
 //! The nodes of a fleet, each reached by what `fleet.yaml` says, so many at once, and what was found of each.
 
+pub(crate) mod flags;
 mod leading;
 mod local;
 #[cfg(feature = "kube")]
@@ -7,6 +8,8 @@ mod pods;
 #[cfg(not(feature = "kube"))]
 #[path = "reaching/no_pods.rs"]
 mod pods;
+mod programs;
+mod script;
 mod session;
 mod slots;
 mod ssh;
@@ -20,18 +23,18 @@ use linerate_fleet::conversation::Met;
 use linerate_fleet::description::{self, FleetNode};
 use linerate_fleet::reach::NodeReach;
 use linerate_record::fleet::{Allowed, FleetRow, MachineState, ReachedNode, UnreachedNode};
-use sha2::{Digest as _, Sha256};
 
 use crate::failure::{Failure, code};
 use crate::{bounded, consent, interrupt};
+use flags::ReachFlags;
 pub(crate) use leading::{LedEvent, LedFleet};
 #[cfg(feature = "kube")]
 use pods::Clusters;
 #[cfg(not(feature = "kube"))]
 use pods::NoClusters as Clusters;
+use programs::{Program, programs};
 use session::Shared;
 use slots::Slots;
-use ssh::Program;
 
 /// Largest file read as a fleet.
 const FLEET_BYTES_MAX: u64 = 1 << 20;
@@ -42,9 +45,6 @@ const AT_ONCE: usize = 64;
 /// Connections by SSH that are begun at once: sshd drops some of more than ten that have not logged in
 /// (`sshd_config(5)`: MaxStartups 10:30:100), as does a host through which others are reached.
 const SSH_STARTS: usize = 8;
-
-/// Largest program that is put on another host.
-const PROGRAM_BYTES_MAX: u64 = 512 << 20;
 
 /// A node, and its machine where that was asked for and read.
 pub(crate) type Found = (FleetRow, Option<MachineState>);
@@ -58,31 +58,39 @@ pub(crate) fn read_fleet(path: &Path) -> Result<Vec<FleetNode>, Failure> {
 
 /// Asks for consent to the commands that a fleet names, unless it is given.
 pub(crate) fn consent_to_commands(nodes: &[FleetNode], yes_exec: bool) -> Result<(), Failure> {
-    let mut commands: Vec<&str> = Vec::new();
+    let (mut commands, mut over_ssh) = (Vec::<&str>::new(), Vec::<String>::new());
     for node in nodes {
-        if let NodeReach::Exec(command) = &node.reach
-            && !commands.contains(&command.as_str())
-        {
-            commands.push(command);
+        match &node.reach {
+            NodeReach::Exec(command) if !commands.contains(&command.as_str()) => commands.push(command),
+            NodeReach::Ssh(place) => over_ssh.extend(place.become_by.as_ref().map(ToString::to_string)),
+            _ => {}
         }
     }
+    over_ssh.sort_unstable();
+    over_ssh.dedup();
     let of_kubeconfig = pods::commands(nodes);
-    if yes_exec || (commands.is_empty() && of_kubeconfig.is_empty()) {
+    if yes_exec || (commands.is_empty() && over_ssh.is_empty() && of_kubeconfig.is_empty()) {
         return Ok(());
     }
     let listed = |what: &str, commands: String| {
-        if commands.is_empty() { String::new() } else { format!("{what} on this machine:\n  {commands}\n") }
+        if commands.is_empty() { String::new() } else { format!("{what}:\n  {commands}\n") }
     };
     let what = [
-        listed("the fleet file runs commands", commands.join("\n  ")),
-        listed("the kubeconfig runs commands for credentials", of_kubeconfig.join("\n  ")),
+        listed("the fleet file runs commands on this machine", commands.join("\n  ")),
+        listed("the fleet file starts agents by commands on its nodes", over_ssh.join("\n  ")),
+        listed("the kubeconfig runs commands for credentials on this machine", of_kubeconfig.join("\n  ")),
     ];
     consent::ask(&what.concat(), "They run as your user.", "give --yes-exec to consent")
 }
 
 /// Reaches every node; rows are in the order of the nodes.
-pub(crate) fn reach_all(nodes: &[FleetNode], is_machine_wanted: bool) -> Result<Vec<Found>, Failure> {
-    each(nodes, is_machine_wanted, true, |node, shared| {
+pub(crate) fn reach_all(
+    nodes: &[FleetNode],
+    flags: &ReachFlags,
+    is_machine_wanted: bool,
+) -> Result<Vec<Found>, Failure> {
+    let (nodes, programs) = (flags.applied(nodes), of_ssh(nodes, flags)?);
+    each(&nodes, is_machine_wanted, &programs, |node, shared| {
         let (met, mut row) = (session::meet(&node.reach, shared), row(node));
         match met {
             Ok(met) => {
@@ -100,7 +108,7 @@ pub(crate) fn reach_all(nodes: &[FleetNode], is_machine_wanted: bool) -> Result<
 /// Removes what was put on each node that is reached by SSH; rows of those alone.
 pub(crate) fn clean_all(nodes: &[FleetNode]) -> Result<Vec<(FleetRow, Option<UnreachedNode>)>, Failure> {
     let remote: Vec<FleetNode> = nodes.iter().filter(|node| matches!(node.reach, NodeReach::Ssh(_))).cloned().collect();
-    each(&remote, false, false, |node, shared| {
+    each(&remote, false, &[], |node, shared| {
         let cleaned = match &node.reach {
             NodeReach::Ssh(place) => session::clean(place, shared),
             _ => Ok(()),
@@ -136,17 +144,14 @@ fn reached(met: &Met) -> ReachedNode {
 fn each<T: Send>(
     nodes: &[FleetNode],
     is_machine_wanted: bool,
-    is_program_wanted: bool,
+    programs: &[Program],
     work: impl Fn(&FleetNode, &Shared<'_>) -> T + Sync,
 ) -> Result<Vec<T>, Failure> {
     let interrupt = interrupt::watch("error: interrupted again: agents end by themselves".to_owned())?;
-    let needs_program = is_program_wanted && nodes.iter().any(|node| matches!(node.reach, NodeReach::Ssh(_)));
-    let program = if needs_program { Some(program()?) } else { None };
     let (stop, starts): (&AtomicBool, _) = (&interrupt.stop, Slots::new(SSH_STARTS));
     let clusters = Clusters::default();
     let allow = Allowed::Read;
-    let shared =
-        Shared { stop, ssh_starts: &starts, program: program.as_ref(), clusters: &clusters, is_machine_wanted, allow };
+    let shared = Shared { stop, ssh_starts: &starts, programs, clusters: &clusters, is_machine_wanted, allow };
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE.min(nodes.len()) {
@@ -168,11 +173,8 @@ fn each<T: Send>(
     Ok(done.into_iter().map(|(_, result)| result).collect())
 }
 
-/// This program, as it runs.
-fn program() -> Result<Program, Failure> {
-    let path = Path::new("/proc/self/exe");
-    let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
-    let bytes = bounded::open(path).and_then(|file| bounded::read(&file, PROGRAM_BYTES_MAX)).map_err(failed)?;
-    let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(Program { bytes, sha256 })
+/// What is run on nodes that are reached by SSH, if there are any.
+fn of_ssh(nodes: &[FleetNode], flags: &ReachFlags) -> Result<Vec<Program>, Failure> {
+    let is_needed = nodes.iter().any(|node| matches!(node.reach, NodeReach::Ssh(_)));
+    if is_needed { programs(&flags.binary) } else { Ok(Vec::new()) }
 }

@@ -196,6 +196,23 @@ fn nothing_is_run_without_consent_or_with_a_mistake_in_the_file() {
         assert_eq!(output.status.code(), Some(2), "{text}");
         assert!(text.contains("a.sh") && text.contains("--yes-exec"), "{text}");
     }
+    // What gives an agent rights is a command too, and this machine's own flag is consent to it.
+    let refused = |args: &[&str], node: &str| {
+        let path = place.fleet(&[node.to_owned()]);
+        let output = linerate().args(["fleet", "check"]).args(args).arg("--fleet").arg(&path).output();
+        let output = output.expect("linerate runs");
+        (output.status.code(), shown(&output))
+    };
+    let (code, text) = refused(&[], "{name: a, role: client, reach: 'ssh://127.0.0.1:1', become: sudo -n}");
+    assert!(code == Some(2) && text.contains("sudo -n") && text.contains("--yes-exec"), "{text}");
+    let node = "{name: a, role: client, reach: 'ssh://127.0.0.1:1'}";
+    assert_eq!(refused(&["--become", "sudo -n"], node).0, Some(3));
+    for (flag, part) in [("--become=-n sudo", "such as sudo -n"), ("--become=sudo -n; id", "such as sudo -n")] {
+        let (code, text) = refused(&[flag], node);
+        assert!(code == Some(2) && text.contains(part), "{text}");
+    }
+    let (code, text) = refused(&["--binary", "aarch64"], node);
+    assert!(code == Some(2) && text.contains("aarch64=dist/linerate-arm64"), "{text}");
     let path =
         place.fleet(&["{name: a, role: storrage}".into(), place.scripted("b", &format!("touch {}", mark.display()))]);
     let output = fleet(&["fleet", "check"], &path).output().expect("linerate runs");

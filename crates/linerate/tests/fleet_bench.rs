@@ -260,6 +260,40 @@ fn nothing_runs_three_seconds_after_all_were_killed_and_clean_deletes_what_each_
 }
 
 #[test]
+fn agents_end_while_their_coordinator_is_stopped_and_it_tells_that_all_were_lost() {
+    let (place, drive) = (Place::make(), tempfile::tempdir().expect("a folder"));
+    let target = Served::embedded(drive.path());
+    let fleet = place.fleet(&[loader(&place, "a"), loader(&place, "b")]);
+    let flags = LONG.replace("--op get", "--op put").replace("5s", "60s");
+    let going = Going::start(bench(&place, &fleet, &target.address, &flags), place.path("run"));
+    going.until_loading();
+    assert_eq!(agents(&place).len(), 2, "{:?}", place.processes());
+    kill("STOP", going.child.id());
+    let stopped = Instant::now();
+    while !agents(&place).is_empty() {
+        assert!(stopped.elapsed() < Duration::from_secs(3), "it runs: {:?}", place.processes());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    kill("CONT", going.child.id());
+    let output = going.end();
+    place.assert_over();
+    let text = shown(&output);
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(text.contains("client a was lost") && text.contains("every client was lost"), "{text}");
+    let folder = place.path("run");
+    let ended = lines::<PointLine>(&folder.join("points.jsonl")).into_iter().find_map(|line| match line {
+        PointLine::End(end) => Some(end.ended),
+        _ => None,
+    });
+    assert_eq!(ended, Some(StopReason::Interrupted), "nobody drove it for its time");
+    let mut clean = linerate();
+    clean.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    let output = clean.arg("clean").arg(&folder).arg("--yes-load").output().expect("linerate runs");
+    assert!(output.status.success(), "{}", shown(&output));
+    assert_eq!(objects(&target), Vec::<String>::new());
+}
+
+#[test]
 fn what_cannot_load_is_told_before_anything_is_loaded() {
     let (place, target) = (Place::make(), Served::null());
     let program = place.program.display();

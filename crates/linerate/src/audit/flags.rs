@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::output::OutputFormat;
+use crate::reaching::flags::ReachFlags;
 
 const AFTER_HELP: &str = "\
 It changes nothing, and needs root only for the namespaces of other users' processes. It reports what it cannot read.
@@ -52,6 +53,8 @@ pub(crate) struct AuditFlags {
     /// A fleet file: read all its nodes instead of this machine, and compare nodes of the same role with each other.
     #[arg(long, value_name = "FLEET", conflicts_with_all = ["root", "pid", "netns"])]
     pub(super) fleet: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) reach: ReachFlags,
     /// Consent to running the commands in the fleet file.
     #[arg(long, requires = "fleet")]
     pub(super) yes_exec: bool,

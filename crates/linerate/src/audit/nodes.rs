@@ -67,7 +67,7 @@ pub(super) fn run(flags: &AuditFlags, fleet: &Path) -> Result<ExitCode, Failure>
     let [storage, client] = [OF_STORAGE, OF_CLIENTS].map(|name| flags.profile.as_deref().unwrap_or(name));
     let (storage, client) = (catalogue::profile_named(storage)?, catalogue::profile_named(client)?);
     reaching::consent_to_commands(&nodes, flags.yes_exec)?;
-    let found = reaching::reach_all(&nodes, true)?;
+    let found = reaching::reach_all(&nodes, &flags.reach, true)?;
     let read: Vec<(&FleetRow, &MachineState)> =
         found.iter().filter_map(|(row, state)| Some((row, state.as_ref()?))).collect();
     let peers: Vec<Peer<'_>> = read.iter().map(|(row, state)| peer(row, state)).collect();

@@ -24,6 +24,7 @@ use super::counts::ClientCounts;
 use super::flags::FleetChoice;
 use crate::failure::{Failure, code};
 use crate::folder::Lines;
+use crate::reaching::flags::ReachFlags;
 use crate::reaching::{LedEvent, LedFleet};
 use crate::{interrupt, reaching};
 
@@ -48,6 +49,8 @@ pub(super) struct ClientsAsked {
     /// Numbers of clients, the least first.
     pub(super) counts: Vec<u32>,
     pub(super) require_all: bool,
+    /// How nodes are reached, beside what the file says.
+    pub(super) reach: ReachFlags,
     /// Whether there is consent to the commands of the fleet file.
     pub(super) yes_exec: bool,
 }
@@ -69,7 +72,8 @@ pub(super) fn asked(flags: &FleetChoice) -> Result<Option<ClientsAsked>, Failure
         return Err(Failure::usage(format!("{} has {all} clients: a run has {CLIENTS_MAX} at most", path.display())));
     }
     let counts = counts(flags.clients.as_deref(), all)?;
-    Ok(Some(ClientsAsked { nodes, counts, require_all: flags.require_all, yes_exec: flags.yes_exec }))
+    let (require_all, reach, yes_exec) = (flags.require_all, flags.reach.clone(), flags.yes_exec);
+    Ok(Some(ClientsAsked { nodes, counts, require_all, reach, yes_exec }))
 }
 
 /// Numbers of clients, the least first: all, as a list says, or doubling up to all.
@@ -198,7 +202,7 @@ impl BenchClients {
     ) -> Result<BenchClients, Failure> {
         let nodes = &asked.nodes[..asked.most() as usize];
         reaching::consent_to_commands(nodes, asked.yes_exec)?;
-        let led = LedFleet::start(nodes, clock, stop)?;
+        let led = LedFleet::start(nodes, &asked.reach, clock, stop)?;
         let (mut met, mut loaded, mut lost) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let mut early = Vec::new();
         while loaded.len() + lost.len() < nodes.len() {
@@ -283,12 +287,16 @@ impl BenchClients {
         u32::try_from(self.clients.len()).unwrap_or(u32::MAX)
     }
 
-    /// Whether one was lost that had to be there, with the words of the end of the run.
+    /// Whether one was lost that had to be there, or all were, with the words of the end of the run.
     pub(super) fn required(&self) -> Option<Failure> {
-        let lost = self.lost.borrow();
-        let first = lost.first().filter(|_| self.require_all)?;
+        let (lost, are_all) = (self.lost.borrow(), self.clients.iter().all(|client| client.is_lost.get()));
+        let first = lost.first().filter(|_| self.require_all || are_all)?;
         let (name, why) = (&self.clients[first.client].name, &first.why.why);
-        let why = format!("client {name} was lost, and --require-all ends the run with it: {why}");
+        let why = if self.require_all {
+            format!("client {name} was lost, and --require-all ends the run with it: {why}")
+        } else {
+            format!("every client was lost; {name} first: {why}")
+        };
         Some(Failure::Outcome { why, code: code::TARGET })
     }
 
@@ -545,6 +553,8 @@ impl UnderWay<'_> {
             None if told().next().is_some() && told().all(|ended| ended == StopReason::ObjectsExhausted) => {
                 StopReason::ObjectsExhausted
             }
+            // Nobody drove it to its end.
+            None if told().next().is_none() => StopReason::Interrupted,
             None => StopReason::Duration,
         };
         DrivenPoint { ended, ends: self.drivers.into_iter().map(|(client, driver)| (client, driver.end)).collect() }

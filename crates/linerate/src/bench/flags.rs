@@ -17,6 +17,7 @@ use crate::credentials::Keys;
 use crate::endpoint::flags::TargetChoice;
 use crate::failure::Failure;
 use crate::offered;
+use crate::reaching::flags::ReachFlags;
 
 const BENCH_EXAMPLES: &str = "\
 Examples:
@@ -48,8 +49,8 @@ Exit codes:
   0    measured
   1    this machine failed: a file, a process, a thread
   2    bad usage: every mistake of the command line and of --config at once
-  3    the target or a client of --fleet could not be reached, or --require-all was given and one was lost; the target
-       refused the calls before the load, or did not delete the run's objects
+  3    the target or a client of --fleet could not be reached, all clients were lost, or one was and --require-all was
+       given; the target refused the calls before the load, or did not delete the run's objects
   4    one percent or more of the requests of a point failed, a body was wrong, or the target was lost
   5    a bound of --slo or --abort-if was missed, or not shown to be met
   130  interrupted; the run folder has all measurements so far";
@@ -254,6 +255,8 @@ pub(crate) struct FleetChoice {
     /// End the run if a client is lost. Without this flag, it continues with the others.
     #[arg(long, requires = "fleet")]
     pub(crate) require_all: bool,
+    #[command(flatten)]
+    pub(crate) reach: ReachFlags,
     /// Consent to running the commands in the fleet file.
     #[arg(long, requires = "fleet")]
     pub(crate) yes_exec: bool,

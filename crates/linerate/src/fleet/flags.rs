@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use linerate_record::units::parse_duration;
 
 use crate::leases;
+use crate::reaching::flags::ReachFlags;
 
 #[cfg(feature = "kube")]
 const BUILT: &str = "";
@@ -27,7 +28,8 @@ A fleet file lists nodes with their roles and how to reach them:
 Ways to reach a node: here, ssh://[USER@]HOST[:PORT] (with the system's OpenSSH; the default is ssh://NAME),
 kube://NAMESPACE/POD[/CONTAINER] and kube://NAMESPACE/?LABEL=VALUE (in pods, by exec, with the user's kubeconfig; a
 context goes first: kube://CONTEXT/NAMESPACE/POD/), netns://NAME, pid://NUMBER and exec:COMMAND. linerate opens no port
-and installs nothing. With SSH, it copies itself into the user's cache there, under its SHA-256.
+and installs nothing. With SSH, it copies itself into the user's cache there, under its SHA-256; cache: /FOLDER of a
+node names another folder, and become: sudo -n gives its agent other rights.
 
 Examples:
   linerate fleet check --fleet fleet.yaml
@@ -70,6 +72,8 @@ pub(super) struct CheckFlags {
     /// Fleet file.
     #[arg(long, value_name = "FLEET")]
     pub(super) fleet: PathBuf,
+    #[command(flatten)]
+    pub(super) reach: ReachFlags,
     /// Consent to running the commands in the fleet file.
     #[arg(long)]
     pub(super) yes_exec: bool,

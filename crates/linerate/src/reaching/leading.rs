@@ -18,11 +18,12 @@ use linerate_record::run::StopReason;
 use linerate_wire::clock::Clock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::flags::ReachFlags;
+use super::programs::Program;
 use super::session::{Shared, answers_within, nanoseconds, open, told};
 use super::slots::Slots;
-use super::ssh::Program;
 use super::stream::NodeStream;
-use super::{AT_ONCE, Clusters, SSH_STARTS, program};
+use super::{AT_ONCE, Clusters, SSH_STARTS, of_ssh};
 use crate::failure::Failure;
 use crate::interrupt;
 
@@ -67,9 +68,13 @@ pub(crate) struct LedFleet {
 
 impl LedFleet {
     /// Starts an agent on each node.
-    pub(crate) fn start(nodes: &[FleetNode], clock: Clock, stop: &Arc<AtomicBool>) -> Result<LedFleet, Failure> {
-        let needs_program = nodes.iter().any(|node| matches!(node.reach, NodeReach::Ssh(_)));
-        let program = if needs_program { Some(program()?) } else { None };
+    pub(crate) fn start(
+        nodes: &[FleetNode],
+        flags: &ReachFlags,
+        clock: Clock,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<LedFleet, Failure> {
+        let (nodes, programs) = (flags.applied(nodes), of_ssh(nodes, flags)?);
         let (wakes, wake) = pipe().map_err(|source| Failure::Command(format!("failed to open a pipe: {source}")))?;
         let failed = |errno: rustix::io::Errno| Failure::Command(format!("failed to set up a pipe: {errno}"));
         rustix::io::ioctl_fionbio(&wakes, true).map_err(failed)?;
@@ -79,7 +84,7 @@ impl LedFleet {
         let reaches: Vec<NodeReach> = nodes.iter().map(|node| node.reach.clone()).collect();
         let starter = {
             let (reaches, commands, stop) = (reaches.clone(), commands.clone(), Arc::clone(stop));
-            thread::spawn(move || start_all(&reaches, program.as_ref(), &commands, &stop))
+            thread::spawn(move || start_all(&reaches, &programs, &commands, &stop))
         };
         let lead = Lead::new(reaches, clock, (to_do, wakes), tell);
         let lead = thread::spawn(move || lead.run());
@@ -136,14 +141,14 @@ impl Drop for LedFleet {
 }
 
 /// Starts agents, so many at once, and hands them on as they come.
-fn start_all(reaches: &[NodeReach], program: Option<&Program>, commands: &Sender<Command>, stop: &AtomicBool) {
+fn start_all(reaches: &[NodeReach], programs: &[Program], commands: &Sender<Command>, stop: &AtomicBool) {
     let (next, starts) = (AtomicUsize::new(0), Slots::new(SSH_STARTS));
     let commands = Mutex::new(commands.clone());
     let clusters = Clusters::default();
     let shared = Shared {
         stop,
         ssh_starts: &starts,
-        program,
+        programs,
         clusters: &clusters,
         is_machine_wanted: false,
         allow: Allowed::Load,

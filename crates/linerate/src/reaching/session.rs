@@ -7,9 +7,10 @@ use linerate_fleet::conversation::{Conversation, Fault, Met};
 use linerate_fleet::reach::{NodeReach, SshPlace};
 use linerate_record::fleet::{Allowed, UnreachedNode};
 
+use super::programs::Program;
 use super::slots::Slots;
 use super::stream::NodeStream;
-use super::{Clusters, local, ssh};
+use super::{Clusters, local, script, ssh};
 use crate::interrupt;
 
 /// How long a process of this machine may take to answer.
@@ -41,7 +42,7 @@ pub(super) struct Shared<'s> {
     /// Bounds how many connections by SSH are begun at once.
     pub(super) ssh_starts: &'s Slots,
     /// What is run by SSH.
-    pub(super) program: Option<&'s ssh::Program>,
+    pub(super) programs: &'s [Program],
     /// The clusters in which there are pods.
     pub(super) clusters: &'s Clusters,
     /// Whether the machine is read whole.
@@ -110,7 +111,7 @@ pub(super) fn open(reach: &NodeReach, shared: &Shared<'_>) -> Result<(NodeStream
 /// What became of an agent, with what its process said.
 pub(super) fn told(stream: &mut NodeStream, fault: &Fault, reach: &NodeReach) -> UnreachedNode {
     match reach {
-        NodeReach::Ssh(_) => of_agent(stream, fault),
+        NodeReach::Ssh(place) => of_agent(stream, fault, place),
         NodeReach::Kube(_) => {
             // What is known of the stream says more than what was missed on it, and is told a moment after its end.
             stream.ended(TURN);
@@ -190,15 +191,13 @@ fn spoken(stream: &mut NodeStream, came: Vec<u8>, within: Duration, shared: &Sha
 
 /// The same by SSH, again where the connection was dropped before anything was said.
 fn by_ssh(place: &SshPlace, shared: &Shared<'_>) -> Result<(NodeStream, Vec<u8>), UnreachedNode> {
-    let program = shared.program.ok_or_else(|| unstarted("this program cannot be read"))?;
-    let script = ssh::agent_script(program, shared.allow);
+    let script = script::agent(place, shared.programs, shared.allow);
     let mut tries = 0;
     loop {
         tries += 1;
         let slot = shared.ssh_starts.take();
         let mut stream = started(place, &script)?;
-        let words = Words { shared, program: Some(program) };
-        let said = words.until(&mut stream, "ready");
+        let said = until(&mut stream, "ready", shared);
         drop(slot);
         match said {
             Ok(came) => return Ok((stream, came)),
@@ -213,10 +212,10 @@ fn by_ssh(place: &SshPlace, shared: &Shared<'_>) -> Result<(NodeStream, Vec<u8>)
 }
 
 /// What became of an agent that was started by SSH.
-fn of_agent(stream: &mut NodeStream, fault: &Fault) -> UnreachedNode {
+fn of_agent(stream: &mut NodeStream, fault: &Fault, place: &SshPlace) -> UnreachedNode {
     if matches!(fault, Fault::Ended) {
         let (status, errors) = stream.ended(ENDED_WITHIN);
-        return ssh::fault(&errors, status, &fault.to_string());
+        return ssh::fault_of_agent(place, &errors, status, &fault.to_string());
     }
     UnreachedNode { why: fault.to_string(), remedy: remedy(fault, &NodeReach::Here) }
 }
@@ -224,18 +223,20 @@ fn of_agent(stream: &mut NodeStream, fault: &Fault) -> UnreachedNode {
 /// Removes what was put into the cache of a host.
 pub(super) fn clean(place: &SshPlace, shared: &Shared<'_>) -> Result<(), UnreachedNode> {
     let _slot = shared.ssh_starts.take();
-    let mut stream = started(place, &ssh::cleaning_script())?;
-    match (Words { shared, program: None }).until(&mut stream, "removed") {
+    let mut stream = started(place, &script::cleaning(place))?;
+    match until(&mut stream, "removed", shared) {
         Ok(_) => Ok(()),
         Err(ScriptEnd::Dropped(fault) | ScriptEnd::Failed(fault)) => Err(fault),
     }
 }
 
 fn started(place: &SshPlace, script: &str) -> Result<NodeStream, UnreachedNode> {
-    NodeStream::start(ssh::command(place, script)).map_err(|error| UnreachedNode {
+    let mut stream = NodeStream::start(ssh::command(place)).map_err(|error| UnreachedNode {
         why: format!("failed to start ssh: {error}"),
         remedy: "install OpenSSH's client on this machine".to_owned(),
-    })
+    })?;
+    stream.say(format!("{script}\n").as_bytes());
+    Ok(stream)
 }
 
 /// Why a script came to nothing.
@@ -246,54 +247,69 @@ enum ScriptEnd {
     Failed(UnreachedNode),
 }
 
-/// What is needed to answer the words of a script.
-struct Words<'w, 's> {
-    shared: &'w Shared<'s>,
-    /// What is sent where it is wanted.
-    program: Option<&'w ssh::Program>,
-}
+/// Most bytes that a shell may print before the script speaks, such as words of welcome: they are passed over.
+const PRINTED_BYTES_MAX: usize = 16 << 10;
 
-impl Words<'_, '_> {
-    /// Does what a script asks for until it says a word; what came behind that.
-    fn until(&self, stream: &mut NodeStream, last: &str) -> Result<Vec<u8>, ScriptEnd> {
-        let (mut came, mut until) = (Vec::new(), Instant::now() + SCRIPT_WITHIN);
-        // A host that asks for the program again and again would fill the memory here.
-        let mut is_sent = false;
-        loop {
-            while let Some(end) = came.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = came.drain(..=end).collect();
-                let line = String::from_utf8_lossy(&line).trim_end().to_owned();
-                match (line.strip_prefix(ssh::SAID), self.program) {
-                    (Some(word), _) if word == last => return Ok(came),
-                    (Some("want"), Some(program)) if !is_sent => {
-                        is_sent = true;
-                        stream.say(&program.bytes);
-                        until = Instant::now() + PUSHED_WITHIN;
-                    }
-                    (Some(word), _) => {
-                        let (_, errors) = stream.ended(ENDED_WITHIN);
-                        return Err(ScriptEnd::Failed(ssh::said(word, &errors)));
-                    }
-                    (None, _) => return Err(ScriptEnd::Failed(banner(&line))),
+/// Does what a script asks for until it says a word; what came behind that.
+fn until(stream: &mut NodeStream, last: &str, shared: &Shared<'_>) -> Result<Vec<u8>, ScriptEnd> {
+    let (mut came, mut until) = (Vec::new(), Instant::now() + SCRIPT_WITHIN);
+    // What the shell printed of its own: how much, and the last line of it.
+    let (mut printed, mut print) = (0, String::new());
+    // A host that asks for the program again and again would fill the memory here.
+    let mut is_sent = false;
+    loop {
+        while let Some(end) = came.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = came.drain(..=end).collect();
+            let line = String::from_utf8_lossy(&line).trim_end().to_owned();
+            // A shell may have printed words without an end of line.
+            let word = line.rfind(script::SAID).map(|at| &line[at + script::SAID.len()..]);
+            let wanted = word.and_then(|word| word.strip_prefix("want "));
+            let program = wanted.and_then(|wanted| shared.programs.iter().find(|known| known.machine == wanted));
+            match (word, program) {
+                (Some(word), _) if word == last => return Ok(came),
+                (Some(_), Some(program)) if !is_sent => {
+                    is_sent = true;
+                    stream.say(&program.bytes);
+                    until = Instant::now() + PUSHED_WITHIN;
+                }
+                (Some(word), _) => {
+                    let (_, errors) = stream.ended(ENDED_WITHIN);
+                    return Err(ScriptEnd::Failed(ssh::said(word, &errors, shared.programs)));
+                }
+                (None, _) => {
+                    printed += line.len() + 1;
+                    print = if line.trim().is_empty() { print } else { line };
                 }
             }
-            if came.len() > 4096 {
-                return Err(ScriptEnd::Failed(banner(&String::from_utf8_lossy(&came[..200]))));
-            }
-            if stream.is_over() {
-                let (status, errors) = stream.ended(ENDED_WITHIN);
-                let fault = ssh::fault(&errors, status, "ssh ended without an answer");
-                let is_dropped = ssh::is_dropped(&errors);
-                return Err(if is_dropped { ScriptEnd::Dropped(fault) } else { ScriptEnd::Failed(fault) });
-            }
-            if Instant::now() >= until || interrupt::came(self.shared.stop) {
+        }
+        if printed + came.len() > PRINTED_BYTES_MAX {
+            print = if print.is_empty() { String::from_utf8_lossy(&came).into_owned() } else { print };
+            return Err(ScriptEnd::Failed(banner(&print)));
+        }
+        if stream.is_over() {
+            let (status, errors) = stream.ended(ENDED_WITHIN);
+            print.push_str(&String::from_utf8_lossy(&came));
+            // A shell that is none, such as nologin, says so in its own words, and ends.
+            if errors.is_empty() && !print.trim().is_empty() {
                 return Err(ScriptEnd::Failed(UnreachedNode {
-                    why: "it did not answer in time".to_owned(),
-                    remedy: "run ssh to it by hand, and see what it waits for".to_owned(),
+                    why: format!("the shell of its user ended, and wrote {:?} last", print.trim()),
+                    remedy: "name a user in reach who may run commands there: ssh://USER@HOST".to_owned(),
                 }));
             }
-            stream.turn(TURN, &mut came);
+            let fault = ssh::fault(&errors, status, "ssh ended without an answer");
+            let is_dropped = ssh::is_dropped(&errors);
+            return Err(if is_dropped { ScriptEnd::Dropped(fault) } else { ScriptEnd::Failed(fault) });
         }
+        if Instant::now() >= until || interrupt::came(shared.stop) {
+            print.push_str(&String::from_utf8_lossy(&came));
+            let print = print.trim();
+            let after = if print.is_empty() { String::new() } else { format!(", and wrote {print:?} last") };
+            return Err(ScriptEnd::Failed(UnreachedNode {
+                why: format!("it did not answer in time{after}"),
+                remedy: "run ssh to it by hand, and see what it waits for".to_owned(),
+            }));
+        }
+        stream.turn(TURN, &mut came);
     }
 }
 

@@ -1,28 +1,16 @@
-//! Agents by the system's OpenSSH, with its configuration, keys and known hosts.
-//!
-//! A script there looks for this very program in the user's cache, by its SHA-256; where it is not, it asks for it on
-//! the same stream. What it verified it executes by the same descriptor, so that nobody can put another in its place.
+//! Agents by the system's OpenSSH, with its configuration, keys and known hosts, and what is wrong where none speaks.
 
 use std::process::{Command, ExitStatus};
 
 use linerate_fleet::reach::SshPlace;
-use linerate_record::fleet::{Allowed, UnreachedNode};
+use linerate_fleet::ssh_options::BecomeCommand;
+use linerate_record::fleet::UnreachedNode;
 
-/// What each line of the script begins with, before the agent speaks.
-pub(super) const SAID: &str = "linerate: ";
+use super::programs::{Program, of_dist};
+use super::script::READS_A_LINE;
 
-/// The program that is run there.
-#[derive(Debug)]
-pub(super) struct Program {
-    pub(super) bytes: Vec<u8>,
-    pub(super) sha256: String,
-}
-
-/// Where the cache of a user is, for the script.
-const FOLDER: &str = "\"${XDG_CACHE_HOME:-$HOME/.cache}/linerate/agents\"";
-
-/// A command that runs a script on a host.
-pub(super) fn command(place: &SshPlace, script: &str) -> Command {
+/// A command that runs a script on a host, which is given to it as a line.
+pub(super) fn command(place: &SshPlace) -> Command {
     let mut command = Command::new("ssh");
     command.args(["-T", "-x", "-a"]);
     // The ssh of a ProxyJump does not get BatchMode: what it would ask is answered by nobody.
@@ -47,42 +35,8 @@ pub(super) fn command(place: &SshPlace, script: &str) -> Command {
     if let Some(port) = place.port {
         command.args(["-p", &port.to_string()]);
     }
-    // In single quotes every shell takes it as one word: it holds none itself.
-    command.arg("--").arg(&place.host).arg(format!("exec sh -c '{script}'"));
+    command.arg("--").arg(&place.host).arg(READS_A_LINE);
     command
-}
-
-/// Runs the agent from the cache, where it is put first if need be.
-pub(super) fn agent_script(program: &Program, allow: Allowed) -> String {
-    let (sha256, size, arch) = (&program.sha256, program.bytes.len(), std::env::consts::ARCH);
-    format!(
-        r#"umask 077
-say() {{ echo "{SAID}$1"; }}
-m=$(uname -m)
-[ "$m" = {arch} ] || {{ say "machine $m"; exit 0; }}
-d={FOLDER}
-f="$d/{sha256}"
-mkdir -p "$d" && [ ! -L "$d" ] && [ -O "$d" ] && chmod 700 "$d" || {{ say unkept; exit 0; }}
-s=
-if [ -r "$f" ]; then exec 9<"$f"; [ -O /proc/self/fd/9 ] && s=$(sha256sum <&9); fi
-if [ "${{s%% *}}" != {sha256} ]; then
-  say want
-  set -C
-  head -c {size} >"$f.$$" && chmod 700 "$f.$$" || {{ rm -f "$f.$$"; say unkept; exit 0; }}
-  exec 9<"$f.$$"
-  s=$(sha256sum <&9)
-  [ "${{s%% *}}" = {sha256} ] || {{ rm -f "$f.$$"; say broken; exit 0; }}
-  mv -f "$f.$$" "$f" || {{ rm -f "$f.$$"; say unkept; exit 0; }}
-fi
-say ready
-exec /proc/self/fd/9 agent --allow {}"#,
-        allow.name()
-    )
-}
-
-/// Removes what [`agent_script`] left in the cache.
-pub(super) fn cleaning_script() -> String {
-    format!("rm -rf {FOLDER} && echo \"{SAID}removed\"")
 }
 
 /// Whether a server may have dropped the connection because too many came at once (sshd's `MaxStartups`).
@@ -134,22 +88,85 @@ const FAULTS: [(&str, &str, &str); 16] = [
     (
         "read-only file system",
         "the user's cache is on a read-only file system",
-        "set XDG_CACHE_HOME there, or use reach: exec:ssh HOST /PATH/linerate agent",
+        "add cache: /FOLDER to the node in the fleet file, or set XDG_CACHE_HOME there",
     ),
 ];
 
+/// What is to be done where programs do not run in a folder.
+const ELSEWHERE: &str = "add cache: /FOLDER to the node in the fleet file, with a folder that is not mounted noexec, \
+                         or use reach: exec:ssh HOST /PATH/linerate agent";
+
+/// What of the words of sudo and doas means what, and what to do: the first that fits. The program of a command stands
+/// for `BY`, and the whole of it for `ALL`.
+const FAULTS_OF_BECOME: [(&str, &str, &str); 12] = [
+    // sudo says so too of users and commands that no line of sudoers names.
+    ("a password is required", "ALL is not permitted to this user without a password", PERMIT),
+    ("a terminal is required", "ALL asks for a password", PERMIT),
+    ("incorrect password", "ALL asks for a password", PERMIT),
+    ("authorization required", "ALL is not permitted to this user without a password", PERMIT),
+    ("authentication required", "ALL is not permitted to this user without a password", PERMIT),
+    ("is not in the sudoers file", "this user is not in the sudoers file there", PERMIT),
+    ("is not allowed to", "ALL is not permitted to this user", PERMIT),
+    ("operation not permitted", "ALL is not permitted to this user", PERMIT),
+    ("must have a tty", "BY there wants a terminal", "drop requiretty from sudoers there, for this user at least"),
+    (
+        "have the setuid bit set",
+        "BY cannot change rights there",
+        "see whether it is mounted nosuid, and ls -l BY there",
+    ),
+    ("no new privileges", "BY cannot change rights there", "run sshd there without no_new_privs, as of a container"),
+    ("effective uid is not 0", "BY cannot change rights there", "see whether it is mounted nosuid, and ls -l BY there"),
+];
+
+/// How a user gets leave to run the program as somebody else.
+const PERMIT: &str = "permit it there, in sudoers: USER ALL=(ALL) NOPASSWD: ALL; for one installed program alone, use \
+                      reach: exec:ssh HOST ALL /PATH/linerate agent";
+
+/// What is wrong with the command that gives an agent its rights, where that is it.
+fn fault_of_become(by: &BecomeCommand, lower: &str) -> Option<(String, String)> {
+    let filled = |text: &str| text.replace("ALL /PATH", &format!("{by} /PATH")).replace("BY", by.program());
+    let known = FAULTS_OF_BECOME.iter().find(|(part, ..)| lower.contains(part));
+    if let Some((_, why, remedy)) = known {
+        return Some((filled(&why.replace("ALL", &by.to_string())), filled(remedy)));
+    }
+    let is_told = |line: &&str| line.contains("not found") || line.contains("permission denied");
+    let line = lower.lines().rfind(is_told)?;
+    if line.contains("/proc/") {
+        let fix = "its user has to read the folder of the program: add cache: /FOLDER to the node in the fleet file, \
+                   with a folder on a disk of its own there";
+        return Some((filled("BY cannot execute the program there"), fix.to_owned()));
+    }
+    let is_missing = line.contains("not found") && line.contains(&by.program().to_lowercase());
+    let fix = "install it there, or write its whole path in become, such as /usr/local/bin/sudo -n";
+    is_missing.then(|| (filled("there is no BY there"), fix.to_owned()))
+}
+
+fn last_line(errors: &str) -> String {
+    errors.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned()
+}
+
+/// Why an agent ended that was started by SSH, from what OpenSSH, the script and what gives rights said.
+pub(super) fn fault_of_agent(
+    place: &SshPlace,
+    errors: &str,
+    status: Option<ExitStatus>,
+    fallback: &str,
+) -> UnreachedNode {
+    let of_become = place.become_by.as_ref().and_then(|by| fault_of_become(by, &errors.to_lowercase()));
+    match of_become {
+        Some((why, remedy)) => UnreachedNode { why: format!("{why}: {}", last_line(errors)), remedy },
+        None => fault(errors, status, fallback),
+    }
+}
+
 /// Why a start by SSH came to nothing, from what OpenSSH and the script said.
 pub(super) fn fault(errors: &str, status: Option<ExitStatus>, fallback: &str) -> UnreachedNode {
-    let lower = errors.to_lowercase();
-    let last = errors.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned();
+    let (lower, last) = (errors.to_lowercase(), last_line(errors));
     if let Some((_, why, remedy)) = FAULTS.iter().find(|(part, ..)| lower.contains(part)) {
         return UnreachedNode { why: format!("{why}: {last}"), remedy: (*remedy).to_owned() };
     }
     let (why, remedy) = match status.and_then(|status| status.code()) {
-        Some(126) => (
-            "its cache cannot hold programs",
-            "it may be mounted noexec: set XDG_CACHE_HOME there, or use reach: exec:ssh HOST /PATH/linerate agent",
-        ),
+        Some(126) => ("its cache cannot hold programs, or this one is not for it", ELSEWHERE),
         Some(127) => (
             "a command was not found there",
             "it needs sh, uname, head, sha256sum, and the libraries of this linerate; make dist builds a static one",
@@ -161,14 +178,27 @@ pub(super) fn fault(errors: &str, status: Option<ExitStatus>, fallback: &str) ->
 }
 
 /// What a word of the script means that ends it.
-pub(super) fn said(word: &str, errors: &str) -> UnreachedNode {
-    let arch = std::env::consts::ARCH;
+pub(super) fn said(word: &str, errors: &str, programs: &[Program]) -> UnreachedNode {
     match word.split_once(' ') {
-        Some(("machine", theirs)) => UnreachedNode {
-            why: format!("its architecture is {theirs}, and this linerate is for {arch}"),
-            remedy: format!("put a linerate for {theirs} there, and use reach: exec:ssh HOST /PATH/linerate agent"),
+        Some(("machine", theirs)) => {
+            let own: Vec<&str> = programs.iter().map(|program| program.machine.as_str()).collect();
+            UnreachedNode {
+                why: format!("its architecture is {theirs}, and this linerate is for {}", own.join(" and ")),
+                remedy: format!("give the program for it: --binary {theirs}=PATH, such as {}", of_dist(theirs)),
+            }
+        }
+        Some(("noexec", folder)) => UnreachedNode {
+            why: format!("no program may run in {folder}: it is mounted noexec"),
+            remedy: ELSEWHERE.to_owned(),
         },
-        _ if word == "unkept" => fault(errors, None, "linerate could not be written to the user's cache there"),
+        Some(("unkept", folder)) => {
+            let mut fault = fault(errors, None, &format!("linerate could not be written to {folder} there"));
+            if !FAULTS.iter().any(|(part, ..)| errors.to_lowercase().contains(part)) {
+                "it has to be a folder of this user alone; cache: /FOLDER of the node in the fleet file names another"
+                    .clone_into(&mut fault.remedy);
+            }
+            fault
+        }
         _ if word == "broken" => fault(errors, None, "the copy of linerate has the wrong SHA-256"),
         _ => fault(errors, None, "the start script gave an unknown answer"),
     }
@@ -181,26 +211,19 @@ mod tests {
     use super::*;
 
     fn place(user: Option<&str>, host: &str, port: Option<u16>) -> SshPlace {
-        SshPlace { user: user.map(str::to_owned), host: host.to_owned(), port }
+        let user = user.map(str::to_owned);
+        SshPlace { user, host: host.to_owned(), port, become_by: None, cache: None }
     }
 
     #[test]
     fn ssh_never_asks_and_takes_no_name_for_a_flag() {
-        let command = command(&place(Some("admin"), "node07", Some(2222)), "true");
+        let command = command(&place(Some("admin"), "node07", Some(2222)));
         let args: Vec<_> = command.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect();
         let line = args.join(" ");
         for part in
             ["BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=1", "-l admin -p 2222 -- node07 exec sh"]
         {
             assert!(line.contains(part), "{part}: {line}");
-        }
-    }
-
-    #[test]
-    fn scripts_fit_single_quotes() {
-        let program = Program { bytes: vec![0; 10], sha256: "ab".repeat(32) };
-        for script in [agent_script(&program, Allowed::Load), cleaning_script()] {
-            assert!(!script.contains('\''), "{script}");
         }
     }
 
@@ -227,7 +250,67 @@ mod tests {
             let fault = fault(errors, Some(ExitStatus::from_raw(code << 8)), "the agent ended");
             assert!(fault.why.contains(part) && !fault.remedy.is_empty(), "{errors}: {fault:?}");
         }
-        assert!(said("machine aarch64", "").why.contains("its architecture is aarch64"));
-        assert!(said("unkept", "mkdir: x: No space left on device").why.contains("disk is full"));
+        let programs = [Program { machine: "x86_64".to_owned(), bytes: Vec::new(), sha256: String::new() }];
+        for (word, errors, why, remedy) in [
+            (
+                "machine aarch64",
+                "",
+                "architecture is aarch64, and this linerate is for x86_64",
+                "--binary aarch64=PATH",
+            ),
+            ("machine mips64", "", "is mips64", "a linerate that was built for mips64"),
+            ("unkept /a", "mkdir: x: No space left on device", "disk is full", "free space"),
+            ("unkept /a", "mkdir: /a: Permission denied", "could not be written to /a there: mkdir", "cache: /FOLDER"),
+            ("noexec /a", "", "no program may run in /a: it is mounted noexec", "cache: /FOLDER"),
+            ("broken", "", "wrong SHA-256", "by hand"),
+            ("else", "", "unknown answer", "by hand"),
+        ] {
+            let told = said(word, errors, &programs);
+            assert!(told.why.contains(why) && told.remedy.contains(remedy), "{word} {errors}: {told:?}");
+        }
+    }
+
+    #[test]
+    fn each_refusal_of_sudo_and_doas_has_words_of_its_own() {
+        let mut sudo = place(None, "h", None);
+        sudo.become_by = Some("sudo -n".parse().unwrap());
+        let mut doas = sudo.clone();
+        doas.become_by = Some("doas -n".parse().unwrap());
+        for (place, errors, code, why, remedy) in [
+            (&sudo, "sudo: a password is required", 1, "sudo -n is not permitted to this user without", "NOPASSWD"),
+            (
+                &sudo,
+                "sudo: a terminal is required to read the password; either use the -S option\nsudo: no password",
+                1,
+                "sudo -n asks for a password",
+                "NOPASSWD",
+            ),
+            (&sudo, "bob is not in the sudoers file.", 1, "this user is not in the sudoers file", "NOPASSWD"),
+            (
+                &sudo,
+                "Sorry, user bob is not allowed to execute '/proc/7/fd/9 agent' as root on h.",
+                1,
+                "sudo -n is not permitted to this user: Sorry",
+                "exec:ssh HOST sudo -n /PATH/linerate agent",
+            ),
+            (&sudo, "sudo: sorry, you must have a tty to run sudo", 1, "sudo there wants a terminal", "requiretty"),
+            (
+                &sudo,
+                "sudo: /usr/bin/sudo must be owned by uid 0 and have the setuid bit set",
+                1,
+                "sudo cannot change rights there",
+                "ls -l sudo",
+            ),
+            (&sudo, "sh: 1: sudo: not found", 127, "there is no sudo there: sh", "whole path in become"),
+            (&sudo, "sudo: /proc/7/fd/9: command not found", 1, "sudo cannot execute the program", "cache: /FOLDER"),
+            (&sudo, "sudo: unable to execute /proc/7/fd/9: Permission denied", 1, "cannot execute", "cache: /FOLDER"),
+            (&sudo, "Connection to h closed by remote host.", 255, "the agent ended: Connection", "by hand"),
+            (&doas, "doas: Authorization required", 1, "doas -n is not permitted", "exec:ssh HOST doas -n /PATH"),
+            (&doas, "doas: Operation not permitted", 1, "doas -n is not permitted to this user", "NOPASSWD"),
+            (&doas, "sh: doas: not found", 127, "there is no doas there", "install it"),
+        ] {
+            let fault = fault_of_agent(place, errors, Some(ExitStatus::from_raw(code << 8)), "the agent ended");
+            assert!(fault.why.contains(why) && fault.remedy.contains(remedy), "{errors}: {fault:?}");
+        }
     }
 }

@@ -5,11 +5,13 @@ pub(crate) mod audited;
 pub(crate) mod booted;
 mod cluster;
 pub(crate) mod contained;
+mod cut_off;
 pub(crate) mod elsewhere;
 pub(crate) mod ends;
 pub(crate) mod experiment;
 pub(crate) mod exported;
 pub(crate) mod kubernetes;
+mod logins;
 pub(crate) mod longest;
 pub(crate) mod many_clients;
 mod minio;
@@ -52,6 +54,7 @@ pub(crate) fn missing(needs: &[&str]) -> Vec<String> {
     let lacks = |need: &&&str| match **need {
         "MinIO" => std::env::var_os("MINIO").is_none(),
         "a kernel to boot" => booted::kernel().is_none(),
+        "shells and sudo" => logins::unpacked().is_none(),
         "TuneD" => exported::tuned().is_none(),
         "the types of Kubernetes" => exported::pod().is_none(),
         "a Kubernetes" => kubernetes::built().is_none(),

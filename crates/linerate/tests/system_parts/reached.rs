@@ -11,7 +11,7 @@ use libtest_mimic::Failed;
 use linerate_record::fleet::{FleetCheck, FleetRow};
 use tempfile::{TempDir, tempdir};
 
-use super::many_clients;
+use super::{cut_off, logins, many_clients};
 use crate::running::{linerate, shown};
 
 /// What nodes that are reached by SSH need.
@@ -23,18 +23,32 @@ const CLUSTER: &[&str] = &["MinIO", "root", "ip", "tc", "unshare", "nsenter", "c
 type Check = fn() -> Result<(), Failed>;
 
 /// Names of the checks, what each needs, and the checks.
-pub(crate) const CHECKS: [(&str, &[&str], Check); 5] = [
+pub(crate) const CHECKS: [(&str, &[&str], Check); 7] = [
     ("fleet_by_ssh_the_program_is_put_there_verified_and_removed", SSH, by_ssh),
     ("fleet_by_ssh_each_failure_is_its_own_and_in_time", SSH, failures_of_ssh),
     ("fleet_by_ssh_what_is_dropped_in_a_burst_is_begun_again", SSH, bursts_of_ssh),
+    ("fleet_by_ssh_shells_sudo_and_noexec_homes_are_reached_or_told", logins::NEEDS, logins::reached_or_told),
+    ("fleet_by_ssh_a_client_that_is_cut_off_ends_and_leaves_nothing", cut_off::NEEDS, cut_off::ends),
     ("fleet_of_many_clients_loads_as_one_and_as_planned", CLUSTER, many_clients::as_one),
     ("fleet_in_namespaces_by_name_and_by_process", &["root", "ip", "unshare", "mount"], in_namespaces),
 ];
 
 /// A server with a configuration of its own; it ends with the value.
-struct Sshd {
+pub(super) struct Sshd {
     child: Child,
-    port: u16,
+    pub(super) port: u16,
+}
+
+impl Sshd {
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether it listens, in whatever network it is.
+    fn is_up(&self) -> bool {
+        let listens = format!(":{:04X} 00000000:0000 0A", self.port);
+        fs::read_to_string(format!("/proc/{}/net/tcp", self.pid())).is_ok_and(|sockets| sockets.contains(&listens))
+    }
 }
 
 impl Drop for Sshd {
@@ -67,14 +81,14 @@ fn run(command: &mut Command) {
 }
 
 /// Keys, a configuration of the client, and servers.
-struct Place {
+pub(super) struct Place {
     folder: TempDir,
-    servers: Vec<Sshd>,
+    pub(super) servers: Vec<Sshd>,
     nodes: String,
 }
 
 impl Place {
-    fn make() -> Place {
+    pub(super) fn make() -> Place {
         let place = Place { folder: tempdir().expect("a folder"), servers: Vec::new(), nodes: "nodes:\n".to_owned() };
         for key in ["host", "client", "other"] {
             run(Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(place.path(key)));
@@ -93,7 +107,7 @@ impl Place {
         place
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -107,54 +121,83 @@ impl Place {
     /// A server with these lines beside what each needs, and a node that is reached by it. `key` is the host key that
     /// is known of it.
     fn serve(&mut self, name: &str, lines: &str, key: Option<&str>) {
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
-        let of_all = format!(
-            "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nPidFile none\nStrictModes no\nUsePAM no\n\
-             PermitRootLogin yes\nKbdInteractiveAuthentication no\n",
-            self.path("host").display()
-        );
         // The first of a setting holds.
-        let defaults = format!(
-            "PasswordAuthentication no\nAuthorizedKeysFile {}\nSetEnv XDG_CACHE_HOME={}\n",
+        let lines = format!(
+            "{lines}\nAuthorizedKeysFile {}\nSetEnv XDG_CACHE_HOME={}\n",
             self.path("client.pub").display(),
             self.path(&format!("cache-{name}")).display()
         );
+        let port = self.serve_at(name, "127.0.0.1", &lines, Command::new("/usr/sbin/sshd"), key);
+        self.node(name, &format!("ssh://root@127.0.0.1:{port}"));
+    }
+
+    /// A server at an address of its network, which `sshd` begins; its port.
+    pub(super) fn serve_at(
+        &mut self,
+        name: &str,
+        address: &str,
+        lines: &str,
+        mut sshd: Command,
+        key: Option<&str>,
+    ) -> u16 {
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+        let of_all = format!(
+            "Port {port}\nListenAddress {address}\nHostKey {}\nPidFile none\nStrictModes no\nUsePAM no\n\
+             PermitRootLogin yes\nKbdInteractiveAuthentication no\n",
+            self.path("host").display()
+        );
         let config = self.path(&format!("sshd-{name}"));
-        fs::write(&config, format!("{of_all}{lines}\n{defaults}")).expect("written");
-        let mut command = Command::new("/usr/sbin/sshd");
-        command.arg("-D").arg("-f").arg(&config).arg("-E").arg(self.path(&format!("log-{name}")));
-        let child = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("sshd starts");
+        fs::write(&config, format!("{of_all}{lines}\nPasswordAuthentication no\n")).expect("written");
+        sshd.arg("-D").arg("-f").arg(&config).arg("-E").arg(self.path(&format!("log-{name}")));
+        let child = sshd.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("sshd starts");
         self.servers.push(Sshd { child, port });
         if let Some(key) = key {
             let key = fs::read_to_string(self.path(&format!("{key}.pub"))).expect("a key");
             let known = fs::read_to_string(self.path("known")).unwrap_or_default();
-            let line = format!("{known}[127.0.0.1]:{port} {key}");
+            let line = format!("{known}[{address}]:{port} {key}");
             fs::write(self.path("known"), line).expect("written");
         }
-        self.node(name, &format!("ssh://root@127.0.0.1:{port}"));
+        port
     }
 
     fn node(&mut self, name: &str, reach: &str) {
-        self.nodes.push_str(&format!("  - {{name: {name}, role: client, reach: '{reach}'}}\n"));
+        self.node_with(name, reach, "");
     }
 
-    fn linerate(&self, args: &[&str]) -> Command {
+    /// A node with further keys.
+    pub(super) fn node_with(&mut self, name: &str, reach: &str, keys: &str) {
+        self.nodes.push_str(&format!("  - {{name: {name}, role: client, reach: '{reach}'{keys}}}\n"));
+    }
+
+    /// The variable with this place's ssh before the machine's.
+    pub(super) fn search_path(&self) -> String {
+        format!("{}:{}", self.path("bin").display(), std::env::var("PATH").expect("a path"))
+    }
+
+    /// The fleet file, once all servers are up.
+    pub(super) fn fleet(&self) -> PathBuf {
         let until = Instant::now() + Duration::from_secs(5);
-        let is_up = |sshd: &Sshd| std::net::TcpStream::connect(("127.0.0.1", sshd.port)).is_ok();
-        while !self.servers.iter().all(is_up) {
+        while !self.servers.iter().all(Sshd::is_up) {
             assert!(Instant::now() < until, "sshd does not listen");
             std::thread::sleep(Duration::from_millis(20));
         }
         let fleet = self.path("fleet.yaml");
         fs::write(&fleet, &self.nodes).expect("written");
+        fleet
+    }
+
+    fn linerate(&self, args: &[&str]) -> Command {
         let mut command = linerate();
-        let path = format!("{}:{}", self.path("bin").display(), std::env::var("PATH").expect("a path"));
-        command.env("PATH", path).args(args).arg("--fleet").arg(fleet);
+        command.env("PATH", self.search_path()).args(args).arg("--fleet").arg(self.fleet());
         command
     }
 
     fn checked(&self) -> Vec<FleetRow> {
-        let output = self.linerate(&["fleet", "check", "--json"]).output().expect("linerate runs");
+        self.checked_with(&[])
+    }
+
+    pub(super) fn checked_with(&self, flags: &[&str]) -> Vec<FleetRow> {
+        let output = self.linerate(&["fleet", "check", "--json"]).args(flags).output().expect("linerate runs");
         let check: Result<FleetCheck, _> = serde_json::from_slice(&output.stdout);
         check.unwrap_or_else(|error| panic!("{error}: {}", shown(&output))).nodes
     }
@@ -183,7 +226,33 @@ fn by_ssh() -> Result<(), Failed> {
     let output = place.linerate(&["fleet", "clean"]).output().expect("linerate runs");
     assert!(output.status.success() && shown(&output).contains("1 of 1 nodes"), "{}", shown(&output));
     assert!(place.cached("good").is_empty());
+    of_another_architecture();
     Ok(())
+}
+
+/// Where `uname` names another architecture, the program that is given for it is put there, if it can be one of it.
+fn of_another_architecture() {
+    let mut place = Place::make();
+    for machine in ["mips64", "aarch64"] {
+        place.program(&format!("{machine}/uname"), &format!("echo {machine}"));
+        // One line: the first SetEnv holds.
+        let cache = place.path(&format!("cache-{machine}"));
+        let path = place.path(machine);
+        let lines = format!("SetEnv PATH={}:/usr/bin:/bin XDG_CACHE_HOME={}", path.display(), cache.display());
+        place.serve(machine, &lines, Some("host"));
+    }
+    let own = env!("CARGO_BIN_EXE_linerate");
+    let rows = place.checked_with(&["--binary", &format!("mips64={own}")]);
+    assert!(rows[0].reached.is_some() && place.cached("mips64").len() == 1, "{rows:?}");
+    let fault = rows[1].unreached.as_ref().expect("there is no program for it");
+    let (ours, remedy) = (std::env::consts::ARCH, "--binary aarch64=PATH, such as dist/linerate-arm64 of make dist");
+    assert_eq!(fault.why, format!("its architecture is aarch64, and this linerate is for {ours} and mips64"));
+    assert!(fault.remedy.contains(remedy), "{fault:?}");
+    assert!(place.cached("aarch64").is_empty());
+    let mut wrong = place.linerate(&["fleet", "check", "--binary", &format!("riscv64={own}")]);
+    let output = wrong.output().expect("linerate runs");
+    assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+    assert!(shown(&output).contains(&format!("it is a program for {ours}")), "{}", shown(&output));
 }
 
 fn failures_of_ssh() -> Result<(), Failed> {
@@ -192,7 +261,7 @@ fn failures_of_ssh() -> Result<(), Failed> {
     let path = format!("SetEnv PATH={}:/usr/bin:/bin", place.path("elsewhere").display());
     let (full, noexec) = (place.path("cache-full"), place.path("cache-noexec"));
     let _mounted = [Mounted::make(&full, "size=1m"), Mounted::make(&noexec, "size=1g,noexec")];
-    let banner = "ForceCommand echo Welcome to node07; exec sh -c \"$SSH_ORIGINAL_COMMAND\"";
+    let banner = "ForceCommand yes Welcome to node07";
     let wants_password = "AuthorizedKeysFile none\nPasswordAuthentication yes";
     let servers = [
         ("unknown", "", None, "its host key is not known"),
@@ -201,7 +270,7 @@ fn failures_of_ssh() -> Result<(), Failed> {
         ("password", wants_password, Some("host"), "it asks for a password"),
         ("banner", banner, Some("host"), "it wrote \"Welcome to node07\""),
         ("full", "", Some("host"), "its disk is full"),
-        ("noexec", "", Some("host"), "its cache cannot hold programs"),
+        ("noexec", "", Some("host"), "it is mounted noexec"),
         ("other", path.as_str(), Some("host"), "its architecture is riscv64"),
     ];
     for (name, lines, key, _) in servers {
