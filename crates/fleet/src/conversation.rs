@@ -10,7 +10,7 @@ use linerate_record::load::Server;
 use crate::clocks::{ClockExchange, ClockOffset, Clocks};
 use crate::driven::DrivenLoad;
 pub use crate::driven::LoadNews;
-use crate::lease::{LAPSES_AFTER, RENEWED_EACH};
+use crate::lease::{EndReason, LAPSES_AFTER, RENEWED_EACH};
 use crate::loading::{LoadOrder, LoadSaid, PointOrder};
 use crate::protocol::{
     ANSWER_BYTES_MAX, AgentHello, Decoder, FrameError, FromAgent, PROTOCOL, TEXT_BYTES_MAX, ToAgent, checked,
@@ -66,6 +66,9 @@ pub enum Fault {
     /// It ended.
     #[error("the agent ended before it answered")]
     Ended,
+    /// It was ended there.
+    #[error("a signal ended the agent")]
+    Signalled,
 }
 
 /// What is known of an agent after all.
@@ -250,6 +253,7 @@ impl Conversation {
                 said => self.load.take(said, length).map_err(|why| lie(&why)),
             },
             FromAgent::Refused { why } => Err(Fault::Refused(why.chars().take(TEXT_BYTES_MAX).collect())),
+            FromAgent::End { reason: EndReason::Signalled } => Err(Fault::Signalled),
             FromAgent::End { .. } => Err(Fault::Ended),
         }
     }
