@@ -265,7 +265,7 @@ impl Conversation {
     pub fn due(&mut self, now_ns: i64) -> Result<Vec<u8>, Fault> {
         let seconds = |ns: i64| ns / 1_000_000_000;
         if self.hello.is_none() {
-            let is_late = now_ns - self.greeted_ns > self.greet_within_ns;
+            let is_late = now_ns - self.greeted_ns.max(self.excused_ns) > self.greet_within_ns;
             return if is_late {
                 Err(self.unheard(Fault::Mute(seconds(self.greet_within_ns))))
             } else {
@@ -464,6 +464,14 @@ mod tests {
         conversation.excuse(9_000 * MS);
         assert_eq!(conversation.due(11_000 * MS), Ok(Vec::new()));
         assert_eq!(conversation.due(11_001 * MS), Err(Fault::Frozen(2)));
+    }
+
+    #[test]
+    fn an_agent_whose_stream_waits_for_its_turn_is_not_mute() {
+        let (mut conversation, _) = begun(true);
+        conversation.excuse(60_000 * MS);
+        assert_eq!(conversation.due(60_001 * MS), Ok(Vec::new()));
+        assert!(matches!(conversation.due(600_000 * MS), Err(Fault::Mute(_))));
     }
 
     #[test]

@@ -104,6 +104,8 @@ up() {
     echo "$GROUP" >"$here/group"
     hostname linerate-kubernetes
     if [ "$tier" = nodes ]; then make_network "$count"; else make_network 0; fi
+    # One program speaks for all of them.
+    [ "$tier" != scale ] || grace=60s
     control_plane
     case $tier in
     api) ;;
