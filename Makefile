@@ -11,7 +11,7 @@ TRIPLE_arm64 = aarch64-unknown-linux-musl
 TRIPLES = $(foreach architecture,$(ARCHITECTURES),$(TRIPLE_$(architecture)))
 ZIG = $(CURDIR)/target/zig/bin
 
-.PHONY: demo test test-system servers kubernetes kubernetes-scale bench soak series shapes worlds test-series fuzz lint dist test-dist
+.PHONY: demo test test-system servers kubernetes kubernetes-scale bench soak streams series shapes worlds test-series fuzz lint dist test-dist
 
 # The main job, on the embedded S3 target: about a minute after the build, which leaves Kubernetes out.
 demo:
@@ -83,6 +83,15 @@ bench: servers
 SOAK_MINUTES ?= 60
 soak: servers
 	MINIO=$(SERVERS)/minio $(CARGO) xtask soak --minutes $(SOAK_MINUTES)
+
+# Root: STREAMS exec streams through a real API server with pretended nodes, for STREAMS_SECONDS, into
+# runs/streams-DATE: what they cost it and the coordinator. Ten minutes.
+STREAMS ?= 500
+STREAMS_SECONDS ?= 300
+streams: kubernetes-scale
+	$(CARGO) build --release -p linerate -p xtask
+	KUBERNETES=$(KUBERNETES) $(CURDIR)/target/release/xtask streams --agents $(STREAMS) --seconds $(STREAMS_SECONDS) \
+	    --out runs/streams-$$(date -u +%F)
 
 # Root, Debian 12: series of real servers in trouble, all scenes at once, into runs/series-DATE: SERIES_SECONDS.
 SERIES_SECONDS ?= 3600

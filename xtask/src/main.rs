@@ -12,6 +12,7 @@ mod modules;
 mod purity;
 mod sbom;
 mod source;
+mod streams;
 mod tidy;
 mod worlds;
 
@@ -33,7 +34,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   knobs [--check]   docs/knobs from the rows of the catalogue; --check only says which pages are not current
   fuzz [FLAGS]      what others send, made up by libFuzzer; --help tells its flags
   worlds FOLDER [N] estimators and verdicts in N drawings of each world whose truth is known, as tables in a folder
-  soak [FLAGS]      a long run against MinIO: memory stays level, counts are the server's; --help tells its flags";
+  soak [FLAGS]      a long run against MinIO: memory stays level, counts are the server's; --help tells its flags
+  streams [FLAGS]   hundreds of exec streams through a real API server: what they cost; --help tells its flags";
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -50,6 +52,13 @@ fn main() -> ExitCode {
         Some(("worlds", [folder])) => worlds::run(folder, None),
         Some(("worlds", [folder, runs])) => worlds::run(folder, Some(runs)),
         Some(("soak", flags)) => bench::soak::run(flags),
+        Some(("streams", [help])) if help == "--help" => {
+            println!("{}", streams::USAGE);
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(("streams", flags)) => streams::run(flags),
+        // As which it is started by exec.
+        Some(("agent", [attach])) if attach == "attach" => streams::agent(),
         Some((command, _)) => {
             Err(format!("{command:?} is no command, or has arguments it does not take\n{USAGE}").into())
         }

@@ -10,7 +10,7 @@ use linerate_record::load::Server;
 use crate::clocks::{ClockExchange, ClockOffset, Clocks};
 use crate::driven::DrivenLoad;
 pub use crate::driven::LoadNews;
-use crate::lease::{LAPSES_AFTER, RENEWED_EACH};
+use crate::lease::{EndReason, LAPSES_AFTER, RENEWED_EACH};
 use crate::loading::{LoadOrder, LoadSaid, PointOrder};
 use crate::protocol::{
     ANSWER_BYTES_MAX, AgentHello, Decoder, FrameError, FromAgent, PROTOCOL, TEXT_BYTES_MAX, ToAgent, checked,
@@ -66,6 +66,9 @@ pub enum Fault {
     /// It ended.
     #[error("the agent ended before it answered")]
     Ended,
+    /// It was ended there.
+    #[error("a signal ended the agent")]
+    Signalled,
 }
 
 /// What is known of an agent after all.
@@ -250,6 +253,7 @@ impl Conversation {
                 said => self.load.take(said, length).map_err(|why| lie(&why)),
             },
             FromAgent::Refused { why } => Err(Fault::Refused(why.chars().take(TEXT_BYTES_MAX).collect())),
+            FromAgent::End { reason: EndReason::Signalled } => Err(Fault::Signalled),
             FromAgent::End { .. } => Err(Fault::Ended),
         }
     }
@@ -261,7 +265,7 @@ impl Conversation {
     pub fn due(&mut self, now_ns: i64) -> Result<Vec<u8>, Fault> {
         let seconds = |ns: i64| ns / 1_000_000_000;
         if self.hello.is_none() {
-            let is_late = now_ns - self.greeted_ns > self.greet_within_ns;
+            let is_late = now_ns - self.greeted_ns.max(self.excused_ns) > self.greet_within_ns;
             return if is_late {
                 Err(self.unheard(Fault::Mute(seconds(self.greet_within_ns))))
             } else {
@@ -460,6 +464,14 @@ mod tests {
         conversation.excuse(9_000 * MS);
         assert_eq!(conversation.due(11_000 * MS), Ok(Vec::new()));
         assert_eq!(conversation.due(11_001 * MS), Err(Fault::Frozen(2)));
+    }
+
+    #[test]
+    fn an_agent_whose_stream_waits_for_its_turn_is_not_mute() {
+        let (mut conversation, _) = begun(true);
+        conversation.excuse(60_000 * MS);
+        assert_eq!(conversation.due(60_001 * MS), Ok(Vec::new()));
+        assert!(matches!(conversation.due(600_000 * MS), Err(Fault::Mute(_))));
     }
 
     #[test]

@@ -80,6 +80,12 @@ impl Wishes {
         format!("{}-storage", self.namespace)
     }
 
+    /// The name of what ends the readers of storage nodes in time.
+    #[must_use]
+    pub fn expiry(&self) -> String {
+        format!("{}-expiry", self.name())
+    }
+
     /// The selector of the pods of a component.
     #[must_use]
     pub fn selector(&self, component: &str) -> String {
@@ -158,8 +164,8 @@ const HEAD: &str = "\
 
 const STORAGE_HEAD: &str = "
 # PRIVILEGED: the following amounts to root on each storage node. Reading a node in full requires this: its settings in
-# the host's namespaces, and those of the storage servers' processes. It only reads, changes nothing, and ends at the
-# instant of --until.
+# the host's namespaces, and those of the storage servers' processes. It only reads, changes nothing, and serves no
+# coordinator from the instant of --until on.
 ";
 
 /// All objects, as YAML.
@@ -178,6 +184,7 @@ pub fn render(wishes: &Wishes) -> String {
         if wishes.makes_namespaces {
             text.push_str(&filled(include_str!("manifest/storage_namespace.yaml"), wishes, namespace, component));
         }
+        text.push_str(&filled(include_str!("manifest/expiry.yaml"), wishes, namespace, component));
         text.push_str(&filled(include_str!("manifest/storage.yaml"), wishes, namespace, component));
     }
     text.push_str("\n# fleet.yaml:\n#\n");

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use linerate_fleet::attachment::SentBytes;
 use linerate_fleet::reach::KubePlace;
-use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::access::KubeCluster;
 use crate::attaching::{self, Inbound, Outbound};
@@ -17,7 +17,7 @@ use crate::pods;
 pub use crate::state::StreamEnd;
 use crate::state::StreamState;
 
-/// How long a pod may take to be found, and its agent to be attached.
+/// How long a pod may take to be found, and its agent to be attached, once it is its turn.
 pub const STARTED_WITHIN: Duration = Duration::from_secs(20);
 
 /// How long one try to attach again may take.
@@ -49,6 +49,8 @@ impl PodStream {
         here.set_nonblocking(true)?;
         there.set_nonblocking(true)?;
         let shared = Arc::new(StreamState::default());
+        // Until it is its turn, nobody there can be heard.
+        shared.mend(true);
         let (stop, stopped) = oneshot::channel();
         let (told, cluster, place) = (Arc::clone(&shared), Arc::clone(cluster), place.clone());
         let handle = cluster.runtime.clone();
@@ -107,7 +109,13 @@ impl Lasting {
             Err(error) => return StreamEnd::Failed(KubeFault::Closed(error.to_string())),
         };
         let slow = KubeFault::Slow(STARTED_WITHIN.as_secs());
-        let begun = timeout(STARTED_WITHIN, self.attach(shared)).await.unwrap_or(Err(slow));
+        let begun = match self.turn().await {
+            Ok(_turn) => {
+                shared.mend(false);
+                timeout(STARTED_WITHIN, self.attach(shared)).await.unwrap_or(Err(slow))
+            }
+            Err(fault) => Err(fault),
+        };
         let (mut attached, mut lease) = match begun {
             Ok(begun) => begun,
             Err(fault) => return StreamEnd::Failed(fault),
@@ -145,6 +153,8 @@ impl Lasting {
             sleep(rest + rest * spread / 100).await;
             rest = (rest * 2).min(LAST_REST);
             let slow = KubeFault::Slow(TRIED_WITHIN.as_secs());
+            let Ok(turn) = timeout_at(until, self.turn()).await else { break };
+            let _turn = turn?;
             fault = match timeout(TRIED_WITHIN, self.attach(shared)).await.unwrap_or(Err(slow)) {
                 Ok(again) => return Ok(again),
                 Err(fault) => fault,
@@ -153,9 +163,13 @@ impl Lasting {
         Err(fault)
     }
 
+    /// Waits until not too many attach at the same time.
+    async fn turn(&self) -> Result<OwnedSemaphorePermit, KubeFault> {
+        let closed = |_| KubeFault::Closed("the thread of the cluster ended".to_owned());
+        Arc::clone(&self.cluster.starts).acquire_owned().await.map_err(closed)
+    }
+
     async fn attach(&mut self, shared: &StreamState) -> Result<(attaching::ExecStream, Duration), KubeFault> {
-        let closed = || KubeFault::Closed("the thread of the cluster ended".to_owned());
-        let _slot = self.cluster.starts.acquire().await.map_err(|_| closed())?;
         let (pod, container) = match &self.pod {
             Some(known) => known.clone(),
             None => self.pod.insert(pods::found(&self.cluster, &self.place).await?).clone(),

@@ -135,11 +135,41 @@ impl KubeCluster {
         Ok(!self.listed(&[&wishes.namespace], &wishes.instance, &KINDS[..1])?.is_empty())
     }
 
-    /// Applies an object on the server's side: what somebody else manages is not taken over.
+    /// Applies the objects of a fleet in their order. What follows the expiry in its namespace is owned by it: the
+    /// cluster's garbage collector deletes what belongs to nothing any more, and nobody needs a right for that.
+    ///
+    /// # Errors
+    /// [`KubeFault`] for the first that was not.
+    pub fn apply_all<'o>(
+        self: &Arc<Self>,
+        objects: impl Iterator<Item = &'o Value>,
+        wishes: &Wishes,
+    ) -> Result<(), KubeFault> {
+        let (namespace, expiry) = (wishes.storage_namespace(), wishes.expiry());
+        let mut owner = None;
+        for object in objects {
+            let mut object = object.clone();
+            let is_there = object["metadata"]["namespace"] == namespace;
+            if let Some(owner) = owner.as_ref().filter(|_| is_there) {
+                object["metadata"]["ownerReferences"] = json!([owner]);
+            }
+            let kept = self.apply(&object)?;
+            if is_there && object["kind"] == "Job" && object["metadata"]["name"] == expiry {
+                let uid = kept["metadata"]["uid"].as_str().filter(|uid| !uid.is_empty());
+                let none = || KubeFault::Server { code: 200, message: format!("no UID of Job {expiry}") };
+                let uid = uid.ok_or_else(none)?;
+                owner = Some(json!({"apiVersion": "batch/v1", "kind": "Job", "name": expiry, "uid": uid}));
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies an object on the server's side, and returns it as it is kept there: what somebody else manages is not
+    /// taken over.
     ///
     /// # Errors
     /// [`KubeFault`] where it was not.
-    pub fn apply(self: &Arc<Self>, object: &Value) -> Result<ObjectName, KubeFault> {
+    pub fn apply(self: &Arc<Self>, object: &Value) -> Result<Value, KubeFault> {
         let name = name(object);
         let resource =
             KINDS.iter().find(|(kind, ..)| *kind == name.kind).map_or("namespaces", |(.., resource)| resource);
@@ -151,8 +181,7 @@ impl KubeCluster {
         };
         let namespace = name.namespace.clone().unwrap_or_default();
         let asked = Asked { verb: "patch", resource, namespace: &namespace };
-        self.ask("PATCH", &format!("{path}?fieldManager={MANAGER}"), Some(object), asked)?;
-        Ok(name)
+        self.ask("PATCH", &format!("{path}?fieldManager={MANAGER}"), Some(object), asked)
     }
 
     /// How far a fleet is.

@@ -333,6 +333,23 @@ fn a_server_that_says_nothing_is_not_waited_for_longer_than_its_time() {
 }
 
 #[test]
+fn many_streams_wait_for_their_turn_and_not_for_their_time() {
+    let server = Server::start(move |call| {
+        // Three turns of sixteen take longer together than one stream may.
+        thread::sleep(Duration::from_secs(8));
+        // Each of an agent of its own.
+        Echoes::default().serve(&mut call.exec(V5), 2_000, usize::MAX);
+    });
+    let source = KubeconfigSource::Files { paths: vec![server.kubeconfig(USER)] };
+    let cluster = Access::find(&source, None).unwrap().connect().unwrap();
+    let start = |n| PodStream::start(&cluster, &place("kube://ns/pod/c"), format!("token {n}")).unwrap();
+    let streams: Vec<PodStream> = (0..40).map(start).collect();
+    for stream in &streams {
+        assert_eq!(echoed(stream, b"said", Duration::from_secs(60)), b"said");
+    }
+}
+
+#[test]
 fn a_flood_of_errors_and_messages_too_long_cost_no_memory_and_are_told() {
     let server = Server::start(|call| {
         let mut exec = call.exec(V5);

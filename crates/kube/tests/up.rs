@@ -24,7 +24,8 @@ fn answer(call: Call, objects: &Objects, heeds_selectors: bool) {
         "PATCH" => {
             assert_eq!(call.header("content-type"), "application/apply-patch+yaml");
             assert!(query.contains("fieldManager=linerate") && !query.contains("force"), "{query}");
-            let object: Value = serde_json::from_slice(&call.body).expect("the server of the test answers");
+            let mut object: Value = serde_json::from_slice(&call.body).expect("the server of the test answers");
+            object["metadata"]["uid"] = format!("uid of {path}").into();
             objects.insert(path, object.clone());
             call.json(200, &object.to_string());
         }
@@ -102,9 +103,8 @@ impl Place {
     }
 
     fn apply(&self) {
-        for object in documents(&render(&wishes())).expect("the server of the test answers") {
-            self.cluster.apply(&object).expect("the server of the test answers");
-        }
+        let objects = documents(&render(&wishes())).expect("the server of the test answers");
+        self.cluster.apply_all(objects.iter(), &wishes()).expect("the server of the test answers");
     }
 }
 
@@ -136,7 +136,7 @@ fn a_fleet_is_applied_counted_and_gone_and_what_is_of_others_stays() {
         assert_eq!(place.cluster.owner("load", "a1"), Ok(NamespaceOwner::Nobody));
         assert_eq!(place.cluster.is_up(&wishes()), Ok(false));
         place.apply();
-        assert_eq!(place.paths().len(), 12, "{:?}", place.paths());
+        assert_eq!(place.paths().len(), 13, "{:?}", place.paths());
         assert_eq!(place.cluster.owner("load", "a1"), Ok(NamespaceOwner::Ours));
         assert_eq!(place.cluster.owner("load", "b2"), Ok(NamespaceOwner::Others));
         assert_eq!(place.cluster.is_up(&wishes()), Ok(true));
@@ -147,6 +147,27 @@ fn a_fleet_is_applied_counted_and_gone_and_what_is_of_others_stays() {
         assert_eq!(left.objects, []);
         assert_eq!(place.paths(), ["/api/v1/namespaces/load", "/apis/batch/v1/namespaces/load/jobs/linerate-b2"]);
     }
+}
+
+#[test]
+fn all_that_reads_storage_nodes_is_owned_by_what_expires_and_nothing_else_is() {
+    let place = place(true);
+    place.apply();
+    let expiry = "/apis/batch/v1/namespaces/load-storage/jobs/linerate-a1-expiry";
+    let owner = json!([{
+        "apiVersion": "batch/v1", "kind": "Job", "name": "linerate-a1-expiry", "uid": format!("uid of {expiry}"),
+    }]);
+    let mut owned = 0;
+    for (path, object) in &*place.objects.lock().unwrap() {
+        let owners = &object["metadata"]["ownerReferences"];
+        let is_owned = path.contains("/namespaces/load-storage/") && path != expiry;
+        assert_eq!(*owners, if is_owned { owner.clone() } else { Value::Null }, "{path}");
+        owned += usize::from(is_owned);
+    }
+    assert_eq!(owned, 4, "an account, its rights twice, and the DaemonSet");
+    let expiry = &place.objects.lock().unwrap()[expiry];
+    assert_eq!(expiry["spec"]["activeDeadlineSeconds"], 600);
+    assert_eq!(expiry["spec"]["parallelism"], 0, "it starts no pod");
 }
 
 #[test]

@@ -42,6 +42,9 @@ const TICK: Duration = Duration::from_millis(100);
 /// How long what was said may take to go out when an agent ends.
 const DRAINED_WITHIN: Duration = Duration::from_millis(300);
 
+/// The same where a signal ends it, and all that it counted goes out.
+const TOLD_WITHIN: Duration = Duration::from_secs(1);
+
 /// How long requests in flight may take to end once the agent is to end: as long as those of an interrupted run, which
 /// have a second, and less where nobody was heard of for two.
 const CUT_WITHIN: Duration = Duration::from_millis(1_300);
@@ -224,10 +227,20 @@ fn serve(
     };
     // A lease that has lapsed has had its two seconds: what is left of the third is for what is in flight.
     load.end(if reason == EndReason::Lapsed { LAPSED_WITHIN } else { CUT_WITHIN });
+    if reason == EndReason::Signalled {
+        // Its coordinator listens still: what was counted is not lost with this agent.
+        let of_load = happenings.try_iter().filter_map(|happening| match happening {
+            Happening::Load(happening) => Some(happening),
+            _ => None,
+        });
+        let said: Vec<Vec<u8>> = of_load.filter_map(|happening| load.happened(happening)).collect();
+        said.into_iter().chain(load.rest(begun.elapsed())).for_each(|bytes| say(&out, &waiting, bytes));
+    }
     if let Ok(bytes) = farewell(reason) {
         say(&out, &waiting, bytes);
     }
-    let drained_until = Instant::now() + DRAINED_WITHIN;
+    let within = if reason == EndReason::Signalled { TOLD_WITHIN } else { DRAINED_WITHIN };
+    let drained_until = Instant::now() + within;
     while waiting.load(Ordering::Acquire) > 0 && Instant::now() < drained_until {
         thread::sleep(Duration::from_millis(5));
     }

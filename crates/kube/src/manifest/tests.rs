@@ -82,6 +82,7 @@ fn each_object_is_one_of_the_api_and_has_no_field_that_it_does_not_know() {
     let expected = [
         "DaemonSet",
         "Job",
+        "Job",
         "Namespace",
         "Namespace",
         "Role",

@@ -34,6 +34,9 @@ const STRANGERS_MAX: usize = 8;
 /// How long an agent may take to end what it does, when it is told to.
 const ENDED_WITHIN: Duration = Duration::from_secs(10);
 
+/// How long what was said last may take to be handed on by `linerate agent attach`, which ends with the container.
+const HANDED_ON_WITHIN: Duration = Duration::from_millis(200);
+
 /// How often the instant of `--until` is looked at.
 const LOOKED_EACH: Duration = Duration::from_millis(500);
 
@@ -58,7 +61,7 @@ struct Seat {
 
 pub(super) fn run(flags: &AgentFlags, socket: &Path) -> Result<ExitCode, Failure> {
     if (std::process::id() == 1 || flags.pid.is_some()) && !flags.behind_init {
-        return init::run();
+        return init::run(socket, flags.until);
     }
     if flags.until.is_some_and(|until| Timestamp::now() >= until) {
         return Err(expired());
@@ -95,7 +98,10 @@ pub(super) fn run(flags: &AgentFlags, socket: &Path) -> Result<ExitCode, Failure
     thread::spawn(move || accept(&listener, &of_streams));
     let ground = Ground { clock_ns: unix_ns, read: read_machine, lease: flags.lease };
     serve_all(flags, &seat, &to_do, ground);
-    let _ = fs::remove_file(socket);
+    // In the namespaces of another process, this is the path of another socket.
+    if flags.pid.is_none() {
+        let _ = fs::remove_file(socket);
+    }
     if flags.until.is_some_and(|until| Timestamp::now() >= until) {
         return Err(expired());
     }
@@ -124,7 +130,8 @@ fn serve_all(flags: &AgentFlags, seat: &Arc<Seat>, tasks: &Receiver<Task>, groun
             EndReason::Asked => tell_log(&format!("a coordinator left after {for_s} s")),
             EndReason::Lapsed => tell_log(&format!("the lease of a coordinator lapsed after {for_s} s")),
             EndReason::Unread => tell_log("a coordinator sent something outside the protocol: it was dropped"),
-            EndReason::EndOfInput | EndReason::Signalled => {}
+            EndReason::Signalled => thread::sleep(HANDED_ON_WITHIN),
+            EndReason::EndOfInput => {}
         }
         if seat.is_ending.load(Ordering::Acquire) {
             return;

@@ -190,6 +190,13 @@ impl AgentLoad {
         if self.is_asked { self.outlet.due(now, unsent) } else { Vec::new() }
     }
 
+    /// All that has not gone out, once the load has ended.
+    pub(super) fn rest(&mut self, now: Duration) -> Vec<Vec<u8>> {
+        std::iter::from_fn(|| Some(self.due(now, 0)).filter(|more| !more.is_empty() && self.driving.is_none()))
+            .flatten()
+            .collect()
+    }
+
     /// Ends the load, within a time.
     pub(super) fn end(&mut self, within: Duration) {
         self.stop(StopReason::Interrupted);

@@ -101,12 +101,10 @@ pub(super) fn up(flags: &UpFlags) -> Result<ExitCode, Failure> {
     wishes.makes_namespaces = true;
     let objects = documents(&manifest::render(&wishes)).map_err(Failure::Command)?;
     say(&format!("starting fleet {}: linerate fleet down --instance {0} removes it", wishes.instance));
-    for object in &objects {
-        let is_others = object["kind"] == "Namespace" && others.iter().any(|name| object["metadata"]["name"] == **name);
-        if !is_others {
-            cluster.apply(object).map_err(told)?;
-        }
-    }
+    let is_others = |object: &&serde_json::Value| {
+        object["kind"] == "Namespace" && others.iter().any(|name| object["metadata"]["name"] == **name)
+    };
+    cluster.apply_all(objects.iter().filter(|object| !is_others(object)), &wishes).map_err(told)?;
     let ready = waited(&cluster, &wishes, flags.wait)?;
     let fleet = manifest::fleet(&wishes, flags.cluster.context.as_deref(), &ready.storage);
     match &flags.output {

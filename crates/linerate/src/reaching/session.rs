@@ -149,6 +149,10 @@ fn remedy(fault: &Fault, reach: &NodeReach) -> String {
             NodeReach::Pid(_) => "check that the process exists, and run linerate as root",
             _ => "run linerate agent </dev/null | cat there, and read its errors",
         },
+        Fault::Signalled => match reach {
+            NodeReach::Kube(_) => "see kubectl get events: its pod was deleted or evicted, or its node is drained",
+            _ => "find out what ended it there, and try again",
+        },
         Fault::NoAgent(_) => "make the shell's profile, or the command, print nothing without a terminal",
         Fault::Version { .. } => "use the same version of linerate on both",
         Fault::Frozen(_) => "check whether it is stopped or its machine is overloaded, and try again",

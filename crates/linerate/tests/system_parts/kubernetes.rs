@@ -7,6 +7,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use libtest_mimic::Failed;
@@ -18,7 +19,8 @@ use crate::running::{eventually_within, linerate, shown};
 pub(crate) const NEEDS: &[&str] =
     &["a Kubernetes", "root", "control groups of version 1", "ip", "unshare", "nsenter", "mount", "openssl", "curl"];
 
-const WITH_MINIO: &[&str] = &[
+/// The same with a MinIO in it.
+pub(crate) const WITH_MINIO: &[&str] = &[
     "a Kubernetes",
     "MinIO",
     "root",
@@ -72,6 +74,8 @@ pub(crate) struct Kubernetes {
     /// Holds it, and ends it when its input ends, which the kernel does where this process cannot.
     holder: Child,
     folder: PathBuf,
+    /// Whether a node has MinIO's image.
+    has_minio: AtomicBool,
 }
 
 impl Kubernetes {
@@ -84,7 +88,7 @@ impl Kubernetes {
         command.env("LINERATE", linerate().get_program());
         let mut holder = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let said = BufReader::new(holder.stdout.take().expect("piped"));
-        let mut kubernetes = Kubernetes { holder, folder };
+        let mut kubernetes = Kubernetes { holder, folder, has_minio: AtomicBool::new(false) };
         // The images that nodes import are told before.
         if said.lines().map_while(Result::ok).any(|line| line == "ready") {
             return Ok(kubernetes);
@@ -252,7 +256,9 @@ fn minio() -> String {
     let keys: Vec<_> = ["MINIO_ROOT_USER", "MINIO_ROOT_PASSWORD"].into_iter().zip(keys()).collect();
     let mut environment: Vec<_> =
         keys.into_iter().map(|(name, (_, value))| serde_json::json!({"name": name, "value": value})).collect();
-    environment.push(serde_json::json!({"name": "HOME", "value": "/tmp"}));
+    for (name, value) in [("HOME", "/tmp"), ("MINIO_PROMETHEUS_AUTH_TYPE", "public")] {
+        environment.push(serde_json::json!({"name": name, "value": value}));
+    }
     let parts = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": [
         {
             "apiVersion": "v1",
@@ -283,22 +289,75 @@ fn minio() -> String {
     parts.to_string()
 }
 
+/// A MinIO in a pod, which is gone with the value.
+pub(crate) struct ServedMinio<'k> {
+    kubernetes: &'k Kubernetes,
+    /// Its Service.
+    pub(crate) address: String,
+}
+
+impl Kubernetes {
+    /// Begins a MinIO that has nothing, and waits until its Service leads to it from the network of the Kubernetes.
+    pub(crate) fn begin_minio(&self) -> ServedMinio<'_> {
+        if !self.has_minio.swap(true, Ordering::Relaxed) {
+            self.load(1, "linerate.local/minio:test", Path::new(&program()));
+        }
+        self.create(&minio());
+        let of = "jsonpath={.spec.clusterIP}:9000";
+        let mut served = ServedMinio { kubernetes: self, address: String::new() };
+        served.address = self.kubectl(&["get", "service/minio", "--output", of]);
+        self.kubectl(&["wait", "--for=condition=Ready", "pod/minio", "--timeout=60s"]);
+        eventually_within(PATIENT, "MinIO to serve", || served.asked("/minio/health/ready").is_some());
+        served
+    }
+}
+
+impl ServedMinio<'_> {
+    /// What it answers to its owner; nothing where that is an error.
+    pub(crate) fn asked(&self, path: &str) -> Option<String> {
+        self.requested("GET", path)
+    }
+
+    pub(crate) fn make_bucket(&self, name: &str) {
+        assert!(self.requested("PUT", &format!("/{name}")).is_some(), "{name}");
+    }
+
+    fn requested(&self, method: &str, path: &str) -> Option<String> {
+        let [(_, access), (_, secret)] = &keys()[..] else { panic!("two keys") };
+        let mut curl = self.kubernetes.inside(Path::new("curl"));
+        curl.args([
+            "--silent",
+            "--fail",
+            "--max-time",
+            "5",
+            "--aws-sigv4",
+            "aws:amz:us-east-1:s3",
+            "--request",
+            method,
+        ]);
+        let output = curl
+            .args(["--user".to_owned(), format!("{access}:{secret}"), format!("http://{}{path}", self.address)])
+            .output();
+        let output = output.expect("the script runs");
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}
+
+impl Drop for ServedMinio<'_> {
+    fn drop(&mut self) {
+        self.kubernetes.kubectl_ended(&["delete", "service/minio", "pod/minio", "--wait"]);
+    }
+}
+
 fn serves_minio() -> Result<(), Failed> {
     Kubernetes::shared(|kubernetes| {
-        kubernetes.load(1, "linerate.local/minio:test", Path::new(&program()));
-        kubernetes.create(&minio());
+        let minio = kubernetes.begin_minio();
+        let address = &minio.address;
         kubernetes.create(&pod("client", "n2"));
-        kubernetes.kubectl(&["wait", "--for=condition=Ready", "pod/minio", "pod/client", "--timeout=60s"]);
-        let address = kubernetes.kubectl(&["get", "service/minio", "--output", "jsonpath={.spec.clusterIP}"]);
+        kubernetes.kubectl(&["wait", "--for=condition=Ready", "pod/client", "--timeout=60s"]);
         let [(_, access), (_, secret)] = &keys()[..] else { panic!("two keys") };
         let keys = format!("--access-key {access} --secret-key {secret}");
-        let pod = kubernetes.kubectl(&["get", "pod/minio", "--output", "jsonpath={.status.podIP}"]);
-        eventually_within(PATIENT, "MinIO to serve", || {
-            let health = format!("http://{pod}:9000/minio/health/ready");
-            let mut curl = kubernetes.inside(Path::new("curl"));
-            curl.args(["--silent", "--fail", &health]).status().is_ok_and(|status| status.success())
-        });
-        let load = format!("/linerate bench --host {address}:9000 {keys} --op get,put {LOAD} -o /runs/minio");
+        let load = format!("/linerate bench --host {address} {keys} --op get,put {LOAD} -o /runs/minio");
         let arguments: Vec<&str> = ["exec", "pod/client", "--"].into_iter().chain(load.split_whitespace()).collect();
         // Until the node of the client has heard that the pod is ready, nobody listens at the service's address.
         let mut said = String::new();
@@ -307,7 +366,7 @@ fn serves_minio() -> Result<(), Failed> {
             !said.contains("Connection refused")
         });
         assert!(said.contains("/runs/minio/report.html"), "{said}");
-        kubernetes.kubectl(&["delete", "service/minio", "pod/minio", "pod/client", "--wait"]);
+        kubernetes.kubectl(&["delete", "pod/client", "--wait"]);
         Ok(())
     })
 }

@@ -23,6 +23,8 @@ pub(crate) mod pods {
     //! A build without Kubernetes has nothing to check of it.
     pub(crate) const CHECKS: [(&str, &[&str], fn() -> Result<(), libtest_mimic::Failed>); 0] = [];
 }
+#[cfg(feature = "kube")]
+mod pods_load;
 pub(crate) mod reached;
 pub(crate) mod released;
 pub(crate) mod renamed;

@@ -19,21 +19,28 @@ use linerate_kube::stream::{PodStream, StreamEnd};
 use linerate_record::fleet::FleetCheck;
 use rustix::thread::{LinkNameSpaceType, Uid, move_into_link_name_space, set_thread_uid};
 
-use super::kubernetes::{Kubernetes, NEEDS};
+use super::kubernetes::{Kubernetes, NEEDS, WITH_MINIO};
+use super::pods_load;
 use crate::running::{eventually_within, linerate, shown};
 
 type Check = fn() -> Result<(), Failed>;
 
-pub(crate) const CHECKS: [(&str, &[&str], Check); 5] = [
+pub(crate) const CHECKS: [(&str, &[&str], Check); 7] = [
     ("agent_that_listens_serves_no_other_user", &["root"], of_others),
     ("agent_as_process_1_takes_what_ended_processes_leave", &["root", "unshare", "nsenter"], as_process_1),
+    (
+        "agent_as_process_1_stays_without_capabilities_when_its_time_is_over",
+        &["root", "unshare", "nsenter"],
+        over_as_process_1,
+    ),
     ("pods_are_brought_up_reached_with_the_documented_rights_and_gone", NEEDS, up_and_down),
     ("pods_keep_their_streams_while_the_api_server_is_restarted", NEEDS, restarted),
+    ("pods_load_a_minio_as_one_without_one_of_them_and_over_a_restart", WITH_MINIO, pods_load::loads),
     ("pods_that_read_storage_nodes_in_full_are_apart_and_expire", NEEDS, of_storage),
 ];
 
 /// How long what is of a pod may take on a machine that does something else as well.
-const PATIENT: Duration = Duration::from_secs(60);
+pub(super) const PATIENT: Duration = Duration::from_secs(60);
 
 /// linerate in the network of the Kubernetes, as its administrator.
 fn inside(kubernetes: &Kubernetes, words: &str) -> Command {
@@ -51,14 +58,14 @@ fn done(mut command: Command) -> Result<Output, Failed> {
 const UP: &str = "fleet up --image linerate.local/linerate:test --cpu 100m --memory 64Mi --wait 1m";
 
 /// A fleet that is up, which goes down with the value.
-struct Fleet<'k> {
+pub(super) struct Fleet<'k> {
     kubernetes: &'k Kubernetes,
     instance: &'static str,
-    path: PathBuf,
+    pub(super) path: PathBuf,
 }
 
 impl<'k> Fleet<'k> {
-    fn up(kubernetes: &'k Kubernetes, instance: &'static str, more: &str) -> Result<Self, Failed> {
+    pub(super) fn up(kubernetes: &'k Kubernetes, instance: &'static str, more: &str) -> Result<Self, Failed> {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{instance}.yaml"));
         let output = done(inside(kubernetes, &format!("{UP} --instance {instance} {more} -o {}", path.display())))?;
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -67,7 +74,7 @@ impl<'k> Fleet<'k> {
     }
 
     /// What a check says, with this kubeconfig or the administrator's.
-    fn check(&self, kubeconfig: Option<&Path>) -> Result<FleetCheck, Failed> {
+    pub(super) fn check(&self, kubeconfig: Option<&Path>) -> Result<FleetCheck, Failed> {
         let mut command = inside(self.kubernetes, "fleet check --json --fleet");
         command.arg(&self.path);
         if let Some(kubeconfig) = kubeconfig {
@@ -79,7 +86,7 @@ impl<'k> Fleet<'k> {
         serde_json::from_slice(&output.stdout).map_err(|error| format!("{error}: {}", shown(&output)).into())
     }
 
-    fn pods(&self) -> Vec<String> {
+    pub(super) fn pods(&self) -> Vec<String> {
         let path = "jsonpath={range .items[*]}{.metadata.name} {.spec.nodeName}\n{end}";
         let label = format!("app.kubernetes.io/instance={}", self.instance);
         let said = self.kubernetes.kubectl(&["get", "pods", "-A", "--selector", &label, "--output", path]);
@@ -87,7 +94,7 @@ impl<'k> Fleet<'k> {
     }
 
     /// Takes it down, and sees that nothing is left.
-    fn down(&self) -> Result<(), Failed> {
+    pub(super) fn down(&self) -> Result<(), Failed> {
         done(inside(self.kubernetes, &format!("fleet down --instance {}", self.instance)))?;
         let label = format!("app.kubernetes.io/instance={}", self.instance);
         let kinds = "namespaces,pods,jobs,daemonsets,roles,rolebindings,serviceaccounts";
@@ -116,7 +123,7 @@ fn of_coordinator(kubernetes: &Kubernetes, instance: &str) -> Result<PathBuf, Fa
     Ok(path)
 }
 
-fn reached(found: &FleetCheck) -> usize {
+pub(super) fn reached(found: &FleetCheck) -> usize {
     found.nodes.iter().filter(|node| node.reached.is_some()).count()
 }
 
@@ -243,12 +250,19 @@ fn of_storage() -> Result<(), Failed> {
         let pods = fleet.pods();
         let client = pods.iter().find(|pod| !pod.contains("-storage-")).expect("a client");
         assert!(client.ends_with(" n2"), "no client on a storage node: {pods:?}");
-        // From its instant on nobody reads the storage node, though its pod is there.
-        eventually_within(Duration::from_secs(90), "the end of what is privileged", || {
-            thread::sleep(Duration::from_secs(2));
-            let is_over = begun.elapsed() > Duration::from_secs(60);
-            is_over && fleet.check(None).is_ok_and(|found| reached(&found) == 0)
+        // From its instant on nothing privileged is there, though nobody took it down.
+        let left = || {
+            let kinds = "jobs,daemonsets,pods,roles,rolebindings,serviceaccounts";
+            let label = ["--selector", "app.kubernetes.io/instance=three", "--output", "name"];
+            kubernetes.kubectl(&[&["get", kinds, "--namespace", "linerate-storage"][..], &label].concat())
+        };
+        assert!(left().contains("daemonset.apps/linerate-three-storage"), "{}", left());
+        eventually_within(Duration::from_secs(100), "the end of what is privileged", || {
+            thread::sleep(Duration::from_secs(1));
+            left().is_empty()
         });
+        println!("gone {} s after fleet up, by a deadline of 60 s", begun.elapsed().as_secs());
+        assert!(begun.elapsed() > Duration::from_secs(50), "not before its time");
         fleet.down()?;
         kubernetes.kubectl(&["label", "node", "n1", "store-"]);
         Ok(())
@@ -309,13 +323,53 @@ impl Drop for Outer {
     }
 }
 
+/// An agent as process 1 of a namespace.
+fn first_of_all(socket: &Path, more: &[&str]) -> Result<Outer, Failed> {
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--fork", "--kill-child", "--mount-proc"]).arg(linerate().get_program());
+    command.args(["agent", "--listen"]).arg(socket).args(more).stdin(Stdio::null()).stderr(Stdio::null());
+    Ok(Outer(command.spawn()?))
+}
+
+fn ends_on_a_signal(outer: &mut Outer, first: u32) -> Result<(), Failed> {
+    let first = rustix::process::Pid::from_raw(i32::try_from(first)?).expect("not 0");
+    rustix::process::kill_process(first, rustix::process::Signal::TERM)?;
+    assert_eq!(outer.0.wait()?.code(), Some(130), "the code of the agent");
+    Ok(())
+}
+
+/// The capabilities that a process may use, as the kernel tells them.
+fn capabilities(process: u32) -> String {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let lines = status.lines().filter_map(|line| line.strip_prefix("CapPrm:").or(line.strip_prefix("CapEff:")));
+    lines.map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
+fn over_as_process_1() -> Result<(), Failed> {
+    const NONE: &str = "0000000000000000 0000000000000000";
+    let folder = tempfile::tempdir()?;
+    let socket = folder.path().join("run/agent.sock");
+    let until = (jiff::Timestamp::now() + jiff::SignedDuration::from_secs(2)).to_string();
+    for was_there in [true, false] {
+        let mut outer = first_of_all(&socket, &["--until", &until])?;
+        if was_there {
+            eventually_within(PATIENT, "the agent to listen", || socket.exists());
+        }
+        eventually_within(PATIENT, "process 1", || !children(outer.0.id()).is_empty());
+        let first: u32 = children(outer.0.id())[0].parse()?;
+        assert!(!was_there || capabilities(first) != NONE, "{}", capabilities(first));
+        eventually_within(PATIENT, "the end of its time", || capabilities(first) == NONE);
+        assert!(children(first).is_empty() && !socket.exists(), "nobody is served");
+        assert!(outer.0.try_wait()?.is_none(), "it stays");
+        ends_on_a_signal(&mut outer, first)?;
+    }
+    Ok(())
+}
+
 fn as_process_1() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let socket = folder.path().join("run/agent.sock");
-    let mut command = Command::new("unshare");
-    command.args(["--pid", "--fork", "--kill-child", "--mount-proc"]).arg(linerate().get_program());
-    command.args(["agent", "--listen"]).arg(&socket).stdin(Stdio::null()).stderr(Stdio::null());
-    let mut outer = Outer(command.spawn()?);
+    let mut outer = first_of_all(&socket, &[])?;
     eventually_within(PATIENT, "the agent to listen", || socket.exists());
     let first: u32 = children(outer.0.id())[0].parse()?;
     assert_eq!(children(first).len(), 1, "process 1 and the agent");
@@ -326,9 +380,7 @@ fn as_process_1() -> Result<(), Failed> {
     }
     assert!(children(first).len() > 1, "orphans are its children");
     eventually_within(PATIENT, "nothing to be left of ended processes", || children(first).len() == 1);
-    let first = rustix::process::Pid::from_raw(i32::try_from(first)?).expect("not 0");
-    rustix::process::kill_process(first, rustix::process::Signal::TERM)?;
-    assert_eq!(outer.0.wait()?.code(), Some(130), "the code of the agent");
+    ends_on_a_signal(&mut outer, first)?;
     assert!(!socket.exists());
     Ok(())
 }

@@ -76,6 +76,8 @@ struct Coordinator {
     to: PipeWriter,
     came: Receiver<Vec<u8>>,
     news: Vec<LoadNews>,
+    /// What else happens to the agent.
+    tell: Sender<Happening>,
     ended: JoinHandle<EndReason>,
 }
 
@@ -93,7 +95,8 @@ impl Coordinator {
             machine: Machine::default(),
         };
         let ground = Ground { clock_ns: five_s_behind, read: || Err("not read".to_owned()), lease: LAPSES_AFTER };
-        let ended = thread::spawn(move || serve(hello, input, output, (tell, happenings), ground));
+        let events = (tell.clone(), happenings);
+        let ended = thread::spawn(move || serve(hello, input, output, events, ground));
         let (bytes, came) = channel();
         thread::spawn(move || {
             let mut piece = [0; 4096];
@@ -105,7 +108,7 @@ impl Coordinator {
         });
         let (conversation, first) = Conversation::stay("t".to_owned(), unix_ns(), 5_000_000_000);
         to.write_all(&first).unwrap();
-        Coordinator { conversation, to, came, news: Vec::new(), ended }
+        Coordinator { conversation, to, came, news: Vec::new(), tell, ended }
     }
 
     /// Goes on until something holds.
@@ -192,6 +195,33 @@ fn a_point_ends_when_it_is_told_to_and_says_why() {
         _ => None,
     });
     assert_eq!(ended, Some(StopReason::Precise));
+}
+
+#[test]
+fn an_agent_that_a_signal_ends_tells_all_that_it_counted() {
+    let mut coordinator = Coordinator::begin();
+    coordinator.begun(null_target(), 600);
+    let driven = |own: &Coordinator| own.news.iter().filter(|news| matches!(news, LoadNews::Pulse(_))).count() >= 4;
+    coordinator.until("it drives", driven);
+    coordinator.tell.send(Happening::Signalled).unwrap();
+    let since = Instant::now();
+    let Coordinator { mut conversation, came, mut news, ended, to, .. } = coordinator;
+    assert_eq!(ended.join().unwrap(), EndReason::Signalled);
+    assert!(since.elapsed() < Duration::from_secs(3), "{:?}", since.elapsed());
+    let fault = came.iter().find_map(|bytes| conversation.take(&bytes, unix_ns()).err());
+    assert_eq!(fault, Some(linerate_fleet::conversation::Fault::Signalled));
+    drop(to);
+    news.extend(std::iter::from_fn(|| conversation.news()));
+    let (mut requests, mut ends) = (0, Vec::new());
+    for news in news {
+        match news {
+            LoadNews::Interval(interval) => requests += interval.rows.iter().map(|row| row.requests).sum::<u64>(),
+            LoadNews::End(end) => ends.push((end.ended, end.requests)),
+            _ => {}
+        }
+    }
+    assert!(requests > 100, "{requests}");
+    assert_eq!(ends, [(StopReason::Interrupted, requests)]);
 }
 
 #[test]

@@ -48,6 +48,9 @@ api_server() {
     wait_until "the API server" ask /readyz
 }
 
+# After how long a node that says nothing is gone.
+grace=10s
+
 # Leaders are elected among several: there is one of each. Limits of calls per second would delay hundreds of pods.
 control_plane() {
     local alone="--bind-address=127.0.0.1 --leader-elect=false --kube-api-qps=2000 --kube-api-burst=4000"
@@ -63,7 +66,7 @@ control_plane() {
     begin kube-controller-manager kube-controller-manager --kubeconfig=kubeconfig $alone \
         --root-ca-file=pki/ca.crt --service-account-private-key-file=pki/accounts.key \
         --cluster-signing-cert-file=pki/ca.crt --cluster-signing-key-file=pki/ca.key --cert-dir="$here" \
-        --flex-volume-plugin-dir="$here/flexvolumes" --node-monitor-grace-period=10s --node-monitor-period=2s
+        --flex-volume-plugin-dir="$here/flexvolumes" --node-monitor-grace-period="$grace" --node-monitor-period=2s
     # shellcheck disable=SC2086 # each word is one
     begin kube-scheduler kube-scheduler --kubeconfig=kubeconfig $alone --cert-dir="$here"
     # Without it, no pod of the namespace is admitted.

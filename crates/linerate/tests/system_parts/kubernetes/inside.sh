@@ -65,6 +65,8 @@ make_network() {
         nsenter --net="/run/netns/n$node" sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
         ip route add "10.232.$node.0/24" via "10.231.80.$((10 + node))"
     done
+    # Services are where a node's kube-proxy is.
+    [ "$1" = 0 ] || ip route add 10.233.0.0/16 via 10.231.80.11
 }
 
 # `ip netns exec` would hide the control groups.
@@ -102,6 +104,8 @@ up() {
     echo "$GROUP" >"$here/group"
     hostname linerate-kubernetes
     if [ "$tier" = nodes ]; then make_network "$count"; else make_network 0; fi
+    # One program speaks for all of them.
+    [ "$tier" != scale ] || grace=60s
     control_plane
     case $tier in
     api) ;;

@@ -16,7 +16,7 @@ spec: {execs: [{local: {workDir: "$here/exec", envs: [{name: HOME, value: "$here
 END
     begin kwok env PATH="$here/programs:$PATH" kwok --config="$here/kwok.yaml" --kubeconfig=kubeconfig \
         --manage-all-nodes --node-ip="$control" --node-port=10247 --server-address="$control:10247" \
-        --cidr=10.232.0.0/16 --node-lease-duration-seconds=40
+        --cidr=10.232.0.0/16 --node-lease-duration-seconds=20
     local capacity='{cpu: 96, memory: 768Gi, pods: 110}'
     for node in $(seq "$1"); do
         echo "---"
