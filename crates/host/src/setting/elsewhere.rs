@@ -241,7 +241,7 @@ mod tests {
         let before = OnTop { uppers: vec![one(1500)], unseen: vec!["that of process 9".to_owned()] };
         let why = refusal(&before, 1500, 1400, true).unwrap();
         assert!(why.contains("macvlan c0 (now 1500) in network namespace lab"), "{why}");
-        assert!(refusal(&before, 1500, 9000, true).unwrap().contains("process 9 cannot be looked into"));
+        assert!(refusal(&before, 1500, 9000, true).unwrap().contains("process 9 cannot be read"));
         assert_eq!(refusal(&before, 1500, 9000, false), None);
         let after = OnTop { uppers: vec![one(1400)], unseen: Vec::new() };
         assert!(moved(&before, &after).unwrap().contains("(now 1400) in network namespace lab, was 1500"));
