@@ -355,6 +355,7 @@ pub(crate) mod tests {
             bytes: 2,
             errors: BTreeMap::new(),
             merged: 0,
+            beside: Vec::new(),
         };
         change(&mut end);
         LoadSaid::End(Box::new(end))
