@@ -293,6 +293,15 @@ impl Conversation {
         Ok(bytes)
     }
 
+    /// Whether an answer is awaited for longer than answers take.
+    #[must_use]
+    pub fn awaits(&self, now_ns: i64) -> bool {
+        match self.exchange {
+            Some(asked) => now_ns - asked.at_ns > nanoseconds(RENEWED_EACH),
+            None => self.hello.is_none() || self.machine_asked_ns.is_some(),
+        }
+    }
+
     /// Excuses an agent that cannot be heard while its stream is broken and comes back: who brings it back bounds that.
     pub fn excuse(&mut self, now_ns: i64) {
         self.excused_ns = now_ns;

@@ -30,6 +30,9 @@ use super::synthetic::{Figures, machine, reading};
 /// How often each agent is looked after.
 const TURN: Duration = Duration::from_millis(40);
 
+/// How long telling may take in one turn, of all agents.
+const TELLING_MAX: Duration = Duration::from_millis(20);
+
 /// Most readings of one run; longer runs are read less often.
 const READINGS_MAX: u64 = 7_200;
 
@@ -94,14 +97,24 @@ impl Agents {
         let figures = Figures::new();
         let mut served =
             Served { agents: 0, lapsed: 0, intervals: 0, due: 0, bytes: 0, buckets_min: figures.buckets_min };
-        let mut agents = BTreeMap::new();
+        let (mut agents, mut next) = (BTreeMap::<usize, Pretended>::new(), 0);
         while !stop.load(Ordering::Relaxed) && (served.agents < self.count || !agents.is_empty()) {
             while let Some(pipes) = self.accept()? {
                 agents.insert(served.agents, Pretended::new(served.agents, pipes, time));
                 served.agents += 1;
             }
             let turn = Instant::now();
-            agents.retain(|_, agent: &mut Pretended| agent.turn(&figures, &mut served));
+            agents.retain(|_, agent| agent.answers(&mut served));
+            // Answers of one agent do not wait for what another tells: they are on machines of their own.
+            let numbers: Vec<usize> =
+                agents.range(next..).chain(agents.range(..next)).map(|(number, _)| *number).collect();
+            for number in numbers {
+                agents.get_mut(&number).into_iter().for_each(|agent| agent.tell(&figures, &mut served));
+                next = number + 1;
+                if turn.elapsed() > TELLING_MAX {
+                    break;
+                }
+            }
             thread::sleep(TURN.saturating_sub(turn.elapsed()));
         }
         Ok(served)
@@ -204,23 +217,25 @@ impl Pretended {
         }
     }
 
-    /// Does what is due; whether it goes on.
-    fn turn(&mut self, figures: &Figures, served: &mut Served) -> bool {
+    /// Answers what is asked; whether it goes on.
+    fn answers(&mut self, served: &mut Served) -> bool {
+        let is_over = self.hear(self.time.since()).unwrap_or_else(|()| {
+            served.lapsed += 1;
+            true
+        });
+        self.write(served);
+        !is_over
+    }
+
+    /// Tells what is due.
+    fn tell(&mut self, figures: &Figures, served: &mut Served) {
         let now = self.time.since();
-        let goes_on = match self.hear(now) {
-            Ok(is_told_to_end) => !is_told_to_end,
-            Err(()) => {
-                served.lapsed += 1;
-                false
-            }
-        };
         self.drive(now, figures, served);
         if self.loads {
             let due = self.outlet.due(now, self.unsent.len());
             due.iter().for_each(|bytes| self.unsent.extend_from_slice(bytes));
         }
         self.write(served);
-        goes_on
     }
 
     /// Takes what the coordinator says; whether it is told to end, or an error where the coordinator is gone.

@@ -32,8 +32,9 @@ use crate::interrupt;
 /// How often each agent is looked after, whatever it says.
 const TURN: Duration = Duration::from_millis(20);
 
-/// Most agents that the kernel tells of at once.
-const EVENTS: usize = 256;
+/// Most ends of agents that the kernel tells of at once: what they say is soon read, so that the others' leases do not
+/// wait for it.
+const EVENTS: usize = 64;
 
 /// What the kernel knows the commands' pipe by, which is no agent's number.
 const COMMANDS: u64 = u64::MAX;
@@ -236,10 +237,14 @@ impl Lead {
             }
             if is_told || looked_after.elapsed() >= TURN {
                 looked_after = Instant::now();
-                (0..self.members.len()).for_each(|agent| self.turn(agent, false));
+                (0..self.members.len()).for_each(|agent| self.look_after(agent));
             }
             for agent in self.wait(&mut events, TURN.saturating_sub(looked_after.elapsed())) {
                 self.turn(agent, true);
+                if looked_after.elapsed() >= 2 * TURN {
+                    // Of the others, the kernel tells again.
+                    break;
+                }
             }
         }
     }
@@ -317,6 +322,14 @@ impl Lead {
             while matches!(self.wakes.read(&mut [0; 64]), Ok(64)) {}
         }
         ready
+    }
+
+    /// Does what is due. What an agent says is read before its silence is held against it.
+    fn look_after(&mut self, agent: usize) {
+        let now_ns = self.now_ns();
+        let line = self.members[agent].line.as_ref();
+        let is_awaited = line.is_some_and(|(_, conversation)| conversation.awaits(now_ns));
+        self.turn(agent, is_awaited);
     }
 
     /// Reads and writes what can be without waiting, and does what is due.
