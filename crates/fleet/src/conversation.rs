@@ -457,6 +457,7 @@ mod tests {
         let (mut conversation, _) = begun(true);
         conversation.take(&from_agent(&FromAgent::Hello(Box::new(hello()))), 0).unwrap();
         assert!(!conversation.due(0).unwrap().is_empty());
+        assert_eq!((conversation.awaits(500 * MS), conversation.awaits(501 * MS)), (false, true));
         assert_eq!(conversation.due(2_000 * MS), Ok(Vec::new()));
         assert_eq!(conversation.due(2_001 * MS), Err(Fault::Frozen(2)));
     }

@@ -254,12 +254,12 @@ pub enum PointLine {
     /// The search of a series has come to its end: no more points follow of it.
     Searched(Searched),
     /// Objects were written that points read or delete.
-    Written(Written),
+    Written(ObjectsWritten),
 }
 
 /// Objects were written that points read or delete.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Written {
+pub struct ObjectsWritten {
     /// Milliseconds since the run began, when that had ended.
     pub at_ms: u64,
     /// The requests that wrote them.

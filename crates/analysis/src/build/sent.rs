@@ -75,7 +75,7 @@ const fn none(op: Op) -> SentRequests {
 mod tests {
     use std::collections::BTreeMap;
 
-    use linerate_record::run::Written;
+    use linerate_record::run::ObjectsWritten;
 
     use super::*;
     use crate::build::{build, tests};
@@ -95,7 +95,7 @@ mod tests {
             }
         }
         let put = BesideRow { answered: 50, bytes: 500, failed: 2, ..BesideRow::none(Op::Put) };
-        records.points.insert(0, PointLine::Written(Written { at_ms: 0, beside: vec![put] }));
+        records.points.insert(0, PointLine::Written(ObjectsWritten { at_ms: 0, beside: vec![put] }));
         let view = build(&records).unwrap();
         let of = |op: Op| *view.sent.iter().find(|row| row.op == op).unwrap();
         let gets = of(Op::Get);

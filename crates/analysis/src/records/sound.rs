@@ -203,7 +203,7 @@ fn of_canary(line: &CanaryLine) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::run::{Client, OpenInterval, PointBegin, Written};
+    use linerate_record::run::{Client, ObjectsWritten, OpenInterval, PointBegin};
 
     use super::*;
 
@@ -282,7 +282,7 @@ mod tests {
             (
                 changed(&|r| {
                     let beside = vec![BesideRow { dropped: u64::MAX, ..BesideRow::none(Op::Get) }];
-                    r.points.push(PointLine::Written(Written { at_ms: 0, beside }));
+                    r.points.push(PointLine::Written(ObjectsWritten { at_ms: 0, beside }));
                 }),
                 "points.jsonl, line 5: its requests beside intervals",
             ),

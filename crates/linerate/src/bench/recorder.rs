@@ -13,8 +13,8 @@ use linerate_load::session::{PointPlan, Source};
 use linerate_record::finding::Finding;
 use linerate_record::histogram::Latencies;
 use linerate_record::run::{
-    BesideRow, Interval, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Searched, SeriesSpec,
-    StopReason, Written,
+    BesideRow, Interval, Manifest, ObjectsWritten, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Searched,
+    SeriesSpec, StopReason,
 };
 use linerate_wire::clock::Clock;
 
@@ -114,7 +114,7 @@ impl Recorder {
     /// Records the requests that wrote objects for points.
     pub(super) fn written(&mut self, beside: Vec<BesideRow>) -> Result<(), Failure> {
         let at_ms = self.clock.now_ns() / 1_000_000;
-        self.folder.points.push(&PointLine::Written(Written { at_ms, beside }))
+        self.folder.points.push(&PointLine::Written(ObjectsWritten { at_ms, beside }))
     }
 
     /// Records that a series is at its end, where that was not known beforehand.

@@ -216,8 +216,8 @@ impl Drop for Process {
     }
 }
 
-/// Takes what there is, up to a piece of `N` bytes; whether more may come. Not into the vector itself: each of a thousand
-/// streams would keep room for a piece.
+/// Takes what there is, up to a piece of `N` bytes; whether more may come. Not into the vector itself: each of a
+/// thousand streams would keep room for a piece.
 fn taken<const N: usize>(from: &mut impl Read, into: &mut Vec<u8>) -> bool {
     let mut piece = [0; N];
     loop {

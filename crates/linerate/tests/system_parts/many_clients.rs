@@ -150,8 +150,8 @@ fn requests_of_the_cluster(cluster: &Cluster) -> Result<(u64, u64), Failed> {
     Err("MinIO's counters do not stand still".into())
 }
 
-/// Exactly what the run counts in all is what the nodes counted: in intervals, beforehand, behind the last interval, and
-/// given up in flight when a point ended.
+/// What the run counts in all is exactly what the nodes counted: in intervals, beforehand, behind the last interval,
+/// and given up in flight when a point ended.
 fn equal_the_servers_counters(view: &View, before: (u64, u64), after: (u64, u64)) {
     let of = |op: Op| *view.sent.iter().find(|sent| sent.op == op).expect("requests of it");
     let (gets, puts) = (of(Op::Get), of(Op::Put));
