@@ -26,8 +26,8 @@ const CLOCKS_APART_MS: u64 = 50;
 /// Most readings of one run; longer runs are read less often.
 const READINGS_MAX: u64 = 7_200;
 
-/// Readings of all clients of a run together, about: one of a large machine has some KiB, and a report reads up to a GiB
-/// of them.
+/// Readings of all clients of a run together, about: one of a large machine has some KiB, and a report reads a GiB of
+/// them at the most.
 const READINGS_OF_ALL: u64 = 100_000;
 
 /// How often looks at who has the processors may come: a scan of `/proc` takes a two-hundredth of one processor at

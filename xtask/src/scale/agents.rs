@@ -30,6 +30,9 @@ use super::synthetic::{Figures, machine, reading};
 /// How often each agent is looked after.
 const TURN: Duration = Duration::from_millis(40);
 
+/// Most agents that begin in one turn: the others' leases do not wait for them.
+const ACCEPTED_MAX: usize = 16;
+
 /// How long telling may take in one turn, of all agents.
 const TELLING_MAX: Duration = Duration::from_millis(20);
 
@@ -99,7 +102,8 @@ impl Agents {
             Served { agents: 0, lapsed: 0, intervals: 0, due: 0, bytes: 0, buckets_min: figures.buckets_min };
         let (mut agents, mut next) = (BTreeMap::<usize, Pretended>::new(), 0);
         while !stop.load(Ordering::Relaxed) && (served.agents < self.count || !agents.is_empty()) {
-            while let Some(pipes) = self.accept()? {
+            for _ in 0..ACCEPTED_MAX {
+                let Some(pipes) = self.accept()? else { break };
                 agents.insert(served.agents, Pretended::new(served.agents, pipes, time));
                 served.agents += 1;
             }
