@@ -11,7 +11,7 @@ TRIPLE_arm64 = aarch64-unknown-linux-musl
 TRIPLES = $(foreach architecture,$(ARCHITECTURES),$(TRIPLE_$(architecture)))
 ZIG = $(CURDIR)/target/zig/bin
 
-.PHONY: demo test test-system servers kubernetes kubernetes-scale bench soak streams series shapes worlds test-series fuzz lint dist test-dist
+.PHONY: demo test test-system servers kubernetes kubernetes-scale bench soak scale streams series shapes worlds test-series fuzz lint dist test-dist
 
 # The main job, on the embedded S3 target: about a minute after the build, which leaves Kubernetes out.
 demo:
@@ -83,6 +83,12 @@ bench: servers
 SOAK_MINUTES ?= 60
 soak: servers
 	MINIO=$(SERVERS)/minio $(CARGO) xtask soak --minutes $(SOAK_MINUTES)
+
+# A coordinator and agents that are pretended: its processor time and its memory, while they load for SCALE_MINUTES.
+SCALE_AGENTS ?= 1000
+SCALE_MINUTES ?= 5
+scale:
+	$(CARGO) xtask scale --agents $(SCALE_AGENTS) --minutes $(SCALE_MINUTES)
 
 # Root: STREAMS exec streams through a real API server with pretended nodes, for STREAMS_SECONDS, into
 # runs/streams-DATE: what they cost it and the coordinator. Ten minutes.

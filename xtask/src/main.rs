@@ -11,6 +11,7 @@ mod knobs;
 mod modules;
 mod purity;
 mod sbom;
+mod scale;
 mod source;
 mod streams;
 mod tidy;
@@ -35,6 +36,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   fuzz [FLAGS]      what others send, made up by libFuzzer; --help tells its flags
   worlds FOLDER [N] estimators and verdicts in N drawings of each world whose truth is known, as tables in a folder
   soak [FLAGS]      a long run against MinIO: memory stays level, counts are the server's; --help tells its flags
+  scale [FLAGS]     a coordinator of a thousand agents: its processor time and memory; --help tells its flags
   streams [FLAGS]   hundreds of exec streams through a real API server: what they cost; --help tells its flags";
 
 fn main() -> ExitCode {
@@ -52,6 +54,9 @@ fn main() -> ExitCode {
         Some(("worlds", [folder])) => worlds::run(folder, None),
         Some(("worlds", [folder, runs])) => worlds::run(folder, Some(runs)),
         Some(("soak", flags)) => bench::soak::run(flags),
+        Some(("scale", flags)) => scale::run(flags),
+        // What `scale` starts for each of its agents.
+        Some(("scale-bridge", [socket])) => scale::bridge(socket).map(|()| ExitCode::SUCCESS),
         Some(("streams", [help])) if help == "--help" => {
             println!("{}", streams::USAGE);
             Ok(ExitCode::SUCCESS)

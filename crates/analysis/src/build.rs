@@ -3,6 +3,7 @@
 mod clients;
 mod growth;
 mod pooled;
+mod sent;
 mod shape;
 mod tails;
 
@@ -46,6 +47,7 @@ pub fn build(records: &Records) -> Result<View, DecodeError> {
     clients::add_rows(&mut figures.series, &mut figures.ceilings, &parts);
     let mut view = finished(&flagged, figures, &parts)?;
     clients::add_findings(&mut view, records, parts);
+    view.sent = sent::sent(records, &view.series);
     view.sum_up();
     Ok(view)
 }
@@ -128,6 +130,7 @@ fn finished(records: &Records, figures: Figures, parts: &[clients::ClientPart]) 
         growth: growth::growth(&series, records.manifest.seed),
         series,
         ceilings,
+        sent: Vec::new(),
         canary: canary::figures(&records.canary),
         timeline: timeline::build(records, samples)?,
         findings: Vec::new(),

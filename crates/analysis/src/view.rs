@@ -23,6 +23,7 @@ mod clients;
 mod growth;
 mod open;
 mod predicted;
+mod sent;
 mod summary;
 
 pub(crate) use clients::ceiling_of;
@@ -31,6 +32,7 @@ pub use growth::{Growth, GrowthPlan, PlannedClients};
 pub(crate) use open::load_of;
 pub use open::{BoundFigures, OpenLoop};
 pub use predicted::PredictedCurve;
+pub use sent::SentRequests;
 pub use summary::{Best, Failures, Summary, too_many_failed};
 
 /// Version of [`View`]'s JSON.
@@ -50,6 +52,9 @@ pub struct View {
     pub growth: Vec<Growth>,
     /// What linerate itself drove against the null target on this machine, per workload and size.
     pub ceilings: Vec<ClientCeiling>,
+    /// All requests of the load, as a server counts them; empty in folders of versions that did not record it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sent: Vec<SentRequests>,
     /// What the canary showed; absent without one.
     #[serde(default)]
     pub canary: Option<Canary>,

@@ -297,6 +297,15 @@ impl Conversation {
         Ok(bytes)
     }
 
+    /// Whether an answer is awaited for longer than answers take.
+    #[must_use]
+    pub fn awaits(&self, now_ns: i64) -> bool {
+        match self.exchange {
+            Some(asked) => now_ns - asked.at_ns > nanoseconds(RENEWED_EACH),
+            None => self.hello.is_none() || self.machine_asked_ns.is_some(),
+        }
+    }
+
     /// Excuses an agent that cannot be heard while its stream is broken and comes back: who brings it back bounds that.
     pub fn excuse(&mut self, now_ns: i64) {
         self.excused_ns = now_ns;
@@ -452,6 +461,7 @@ mod tests {
         let (mut conversation, _) = begun(true);
         conversation.take(&from_agent(&FromAgent::Hello(Box::new(hello()))), 0).unwrap();
         assert!(!conversation.due(0).unwrap().is_empty());
+        assert_eq!((conversation.awaits(500 * MS), conversation.awaits(501 * MS)), (false, true));
         assert_eq!(conversation.due(2_000 * MS), Ok(Vec::new()));
         assert_eq!(conversation.due(2_001 * MS), Err(Fault::Frozen(2)));
     }

@@ -267,7 +267,7 @@ pub(crate) mod tests {
 
     use linerate_record::histogram::EncodedHistogram;
     use linerate_record::load::{Load, Workload};
-    use linerate_record::run::{IntervalRow, Op, StopReason};
+    use linerate_record::run::{BesideRow, IntervalRow, Op, StopReason};
     use serde_json::json;
 
     use super::*;
@@ -355,6 +355,7 @@ pub(crate) mod tests {
             bytes: 2,
             errors: BTreeMap::new(),
             merged: 0,
+            beside: Vec::new(),
         };
         change(&mut end);
         LoadSaid::End(Box::new(end))
@@ -422,6 +423,9 @@ pub(crate) mod tests {
             ),
             (end(|end| end.written_until = 1 << 40), "objects up to number"),
             (end(|end| end.stored = 1), "objects up to number"),
+            (end(|end| end.beside = vec![BesideRow::none(Op::Put)]), "requests of put that nobody asked for"),
+            (end(|end| end.beside = vec![BesideRow { dropped: u64::MAX, ..BesideRow::none(Op::Get) }]), "a count of"),
+            (end(|end| end.beside = vec![BesideRow::none(Op::Get); 20]), "20 rows of requests"),
             (end(|end| end.point = 4), "point 4"),
             (
                 end(|end| {

@@ -10,7 +10,7 @@ use std::fmt;
 use linerate_record::histogram::{EncodedHistogram, add_encoded, empty};
 use linerate_record::load::{ErrorLimit, Load, Sizes, Workload};
 use linerate_record::reading::Reading;
-use linerate_record::run::{Interval, IntervalRow, Op, StopReason};
+use linerate_record::run::{BesideRow, Interval, IntervalRow, Op, StopReason};
 use linerate_record::units::Rate;
 use serde::{Deserialize, Serialize};
 
@@ -267,6 +267,9 @@ pub struct DrivenEnd {
     pub errors: BTreeMap<String, u64>,
     /// Intervals that were put together with the one before, because the stream was slow.
     pub merged: u64,
+    /// Requests that are in no interval: of a point whose intervals are not recorded, all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<BesideRow>,
 }
 
 /// What an agent tells of load.
@@ -406,6 +409,13 @@ pub(crate) fn check_end(end: &DrivenEnd, order: &PointOrder) -> Result<(), Strin
     let counts =
         [end.written_until, end.stored, end.deleted, end.connections, end.unended_writes, end.requests, end.bytes];
     check_counts(&counts)?;
+    if end.beside.len() > Op::COUNT {
+        return Err(format!("{} rows of requests where there are {} operations", end.beside.len(), Op::COUNT));
+    }
+    for row in &end.beside {
+        check_op(row.op, &order.workload)?;
+        check_counts(&row.counts())?;
+    }
     // Numbers of objects have 40 bits, and those that nobody wrote take as long to delete as others.
     if end.written_until >= 1 << 40 || (!order.workload.writes() && end.stored > 0) {
         return Err(format!("objects up to number {}", end.written_until));

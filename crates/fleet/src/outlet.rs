@@ -278,6 +278,7 @@ mod tests {
             bytes: 1,
             errors: BTreeMap::new(),
             merged: 0,
+            beside: Vec::new(),
         }
     }
 

@@ -141,6 +141,9 @@ pub fn frame(message: &impl Serialize) -> Result<Vec<u8>, FrameError> {
     Ok([&length.to_le_bytes()[..], &json].concat())
 }
 
+/// What is kept for the next messages: most are short.
+const KEPT_BYTES: usize = 4 << 10;
+
 /// Takes bytes in any pieces and gives messages.
 #[derive(Clone, Debug, Default)]
 pub struct Decoder {
@@ -156,6 +159,10 @@ impl Decoder {
     pub fn take(&mut self, piece: &[u8]) {
         self.bytes.drain(..self.given);
         self.given = 0;
+        if self.bytes.is_empty() && self.bytes.capacity() > KEPT_BYTES {
+            // A long message was the last: a coordinator has a thousand of these.
+            self.bytes = Vec::new();
+        }
         self.bytes.extend_from_slice(piece);
     }
 

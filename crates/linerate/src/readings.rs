@@ -26,6 +26,10 @@ const CLOCKS_APART_MS: u64 = 50;
 /// Most readings of one run; longer runs are read less often.
 const READINGS_MAX: u64 = 7_200;
 
+/// Readings of all clients of a run together, about: one of a large machine has some KiB, and a report reads a GiB of
+/// them at the most.
+const READINGS_OF_ALL: u64 = 100_000;
+
 /// How often looks at who has the processors may come: a scan of `/proc` takes a two-hundredth of one processor at
 /// most, however many processes there are.
 const LOOK_REST: u32 = 200;
@@ -35,6 +39,14 @@ pub(crate) struct ReadingThread {
     /// Dropped to stop the thread.
     running: Sender<()>,
     thread: JoinHandle<Result<Vec<Finding>, Failure>>,
+}
+
+/// How long a run is said to be to so many clients, each of which reads its machine so that a run of that length has
+/// 7,200 readings, and once a second at the most.
+pub(crate) fn read_as_long_ms(expected: Duration, clients: u32) -> u64 {
+    let expected_ms = u64::try_from(expected.as_millis()).unwrap_or(u64::MAX);
+    let of_all = expected_ms.saturating_mul(u64::from(clients)).saturating_mul(READINGS_MAX) / READINGS_OF_ALL;
+    expected_ms.max(of_all)
 }
 
 /// Starts to read: each second, or less often where a run of the length expected would give too many.
@@ -135,5 +147,24 @@ impl ReadingThread {
     pub(crate) fn stop(self) -> Result<Vec<Finding>, Failure> {
         drop(self.running);
         self.thread.join().unwrap_or_else(|_| Ok(Vec::new()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_clients_read_less_often_so_that_all_of_them_fit_a_folder() {
+        let (minute, hour) = (Duration::from_secs(60), Duration::from_secs(3_600));
+        let lines = |expected: Duration, clients: u32| {
+            let told_s = read_as_long_ms(expected, clients) / 1_000;
+            u64::from(clients) * expected.as_secs() / told_s.div_ceil(READINGS_MAX).max(1)
+        };
+        assert_eq!((lines(hour, 1), lines(hour, 8), lines(minute, 1_000)), (3_600, 28_800, 60_000), "once a second");
+        for (expected, clients) in [(hour, 195), (hour, 1_024), (minute * 5, 1_000)] {
+            let all = lines(expected, clients);
+            assert!((READINGS_OF_ALL / 2..=READINGS_OF_ALL).contains(&all), "{expected:?} {clients}: {all}");
+        }
     }
 }

@@ -178,6 +178,16 @@ impl Connection {
         self.phase == Phase::Sending || self.transport.has_unsent()
     }
 
+    /// Whether the head of its request was handed to the kernel whole: unless the host or the network fails, the host
+    /// gets it, whatever becomes of the connection.
+    pub(crate) fn has_sent_its_head(&self) -> bool {
+        match self.phase {
+            Phase::Connecting | Phase::Handshake | Phase::Idle => false,
+            Phase::Sending => self.unsent.is_empty() && (self.exchange.sent > 0 || !self.transport.has_unsent()),
+            Phase::Head | Phase::Body => true,
+        }
+    }
+
     /// Whether a low-water mark keeps its events back while bytes of a body arrive.
     pub(crate) fn waits_for_much(&self) -> bool {
         self.phase == Phase::Body && self.transport.low_water() > 1

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use linerate_record::histogram::Latencies;
 use linerate_record::load::ErrorLimit;
-use linerate_record::run::{Interval, Op, OpenInterval, StopReason, summed};
+use linerate_record::run::{BesideRow, Interval, Op, OpenInterval, StopReason, summed};
 use linerate_wire::clock::{Clock, own_cpu_ns};
 use linerate_wire::intervals::Gathering;
 use linerate_wire::latency::add_sparse;
@@ -51,6 +51,8 @@ pub struct PointOutcome {
     pub unended_writes: u64,
     /// Multipart uploads that were neither completed nor aborted.
     pub unfinished: Vec<Unfinished>,
+    /// Requests that are in no interval that was told.
+    pub beside: Vec<BesideRow>,
 }
 
 /// A point that could not be driven.
@@ -143,6 +145,8 @@ struct Merge<'a> {
     deleted: u64,
     /// Why `on_interval` ended the point, where it did.
     reported: Option<StopReason>,
+    /// Requests of intervals that were too short to be told.
+    untold: Vec<BesideRow>,
 }
 
 impl<'a> Merge<'a> {
@@ -163,6 +167,7 @@ impl<'a> Merge<'a> {
             stored: 0,
             deleted: 0,
             reported: None,
+            untold: Vec::new(),
         }
     }
 
@@ -198,6 +203,8 @@ impl<'a> Merge<'a> {
             let counted = matches!(self.plan.until, Until::Written(_));
             if figures.length_ms() >= CUT_MIN_MS || failed || counted {
                 let _ = on_interval(figures);
+            } else {
+                figures.rows.iter().for_each(|row| BesideRow::of(row).add_to(&mut self.untold));
             }
         }
     }
@@ -260,6 +267,8 @@ impl<'a> Merge<'a> {
     }
 
     fn outcome(&self, ends: &[WorkerEnd]) -> PointOutcome {
+        let mut beside = self.untold.clone();
+        ends.iter().flat_map(|end| &end.beside).for_each(|row| row.add_to(&mut beside));
         let ended = if self.gave_up {
             StopReason::NoSuccess
         } else if self.drive.interrupted.load(Ordering::Relaxed) {
@@ -282,6 +291,7 @@ impl<'a> Merge<'a> {
             connections: ends.iter().map(|e| e.connections).sum(),
             unended_writes: ends.iter().map(|e| e.unended_writes).sum(),
             unfinished: ends.iter().flat_map(|e| e.unfinished.iter().cloned()).collect(),
+            beside,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One event-loop thread: it keeps its share of requests in flight until the point ends.
 
+mod beside;
 mod resting;
 mod starting;
 mod uploads;
@@ -7,7 +8,7 @@ mod uploads;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
-use linerate_record::run::{IntervalRow, Op, OpenInterval};
+use linerate_record::run::{BesideRow, IntervalRow, Op, OpenInterval};
 use linerate_wire::arrivals::OpenLoopThread;
 use linerate_wire::clock::{Clock, unix_base_ns};
 use linerate_wire::intervals::Ticks;
@@ -68,6 +69,8 @@ pub(crate) struct WorkerEnd {
     pub(crate) unfinished: Vec<Unfinished>,
     /// Whether it ran out of objects to ask for.
     pub(crate) exhausted: bool,
+    /// Requests that are in no interval.
+    pub(crate) beside: Vec<BesideRow>,
 }
 
 /// What a thread is given.
@@ -124,6 +127,7 @@ struct Worker<'a> {
     unix_base_ns: u64,
     connections: u64,
     unended_writes: u64,
+    beside: Vec<BesideRow>,
 }
 
 /// Runs a thread's share of a point to its end.
@@ -164,6 +168,7 @@ pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
         unix_base_ns: unix_base_ns(&given.clock),
         connections: 0,
         unended_writes: 0,
+        beside: Vec::new(),
         given,
     };
     worker.run()
@@ -185,6 +190,7 @@ impl Worker<'_> {
         self.give_back_turn();
         self.tick(self.given.clock.now_ns(), true);
         self.drain(&mut events)?;
+        self.give_up();
         let (unfinished, forgotten) = self.uploads.take_unfinished();
         Ok(WorkerEnd {
             written_until: self.choice.written_until(),
@@ -192,6 +198,7 @@ impl Worker<'_> {
             unended_writes: self.unended_writes + forgotten,
             unfinished,
             exhausted: self.exhausted,
+            beside: std::mem::take(&mut self.beside),
         })
     }
 
@@ -349,6 +356,8 @@ impl Worker<'_> {
         self.tick(now_ns, false);
         if self.counts() {
             self.tally_success(host, op, bytes, begun, first_byte_ns, now_ns);
+        } else {
+            self.answered_beside(op, bytes);
         }
     }
 
@@ -387,6 +396,8 @@ impl Worker<'_> {
             if why.is_throttling(retry_after_ns.is_some()) {
                 self.tally.throttled(ask.host, ask.op, retry_after_ns);
             }
+        } else {
+            self.failed_beside(ask.op, why);
         }
         let how = match retry_after_ns {
             Some(asked_ns) => Failed::Asked(asked_ns),

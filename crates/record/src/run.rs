@@ -16,6 +16,7 @@
 use core::net::IpAddr;
 use std::fmt;
 
+pub use beside::BesideRow;
 pub use interval::{Interval, IntervalRow, OpenInterval, merged, summed};
 pub use kind::{FailureKind, is_answer, is_throttling};
 pub use manifest::{CLIENTS_MAX, Client, ClientClock, LOCAL, Manifest};
@@ -31,6 +32,7 @@ use crate::slo::Slo;
 use crate::units::{Rate, count};
 pub use crate::worded::Worded;
 
+mod beside;
 mod interval;
 pub mod kind;
 mod manifest;
@@ -251,6 +253,17 @@ pub enum PointLine {
     End(PointEnd),
     /// The search of a series has come to its end: no more points follow of it.
     Searched(Searched),
+    /// Objects were written that points read or delete.
+    Written(ObjectsWritten),
+}
+
+/// Objects were written that points read or delete.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ObjectsWritten {
+    /// Milliseconds since the run began, when that had ended.
+    pub at_ms: u64,
+    /// The requests that wrote them.
+    pub beside: Vec<BesideRow>,
 }
 
 /// The search of a series has come to its end.
@@ -336,6 +349,10 @@ pub struct PointEnd {
     /// figure. Absent in schema 1, where intervals are flagged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup_ms: Option<u64>,
+    /// Requests of the point that are in none of its intervals; of a client that was lost, it is not known. Absent in
+    /// folders of versions that did not record it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Vec<BesideRow>>,
 }
 
 #[cfg(test)]

@@ -137,7 +137,8 @@ pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Recor
             });
             at_ms += 100;
         }
-        let end = PointEnd { point, at_ms, ended: StopReason::Duration, connections: 2, warmup_ms: Some(100) };
+        let end =
+            PointEnd { point, at_ms, ended: StopReason::Duration, connections: 2, warmup_ms: Some(100), beside: None };
         records.points.push(PointLine::End(end));
     }
     records

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use linerate_record::canary::CanaryLine;
 use linerate_record::histogram::{EncodedHistogram, add_encoded, empty};
 use linerate_record::reading::Reading;
-use linerate_record::run::{Interval, IntervalRow, Manifest, PointLine};
+use linerate_record::run::{BesideRow, Interval, IntervalRow, Manifest, Op, PointLine};
 
 use super::Records;
 
@@ -84,9 +84,11 @@ impl Records {
                     let is_late = end.warmup_ms > Some(TIME_MS_MAX) || end.connections > COUNT_MAX;
                     let late = is_late.then_some("its warm-up or its connections are beyond all that can be");
                     let again = !ended.insert(end.point);
-                    (end.at_ms, again.then_some("it ends a point that has ended before").or(late))
+                    let beside = beyond(end.beside.as_deref().unwrap_or_default());
+                    (end.at_ms, again.then_some("it ends a point that has ended before").or(late).or(beside))
                 }
                 PointLine::Searched(searched) => (searched.at_ms, None),
+                PointLine::Written(written) => (written.at_ms, beyond(&written.beside)),
             };
             why.or((at_ms > TIME_MS_MAX).then_some("its time is beyond decades")).map(|why| (at, why))
         })
@@ -111,6 +113,12 @@ impl Records {
         let negative = moved.values().filter(|(_, bytes)| *bytes < 0).map(|(at, _)| *at).min();
         negative.map(|at| (at, "up to it, its point takes more bytes back than it has moved"))
     }
+}
+
+/// Counts beyond what one point can have, or more rows than there are operations.
+fn beyond(rows: &[BesideRow]) -> Option<&'static str> {
+    let is_too_much = rows.len() > Op::COUNT || rows.iter().flat_map(BesideRow::counts).any(|n| n > COUNT_MAX);
+    is_too_much.then_some("its requests beside intervals are beyond all that can be")
 }
 
 /// What of a manifest is beyond what a run can be.
@@ -195,7 +203,7 @@ fn of_canary(line: &CanaryLine) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::run::{Client, Op, OpenInterval, PointBegin};
+    use linerate_record::run::{Client, ObjectsWritten, OpenInterval, PointBegin};
 
     use super::*;
 
@@ -271,6 +279,13 @@ mod tests {
             (changed(&|r| begin(r, |b| b.spec.concurrency = 0)), "points.jsonl, line 3: its concurrency is 0"),
             (changed(&|r| begin(r, |b| b.point = 0)), "points.jsonl, line 3: it begins a point that has begun"),
             (changed(&|r| r.points.push(r.points[3].clone())), "points.jsonl, line 5: it ends a point that has"),
+            (
+                changed(&|r| {
+                    let beside = vec![BesideRow { dropped: u64::MAX, ..BesideRow::none(Op::Get) }];
+                    r.points.push(PointLine::Written(ObjectsWritten { at_ms: 0, beside }));
+                }),
+                "points.jsonl, line 5: its requests beside intervals",
+            ),
             (
                 changed(&|r| r.intervals.iter_mut().for_each(|i| (i.from_ms, i.to_ms) = (0, 100))),
                 "intervals.jsonl, line 2: it begins before the interval before it",

@@ -21,7 +21,7 @@ use linerate_load::session::Session;
 use linerate_record::histogram::Latencies;
 use linerate_record::load::OwnTarget;
 use linerate_record::reading::Reading;
-use linerate_record::run::{Interval, StopReason};
+use linerate_record::run::{BesideRow, Interval, StopReason};
 
 use super::{AgentClock, Happening};
 use crate::failure::Failure;
@@ -270,6 +270,14 @@ impl PointRun {
         }
     }
 
+    /// Requests that the coordinator gets no interval of.
+    fn beside(&self, mut beside: Vec<BesideRow>, sums: &Sums) -> Vec<BesideRow> {
+        if !self.order.is_recorded {
+            sums.all.iter().for_each(|row| row.add_to(&mut beside));
+        }
+        beside
+    }
+
     fn told_end(&self, outcome: PointOutcome, sums: &Sums) -> DrivenEnd {
         let left = |upload: Unfinished| LeftUpload {
             set: upload.id.set,
@@ -291,6 +299,7 @@ impl PointRun {
             bytes: sums.bytes,
             errors: sums.errors.clone(),
             merged: 0,
+            beside: self.beside(outcome.beside, sums),
         }
     }
 }
@@ -305,6 +314,7 @@ fn nothing_driven(write_first: u64) -> PointOutcome {
         connections: 0,
         unended_writes: 0,
         unfinished: Vec::new(),
+        beside: Vec::new(),
     }
 }
 
@@ -314,10 +324,13 @@ struct Sums {
     requests: u64,
     bytes: u64,
     errors: BTreeMap<String, u64>,
+    /// All of it, parts of uploads too.
+    all: Vec<BesideRow>,
 }
 
 impl Sums {
     fn add(&mut self, figures: &Interval<Latencies>) {
+        figures.rows.iter().for_each(|row| BesideRow::of(row).add_to(&mut self.all));
         for row in figures.whole_rows() {
             self.requests += row.requests;
             self.bytes += row.bytes;

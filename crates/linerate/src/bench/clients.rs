@@ -17,11 +17,12 @@ use linerate_record::histogram::Latencies;
 use linerate_record::load::ErrorLimit;
 use linerate_record::machine::Machine;
 use linerate_record::reading::Reading;
-use linerate_record::run::{CLIENTS_MAX, Client, ClientClock, Interval, StopReason};
+use linerate_record::run::{BesideRow, CLIENTS_MAX, Client, ClientClock, Interval, StopReason};
 use linerate_wire::clock::Clock;
 
 use super::counts::ClientCounts;
 use super::flags::FleetChoice;
+use super::recorder::PointEnding;
 use crate::failure::{Failure, code};
 use crate::folder::Lines;
 use crate::reaching::flags::ReachFlags;
@@ -164,9 +165,18 @@ pub(super) struct DrivenPoint {
 }
 
 impl DrivenPoint {
-    /// Why it ended, and connections made.
-    pub(super) fn ended(&self) -> (StopReason, u64) {
-        (self.ended, self.ends.iter().filter_map(|(_, end)| end.as_ref()).map(|end| end.connections).sum())
+    /// What the folder has of its end.
+    pub(super) fn ending(&self) -> PointEnding {
+        let told = self.ends.iter().filter_map(|(_, end)| end.as_ref());
+        PointEnding { ended: self.ended, connections: told.map(|end| end.connections).sum(), beside: self.beside() }
+    }
+
+    /// Requests that are in no interval; of clients that were lost, it is not known.
+    pub(super) fn beside(&self) -> Vec<BesideRow> {
+        let mut rows = Vec::new();
+        let told = self.ends.iter().filter_map(|(_, end)| end.as_ref());
+        told.flat_map(|end| &end.beside).for_each(|row| row.add_to(&mut rows));
+        rows
     }
 }
 
@@ -460,8 +470,8 @@ impl UnderWay<'_> {
 
     /// Begins the point where all are ready, and ends it where it is to end.
     fn look(&mut self) {
-        let all_ready = self.drivers.values().all(|driver| driver.is_lost || driver.is_ready);
-        if all_ready && !self.has_begun && self.stop.is_none() {
+        let waits = !self.has_begun && self.stop.is_none();
+        if waits && self.drivers.values().all(|driver| driver.is_lost || driver.is_ready) {
             self.has_begun = true;
             let living = self.living();
             let at_ns = self.clients.clock.now_ns() + AHEAD_NS + AHEAD_EACH_NS * living.len() as u64;

@@ -5,6 +5,7 @@ mod of_clients;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use linerate_analysis::course::SeriesCourse;
@@ -13,12 +14,12 @@ use linerate_load::point::{Drive, PointOutcome, drive};
 use linerate_load::session::{PointPlan, Source, Until};
 use linerate_record::load::sizes::OBJECT_BYTES_MAX;
 use linerate_record::load::{Level, Levels, OwnTarget, Sizes, Workload, Write};
-use linerate_record::run::{Op, PointSizes, PointSpec, Purpose, SeriesSpec, StopReason};
+use linerate_record::run::{BesideRow, Op, PointSizes, PointSpec, Purpose, SeriesSpec, StopReason};
 use linerate_record::units::bytes_iec;
 
 use super::beforehand::{delete_set_objects, read_set_objects};
 use super::objects::RunObjects;
-use super::recorder::{Recorder, Tape};
+use super::recorder::{PointEnding, Recorder, Tape};
 use super::setup::{CEILING, Setup};
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -123,7 +124,7 @@ fn ceilings_of(
             let drive = |tape: &mut Tape<'_>| -> Result<_, Failure> {
                 Ok(drive(&with, &plan, |figures| tape.interval(figures))?)
             };
-            let (outcome, recorded) = recorder.point(purpose, &spec, (&plan, rule), progress, drive, ended)?;
+            let (outcome, recorded) = recorder.point(purpose, &spec, (&plan, rule), progress, drive, ending)?;
             recorded?;
             debug_assert!(outcome.written_until < 1 << 40, "a set is never used up in half a second");
             if interrupt::came(interrupted) {
@@ -167,9 +168,9 @@ fn plan(
     }
 }
 
-/// Why a point of this process ended, and over how many connections.
-const fn ended(outcome: &PointOutcome) -> (StopReason, u64) {
-    (outcome.ended, outcome.connections)
+/// What the folder has of the end of a point of this process.
+fn ending(outcome: &PointOutcome) -> PointEnding {
+    PointEnding { ended: outcome.ended, connections: outcome.connections, beside: outcome.beside.clone() }
 }
 
 /// Drives the series of the load.
@@ -216,7 +217,7 @@ impl SeriesRun<'_> {
             source = Source::Existing(self.setup.existing.clone());
         } else if reads {
             let count = read_set_objects(&self.setup.load, self.sizes);
-            let set = self.write_objects(count, objects, &recorder.halted)?;
+            let set = self.write_objects(count, objects, recorder)?;
             (source, keep) = (Source::Set { set, count }, Some(set));
         }
         let mut goes_on = ControlFlow::Continue(());
@@ -257,7 +258,7 @@ impl SeriesRun<'_> {
             }
             if deletes_only {
                 let count = delete_set_objects(&self.setup.load);
-                let set = self.write_objects(count, objects, &recorder.halted)?;
+                let set = self.write_objects(count, objects, recorder)?;
                 *source = Source::Set { set, count };
             }
             goes_on = match (&self.setup.clients, clients) {
@@ -305,7 +306,7 @@ impl SeriesRun<'_> {
         let drive = |tape: &mut Tape<'_>| -> Result<_, Failure> {
             Ok(drive(self.with, &plan, |figures| tape.interval(figures))?)
         };
-        let (outcome, view) = recorder.point(Purpose::Measure, &spec, driven, self.progress, drive, ended)?;
+        let (outcome, view) = recorder.point(Purpose::Measure, &spec, driven, self.progress, drive, ending)?;
         let workload = self.workload;
         if workload.writes() {
             // What a mixed workload deletes is of what it wrote.
@@ -336,15 +337,21 @@ impl SeriesRun<'_> {
     }
 
     /// Writes objects for reading or deleting, from wherever the load comes.
-    fn write_objects(&self, count: u64, objects: &mut RunObjects<'_>, halted: &AtomicBool) -> Result<u32, Failure> {
+    fn write_objects(&self, count: u64, objects: &mut RunObjects<'_>, recorder: &mut Recorder) -> Result<u32, Failure> {
         match &self.setup.clients {
-            Some(clients) => self.write_by_clients(clients, count, objects, halted),
-            None => self.write_beforehand(count, objects, halted),
+            Some(clients) => self.write_by_clients(clients, count, objects, recorder),
+            None => self.write_beforehand(count, objects, recorder),
         }
     }
 
     /// Writes objects for reading or deleting, and notes them for clearing; not part of any figure.
-    fn write_beforehand(&self, count: u64, objects: &mut RunObjects<'_>, halted: &AtomicBool) -> Result<u32, Failure> {
+    fn write_beforehand(
+        &self,
+        count: u64,
+        objects: &mut RunObjects<'_>,
+        recorder: &mut Recorder,
+    ) -> Result<u32, Failure> {
+        let halted = Arc::clone(&recorder.halted);
         let set = objects.new_set();
         let nothing = Source::Set { set: 0, count: 0 };
         let plan = plan(self.setup, &self.writer(), self.sizes, PREPARE_CONCURRENCY, self.setup.timing, nothing);
@@ -353,7 +360,9 @@ impl SeriesRun<'_> {
         let what = writing(count, self.size, self.sizes);
         self.progress.doing(&what);
         let (mut done, mut bytes, mut errors) = (0, 0, BTreeMap::<String, u64>::new());
+        let mut beside = Vec::new();
         let outcome = drive(self.with, &plan, |mut figures| {
+            figures.rows.iter().for_each(|row| BesideRow::of(row).add_to(&mut beside));
             figures.rows.retain(|row| !row.op.is_detail());
             done += figures.rows.iter().map(|r| r.requests).sum::<u64>();
             bytes += figures.rows.iter().map(|r| r.bytes).sum::<u64>();
@@ -371,6 +380,8 @@ impl SeriesRun<'_> {
         let stored = outcome.as_ref().ok().map(|o| o.stored);
         objects.note(set, outcome.as_ref().map_or(count, |o| o.written_until.min(count)), self.sizes, stored);
         let outcome = outcome?;
+        outcome.beside.iter().for_each(|row| row.add_to(&mut beside));
+        recorder.written(beside)?;
         objects.note_unended(outcome.unended_writes, outcome.unfinished);
         let halted = halted.load(Ordering::Relaxed) || interrupt::came(self.with.interrupted);
         if halted || (errors.is_empty() && done == count) {

@@ -13,7 +13,8 @@ use linerate_load::session::{PointPlan, Source};
 use linerate_record::finding::Finding;
 use linerate_record::histogram::Latencies;
 use linerate_record::run::{
-    Interval, Manifest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Searched, SeriesSpec, StopReason,
+    BesideRow, Interval, Manifest, ObjectsWritten, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Searched,
+    SeriesSpec, StopReason,
 };
 use linerate_wire::clock::Clock;
 
@@ -23,6 +24,15 @@ use crate::folder::RunFolder;
 use crate::masks;
 use crate::metrics::Exporter;
 use crate::progress::Progress;
+
+/// What the folder has of a point's end.
+pub(super) struct PointEnding {
+    pub(super) ended: StopReason,
+    /// Connections made.
+    pub(super) connections: u64,
+    /// Requests that are in no interval.
+    pub(super) beside: Vec<BesideRow>,
+}
 
 /// Writes points into the run folder.
 pub(super) struct Recorder {
@@ -54,8 +64,8 @@ impl Recorder {
     }
 
     /// Drives one point and records it; returns what came of it, and the view of it or why it could not be recorded:
-    /// what was written must be cleared in either case. `drive` tells the tape what happens; why the point ended and
-    /// over how many connections is in what it returns, for `ended`.
+    /// what was written must be cleared in either case. `drive` tells the tape what happens; how the point ended is in
+    /// what it returns, for `ending`.
     pub(super) fn point<T>(
         &mut self,
         purpose: Purpose,
@@ -63,7 +73,7 @@ impl Recorder {
         (plan, rule): (&PointPlan, Rule),
         progress: &Progress,
         drive: impl FnOnce(&mut Tape<'_>) -> Result<T, Failure>,
-        ended: impl FnOnce(&T) -> (StopReason, u64),
+        ending: impl FnOnce(&T) -> PointEnding,
     ) -> Result<(T, Result<Option<View>, Failure>), Failure> {
         let point = self.next_point;
         self.next_point += 1;
@@ -85,8 +95,9 @@ impl Recorder {
         let (warmup_ms, written) = (tape.watch.warmup_ms(), tape.written);
         self.metrics.iter().for_each(|m| m.end(purpose));
         let at_ms = self.clock.now_ns() / 1_000_000;
-        let (ended, connections) = ended(&outcome);
-        let end = PointLine::End(PointEnd { point, at_ms, ended, connections, warmup_ms: Some(warmup_ms) });
+        let PointEnding { ended, connections, beside } = ending(&outcome);
+        let (warmup_ms, beside) = (Some(warmup_ms), Some(beside));
+        let end = PointLine::End(PointEnd { point, at_ms, ended, connections, warmup_ms, beside });
         let recorded = written.and_then(|()| self.folder.points.push(&end));
         // Read back, not kept: a point may last for hours, and memory should not grow with it.
         let intervals = recorded.and_then(|()| self.folder.intervals.read_from(from));
@@ -98,6 +109,12 @@ impl Recorder {
         let manifest = self.manifest.clone();
         let (readings, canary, findings) = (Vec::new(), Vec::new(), Vec::new());
         build(&Records { manifest, points, intervals, readings, canary, findings }).ok()
+    }
+
+    /// Records the requests that wrote objects for points.
+    pub(super) fn written(&mut self, beside: Vec<BesideRow>) -> Result<(), Failure> {
+        let at_ms = self.clock.now_ns() / 1_000_000;
+        self.folder.points.push(&PointLine::Written(ObjectsWritten { at_ms, beside }))
     }
 
     /// Records that a series is at its end, where that was not known beforehand.

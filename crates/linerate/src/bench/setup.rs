@@ -43,7 +43,7 @@ use crate::processors::processors;
 use crate::progress::say;
 use crate::state::{self, Note};
 use crate::timing::{self, Timing};
-use crate::{bodies, consent, credentials, endpoint, masks, sources, trust};
+use crate::{bodies, consent, credentials, endpoint, masks, readings, sources, trust};
 
 /// Intervals of one ceiling: 0.2 s of warm-up and 0.5 s measured.
 pub(super) const CEILING: Timing =
@@ -182,7 +182,7 @@ impl<'a> Setup<'a> {
             run_prefix: self.session.run_prefix.clone(),
             seed: self.session.seed,
             keys,
-            expected_ms: u64::try_from(self.expected().as_millis()).unwrap_or(u64::MAX),
+            expected_ms: readings::read_as_long_ms(self.expected(), asked.most()),
         };
         if !self.output.quiet {
             say(&format!("starting agents on {} clients", asked.most()));

@@ -1,6 +1,7 @@
 //! Agents that go on: all of them spoken to by one thread, which keeps their leases whatever else is done meanwhile.
 
 use std::io::{PipeReader, PipeWriter, Read as _, Write as _, pipe};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +17,9 @@ use linerate_fleet::reach::NodeReach;
 use linerate_record::fleet::{Allowed, UnreachedNode};
 use linerate_record::run::StopReason;
 use linerate_wire::clock::Clock;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::io::Errno;
 
 use super::flags::ReachFlags;
 use super::programs::Program;
@@ -27,8 +30,15 @@ use super::{AT_ONCE, Clusters, SSH_STARTS, of_ssh};
 use crate::failure::Failure;
 use crate::interrupt;
 
-/// How long the thread waits for something to happen.
+/// How often each agent is looked after, whatever it says.
 const TURN: Duration = Duration::from_millis(20);
+
+/// Most ends of agents that the kernel tells of at once: what they say is soon read, so that the others' leases do not
+/// wait for it.
+const EVENTS: usize = 64;
+
+/// What the kernel knows the commands' pipe by, which is no agent's number.
+const COMMANDS: u64 = u64::MAX;
 
 /// How long agents may take to end after they were told to.
 const ENDED_WITHIN: Duration = Duration::from_secs(2);
@@ -76,9 +86,11 @@ impl LedFleet {
     ) -> Result<LedFleet, Failure> {
         let (nodes, programs) = (flags.applied(nodes), of_ssh(nodes, flags)?);
         let (wakes, wake) = pipe().map_err(|source| Failure::Command(format!("failed to open a pipe: {source}")))?;
-        let failed = |errno: rustix::io::Errno| Failure::Command(format!("failed to set up a pipe: {errno}"));
+        let failed = |errno: Errno| Failure::Command(format!("failed to set up a pipe: {errno}"));
         rustix::io::ioctl_fionbio(&wakes, true).map_err(failed)?;
         rustix::io::ioctl_fionbio(&wake, true).map_err(failed)?;
+        let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(failed)?;
+        epoll::add(&epoll, &wakes, EventData::new_u64(COMMANDS), EventFlags::IN).map_err(failed)?;
         let (commands, to_do) = channel();
         let (tell, events) = channel();
         let reaches: Vec<NodeReach> = nodes.iter().map(|node| node.reach.clone()).collect();
@@ -86,7 +98,7 @@ impl LedFleet {
             let (reaches, commands, stop) = (reaches.clone(), commands.clone(), Arc::clone(stop));
             thread::spawn(move || start_all(&reaches, &programs, &commands, &stop))
         };
-        let lead = Lead::new(reaches, clock, (to_do, wakes), tell);
+        let lead = Lead::new(reaches, clock, (to_do, wakes, epoll), tell);
         let lead = thread::spawn(move || lead.run());
         Ok(LedFleet { commands, wake, events, threads: vec![starter, lead] })
     }
@@ -194,6 +206,8 @@ struct Lead {
     zero_ns: i64,
     commands: Receiver<Command>,
     wakes: PipeReader,
+    /// Tells which agents wrote something: with a thousand of them, looking at each costs more than what they say.
+    epoll: OwnedFd,
     tell: Sender<(usize, LedEvent)>,
 }
 
@@ -201,13 +215,13 @@ impl Lead {
     fn new(
         reaches: Vec<NodeReach>,
         clock: Clock,
-        (commands, wakes): (Receiver<Command>, PipeReader),
+        (commands, wakes, epoll): (Receiver<Command>, PipeReader, OwnedFd),
         tell: Sender<(usize, LedEvent)>,
     ) -> Lead {
         let unix_ns = nanoseconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
         let zero_ns = unix_ns.saturating_sub(i64::try_from(clock.now_ns()).unwrap_or(0));
         let member = |reach| Member { reach, line: None, is_met: false, zero_ns: 0, offset_ns: 0 };
-        Lead { members: reaches.into_iter().map(member).collect(), clock, zero_ns, commands, wakes, tell }
+        Lead { members: reaches.into_iter().map(member).collect(), clock, zero_ns, commands, wakes, epoll, tell }
     }
 
     fn now_ns(&self) -> i64 {
@@ -215,17 +229,27 @@ impl Lead {
     }
 
     fn run(mut self) {
+        let (mut looked_after, mut events) = (Instant::now(), Vec::with_capacity(EVENTS));
         loop {
+            let mut is_told = false;
             while let Ok(command) = self.commands.try_recv() {
                 if matches!(command, Command::End) {
                     self.end();
                     return;
                 }
                 self.does(command);
+                is_told = true;
             }
-            let ready = self.wait();
-            for agent in 0..self.members.len() {
-                self.turn(agent, ready.get(agent).copied().unwrap_or(true));
+            if is_told || looked_after.elapsed() >= TURN {
+                looked_after = Instant::now();
+                (0..self.members.len()).for_each(|agent| self.look_after(agent));
+            }
+            for agent in self.wait(&mut events, TURN.saturating_sub(looked_after.elapsed())) {
+                self.turn(agent, true);
+                if looked_after.elapsed() >= 2 * TURN {
+                    // Of the others, the kernel tells again.
+                    break;
+                }
             }
         }
     }
@@ -239,7 +263,7 @@ impl Lead {
                 let within = answers_within(&self.members[agent].reach);
                 let (mut conversation, first) = Conversation::stay(token, now_ns, nanoseconds(within));
                 stream.say(&first);
-                let taken = conversation.take(&came, now_ns);
+                let taken = conversation.take(&came, now_ns).and_then(|()| self.watch(agent, &stream));
                 self.members[agent].line = Some((stream, conversation));
                 taken.err().into_iter().for_each(|fault| self.lost(agent, &fault));
             }
@@ -282,29 +306,35 @@ impl Lead {
         }
     }
 
-    /// Waits for something to happen; which agents it happened to.
-    fn wait(&mut self) -> Vec<bool> {
-        let mut ends = vec![PollFd::new(&self.wakes, PollFlags::IN)];
-        let mut until = Vec::with_capacity(self.members.len());
-        for member in &self.members {
-            member.line.iter().for_each(|(stream, _)| stream.ends(&mut ends));
-            until.push(ends.len());
-        }
+    /// Has the kernel tell of what an agent writes, for as long as its stream is open.
+    fn watch(&self, agent: usize, stream: &NodeStream) -> Result<(), Fault> {
+        let failed = |errno: Errno| Fault::Failed(format!("its stream cannot be waited for: {errno}"));
+        let add = |end| epoll::add(&self.epoll, end, EventData::new_u64(agent as u64), EventFlags::IN);
+        stream.outputs().try_for_each(add).map_err(failed)
+    }
+
+    /// Waits for something to happen; the agents it happened to.
+    fn wait(&mut self, events: &mut Vec<epoll::Event>, within: Duration) -> Vec<usize> {
+        events.clear();
+        let within = Timespec::try_from(within).ok();
         // A signal ends the waiting early, which is as well.
-        let _ = poll(&mut ends, Timespec::try_from(TURN).ok().as_ref());
-        let is_ready: Vec<bool> = ends.iter().map(|end| !end.revents().is_empty()).collect();
-        let mut from = 1;
-        let ready = until
-            .into_iter()
-            .map(|to| {
-                let own = is_ready.get(from..to).is_some_and(|own| own.contains(&true));
-                from = to;
-                own
-            })
-            .collect();
-        drop(ends);
-        while matches!(self.wakes.read(&mut [0; 64]), Ok(64)) {}
+        let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), within.as_ref());
+        // An agent has several ends, and is told of once.
+        let mut ready: Vec<usize> = events.iter().filter_map(|event| usize::try_from(event.data.u64()).ok()).collect();
+        ready.sort_unstable();
+        ready.dedup();
+        if ready.pop_if(|last| *last >= self.members.len()).is_some() {
+            while matches!(self.wakes.read(&mut [0; 64]), Ok(64)) {}
+        }
         ready
+    }
+
+    /// Does what is due. What an agent says is read before its silence is held against it.
+    fn look_after(&mut self, agent: usize) {
+        let now_ns = self.now_ns();
+        let line = self.members[agent].line.as_ref();
+        let is_awaited = line.is_some_and(|(_, conversation)| conversation.awaits(now_ns));
+        self.turn(agent, is_awaited);
     }
 
     /// Reads and writes what can be without waiting, and does what is due.
@@ -330,8 +360,12 @@ impl Lead {
             }
             conversation.due(now_ns)
         });
-        if let Ok(bytes) = &due {
+        if let Ok(bytes) = &due
+            && !bytes.is_empty()
+        {
+            // At once: the time that an answer takes is counted from now on.
             stream.say(bytes);
+            stream.write();
         }
         self.hear(agent);
         due.err().into_iter().for_each(|fault| self.lost(agent, &fault));
@@ -383,6 +417,8 @@ impl Lead {
         let at_ms = self.at_ms();
         let member = &mut self.members[agent];
         if let Some((mut stream, _)) = member.line.take() {
+            // Whatever it writes yet is nobody's to hear.
+            stream.outputs().for_each(|end| _ = epoll::delete(&self.epoll, end));
             let (reach, fault, tell) = (member.reach.clone(), fault.clone(), self.tell.clone());
             // Its process may take a while to end, for which the others' leases do not wait.
             thread::spawn(move || {

@@ -18,8 +18,9 @@ use crate::child;
 /// What is kept of errors: their end.
 const ERRORS_BYTES_MAX: usize = 4096;
 
-/// What is taken at once.
+/// What is taken of a stream at once, and of errors.
 const PIECE_BYTES: usize = 64 << 10;
+const ERRORS_PIECE_BYTES: usize = 1 << 10;
 
 /// How long a process may take to end after it was killed.
 const KILLED_WITHIN: Duration = Duration::from_secs(1);
@@ -105,15 +106,17 @@ impl NodeStream {
 
     /// Writes and reads what can be without waiting, or what can be first within `patience`. What came is appended.
     pub(super) fn turn(&mut self, patience: Duration, came: &mut Vec<u8>) {
-        self.wait(patience);
+        if !patience.is_zero() {
+            self.wait(patience);
+        }
         self.write();
         if let Some(output) = &mut self.output
-            && !taken(output, came)
+            && !taken::<PIECE_BYTES>(output, came)
         {
             self.output = None;
         }
         if let Some(errors) = &mut self.errors {
-            if !taken(errors, &mut self.said) {
+            if !taken::<ERRORS_PIECE_BYTES>(errors, &mut self.said) {
                 self.errors = None;
             }
             let excess = self.said.len().saturating_sub(ERRORS_BYTES_MAX);
@@ -121,8 +124,13 @@ impl NodeStream {
         }
     }
 
+    /// What comes from it, as long as that is open.
+    pub(super) fn outputs(&self) -> impl Iterator<Item = &File> {
+        self.output.iter().chain(&self.errors)
+    }
+
     /// What to wait for.
-    pub(super) fn ends<'s>(&'s self, ends: &mut Vec<PollFd<'s>>) {
+    fn ends<'s>(&'s self, ends: &mut Vec<PollFd<'s>>) {
         if let Some(input) = self.input.as_ref().filter(|_| self.sent < self.unsent.len()) {
             ends.push(PollFd::new(input, PollFlags::OUT));
         }
@@ -146,7 +154,8 @@ impl NodeStream {
         let _ = poll(&mut ends, Timespec::try_from(patience).ok().as_ref());
     }
 
-    fn write(&mut self) {
+    /// Writes what can be without waiting.
+    pub(super) fn write(&mut self) {
         while self.sent < self.unsent.len() {
             let Some(input) = &mut self.input else { return };
             match input.write(&self.unsent[self.sent..]) {
@@ -207,18 +216,19 @@ impl Drop for Process {
     }
 }
 
-/// Takes what there is, up to a piece; whether more may come.
-fn taken(from: &mut impl Read, into: &mut Vec<u8>) -> bool {
-    let length = into.len();
-    into.resize(length + PIECE_BYTES, 0);
-    let (count, is_open) = loop {
-        match from.read(&mut into[length..]) {
-            Ok(0) => break (0, false),
-            Ok(count) => break (count, true),
+/// Takes what there is, up to a piece of `N` bytes; whether more may come. Not into the vector itself: each of a
+/// thousand streams would keep room for a piece.
+fn taken<const N: usize>(from: &mut impl Read, into: &mut Vec<u8>) -> bool {
+    let mut piece = [0; N];
+    loop {
+        match from.read(&mut piece) {
+            Ok(0) => return false,
+            Ok(count) => {
+                into.extend_from_slice(&piece[..count]);
+                return true;
+            }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => break (0, error.kind() == ErrorKind::WouldBlock),
+            Err(error) => return error.kind() == ErrorKind::WouldBlock,
         }
-    };
-    into.truncate(length + count);
-    is_open
+    }
 }

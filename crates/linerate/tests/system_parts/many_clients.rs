@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use libtest_mimic::Failed;
 use linerate_analysis::view::{Point, View};
-use linerate_record::run::{Interval, Op, PointLine, Purpose};
+use linerate_record::run::Op;
 use tempfile::tempdir;
 
 use super::cluster::{BOTH_WAYS, Cluster, Parts};
@@ -33,6 +33,8 @@ const EACH: u32 = 8;
 const TOLERANCE: f64 = 0.1;
 
 const OBJECT_BYTES: u64 = 4 << 20;
+
+const OBJECTS: u64 = 120;
 
 /// A link's speed is told of all that is on the wire, of which a token bucket counts less.
 fn speed_mbit_per_s(rate_bits_per_s: u64) -> f64 {
@@ -91,12 +93,11 @@ pub(crate) fn as_one() -> Result<(), Failed> {
     let fleet = fleet(out.path())?;
     cluster.shape_all(NODE_BITS_PER_S);
     (1..=CLIENTS).for_each(|n| cluster.shape(&format!("c{n}"), &BOTH_WAYS, CLIENT_BITS_PER_S));
-    let flags = format!("--op get --obj.size 4MiB --objects 120 --concurrent {EACH} --warmup 3s --duration 8s");
+    let flags = format!("--op get --obj.size 4MiB --objects {OBJECTS} --concurrent {EACH} --warmup 3s --duration 8s");
     let before = requests_of_the_cluster(&cluster)?;
-    let folder = out.path().join("grown");
-    let grown = run(&cluster, &folder, &fleet, &format!("{flags} --clients 1,2,4,8"))?;
+    let grown = run(&cluster, &out.path().join("grown"), &fleet, &format!("{flags} --clients 1,2,4,8"))?;
     let after = requests_of_the_cluster(&cluster)?;
-    equal_the_servers_counters(&folder, before, after)?;
+    equal_the_servers_counters(&grown, before, after);
     let points: Vec<&Point> = grown.series.iter().flat_map(|series| &series.points).collect();
     let mut wrong = Vec::new();
     for (point, clients) in points.iter().zip(COUNTS) {
@@ -149,31 +150,16 @@ fn requests_of_the_cluster(cluster: &Cluster) -> Result<(u64, u64), Failed> {
     Err("MinIO's counters do not stand still".into())
 }
 
-/// What the folder counts is what the nodes counted, but for requests in flight when a point ended: those are in no
-/// figure, and at most one a slot.
-fn equal_the_servers_counters(folder: &Path, before: (u64, u64), after: (u64, u64)) -> Result<(), Failed> {
-    let points = fs::read_to_string(folder.join("points.jsonl"))?;
-    let mut slots = 0;
-    for line in points.lines() {
-        if let PointLine::Begin(begin) = serde_json::from_str(line)?
-            && begin.purpose == Purpose::Measure
-        {
-            slots += u64::from(begin.spec.concurrency);
-        }
-    }
-    let intervals = fs::read_to_string(folder.join("intervals.jsonl"))?;
-    let (mut gets, mut bytes) = (0, 0);
-    for line in intervals.lines() {
-        let interval: Interval = serde_json::from_str(line)?;
-        for row in interval.rows.iter().filter(|row| row.op == Op::Get) {
-            assert!(row.errors.is_empty(), "{:?}", row.errors);
-            (gets, bytes) = (gets + row.requests, bytes + row.bytes);
-        }
-    }
-    let (server_gets, server_puts) = (after.0 - before.0, after.1 - before.1);
-    println!("GETs: {gets} of the clients, {server_gets} of MinIO; PUTs of MinIO: {server_puts}");
-    assert!(server_gets >= gets && server_gets <= gets + slots, "{gets} {server_gets} {slots}");
-    assert_eq!(bytes, gets * OBJECT_BYTES, "every byte of each request");
-    assert_eq!(server_puts, 120, "each object was written once, by one of the clients");
-    Ok(())
+/// What the run counts in all is exactly what the nodes counted: in intervals, beforehand, behind the last interval,
+/// and given up in flight when a point ended.
+fn equal_the_servers_counters(view: &View, before: (u64, u64), after: (u64, u64)) {
+    let of = |op: Op| *view.sent.iter().find(|sent| sent.op == op).expect("requests of it");
+    let (gets, puts) = (of(Op::Get), of(Op::Put));
+    println!("GETs: {gets:?}, {} of MinIO; PUTs: {puts:?}, {} of MinIO", after.0 - before.0, after.1 - before.1);
+    assert_eq!((gets.failed, puts.failed, puts.dropped), (0, 0, 0));
+    assert!(gets.dropped > 0, "reads are in flight when a point ends");
+    assert_eq!(gets.total, after.0 - before.0, "GETs");
+    assert_eq!(puts.total, after.1 - before.1, "PUTs");
+    assert_eq!(gets.bytes, (gets.total - gets.dropped) * OBJECT_BYTES, "every byte of each request");
+    assert_eq!((puts.beside, puts.bytes), (OBJECTS, OBJECTS * OBJECT_BYTES), "each written once, by one client");
 }

@@ -229,11 +229,12 @@ impl Minio {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Reads the metrics once they no longer change: MinIO keeps them for some seconds.
+    /// Reads the metrics once they no longer change: MinIO keeps them for ten seconds.
     pub(crate) fn counters(&self, bucket: &str) -> Counters {
         let (mut before, mut same) = (String::new(), 0);
         let mut text = String::new();
-        // Six seconds without a change: of an answer that did not come in time, nothing follows.
+        // Twelve seconds without a change: MinIO keeps them for ten. Of an answer that did not come in time, nothing
+        // follows.
         eventually_within(PATIENT, "MinIO's metrics to settle", || {
             let bucket_metrics = self.get("/minio/v2/metrics/bucket").unwrap_or_default();
             text = format!("{bucket_metrics}{}", self.get("/minio/v2/metrics/cluster").unwrap_or_default());
@@ -241,7 +242,7 @@ impl Minio {
             same = if !reported.is_empty() && reported == before { same + 1 } else { 0 };
             before = reported;
             std::thread::sleep(Duration::from_millis(500));
-            same >= 12
+            same >= 24
         });
         let value = |name: &str, label: &str| {
             let line = text.lines().find(|l| l.starts_with(name) && l.contains(label));

@@ -38,6 +38,7 @@ impl Worker<'_> {
             self.choice.written(ask.subject);
         }
         if !self.counts() {
+            self.answered_beside(ask.op, bytes);
             return;
         }
         match (call.step, completed) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use linerate_fleet::loading::{DrivenEnd, LeftUpload, OrderUntil, PointOrder, PointTarget};
@@ -131,7 +132,7 @@ fn ceiling(
     let of = |place: usize| PointOrder { write_set: u32::try_from(place).unwrap_or(0), ..base.clone() };
     let drive = |tape: &mut Tape<'_>| clients.drive(&driven, of, tape);
     let rule = CEILING.rule(spec.concurrency);
-    let (_, recorded) = recorder.point(purpose, &spec, (&plan, rule), progress, drive, DrivenPoint::ended)?;
+    let (_, recorded) = recorder.point(purpose, &spec, (&plan, rule), progress, drive, DrivenPoint::ending)?;
     tell_of_lost(clients, recorder)?;
     recorded.map(|_| ())
 }
@@ -184,7 +185,7 @@ impl SeriesRun<'_> {
         };
         let rule = (&plan, timing.rule(spec.concurrency));
         let drive = |tape: &mut Tape<'_>| clients.drive(&driven, of, tape);
-        let driven = recorder.point(Purpose::Measure, &spec, rule, self.progress, drive, DrivenPoint::ended);
+        let driven = recorder.point(Purpose::Measure, &spec, rule, self.progress, drive, DrivenPoint::ending);
         if driven.is_err() && workload.writes() {
             // What was written is not known, and swept up at the end.
             objects.note_unknown(u64::from(spec.concurrency));
@@ -232,8 +233,9 @@ impl SeriesRun<'_> {
         clients: &BenchClients,
         count: u64,
         objects: &mut RunObjects<'_>,
-        halted: &AtomicBool,
+        recorder: &mut Recorder,
     ) -> Result<u32, Failure> {
+        let halted = Arc::clone(&recorder.halted);
         let (setup, set, what) = (self.setup, objects.new_set(), writing(count, self.size, self.sizes));
         self.progress.doing(&what);
         let drivers = clients.drivers(clients.count())?;
@@ -251,7 +253,7 @@ impl SeriesRun<'_> {
         };
         let (interval_ms, interrupted) = (setup.timing.interval_ms, self.with.interrupted);
         let driven = Driven { drivers: &drivers, error_limit: None, interval_ms, point: None, interrupted };
-        let mut hearer = Writing { progress: self.progress, what: &what, halted, done: 0, bytes: 0 };
+        let mut hearer = Writing { progress: self.progress, what: &what, halted: &halted, done: 0, bytes: 0 };
         let outcome = clients.drive(&driven, of, &mut hearer);
         let ends = outcome.as_ref().map_or(&[][..], |outcome| &outcome.ends);
         let told = || ends.iter().filter_map(|(_, end)| end.as_ref());
@@ -262,7 +264,8 @@ impl SeriesRun<'_> {
         let unended = told().map(|end| end.unended_writes).sum();
         objects.note_unended(unended, told().flat_map(|end| end.unfinished.clone()).map(unfinished).collect());
         let outcome = outcome?;
-        if interrupt::came(halted) || interrupt::came(interrupted) {
+        recorder.written(outcome.beside())?;
+        if interrupt::came(&halted) || interrupt::came(interrupted) {
             return Ok(set);
         }
         let (mut errors, mut done) = (BTreeMap::<String, u64>::new(), 0);
