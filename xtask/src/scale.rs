@@ -37,8 +37,8 @@ const USAGE: &str = "usage: cargo xtask scale [--agents N] [--minutes N] [--out 
 const CORES_MAX: f64 = 0.5;
 const RESIDENT_BYTES_MAX: u64 = 256 << 20;
 
-/// By which share its memory may be larger in the last fifth of the point than in the second: a heap that was filled once
-/// stays as it is.
+/// By which share its memory may be larger in the last fifth of the point than in the second: a heap that was filled
+/// once stays as it is.
 const GROWTH_MAX: f64 = 0.1;
 
 /// Requests in flight of each agent: a number in what it is told, and nothing else here.
