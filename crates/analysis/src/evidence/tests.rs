@@ -9,8 +9,6 @@ use crate::build::build;
 use crate::build::tests::records;
 use crate::view::{HostFigures, SeriesLimit};
 
-/// What nobody stated.
-
 /// Four nodes of one kind, which clients ask themselves.
 fn site() -> Site {
     let mut site =

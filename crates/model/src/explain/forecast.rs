@@ -242,8 +242,8 @@ pub(super) fn odd_share_alone(world: &HypotheticalSite, reads: bool) -> f64 {
     of(odd).zip(others).map_or(1.0, |(odd, others)| (odd / others).min(1.0))
 }
 
-/// What each byte of a node's own clients, and each of any other node's, takes of the bottleneck of the odd nodes: their
-/// own share and that of shards for others. So what they give follows from what the others do, and the total with it.
+/// What each byte of a node's own clients, and each of any other node's, takes of the odd nodes' bottleneck: their own
+/// share, and that of shards for others. So what they give follows from what the others do, and the total with it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct OddLoad {
     nodes: f64,
