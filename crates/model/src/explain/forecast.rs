@@ -64,7 +64,7 @@ pub(super) struct OperationCeiling {
     /// How odd nodes load themselves and the others, where such are.
     pub(super) odd_load: Option<OddLoad>,
     /// The bottleneck.
-    pub(super) binds: Resource,
+    pub(super) bottleneck: Resource,
     /// Whose: a group's place.
     pub(super) group: Option<usize>,
 }
@@ -144,7 +144,7 @@ fn ceiling(unheld: &Unheld, reads: bool, asked: OperationQuery) -> Option<Operat
         reach,
         most_reach,
         own_reach: (reach, most_reach),
-        binds: first.resource,
+        bottleneck: first.resource,
         group: first.group,
     };
     let Some(group) = world.odd.as_ref().map(|odd| odd.group) else { return Some(ceiling) };
