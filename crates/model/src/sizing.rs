@@ -29,7 +29,8 @@ struct Question<'a> {
     object_bytes: u64,
 }
 
-/// The smallest site of the same kind of node that gives what is needed and tolerates the losses, for objects of a size.
+/// The smallest site of the same kind of node that gives what is needed and tolerates the losses, for objects of one
+/// size.
 ///
 /// # Errors
 /// Where the site has no nodes, or its engine has no such protection.

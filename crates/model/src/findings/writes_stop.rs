@@ -53,7 +53,8 @@ fn weakest(product: Product, pools: &[Pool]) -> &Pool {
     pools.iter().min_by_key(|pool| least(pool)).unwrap_or(&pools[0])
 }
 
-/// A layout of these nodes that tolerates the loss of a node and of two drives, of the same size of a set if there is such.
+/// A layout of these nodes that tolerates the loss of a node and of two drives, of the same size of a set if there is
+/// such.
 fn remedy(site: &Site, pool: &Pool) -> String {
     let alternatives = alternatives(site, pool);
     let tolerates = |choice: &&LayoutChoice| choice.nodes_lost > 0 && choice.parity_shards > 1;

@@ -60,7 +60,8 @@ pub fn tolerances(product: Product, pools: &[Pool]) -> (Tolerance, Tolerance) {
     )
 }
 
-/// What all pools tolerate: drives whose loss leaves every object's data, and nodes without which reads and writes go on.
+/// What all pools tolerate: drives whose loss leaves every object's data, and nodes without which reads and writes
+/// continue.
 ///
 /// The two differ on purpose. Three copies of Garage are kept by any one of them, and served by two.
 #[must_use]
