@@ -141,8 +141,8 @@ fn until_known(file: &File, entries: &[Entry], flags: &[Flag]) -> Option<Meant> 
         Some(_) => return None,
         None if names(&["duration"]) => {}
         None => {
-            let why = "points end when they are known to --precision 2%: warp takes its whole duration, and so does \
-                       linerate with \"duration\" in the file, or --precision none";
+            let why = "points end when their throughput is known to --precision 2%: warp takes its whole duration, and \
+                       so does linerate with \"duration\" in the file, or --precision none";
             return Some(Meant::Note(format!("{}: it has no \"duration\": {why}", file.path.display())));
         }
     }

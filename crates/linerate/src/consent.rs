@@ -109,7 +109,7 @@ fn listed(names: &[String]) -> String {
 /// first.
 pub(crate) fn ask(what: &str, doubt: &str, fix: &str) -> Result<(), Failure> {
     if io::stdin().is_terminal() && io::stderr().is_terminal() {
-        printing::ask(&format!("{what}.\n{doubt} Go on? [y/N] "))?;
+        printing::ask(&format!("{what}.\n{doubt} Continue? [y/N] "))?;
         let mut answer = String::new();
         io::stdin().lock().read_line(&mut answer).map_err(Failure::Output)?;
         if matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {

@@ -35,7 +35,9 @@ pub(crate) fn with_pem(insecure: bool, pem: Option<&str>) -> Result<Trust, Failu
     let mut trust = find(insecure, None)?;
     if let (Trust::Roots(roots), Some(pem)) = (&mut trust, pem) {
         let added = certificates_in_pem(pem.as_bytes());
-        roots.extend(added.map_err(|why| Failure::usage(format!("the certificates that were sent are none: {why}")))?);
+        roots.extend(
+            added.map_err(|why| Failure::usage(format!("the certificates that were sent are not valid: {why}")))?,
+        );
     }
     Ok(trust)
 }

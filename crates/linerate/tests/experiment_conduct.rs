@@ -446,7 +446,7 @@ fn bad_usage_is_told_at_once_and_leaves_nothing() {
         ("", &["--with", "one=--threads 1"], "give --with at least twice"),
         ("", &["--with", "one", "--with", "two=--tls"], "invalid --with \"one\""),
         ("", &["--with", "a=--threads x", "--with", "b=--threads 2"], "flags of bench"),
-        ("", &["--with", "a=--op put", "--with", "b=--op get"], "--op is the experiment's to give"),
+        ("", &["--with", "a=--op put", "--with", "b=--op get"], "--op is set by the experiment"),
         ("", &["--with", "a=--secret-key x", "--with", "b=--tls"], "AWS_SECRET_ACCESS_KEY"),
         ("", &["--with", "a=--tls", "--with", "a=--insecure"], "two arms are called \"a\""),
         ("", &["--knob", "net.core.rmem_maxx=1,2"], "did you mean net.core.rmem_max?"),

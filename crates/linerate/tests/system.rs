@@ -435,7 +435,7 @@ fn asked() -> Result<(), Failed> {
         let folder = out.path().join(format!("run-{answer}"));
         let output = spaces.bench_on_terminal(&folder, &flags, answer);
         assert_eq!(output.status.code(), Some(code), "{answer:?}: {}", shown(&output));
-        assert!(shown(&output).contains("Go on? [y/N]"), "{}", shown(&output));
+        assert!(shown(&output).contains("Continue? [y/N]"), "{}", shown(&output));
         assert_eq!(folder.exists(), begun, "{answer:?}");
     }
     Ok(())

@@ -203,7 +203,9 @@ fn values(text: &str, root: &Root, space: &Space) -> Result<Values, Failure> {
     }
     if values.len() == 1 {
         if values[0].1.is_none() {
-            return Err(Failure::usage(format!("{text} is so already: give another value to compare it with")));
+            return Err(Failure::usage(format!(
+                "{text} is already the current value: give another value to compare it with"
+            )));
         }
         values.insert(0, (AS_IS.to_owned(), None));
     }

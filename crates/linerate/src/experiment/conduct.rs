@@ -198,8 +198,8 @@ fn recorded(experiment: &Experiment, flags: &ResumeFlags) -> Result<Vec<ArmLoad>
     let loads = experiment.loads().ok_or_else(|| {
         let version = &experiment.linerate_version;
         Failure::usage(format!(
-            "{}/experiment.json has flags in place of its loads, as linerate {version} wrote it: go on with that one, \
-             or begin a new experiment",
+            "{}/experiment.json has flags in place of its loads, as linerate {version} wrote it: continue with that \
+             version, or begin a new experiment",
             flags.folder.display()
         ))
     })?;

@@ -20,7 +20,7 @@ pub(super) fn write(path: &Path, experiment: &Experiment) -> Result<(), Failure>
     let text = serde_json::to_string_pretty(experiment).map_err(failed)?;
     if let Err(error) = state::note(Note::Experiment, &text) {
         say(&format!(
-            "warning: the experiment could not be noted as begun here: {error}; to resume it asks for consent"
+            "warning: the experiment could not be noted as begun here: {error}; resuming it will need consent"
         ));
     }
     write_whole(&path.join(ASKED), text.as_bytes())

@@ -57,7 +57,7 @@ const WITH_WHY: [(&[(&str, &str)], &str); 2] = [
         "would be in the arguments of every cell and in the folder: set AWS_SECRET_ACCESS_KEY or AWS_SESSION_TOKEN, or \
          name a --profile after --",
     ),
-    (&RESERVED, "is the experiment's to give: use --load, --settle, --measure and --output of the experiment"),
+    (&RESERVED, "is set by the experiment: use --load, --settle, --measure and --output of the experiment"),
 ];
 
 /// How often a process that goes on is looked at.
@@ -349,7 +349,7 @@ mod tests {
         let flags = bench_flags(&load, &words("--host 127.0.0.1:9 --threads 1"), read).unwrap();
         assert_eq!((flags.target.host.as_deref(), flags.work.threads), (Some("127.0.0.1:9"), Some(1)));
         for (text, reported) in [
-            ("--op put", "--op is the experiment's to give"),
+            ("--op put", "--op is set by the experiment"),
             ("--duration=9s", "--duration is the experiment's"),
             ("--keep-data", "--noclear is the experiment's"),
             ("--autoterm", "--autoterm is the experiment's"),

@@ -18,9 +18,9 @@ pub(super) fn require(experiment: &Experiment, text: &[u8], flags: &ResumeFlags)
     let what =
         format!("this machine did not begin the experiment in {}, or it was changed since", flags.folder.display());
     let reported = run_deeds(experiment);
-    let doubt = format!("To go on is to {reported}.");
+    let doubt = format!("Continuing would {reported}.");
     // What is masked would be consented to unseen.
     let whole =
         if masked(&reported) == reported { "" } else { "; what looks like a key is masked here: read experiment.json" };
-    consent::ask(&what, &doubt, &format!("to go on is to {reported}{whole}; give --yes-run to consent"))
+    consent::ask(&what, &doubt, &format!("continuing would {reported}{whole}; give --yes-run to consent"))
 }

@@ -86,7 +86,8 @@ pub(super) fn up(flags: &UpFlags) -> Result<ExitCode, Failure> {
     if cluster.is_up(&wishes).map_err(told)? {
         let instance = &wishes.instance;
         return Err(Failure::usage(format!(
-            "--instance {instance}: there is such a fleet already: linerate fleet down --instance {instance} removes it"
+            "--instance {instance}: a fleet with this name already exists: linerate fleet down --instance {instance} \
+             removes it"
         )));
     }
     let mut places = vec![wishes.namespace.clone()];
@@ -189,7 +190,7 @@ pub(super) fn down(flags: &DownFlags) -> Result<ExitCode, Failure> {
         };
         if left.objects.is_empty() {
             for (namespace, other) in &left.kept {
-                say(&format!("namespace {namespace} stays: {other} in it is not of this fleet"));
+                say(&format!("namespace {namespace} stays: it contains {other}, which is not part of this fleet"));
             }
             say(&format!("nothing is left of fleet {instance}"));
             return Ok(ExitCode::SUCCESS);

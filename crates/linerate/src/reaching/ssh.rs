@@ -62,7 +62,7 @@ const FAULTS: [(&str, &str, &str); 16] = [
     ),
     (
         "no matching host key type",
-        "ssh here accepts no type of its host keys",
+        "ssh here accepts none of its host key types",
         "see HostKeyAlgorithms of ssh_config(5)",
     ),
     (
@@ -108,7 +108,7 @@ const FAULTS_OF_BECOME: [(&str, &str, &str); 12] = [
     ("is not in the sudoers file", "this user is not in the sudoers file there", PERMIT),
     ("is not allowed to", "ALL is not permitted to this user", PERMIT),
     ("operation not permitted", "ALL is not permitted to this user", PERMIT),
-    ("must have a tty", "BY there wants a terminal", "drop requiretty from sudoers there, for this user at least"),
+    ("must have a tty", "BY there requires a terminal", "drop requiretty from sudoers there, for this user at least"),
     (
         "have the setuid bit set",
         "BY cannot change rights there",
@@ -293,7 +293,7 @@ mod tests {
                 "sudo -n is not permitted to this user: Sorry",
                 "exec:ssh HOST sudo -n /PATH/linerate agent",
             ),
-            (&sudo, "sudo: sorry, you must have a tty to run sudo", 1, "sudo there wants a terminal", "requiretty"),
+            (&sudo, "sudo: sorry, you must have a tty to run sudo", 1, "sudo there requires a terminal", "requiretty"),
             (
                 &sudo,
                 "sudo: /usr/bin/sudo must be owned by uid 0 and have the setuid bit set",

@@ -74,7 +74,7 @@ pub enum BucketError {
         keys: Arc<KeyNames>,
     },
     /// A call that is not made, as the one before it was not answered.
-    #[error("an earlier call timed out, and no more are made")]
+    #[error("an earlier call timed out, so no further calls are made")]
     Unanswered,
     /// An answer that does not make sense.
     #[error("the answer to {call} could not be understood: {why}")]

@@ -151,7 +151,7 @@ enum WrongManifest {
     SameName(String),
     #[error("it has neither load and resolved nor, as schemas 1 and 2 do, asked")]
     NoLoad,
-    #[error("its load is none that this version knows ({0}): read it with the version that wrote it, {1}")]
+    #[error("this version cannot read its load ({0}): read it with the version that wrote it, {1}")]
     UnknownLoad(String, String),
     #[error("its load has {0} points: a run has {POINTS_MAX} at most")]
     TooManyPoints(usize),

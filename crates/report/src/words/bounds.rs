@@ -55,7 +55,7 @@ pub(crate) fn best_at(point: &Point) -> String {
     let names = names.join(",");
     match verdict {
         BoundVerdict::Held => format!("best within {names}, at {at}"),
-        BoundVerdict::InDoubt if open.seems_within() => format!("best that seems to keep {names}, at {at}"),
+        BoundVerdict::InDoubt if open.seems_within() => format!("best that seems to meet {names}, at {at}"),
         BoundVerdict::InDoubt => format!("at {at}, where {names} is in doubt"),
         BoundVerdict::Missed => format!("at {at}, where {names} is missed"),
     }

@@ -46,11 +46,11 @@ const CURE_ON_NODES: (&str, &str) = (
 );
 /// What is to be done where clients ask less far than stated: that is faster.
 const STATE_LOCAL: (&str, &str) =
-    ("correct the site: entry: local, for that is how clients ask already, and it is the faster way", CORRECTION);
+    ("correct the site: entry: local, because clients already ask that way, and it is the faster one", CORRECTION);
 
 /// The same of another way in than stated, by which nodes carry less.
 const STATE_SHORTER: (&str, &str) =
-    ("correct the entry in the site file: nodes carry less than by the way that it describes", CORRECTION);
+    ("correct the entry in the site file: nodes carry less than the described way needs", CORRECTION);
 
 /// How much more than their own traffic nodes carry by a way in, in order.
 fn hops(entry: Entry) -> u32 {

@@ -37,7 +37,7 @@ pub(super) fn variants(site: &Site, observations: &Observations) -> Vec<Variant>
             });
         let variant = variant.shown_by(ReadingId::EachWay).cured_by(
             format!("check what the nodes of {name} share, and repair it: the switch, its uplinks, power, cooling"),
-            "while its switch is out, the whole rack is: see first that reads and writes go on without it",
+            "the whole rack is out with its switch: make sure that reads and writes continue without it",
         );
         let odd = Odd {
             nodes: rack.nodes.clone(),

@@ -103,7 +103,7 @@ fn facts(experiment: &Experiment, report: &Report) -> String {
         design.seed
     );
     let mut facts = vec![
-        ("False calls", format!("of effects called, at most {} are none", reported::exact_percent(design.alpha))),
+        ("False calls", format!("at most {} of the reported effects are false", reported::exact_percent(design.alpha))),
         ("What matters", format!("an effect of {}", reported::exact_percent(design.matters_share))),
         ("At most", at_most(design)),
         ("Looks after", design.looks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ") + " blocks that count"),
