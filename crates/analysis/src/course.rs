@@ -37,6 +37,20 @@ pub enum LevelTime {
     Rate(RateProbe),
 }
 
+/// Why a point of several clients ended that nobody stopped, by the reasons of those that drove it to its end.
+#[must_use]
+pub fn stop_reason_of_clients(ends: impl Iterator<Item = StopReason>) -> StopReason {
+    let ends: Vec<StopReason> = ends.collect();
+    // One that ended before its time, for a reason that holds for all.
+    let of_all = [StopReason::NoSuccess, StopReason::ObjectsExhausted];
+    match of_all.into_iter().find(|reason| ends.iter().all(|ended| ended == reason)) {
+        // Nobody drove it to its end.
+        _ if ends.is_empty() => StopReason::Interrupted,
+        Some(reason) => reason,
+        None => StopReason::Duration,
+    }
+}
+
 impl SeriesCourse {
     /// The course of a load with these levels. Limits of a search are those that the folder says, so that its readers
     /// know them; a point takes no longer than `point_ms`.
@@ -127,6 +141,20 @@ mod tests {
     fn searched(lowest: u32) -> SeriesCourse {
         let search = json!({ "lowest": lowest, "highest": 64, "series_ms": 120_000, "series": [] });
         SeriesCourse::new(&Levels::Searched { highest: 64 }, &asked(Some(search)), Some(0.01), 10_000)
+    }
+
+    #[test]
+    fn clients_end_a_point_early_only_for_what_holds_for_all() {
+        use StopReason::{Duration, Interrupted, NoSuccess, ObjectsExhausted};
+        for (ends, expected) in [
+            (&[][..], Interrupted),
+            (&[NoSuccess, NoSuccess], NoSuccess),
+            (&[NoSuccess, Duration], Duration),
+            (&[ObjectsExhausted], ObjectsExhausted),
+            (&[ObjectsExhausted, NoSuccess], Duration),
+        ] {
+            assert_eq!(stop_reason_of_clients(ends.iter().copied()), expected, "{ends:?}");
+        }
     }
 
     #[test]

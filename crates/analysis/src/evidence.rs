@@ -213,7 +213,7 @@ fn refused(view: &View, series: &Series, visits: &[&Point], best: &Estimate, sit
 fn critical<'v>(view: &'v View, visits: &[&Point]) -> Option<&'v Finding> {
     let is_of_them =
         |found: &Finding| found.points.is_empty() || visits.iter().any(|visit| found.points.contains(&visit.point));
-    view.findings.iter().find(|found| found.severity == Severity::Serious && is_of_them(found))
+    view.findings.iter().find(|found| found.severity == Severity::Critical && is_of_them(found))
 }
 
 fn is_told_in_bytes(series: &&Series) -> bool {

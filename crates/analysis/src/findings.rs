@@ -16,6 +16,7 @@ mod bond;
 mod bound;
 mod canary;
 mod client_cpu;
+mod client_lost;
 mod clock;
 mod disturbed;
 mod drift;
@@ -46,6 +47,7 @@ mod wire_bytes;
 mod working_set;
 
 pub use canary::canary_tripped;
+pub use client_lost::{client_lost, intervals_merged};
 pub use imported::{ImportedFile, imported};
 pub use left_at_target::{LeftAtTarget, kept_at_target, left_at_target};
 pub use not_stored::{ConfirmedSet, ShownSet, against_head, against_listing, not_checked, not_stored};
@@ -126,7 +128,7 @@ pub(crate) fn sort(all: &mut Vec<Finding>) {
 pub fn requests_failed(view: &View) -> Option<&Finding> {
     use FindingKind::{EndedEarly, NotStored, RequestErrors, TargetLost, WrongBody};
     let severe = |f: &Finding| matches!(f.kind, EndedEarly | NotStored | RequestErrors | TargetLost | WrongBody);
-    view.findings.iter().find(|f| f.severity == Severity::Serious && severe(f))
+    view.findings.iter().find(|f| f.severity == Severity::Critical && severe(f))
 }
 
 /// What says that something of the run is known to be left at the target, or could not be looked for, though it was to

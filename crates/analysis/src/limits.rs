@@ -89,13 +89,13 @@ fn was_lost(visit: &Point, intervals: &[&Interval]) -> bool {
 
 /// Whether the best of a series is what `--max-rate` lets through: its knee would be the cap's.
 pub(crate) fn is_capped(series: &Series, records: &Records) -> bool {
-    let binds = || {
+    let bottleneck = || {
         let best = series.best_point()?;
         let visits: Vec<u32> = series.visits_of(best).map(|visit| visit.point).collect();
         let is_of_visit = |i: &&Interval| visits.contains(&i.point);
         cap_binds(best, &records.intervals.iter().filter(is_of_visit).collect::<Vec<_>>(), records)
     };
-    binds().is_some()
+    bottleneck().is_some()
 }
 
 /// How `--max-rate` bound a point.

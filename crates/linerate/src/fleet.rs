@@ -9,7 +9,6 @@ mod pods;
 
 use std::process::ExitCode;
 
-use linerate_fleet::reach::NodeReach;
 use linerate_record::fleet::{FLEET_SCHEMA, FleetCheck};
 
 use crate::failure::{Failure, code};
@@ -60,17 +59,8 @@ fn not_reached(missing: usize, all: usize) -> Failure {
 
 fn cleaned(flags: &FleetCleanFlags) -> Result<ExitCode, Failure> {
     let nodes = reaching::read_fleet(&flags.fleet)?;
-    let remote = nodes.iter().filter(|node| matches!(node.reach, NodeReach::Ssh(_))).count();
     let cleaned = reaching::clean_all(&nodes)?;
-    let mut text = String::new();
-    let mut missing = 0;
-    for (row, fault) in &cleaned {
-        if let Some(fault) = fault {
-            missing += 1;
-            text.push_str(&format!(" {}: not reached: {}\n   try {}\n", row.name, fault.why, fault.remedy));
-        }
-    }
-    text.push_str(&format!(" {} of {remote} nodes reached by SSH are clean\n", remote - missing));
-    printing::print(&text)?;
-    if missing == 0 { Ok(ExitCode::SUCCESS) } else { Err(not_reached(missing, remote)) }
+    let missing = cleaned.iter().filter(|(_, fault)| fault.is_some()).count();
+    printing::print(&linerate_report::fleet::cleaned(&cleaned))?;
+    if missing == 0 { Ok(ExitCode::SUCCESS) } else { Err(not_reached(missing, cleaned.len())) }
 }

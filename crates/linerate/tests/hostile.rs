@@ -130,7 +130,7 @@ fn a_run_whose_objects_are_not_there_is_no_success() {
         let reported = String::from_utf8_lossy(&output.stderr);
         assert!(reported.lines().last().is_some_and(|line| line.starts_with("error: ")), "{what}: {}", shown(&output));
         let found = view(out.path()).findings.into_iter().find(|f| f.kind == FindingKind::NotStored);
-        assert!(found.as_ref().is_some_and(|f| f.severity == Severity::Serious), "{what}: {found:?}");
+        assert!(found.as_ref().is_some_and(|f| f.severity == Severity::Critical), "{what}: {found:?}");
     }
     for op in ["--op put", "--op get", "--op delete --objects 50", "--op mixed --objects 50"] {
         let (hostile, out) = (Hostile::serve(well), tempdir().unwrap());

@@ -6,7 +6,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use linerate_record::histogram::Latencies;
-use linerate_record::load::ErrorLimit;
 use linerate_record::run::{BesideRow, Interval, Op, OpenInterval, StopReason, summed};
 use linerate_wire::clock::{Clock, own_cpu_ns};
 use linerate_wire::intervals::Gathering;
@@ -24,9 +23,6 @@ const NO_SUCCESS_NS: u64 = 10_000_000_000;
 
 /// How soon Ctrl-C is noticed. Waking more often would count as the client's processor time.
 const LOOK_UP_EVERY: Duration = Duration::from_millis(100);
-
-/// Requests that must have ended before a share of them that failed says anything.
-const SHARE_OF_MIN: u64 = 100;
 
 /// Shortest cut-off interval that is told, where nothing failed in it: below, rates would be noise.
 const CUT_MIN_MS: u64 = 20;
@@ -218,12 +214,7 @@ impl<'a> Merge<'a> {
     }
 
     fn too_many_errors(&self) -> bool {
-        let ended = self.succeeded + self.failed;
-        match self.plan.error_limit {
-            None => false,
-            Some(ErrorLimit::Count(most)) => self.failed > most,
-            Some(ErrorLimit::Share(most)) => ended >= SHARE_OF_MIN && self.failed as f64 > most * ended as f64,
-        }
+        self.plan.error_limit.is_some_and(|limit| limit.is_exceeded(self.succeeded, self.failed))
     }
 
     fn merge(&mut self, interval: u64, mut reports: Vec<IntervalReport>) -> Interval<Latencies> {

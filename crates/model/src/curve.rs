@@ -121,30 +121,30 @@ struct Visits {
 /// The course of a site whose ceilings are known, the lowest first; nothing where it has none.
 #[must_use]
 pub fn course(site: &Site, geometries: &Geometries, work: &Work, limits: &[ResourceLimit]) -> Option<CurveModel> {
-    let binds = limits.first()?;
+    let bottleneck = limits.first()?;
     let at = |limit| visits(site, geometries, work, limit);
-    let (read, write, [reads, writes]) = at(binds)?;
+    let (read, write, [reads, writes]) = at(bottleneck)?;
     let mixed = |of: fn(&Visits) -> f64| mix(work, of(&reads), of(&writes));
     let is_of_clients = |resource| matches!(resource, Resource::ClientIngress | Resource::ClientEgress);
-    let own_links = is_of_clients(binds.resource).then(|| {
+    let own_links = is_of_clients(bottleneck.resource).then(|| {
         let shared = limits.iter().find(|limit| !is_of_clients(limit.resource));
         let visited = |limit| at(limit).map(|(_, _, [reads, writes])| mix(work, reads.visited, writes.visited));
         let shared = shared.and_then(|limit| Some((limit, visited(limit)?)));
         OwnLinks::new(site.clients.count, work.object_bytes as f64, shared)
     });
     Some(CurveModel {
-        ceiling_bytes_per_s: binds.limit_bytes_per_s,
+        ceiling_bytes_per_s: bottleneck.limit_bytes_per_s,
         object_bytes: work.object_bytes as f64,
         alone_s: mixed(|visits| visits.alone_s),
         alone_by: if work.read_share >= 0.5 { read.of } else { write.of },
-        stations: if is_of_drives(binds.resource) {
+        stations: if is_of_drives(bottleneck.resource) {
             rounded(mixed(|visits| visits.visited))
         } else {
-            stations(site, binds.resource)
+            stations(site, bottleneck.resource)
         },
         variability: site.data.variability,
         own_links,
-        loops: if is_apart(site, binds.resource) { f64::from(site.nodes()) } else { 1.0 },
+        loops: if is_apart(site, bottleneck.resource) { f64::from(site.nodes()) } else { 1.0 },
         visited: mixed(|visits| visits.visited),
         elsewhere_s: mixed(|visits| visits.elsewhere_s),
         crossing_s: mixed(|visits| visits.crossing_s),
@@ -159,8 +159,8 @@ fn mix(work: &Work, of_reads: f64, of_writes: f64) -> f64 {
 }
 
 /// Whether each node is a loop by itself.
-fn is_apart(site: &Site, binds: Resource) -> bool {
-    is_link(binds) && site.nodes() > 1 && near(site, site.nodes()) >= 1.0
+fn is_apart(site: &Site, bottleneck: Resource) -> bool {
+    is_link(bottleneck) && site.nodes() > 1 && near(site, site.nodes()) >= 1.0
 }
 
 /// How reads and writes visit a resource with such a limit: their longest stages, and what follows of it.
@@ -168,25 +168,25 @@ fn visits(
     site: &Site,
     geometries: &Geometries,
     work: &Work,
-    binds: &ResourceLimit,
+    bottleneck: &ResourceLimit,
 ) -> Option<(Visit, Visit, [Visits; 2])> {
-    let is_apart = is_apart(site, binds.resource);
+    let is_apart = is_apart(site, bottleneck.resource);
     let loops = if is_apart { f64::from(site.nodes()) } else { 1.0 };
-    let in_a_loop = if is_apart { 1 } else { stations(site, binds.resource) };
-    let unit_s = loops * work.object_bytes as f64 / binds.limit_bytes_per_s;
-    let of = |reads| visit(site, geometries, work.object_bytes, reads, binds.resource);
+    let in_a_loop = if is_apart { 1 } else { stations(site, bottleneck.resource) };
+    let unit_s = loops * work.object_bytes as f64 / bottleneck.limit_bytes_per_s;
+    let of = |reads| visit(site, geometries, work.object_bytes, reads, bottleneck.resource);
     let (read, write) = (of(true)?, of(false)?);
-    let crossing = if is_link(binds.resource) { 1.0 } else { 0.0 };
+    let crossing = if is_link(bottleneck.resource) { 1.0 } else { 0.0 };
     let mut reads = one_after_the_other(&read, FILLING[0], in_a_loop, unit_s, crossing);
-    let mut writes = if is_of_nodes(binds.resource) && !is_apart {
+    let mut writes = if is_of_nodes(bottleneck.resource) && !is_apart {
         // A write is at all nodes of its set at once, which are as one station.
-        let geometry = geometries.of(binds.group.unwrap_or_default());
+        let geometry = geometries.of(bottleneck.group.unwrap_or_default());
         let sets = (f64::from(site.nodes()) / f64::from(geometry.shards)).max(1.0);
         in_step(&write, sets, unit_s, crossing)
     } else {
         one_after_the_other(&write, FILLING[1], in_a_loop, unit_s, crossing)
     };
-    if is_of_drives(binds.resource) {
+    if is_of_drives(bottleneck.resource) {
         reads = reads.at_drives(read.binding_s, unit_s);
         writes = writes.at_drives(write.binding_s, unit_s);
     }

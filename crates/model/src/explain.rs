@@ -155,7 +155,7 @@ fn reported(
 /// What a site needs that is as described.
 fn healthy(world: &HypotheticalSite, candidate: &Candidate, residuals: &[Residual]) -> Remedy {
     let ceilings = || [true, false].into_iter().filter_map(|reads| Some((reads, candidate.forecast.of(reads)?)));
-    let binds: Vec<String> = ceilings().map(|(_, ceiling)| words::binds(world, ceiling)).collect();
+    let bottleneck: Vec<String> = ceilings().map(|(_, ceiling)| words::bottleneck(world, ceiling)).collect();
     // A total that was measured at its ceiling has no more to give, whatever the curve reaches there.
     let is_full = |(reads, ceiling): (bool, &forecast::OperationCeiling)| {
         let total = if reads { Quantity::Get } else { Quantity::Put };
@@ -178,7 +178,7 @@ fn healthy(world: &HypotheticalSite, candidate: &Candidate, residuals: &[Residua
             "none is needed: {share} % of the ceiling{whose} is what so few in flight reach; more in flight give more"
         )
     } else {
-        format!("none is needed: it runs at its ceiling; more needs more of the bottleneck ({})", binds.join("; "))
+        format!("none is needed: it runs at its ceiling; more needs more of the bottleneck ({})", bottleneck.join("; "))
     };
     Remedy { change, gives: "nothing beyond the observed figures".to_owned(), risks: "none".to_owned() }
 }

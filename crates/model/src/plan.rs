@@ -32,7 +32,7 @@ pub struct PlanRequest {
     pub nodes: Option<RangeInclusive<u32>>,
     /// What a site of the same kind of node must give.
     pub need: Option<Need>,
-    /// Losses that it must bear; absent: those of the site's goals, or two drives and one node.
+    /// Losses that it must tolerate; absent: those of the site's goals, or two drives and one node.
     pub tolerates: Option<Tolerates>,
     /// Chance: of how flows are placed on members of bonds. The same seed gives the same plan.
     pub seed: u64,

@@ -104,7 +104,7 @@ fn restored(
 ) -> Option<Restoring> {
     let way = way(site.engine.product, pool, lost, drives_per_node(site, pool), placed)?;
     let seconds = seconds(site, pool, &way);
-    let &(binds, slowest) = seconds.iter().reduce(|a, b| if b.1 > a.1 { b } else { a })?;
+    let &(bottleneck, slowest) = seconds.iter().reduce(|a, b| if b.1 > a.1 { b } else { a })?;
     let (share, share_assumed) = share(site);
     let (restored_bytes, taken_full) = held;
     let alone_bytes_per_s = 1.0 / slowest;
@@ -114,7 +114,7 @@ fn restored(
         restored_bytes,
         taken_full,
         read_bytes_per_byte: way.reads,
-        binds,
+        bottleneck,
         alone_bytes_per_s,
         alone_s,
         share,

@@ -70,7 +70,7 @@ pub(crate) fn point(site: &Site, nodes: u32, works: &[Work]) -> Result<ScalePoin
     Ok(ScalePoint {
         nodes,
         limits_bytes_per_s: lowest.iter().map(|lowest| lowest.0).collect(),
-        binds: lowest.iter().map(|lowest| lowest.1).collect(),
+        bottlenecks: lowest.iter().map(|lowest| lowest.1).collect(),
         set_drives: geometry.shards,
         parity_shards: geometry.parity,
         usable_bytes: capacity::usable_bytes(site, &pools),
@@ -81,7 +81,7 @@ fn refused(nodes: u32) -> ScalePoint {
     ScalePoint {
         nodes,
         limits_bytes_per_s: Vec::new(),
-        binds: Vec::new(),
+        bottlenecks: Vec::new(),
         set_drives: 0,
         parity_shards: 0,
         usable_bytes: 0,
@@ -102,7 +102,10 @@ fn bends(site: &Site, points: &[ScalePoint], works: &[Work]) -> Vec<Bend> {
         let value = |point: &ScalePoint| point.limits_bytes_per_s.get(place).copied();
         let shown = |point: &ScalePoint| bytes_per_s_iec(value(point).unwrap_or(0.0));
         let why = |peak: &ScalePoint, now: &ScalePoint| {
-            let links = now.binds.get(place).filter(|binds| is_link(**binds) && falls_alike(site, work, peak, now));
+            let links = now
+                .bottlenecks
+                .get(place)
+                .filter(|bottleneck| is_link(**bottleneck) && falls_alike(site, work, peak, now));
             links.map_or_else(
                 || layout_change(protection, peak, now),
                 |links| {
@@ -115,7 +118,9 @@ fn bends(site: &Site, points: &[ScalePoint], works: &[Work]) -> Vec<Bend> {
         };
         falls((protection, &name), &working, value, (shown, why), &mut bends);
         for pair in working.windows(2) {
-            let (Some(before), Some(now)) = (pair[0].binds.get(place), pair[1].binds.get(place)) else { continue };
+            let (Some(before), Some(now)) = (pair[0].bottlenecks.get(place), pair[1].bottlenecks.get(place)) else {
+                continue;
+            };
             if before != now {
                 let why =
                     format!("{name}: the bottleneck is {} instead of {}", now.in_a_sentence(), before.in_a_sentence());

@@ -1,4 +1,4 @@
-//! Backwards: the smallest number of nodes that gives what is needed, on a layout that bears the losses asked for.
+//! Backwards: the smallest number of nodes that gives what is needed, on a layout that tolerates the losses asked for.
 //!
 //! Clients are left out, for they are not what is sized, and the answer says where they are too few; so are goals. The
 //! first group with nodes is the one that grows, as in [`crate::scaling`].
@@ -9,7 +9,7 @@ use linerate_record::units::bytes_iec;
 
 use crate::error::ModelError;
 use crate::layout::pools;
-use crate::layout::tolerance::bears;
+use crate::layout::tolerance::tolerated as tolerated_by;
 use crate::scaling::{growing, point, resize, shape};
 
 mod clients;
@@ -29,7 +29,8 @@ struct Question<'a> {
     object_bytes: u64,
 }
 
-/// The smallest site of the same kind of node that gives what is needed and bears the losses, for objects of a size.
+/// The smallest site of the same kind of node that gives what is needed and tolerates the losses, for objects of one
+/// size.
 ///
 /// # Errors
 /// Where the site has no nodes, or its engine has no such protection.
@@ -48,7 +49,7 @@ pub fn sizing(site: &Site, need: &Need, tolerates: Tolerates, object_bytes: u64)
         nodes: point.nodes,
         data_shards: point.set_drives - point.parity_shards,
         parity_shards: point.parity_shards,
-        bears: tolerated(&site, point.nodes),
+        tolerates: tolerated(&site, point.nodes),
     });
     let mut sized = site.clone();
     resize(&mut sized, &site, found.as_ref().map_or(0, |found| found.nodes));
@@ -95,11 +96,11 @@ fn with_clients(question: &Question, why: String) -> String {
     format!("{why}; a client runs on each node, and the result is for these clients")
 }
 
-/// The losses that a site of so many nodes bears.
+/// The losses that a site of so many nodes tolerates.
 fn tolerated(site: &Site, nodes: u32) -> Tolerates {
     let mut other = site.clone();
     resize(&mut other, site, nodes);
-    pools(&other).map_or(Tolerates { drives: 0, nodes: 0 }, |pools| bears(site.engine.product, &pools))
+    pools(&other).map_or(Tolerates { drives: 0, nodes: 0 }, |pools| tolerated_by(site.engine.product, &pools))
 }
 
 /// A site without the machines that ask it: others will. Clients on the storage nodes stay, for each node that is added
@@ -115,8 +116,8 @@ fn works(object_bytes: u64) -> [Work; 2] {
 }
 
 impl Question<'_> {
-    /// Whether a site of so many nodes bears the losses.
-    fn bears(&self, site: &Site, nodes: u32) -> bool {
+    /// Whether a site of so many nodes tolerates the losses.
+    fn tolerates(&self, site: &Site, nodes: u32) -> bool {
         let tolerated = tolerated(site, nodes);
         tolerated.drives >= self.tolerates.drives && tolerated.nodes >= self.tolerates.nodes
     }
@@ -124,7 +125,7 @@ impl Question<'_> {
     /// The first number of nodes like those of a site that gives everything.
     fn search(&self, site: &Site) -> Option<ScalePoint> {
         let mut points = points(site, MOST_NODES, self.object_bytes);
-        points.find(|point| missed(self.need, point).is_empty() && self.bears(site, point.nodes))
+        points.find(|point| missed(self.need, point).is_empty() && self.tolerates(site, point.nodes))
     }
 
     /// What decides the number of nodes, and what would reduce it.
@@ -138,7 +139,7 @@ impl Question<'_> {
             return format!("{} nodes is the minimum for the engine's layout", found.nodes);
         }
         fewer.sort_by(|a, b| met(self.need, b).total_cmp(&met(self.need, a)).then(b.nodes.cmp(&a.nodes)));
-        let Some(below) = fewer.iter().find(|point| self.bears(self.site, point.nodes)) else {
+        let Some(below) = fewer.iter().find(|point| self.tolerates(self.site, point.nodes)) else {
             return format!("{} nodes is the minimum whose layout tolerates the failures", found.nodes);
         };
         let missed = missed(self.need, below);
@@ -230,9 +231,10 @@ fn shortfall(protection: Protection, need: &Need, part: Part, point: &ScalePoint
     let nodes = point.nodes;
     let of_rate = |name: &str, place: usize, needed: Option<f64>| {
         let limit = point.limits_bytes_per_s.get(place).copied().unwrap_or(0.0);
-        let binds = point.binds.get(place).map_or_else(|| "nothing".to_owned(), |resource| resource.in_a_sentence());
+        let bottleneck =
+            point.bottlenecks.get(place).map_or_else(|| "nothing".to_owned(), |resource| resource.in_a_sentence());
         let (needed, limit) = distinguishable(needed.unwrap_or(0.0), limit);
-        format!("{name} of {needed}/s: {nodes} nodes allow {limit}/s; bottleneck: {binds}")
+        format!("{name} of {needed}/s: {nodes} nodes allow {limit}/s; bottleneck: {bottleneck}")
     };
     match part {
         Part::Get => of_rate("GET", 0, need.get_bytes_per_s),
@@ -274,8 +276,8 @@ enum Limited {
 
 fn binding(missed: &[Part], point: &ScalePoint) -> Option<Limited> {
     match missed.first()? {
-        Part::Get => point.binds.first().copied().map(Limited::By),
-        Part::Put => point.binds.get(1).copied().map(Limited::By),
+        Part::Get => point.bottlenecks.first().copied().map(Limited::By),
+        Part::Put => point.bottlenecks.get(1).copied().map(Limited::By),
         Part::Usable => Some(Limited::Capacity),
     }
 }
@@ -392,7 +394,7 @@ mod tests {
         assert_eq!((little.nodes, little.data_shards, little.parity_shards), (Some(3), 8, 4), "{little:?}");
         assert_eq!(little.tolerates, Some(Tolerates { drives: 2, nodes: 1 }));
         let without =
-            Intolerant { nodes: 1, data_shards: 8, parity_shards: 4, bears: Tolerates { drives: 4, nodes: 0 } };
+            Intolerant { nodes: 1, data_shards: 8, parity_shards: 4, tolerates: Tolerates { drives: 4, nodes: 0 } };
         assert_eq!(little.intolerant, Some(without));
         assert_eq!(little.why, "3 nodes is the minimum whose layout tolerates the failures");
 
@@ -404,7 +406,7 @@ mod tests {
         assert_eq!((reckless.nodes, reckless.data_shards, reckless.parity_shards), (Some(34), 1, 1), "{reckless:?}");
         assert_eq!((careful.nodes, careful.data_shards, careful.parity_shards), (Some(35), 4, 3), "{careful:?}");
         let one_drive = Tolerates { drives: 1, nodes: 0 };
-        assert_eq!(careful.intolerant.map(|other| (other.nodes, other.bears)), Some((34, one_drive)));
+        assert_eq!(careful.intolerant.map(|other| (other.nodes, other.tolerates)), Some((34, one_drive)));
         assert_eq!(found(one_drive).nodes, Some(34));
     }
 
@@ -440,8 +442,8 @@ mod tests {
             let found = sizing(&site, &need, tolerates, 4 << 20).unwrap().nodes.unwrap();
             for nodes in 1..=found {
                 let tolerated = tolerated(&site, nodes);
-                let bears = tolerated.drives >= tolerates.drives && tolerated.nodes >= tolerates.nodes;
-                let met = bears && at(&site, nodes, 4 << 20).is_some_and(|point| missed(&need, &point).is_empty());
+                let survives = tolerated.drives >= tolerates.drives && tolerated.nodes >= tolerates.nodes;
+                let met = survives && at(&site, nodes, 4 << 20).is_some_and(|point| missed(&need, &point).is_empty());
                 prop_assert_eq!(met, nodes == found, "{} nodes for {}", nodes, text);
             }
         }

@@ -136,7 +136,7 @@ fn of_i3en_the_nic_holds_get_and_put_fits_a_parity_of_four_at_the_most() {
     for what in [Quantity::Get, Quantity::Put] {
         assert!(residual(described, &what).explained, "{what:?}\n{}", reported(&explanation));
     }
-    assert_eq!(residual(described, &Quantity::Get).binds, "public link, sending");
+    assert_eq!(residual(described, &Quantity::Get).bottleneck, "public link, sending");
     assert_eq!(explanation.survivors[0].id, "as-described", "{}", reported(&explanation));
 
     let stated = explained(&i3en(8), &observed(Some(183.2e9), Some(171.3e9), 0.02));
@@ -172,7 +172,7 @@ fn of_ceph_over_two_ports_the_bond_holds_get() {
     let explanation = explained(&site, &observed(Some(111.0 * GIB), Some(65.8 * GIB), 0.02));
     let described = survivor(&explanation, "as-described");
     let get = residual(described, &Quantity::Get);
-    assert!(get.explained && get.binds == "public link, sending", "{get:?}");
+    assert!(get.explained && get.bottleneck == "public link, sending", "{get:?}");
     assert!((-0.05..0.0).contains(&get.residual_share), "{get:?}");
 }
 

@@ -97,7 +97,8 @@ pub struct Residual {
     #[serde(default)]
     pub above_sigmas: Option<f64>,
     /// The bottleneck under the hypothesis.
-    pub binds: String,
+    #[serde(rename = "binds")]
+    pub bottleneck: String,
     /// Whether the hypothesis explains the figure: predicts it within the error, and allows it.
     pub explained: bool,
 }
@@ -118,7 +119,8 @@ pub struct FigureStanding {
     /// By how many standard errors the figure is above the ceiling; absent up to 1.645.
     pub above_sigmas: Option<f64>,
     /// The bottleneck.
-    pub binds: String,
+    #[serde(rename = "binds")]
+    pub bottleneck: String,
     /// What the figure takes of each of the bottleneck (a node, a rack, a client), in `unit`.
     pub needed: f64,
     /// What each of it has.

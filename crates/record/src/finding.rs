@@ -10,8 +10,9 @@ pub enum Severity {
     Note,
     /// The figures stand, but something limits what they say.
     Warning,
-    /// Some figures should not be used.
-    Serious,
+    /// Some figures should not be used. Folders and JSON have an older word for it.
+    #[serde(rename = "serious")]
+    Critical,
 }
 
 /// How sure linerate is of a claim.

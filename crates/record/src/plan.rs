@@ -229,7 +229,8 @@ pub struct Rebuild {
     /// Bytes read from what is left per byte restored.
     pub read_bytes_per_byte: f64,
     /// What restoring is held back by.
-    pub binds: Resource,
+    #[serde(rename = "binds")]
+    pub bottleneck: Resource,
     /// Bytes restored per second where clients ask for nothing. More is not possible; engines may do less.
     pub alone_bytes_per_s: f64,
     /// How long that takes.
@@ -378,7 +379,8 @@ pub struct ScalePoint {
     /// Lowest ceiling for each work of the plan, in its order; absent where the engine does not run on so few.
     pub limits_bytes_per_s: Vec<f64>,
     /// The bottleneck, for each work.
-    pub binds: Vec<Resource>,
+    #[serde(rename = "binds")]
+    pub bottlenecks: Vec<Resource>,
     /// Drives of a set, and parity.
     pub set_drives: u32,
     /// Shards of parity.
@@ -424,7 +426,7 @@ pub struct Sizing {
     /// Shards of parity there.
     #[serde(default)]
     pub parity_shards: u32,
-    /// Losses that the size had to bear; absent in plans of before there were such.
+    /// Losses that the size had to tolerate; absent in plans of before there were such.
     #[serde(default)]
     pub tolerates: Option<Tolerates>,
     /// The fewest nodes where no loss had to be borne, if these are fewer.
@@ -434,7 +436,7 @@ pub struct Sizing {
     pub why: String,
 }
 
-/// A size that gives what is needed, and does not bear the losses that are asked for.
+/// A size that gives what is needed, and does not tolerate the losses that are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intolerant {
     /// Nodes.
@@ -443,8 +445,9 @@ pub struct Intolerant {
     pub data_shards: u32,
     /// Shards of parity.
     pub parity_shards: u32,
-    /// Losses that it does bear.
-    pub bears: Tolerates,
+    /// Losses that it does tolerate.
+    #[serde(rename = "bears")]
+    pub tolerates: Tolerates,
 }
 
 /// What a site can do.

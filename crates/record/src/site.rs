@@ -461,7 +461,7 @@ pub struct Goals {
     pub usable_bytes: Option<u64>,
     /// 99th percentile of latency.
     pub p99_ns: Option<u64>,
-    /// Losses that the layout has to bear.
+    /// Losses that the layout has to tolerate.
     #[serde(default)]
     pub tolerates: Option<Tolerates>,
     /// Share of the bottleneck that restoring has while clients are served.
@@ -469,7 +469,7 @@ pub struct Goals {
     pub rebuild_share: Option<f64>,
 }
 
-/// Losses to bear, whichever drives or nodes they are.
+/// Losses to tolerate, whichever drives or nodes they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tolerates {
     /// Any so many drives are lost, and no data is.

@@ -54,7 +54,7 @@ fn header(audit: &Audit, look: TextStyle) -> String {
 
 fn finding_lines(finding: &AuditFinding, look: TextStyle) -> String {
     let ink = match finding.severity {
-        Severity::Serious => Ink::Red,
+        Severity::Critical => Ink::Red,
         Severity::Warning => Ink::Yellow,
         Severity::Note => Ink::Dim,
     };

@@ -1,7 +1,9 @@
 //! A fleet as text and JSON: what was found of each node, and in what nodes differ that should be alike.
 
 use linerate_record::finding::Severity;
-use linerate_record::fleet::{FleetAudit, FleetCheck, FleetDifference, FleetRow, NodeRole, ReachedNode, Unlike};
+use linerate_record::fleet::{
+    FleetAudit, FleetCheck, FleetDifference, FleetRow, NodeRole, ReachedNode, Unlike, UnreachedNode,
+};
 use linerate_record::machine::Machine;
 use linerate_record::units::{bits_per_s, bytes_iec, duration_ns};
 use serde::Serialize;
@@ -255,6 +257,17 @@ pub fn audit(audit: &FleetAudit, all: bool, look: TextStyle) -> String {
     text
 }
 
+/// Nodes that linerate was removed from, and those that could not be reached for it.
+#[must_use]
+pub fn cleaned(nodes: &[(FleetRow, Option<UnreachedNode>)]) -> String {
+    let mut text = String::new();
+    for (row, fault) in nodes.iter().filter_map(|(row, fault)| Some((row, fault.as_ref()?))) {
+        text.push_str(&format!(" {}: not reached: {}\n   try {}\n", row.name, fault.why, fault.remedy));
+    }
+    let clean = nodes.iter().filter(|(_, fault)| fault.is_none()).count();
+    text + &format!(" {clean} of {} nodes reached by SSH are clean\n", nodes.len())
+}
+
 fn unlike(rows: &[Unlike], compared: u32, look: TextStyle) -> String {
     if compared == 0 {
         return hanging(" alike", 11, "no comparison: no role has two nodes of the same kind that were read", look)
@@ -286,7 +299,7 @@ fn findings(audit: &FleetAudit, all: bool, look: TextStyle) -> String {
     let mut text = String::new();
     for one in &audit.findings[..shown] {
         let ink = match one.finding.severity {
-            Severity::Serious => Ink::Red,
+            Severity::Critical => Ink::Red,
             Severity::Warning => Ink::Yellow,
             Severity::Note => Ink::Dim,
         };
@@ -359,7 +372,7 @@ fn nodes(count: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::fleet::{Allowed, AuditedNode, FLEET_SCHEMA, UnlikeValue, UnreachedNode};
+    use linerate_record::fleet::{Allowed, AuditedNode, FLEET_SCHEMA, UnlikeValue};
     use linerate_record::machine::MachineNic;
 
     use super::*;

@@ -63,7 +63,7 @@ fn whole(plan: &Plan, look: TextStyle) -> String {
 
 const fn ink(severity: Severity) -> Ink {
     match severity {
-        Severity::Serious => Ink::Red,
+        Severity::Critical => Ink::Red,
         Severity::Warning => Ink::Yellow,
         Severity::Note => Ink::Dim,
     }
@@ -83,7 +83,7 @@ fn header(site: &Site, look: TextStyle) -> String {
 
 fn work_lines(plan: &Plan, work: &WorkPlan, look: TextStyle) -> String {
     let label = model::work(&work.work);
-    let Some(binds) = work.ceilings.first() else {
+    let Some(bottleneck) = work.ceilings.first() else {
         return format!(" {label}  nothing of the site limits it\n");
     };
     let head = ["ceiling", "", "in bits", "headroom", "utilisation", "each has", "amplification"];
@@ -92,7 +92,7 @@ fn work_lines(plan: &Plan, work: &WorkPlan, look: TextStyle) -> String {
         text.push_str(&ceiling_line(plan, ceiling, i == 0, look));
         text.push_str(&formula(ceiling, &plan.site, look));
     }
-    text.push_str(&verdict(plan, work, binds, look));
+    text.push_str(&verdict(plan, work, bottleneck, look));
     if let Some(curve) = &work.curve {
         text.push_str(&curve_table(curve, look));
     }
@@ -117,12 +117,12 @@ fn curve_table(curve: &Curve, look: TextStyle) -> String {
     text + &hanging("   by", 13, &model::curve_rests_on(curve), look)
 }
 
-fn verdict(plan: &Plan, work: &WorkPlan, binds: &Ceiling, look: TextStyle) -> String {
-    let (name, most) = (model::ceiling(binds, &plan.site), model::limit(binds));
+fn verdict(plan: &Plan, work: &WorkPlan, bottleneck: &Ceiling, look: TextStyle) -> String {
+    let (name, most) = (model::ceiling(bottleneck, &plan.site), model::limit(bottleneck));
     let mut text = hanging(" ▸", 3, &format!("at most {most}; bottleneck: {name}"), look);
-    text.push_str(&hanging("   why", 13, &model::demand(binds), look));
-    if model::rests_on_assumed(binds) {
-        text.push_str(&hanging("   assumed", 13, &format!("{}, assumed", model::assumed_inputs(binds)), look));
+    text.push_str(&hanging("   why", 13, &model::demand(bottleneck), look));
+    if model::rests_on_assumed(bottleneck) {
+        text.push_str(&hanging("   assumed", 13, &format!("{}, assumed", model::assumed_inputs(bottleneck)), look));
     }
     if let Some(curve) = &work.curve {
         text.push_str(&hanging("   knee", 13, &model::curve(curve, &plan.site), look));
@@ -254,8 +254,8 @@ fn scaling(plan: &Plan, look: TextStyle) -> String {
     let Some(scaling) = plan.scaling.as_ref().filter(|_| !rows.is_empty()) else { return String::new() };
     let works: Vec<String> = plan.works.iter().map(|work| model::work_alone(&work.work)).collect();
     let heads: Vec<(&str, &str)> = works.iter().map(|work| (work.as_str(), "bottleneck")).collect();
-    let binds = rows.iter().flat_map(|(point, _)| &point.binds).map(|resource| width(resource.name()));
-    let columns = [binds.max().unwrap_or(0), 12].into_iter().max().unwrap_or(0);
+    let bottleneck = rows.iter().flat_map(|(point, _)| &point.bottlenecks).map(|resource| width(resource.name()));
+    let columns = [bottleneck.max().unwrap_or(0), 12].into_iter().max().unwrap_or(0);
     let head = scale_row("nodes", &heads, "set (parity)", "usable", columns);
     let mut text = format!("\n{}\n", paint(Ink::Dim, &head, look));
     for (point, bends) in &rows {
@@ -278,13 +278,14 @@ fn scale_line(point: &ScalePoint, works: usize, columns: usize) -> String {
         return format!(" {nodes:>6}  no layout fits\n");
     }
     let limits: Vec<String> = point.limits_bytes_per_s.iter().map(|limit| bytes_per_s_iec(*limit)).collect();
-    let binds = point.binds.iter().map(|resource| resource.name()).chain(iter::repeat(ABSENT));
-    let cells: Vec<(&str, &str)> = limits.iter().map(String::as_str).zip(binds).take(works).collect();
+    let bottleneck = point.bottlenecks.iter().map(|resource| resource.name()).chain(iter::repeat(ABSENT));
+    let cells: Vec<(&str, &str)> = limits.iter().map(String::as_str).zip(bottleneck).take(works).collect();
     format!("{}\n", scale_row(&nodes, &cells, &model::set(point), &bytes_iec(point.usable_bytes as f64), columns))
 }
 
 fn scale_row(nodes: &str, works: &[(&str, &str)], set: &str, usable: &str, columns: usize) -> String {
-    let cells: String = works.iter().map(|(limit, binds)| format!("  {limit:>10} {binds:<columns$}")).collect();
+    let cells: String =
+        works.iter().map(|(limit, bottleneck)| format!("  {limit:>10} {bottleneck:<columns$}")).collect();
     format!(" {nodes:>6}{cells} {set:<12} {usable:>8}")
 }
 

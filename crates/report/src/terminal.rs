@@ -387,7 +387,7 @@ fn findings(findings: &[Finding], look: TextStyle) -> String {
     let mut text = String::new();
     for finding in findings {
         let ink = match finding.severity {
-            Severity::Serious => Ink::Red,
+            Severity::Critical => Ink::Red,
             Severity::Warning => Ink::Yellow,
             Severity::Note => Ink::Dim,
         };

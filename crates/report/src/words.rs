@@ -331,7 +331,7 @@ pub(crate) const fn severity(severity: Severity) -> &'static str {
     match severity {
         Severity::Note => "note",
         Severity::Warning => "warning",
-        Severity::Serious => "critical",
+        Severity::Critical => "critical",
     }
 }
 

@@ -84,7 +84,7 @@ fn a_goal_of_latency_that_no_mean_rules_out_is_told_as_that() {
     assert!(text.contains("not ruled out: p99 20.0 ms (GET, PUT, 70 % GET)"), "{text}");
     let (work, found) = (made.works[1].work, made.findings[0].clone());
     let goal = Some(SiteGoal::P99 { work, p99_ns: 20_000_000 });
-    made.findings.push(linerate_record::plan::PlanFinding { goal, severity: Severity::Serious, ..found });
+    made.findings.push(linerate_record::plan::PlanFinding { goal, severity: Severity::Critical, ..found });
     let text = plan::text(&made, false, PLAIN);
     assert!(text.contains("out of reach: p99 20.0 ms (PUT)"), "{text}");
     assert!(text.contains("not ruled out: p99 20.0 ms (GET, 70 % GET)"), "{text}");

@@ -101,7 +101,8 @@ fn also(nodes: &mut Vec<String>, name: &str) {
     }
 }
 
-/// Whether nodes of one role and kind differ, a setting is not as a profile wants it, or a finding is a warning or worse.
+/// Whether nodes of one role and kind differ, a setting is not as a profile wants it, or a finding is a warning or
+/// worse.
 #[must_use]
 pub fn is_missed(audit: &FleetAudit) -> bool {
     let warns = |one: &FleetFinding| one.finding.severity >= linerate_record::finding::Severity::Warning;

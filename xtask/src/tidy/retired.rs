@@ -98,11 +98,17 @@ fn of_page(file: &File) -> Vec<(usize, &'static str)> {
     numbered.filter_map(|(number, line)| Some((number, retired(&outside(line), true)?))).collect()
 }
 
+/// What a file format calls a field or a value stays as older files have it.
 fn of_literals(file: &File) -> Vec<(usize, &'static str)> {
     let Some(source) = file.source.as_ref() else { return vec![] };
-    let lines = (1..).zip(source.literals.iter().zip(&source.is_test)).filter(|(_, (_, is_test))| !**is_test);
-    lines.filter_map(|(number, (line, _))| Some((number, retired(line, false)?))).collect()
+    let raw = file.text.iter().flat_map(|text| text.lines());
+    let lines = (1..).zip(source.literals.iter().zip(&source.is_test).zip(raw));
+    let shown = lines.filter(|(_, ((_, is_test), raw))| !**is_test && !raw.trim_start().starts_with(RENAMED));
+    shown.filter_map(|(number, ((line, _), _))| Some((number, retired(line, false)?))).collect()
 }
+
+/// An attribute that gives a field or a value its name in files.
+const RENAMED: &str = "#[serde(rename = ";
 
 /// The term to use in place of the first retired phrase of a line.
 fn retired(line: &str, is_page: bool) -> Option<&'static str> {
@@ -165,6 +171,8 @@ mod tests {
             ("    format!(\"it costs more\");", false),
             ("    \"In use|when it is full\",", true),
             ("    \"address in use\",", false),
+            ("    #[serde(rename = \"serious\")]", false),
+            ("    let word = \"serious\";", true),
         ] {
             let expected = if is_fault { vec![2] } else { vec![] };
             let text = format!("fn f() {{\n{line}\n}}\n");

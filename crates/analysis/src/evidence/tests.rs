@@ -9,8 +9,6 @@ use crate::build::build;
 use crate::build::tests::records;
 use crate::view::{HostFigures, SeriesLimit};
 
-/// What nobody stated.
-
 /// Four nodes of one kind, which clients ask themselves.
 fn site() -> Site {
     let mut site =
@@ -138,20 +136,20 @@ fn a_figure_without_an_interval_has_a_wide_error_and_a_caveat_unless_an_error_is
 
 #[test]
 fn a_critical_finding_of_what_would_be_taken_refuses_it_by_name() {
-    use Severity::{Serious, Warning};
+    use Severity::{Critical, Warning};
     let mut view = run_of(&HOSTS);
     let point = view.series[0].points[0].point;
     for (severity, points, is_refused) in [
-        (Serious, vec![point], true),
-        (Serious, vec![], true),
-        (Serious, vec![point + 1], false),
+        (Critical, vec![point], true),
+        (Critical, vec![], true),
+        (Critical, vec![point + 1], false),
         (Warning, vec![point], false),
     ] {
         view.findings = vec![finding(FindingKind::BytesUnaccounted, severity, &points)];
         let found = of_run(&view, &site(), None, LeastError::stated_or_assumed(None));
         assert_eq!(found.is_err(), is_refused, "{severity:?} {points:?}: {found:?}");
     }
-    view.findings = vec![finding(FindingKind::BytesUnaccounted, Serious, &[point])];
+    view.findings = vec![finding(FindingKind::BytesUnaccounted, Critical, &[point])];
     let expected = "critical finding bytes-unaccounted: linerate counted more bytes";
     assert!(why(&view).contains(expected), "{}", why(&view));
 }

@@ -12,12 +12,12 @@ use crate::view::Point;
 pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Finding> {
     let (severity, why, remedy) = match point.ended {
         Some(StopReason::NoSuccess) => (
-            Severity::Serious,
+            Severity::Critical,
             "requests failed, and none succeeded for ten seconds or more",
             "check the credentials, the bucket and the target's log, then run again",
         ),
         Some(StopReason::ErrorLimit) => (
-            Severity::Serious,
+            Severity::Critical,
             "more requests failed than --error-limit allows",
             "see what the target's log says about these errors",
         ),
@@ -54,7 +54,7 @@ pub(super) fn without_figures(run: &Run<'_>) -> Vec<Finding> {
     });
     let finding = |(point, ended)| Finding {
         kind: FindingKind::EndedEarly,
-        severity: Severity::Serious,
+        severity: Severity::Critical,
         confidence: Confidence::Certain,
         points: vec![point],
         claim: if ended == StopReason::ErrorLimit {

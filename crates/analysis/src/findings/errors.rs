@@ -34,7 +34,7 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
     let wrong = point.errors.keys().any(|k| k == WRONG_BODY);
     Some(Finding {
         kind: if wrong { FindingKind::WrongBody } else { FindingKind::RequestErrors },
-        severity: if wrong || too_many_failed(errors, all) { Severity::Serious } else { Severity::Warning },
+        severity: if wrong || too_many_failed(errors, all) { Severity::Critical } else { Severity::Warning },
         confidence: Confidence::Certain,
         points: vec![point.point],
         claim: format!("{failed} ({label}, {} in flight)", point.concurrency),
@@ -57,7 +57,7 @@ pub(super) fn in_warmup(label: &str, point: &Point) -> Option<Finding> {
     let requests = if failed == 1 { "1 request".to_owned() } else { format!("{failed} requests") };
     (failed > 0).then(|| Finding {
         kind: FindingKind::RequestErrors,
-        severity: if too_many_failed(failed, all) { Severity::Serious } else { Severity::Warning },
+        severity: if too_many_failed(failed, all) { Severity::Critical } else { Severity::Warning },
         confidence: Confidence::Certain,
         points: vec![point.point],
         claim: format!(
@@ -98,7 +98,7 @@ pub(super) fn wrong_in_warmup(run: &Run<'_>) -> Option<Finding> {
     points.dedup();
     (!points.is_empty()).then(|| Finding {
         kind: FindingKind::WrongBody,
-        severity: Severity::Serious,
+        severity: Severity::Critical,
         confidence: Confidence::Certain,
         points,
         claim: "bodies differed from what was written, in a warm-up".into(),
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn failures_are_told_by_kind_and_graded_by_their_share() {
-        for (failed, severity) in [(1, Severity::Warning), (20, Severity::Serious)] {
+        for (failed, severity) in [(1, Severity::Warning), (20, Severity::Critical)] {
             let mut records = records(&[1, 2], |_| 50);
             records.intervals[3].rows[0].errors.insert("timeout".into(), failed);
             let view = build(&records).unwrap();
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn failures_in_the_warm_up_are_told_apart_and_graded_among_all_requests() {
-        for (failed, severity) in [(1, Severity::Warning), (2_000, Severity::Serious)] {
+        for (failed, severity) in [(1, Severity::Warning), (2_000, Severity::Critical)] {
             let mut records = records(&[1, 2], |_| 50);
             records.intervals[0].rows[0].errors.insert("http 503".into(), failed);
             let view = build(&records).unwrap();
@@ -140,7 +140,7 @@ mod tests {
             assert!(all.len() == 1 && all[0].severity == severity, "{all:?}");
             assert!(all[0].claim.contains("failed in the warm-up") && all[0].points == [0], "{all:?}");
             assert_eq!(all[0].evidence, format!("http 503: {failed}"));
-            assert_eq!(crate::findings::requests_failed(&view).is_some(), severity == Severity::Serious);
+            assert_eq!(crate::findings::requests_failed(&view).is_some(), severity == Severity::Critical);
         }
     }
 

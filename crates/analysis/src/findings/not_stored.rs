@@ -60,7 +60,7 @@ pub fn against_head(seq: u64, size_bytes: u64, told_bytes: Option<u64>) -> Optio
 pub fn not_stored(evidence: String) -> Finding {
     Finding {
         kind: FindingKind::NotStored,
-        severity: Severity::Serious,
+        severity: Severity::Critical,
         confidence: Confidence::Certain,
         points: Vec::new(),
         claim: "the target does not show what it confirmed".into(),
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_graver_than_what_was_not_looked_at() {
-        assert_eq!(not_stored(String::new()).severity, Severity::Serious);
+        assert_eq!(not_stored(String::new()).severity, Severity::Critical);
         let unknown = not_checked("timeout");
         assert_eq!(
             (unknown.severity, unknown.evidence.as_str()),

@@ -36,7 +36,7 @@ pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
     };
     Some(Finding {
         kind: FindingKind::Stopped,
-        severity: Severity::Serious,
+        severity: Severity::Critical,
         confidence,
         points: Vec::new(),
         claim,
@@ -70,7 +70,7 @@ mod tests {
         let gap: Vec<u64> = (0..10).chain(17..30).collect();
         let stopped = reported(&gap, |r| r.continued = r.at_ms == 17_000).unwrap();
         assert!(stopped.claim.contains("stopped once") && stopped.evidence.starts_with("8.0 s"), "{stopped:?}");
-        assert_eq!((stopped.severity, stopped.confidence), (Severity::Serious, Confidence::Certain));
+        assert_eq!((stopped.severity, stopped.confidence), (Severity::Critical, Confidence::Certain));
         let frozen = reported(&gap, |_| ()).unwrap();
         assert!(frozen.confidence == Confidence::Likely && frozen.claim.contains("did not run"), "{frozen:?}");
         let slept = reported(&all, |r| r.slept_ms = if r.at_ms > 9_000 { 3_600_000 } else { 0 }).unwrap();

@@ -14,7 +14,7 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
     }
     (lost_ms > 0).then(|| Finding {
         kind: FindingKind::TargetLost,
-        severity: Severity::Serious,
+        severity: Severity::Critical,
         confidence: Confidence::Certain,
         points: vec![point.point],
         claim: format!(
@@ -41,7 +41,7 @@ pub(super) fn is_unanswered(point: &Point, run: &Run<'_>) -> bool {
 fn unanswered(label: &str, point: &Point) -> Finding {
     Finding {
         kind: FindingKind::TargetLost,
-        severity: Severity::Serious,
+        severity: Severity::Critical,
         confidence: Confidence::Certain,
         points: vec![point.point],
         claim: format!(

@@ -64,7 +64,7 @@ fn missing_of(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
     bodies.out -= unanswered_bytes(&of_point);
     let check = |bodies: f64, carried: f64, verb: &str| {
         (bodies >= BODIES_MIN && carried < bodies * (1.0 - MISSING)).then(|| PointFinding {
-            severity: Severity::Serious,
+            severity: Severity::Critical,
             confidence: Confidence::Likely,
             badness: bodies / carried.max(1.0),
             claim: format!("linerate counted more bytes than this machine's interfaces {verb}"),

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use linerate_analysis::course::stop_reason_of_clients;
+use linerate_analysis::findings::{client_lost, intervals_merged};
 use linerate_fleet::conversation::LoadNews;
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::loading::{DrivenEnd, LoadOrder, PointOrder};
 use linerate_fleet::reach::NodeReach;
-use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::finding::Finding;
 use linerate_record::fleet::{Allowed, NodeRole, UnreachedNode};
 use linerate_record::histogram::Latencies;
 use linerate_record::load::ErrorLimit;
@@ -37,9 +39,6 @@ const AHEAD_NS: u64 = 300_000_000;
 
 /// For each client, so much longer: telling takes time.
 const AHEAD_EACH_NS: u64 = 1_000_000;
-
-/// Requests that must have ended before a share of them that failed says anything: as in a point of one process.
-const SHARE_OF_MIN: u64 = 100;
 
 /// How many clients that could not be reached are named.
 const NAMED_MAX: usize = 10;
@@ -384,33 +383,11 @@ impl BenchClients {
 
     /// What is to be told of intervals of a client that were put together in a point.
     pub(super) fn merged(&self, client: usize, merged: u64, point: u32) -> Finding {
-        Finding {
-            kind: FindingKind::IntervalsMerged,
-            severity: Severity::Note,
-            confidence: Confidence::Certain,
-            points: vec![point],
-            claim: format!("client {}: intervals were merged because its stream was slow", self.clients[client].name),
-            evidence: format!("{merged} intervals were added to the one before; no request is lost"),
-            remedy: "check the network on the way to it".to_owned(),
-        }
+        intervals_merged(&self.clients[client].name, merged, point)
     }
 
     fn finding(&self, lost: &LostClient) -> Finding {
-        let name = &self.clients[lost.client].name;
-        let at_s = lost.at_ms as f64 / 1e3;
-        Finding {
-            kind: FindingKind::ClientLost,
-            severity: Severity::Serious,
-            confidence: Confidence::Certain,
-            points: lost.point.into_iter().collect(),
-            claim: format!("client {name} was lost"),
-            evidence: format!("{at_s:.1} s after the run began: {}", lost.why.why),
-            remedy: format!(
-                "figures of that point cover the time in which its intervals arrived, and later points exclude it; \
-                 {}",
-                lost.why.remedy
-            ),
-        }
+        client_lost(&self.clients[lost.client].name, lost.at_ms, lost.point, &lost.why)
     }
 }
 
@@ -544,29 +521,12 @@ impl UnderWay<'_> {
     }
 
     fn too_many_errors(&self) -> bool {
-        let ended = self.succeeded + self.failed;
-        match self.driven.error_limit {
-            None => false,
-            Some(ErrorLimit::Count(most)) => self.failed > most,
-            Some(ErrorLimit::Share(most)) => ended >= SHARE_OF_MIN && self.failed as f64 > most * ended as f64,
-        }
+        self.driven.error_limit.is_some_and(|limit| limit.is_exceeded(self.succeeded, self.failed))
     }
 
     fn outcome(self) -> DrivenPoint {
-        let told = || self.drivers.values().filter_map(|driver| driver.end.as_ref()).map(|end| end.ended);
-        let ended = match self.stop {
-            Some(reason) => reason,
-            // One that ended before its time, for a reason that holds for all.
-            None if told().next().is_some() && told().all(|ended| ended == StopReason::NoSuccess) => {
-                StopReason::NoSuccess
-            }
-            None if told().next().is_some() && told().all(|ended| ended == StopReason::ObjectsExhausted) => {
-                StopReason::ObjectsExhausted
-            }
-            // Nobody drove it to its end.
-            None if told().next().is_none() => StopReason::Interrupted,
-            None => StopReason::Duration,
-        };
+        let ends = self.drivers.values().filter_map(|driver| driver.end.as_ref()).map(|end| end.ended);
+        let ended = self.stop.unwrap_or_else(|| stop_reason_of_clients(ends));
         DrivenPoint { ended, ends: self.drivers.into_iter().map(|(client, driver)| (client, driver.end)).collect() }
     }
 }

@@ -44,7 +44,7 @@ const SEVERAL: &[(&str, &[&str])] = &[
     (
         "linerate bench stray --timeout --quiet --json",
         &[
-            "unexpected argument that goes unquoted",
+            "unexpected argument that is not quoted",
             "a value is required for '--timeout <TIMEOUT>'",
             "*cannot be used with '--",
         ],
@@ -180,7 +180,7 @@ const SEVERAL: &[(&str, &[&str])] = &[
         "linerate audit --profile nosuch --root /nonexistent --format pdf",
         &["there is no profile \"nosuch\"", "\"/nonexistent\" is not a captured machine", "invalid value 'pdf'"],
     ),
-    ("linerate report a1 stat", &["unexpected argument that goes unquoted", "*a1 is not a run folder"]),
+    ("linerate report a1 stat", &["unexpected argument that is not quoted", "*a1 is not a run folder"]),
     ("linerate knobs --profile nosuch --layer zz", &["there is no profile", "invalid value 'zz'"]),
     ("linerate clean /nonexistent --timeout x", &["*/nonexistent", "invalid value 'x'"]),
     ("linerate report /nonexistent --format pdf", &["*/nonexistent", "invalid value 'pdf'"]),

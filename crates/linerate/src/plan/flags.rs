@@ -79,7 +79,7 @@ fn node_range(text: &str) -> Result<RangeInclusive<u32>, String> {
     ends.map(|(first, last)| first..=last).ok_or_else(|| format!("invalid range {text:?}: {fix}"))
 }
 
-/// Most losses that can be asked for, of either kind: no layout in use bears a quarter of it.
+/// Most losses that can be asked for, of either kind: no layout in use tolerates a quarter of it.
 const LOSSES_MAX: u32 = 64;
 
 /// Reads numbers of two names, each once or not at all: `a=1,b=2`.

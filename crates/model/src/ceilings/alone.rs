@@ -56,11 +56,11 @@ fn family(of: Resource) -> Family {
 }
 
 /// Whether a stage is one at the bottleneck.
-fn is_at(of: Resource, binds: Resource) -> bool {
-    match binds {
+fn is_at(of: Resource, bottleneck: Resource) -> bool {
+    match bottleneck {
         Resource::DriveOperations => of == Resource::DriveOperations,
         Resource::DriveBandwidth | Resource::PcieDrives => of == Resource::DriveBandwidth,
-        _ => family(of) == family(binds),
+        _ => family(of) == family(bottleneck),
     }
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn visit(
     geometries: &Geometries,
     object_bytes: u64,
     reads: bool,
-    binds: Resource,
+    bottleneck: Resource,
 ) -> Option<Visit> {
     let work = Work { object_bytes, read_share: f64::from(u8::from(reads)) };
     let case = Case::new(site, geometries, &work);
@@ -96,7 +96,7 @@ pub(crate) fn visit(
         let foot = footprint(&site.engine, geometry, object_bytes, reads);
         let stages = stages(&case, place, &served[place], &foot, reads);
         let most = stages.iter().copied().reduce(|a, b| if b.1 > a.1 { b } else { a })?;
-        let binding = stages.iter().filter(|(of, _)| is_at(*of, binds)).map(|(_, s)| *s).reduce(f64::max);
+        let binding = stages.iter().filter(|(of, _)| is_at(*of, bottleneck)).map(|(_, s)| *s).reduce(f64::max);
         mean.s += share * most.1;
         mean.binding_s += share * binding.unwrap_or(most.1);
         let (receiving_s, sending_s) = both_ways_s(&stages);

@@ -64,7 +64,7 @@ pub(super) struct OperationCeiling {
     /// How odd nodes load themselves and the others, where such are.
     pub(super) odd_load: Option<OddLoad>,
     /// The bottleneck.
-    pub(super) binds: Resource,
+    pub(super) bottleneck: Resource,
     /// Whose: a group's place.
     pub(super) group: Option<usize>,
 }
@@ -144,7 +144,7 @@ fn ceiling(unheld: &Unheld, reads: bool, asked: OperationQuery) -> Option<Operat
         reach,
         most_reach,
         own_reach: (reach, most_reach),
-        binds: first.resource,
+        bottleneck: first.resource,
         group: first.group,
     };
     let Some(group) = world.odd.as_ref().map(|odd| odd.group) else { return Some(ceiling) };
@@ -242,8 +242,8 @@ pub(super) fn odd_share_alone(world: &HypotheticalSite, reads: bool) -> f64 {
     of(odd).zip(others).map_or(1.0, |(odd, others)| (odd / others).min(1.0))
 }
 
-/// What each byte of a node's own clients, and each of any other node's, takes of the bottleneck of the odd nodes: their
-/// own share and that of shards for others. So what they give follows from what the others do, and the total with it.
+/// What each byte of a node's own clients, and each of any other node's, takes of the odd nodes' bottleneck: their own
+/// share, and that of shards for others. So what they give follows from what the others do, and the total with it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct OddLoad {
     nodes: f64,

@@ -394,7 +394,7 @@ struct Said {
 
 impl Said {
     /// As the record has it. Of a range, the figure is held against the end that is nearer.
-    fn residual(&self, what: Quantity, observed: f64, own_sigma: f64, binds: String) -> Residual {
+    fn residual(&self, what: Quantity, observed: f64, own_sigma: f64, bottleneck: String) -> Residual {
         let ((_, most), (sigma, figures)) = (self.predicted, self.error);
         let ratio = observed / nearest(observed, self.predicted, self.instead);
         let least_of = |(least, most): (f64, f64)| (least < most * (1.0 - SAME)).then_some(least);
@@ -408,7 +408,7 @@ impl Said {
             instead_least_bytes_per_s: self.instead.and_then(least_of),
             residual_share: ratio - 1.0,
             above_sigmas,
-            binds,
+            bottleneck,
             explained: is_explained(ratio, sigma, figures) && above_sigmas.is_none(),
         }
     }
@@ -437,14 +437,14 @@ pub(super) fn residuals(
                 level.filter(|_| odd.iter().all(|odd| odd.node != node)).map_or(said, |level| level.said(node, sigma))
             }
         };
-        Some(said.residual(figure.what.clone(), observed, sigma, words::binds(world, ceiling)))
+        Some(said.residual(figure.what.clone(), observed, sigma, words::bottleneck(world, ceiling)))
     };
     let of_sum = |&(reads, observed, sigma): &(bool, f64, f64)| {
         let what = if reads { Quantity::Get } else { Quantity::Put };
         let ceiling = forecast.of(reads)?;
         let is_sum = observations.figures.iter().all(|figure| figure.what != what);
         let said = of_total(evidence, world, ceiling, reads, sigma);
-        is_sum.then(|| said.residual(what, observed, sigma, words::binds(world, ceiling)))
+        is_sum.then(|| said.residual(what, observed, sigma, words::bottleneck(world, ceiling)))
     };
     let of_figures = observations.figures.iter().filter_map(of_figure);
     of_figures.chain(evidence.totals.iter().filter_map(of_sum)).collect()

@@ -21,7 +21,7 @@ pub(super) fn standings(evidence: &ObservedFigures, search: &Search, variants: &
         let limit = *limits.first()?;
         let ceiling = forecast.of(reads)?;
         let mut standing = of_figure(&limit, reads, observed, sigma);
-        standing.binds = words::binds(world, ceiling);
+        standing.bottleneck = words::bottleneck(world, ceiling);
         standing.ceilings = limits.iter().map(|limit| described(limit, &world.site)).collect();
         let goals = &world.site.goals;
         standing.goal_bytes_per_s = if reads { goals.get_bytes_per_s } else { goals.put_bytes_per_s };
@@ -53,7 +53,7 @@ fn of_nodes(evidence: &ObservedFigures, search: &Search, reads: bool) -> Vec<Fig
             ceiling_bytes_per_s: ceiling,
             share,
             above_sigmas: above_sigmas(share, sigma, count),
-            binds: resource.name().to_owned(),
+            bottleneck: resource.name().to_owned(),
             needed: share * limit.capacity,
             there: limit.capacity,
             unit: resource.unit(),
@@ -99,7 +99,7 @@ fn of_figure(limit: &ResourceLimit, reads: bool, observed: f64, sigma: f64) -> F
         ceiling_bytes_per_s: limit.limit_bytes_per_s,
         share,
         above_sigmas: above_sigmas(share, sigma, 1),
-        binds: String::new(),
+        bottleneck: String::new(),
         needed: share * limit.capacity,
         there: limit.capacity,
         unit: limit.resource.unit(),

@@ -9,8 +9,8 @@ use super::nodes::joined;
 const MOST_NAMED: usize = 4;
 
 /// The bottleneck, and where that is not everywhere.
-pub(super) fn binds(world: &HypotheticalSite, ceiling: &OperationCeiling) -> String {
-    let what = ceiling.binds.name();
+pub(super) fn bottleneck(world: &HypotheticalSite, ceiling: &OperationCeiling) -> String {
+    let what = ceiling.bottleneck.name();
     match (&world.odd, ceiling.group) {
         (Some(odd), Some(group)) if odd.group == group => {
             format!("{what}, of {}", odd.who())
@@ -42,8 +42,8 @@ pub(super) fn gives(
         let [up_to, instead] = [then.even_bytes_per_s, now].map(bytes_per_s_iec);
         // What reads alike is no gain that is worth a word.
         if then.even_bytes_per_s > now * 1.001 && up_to != instead {
-            let binds = binds(described.0, then);
-            reported.push(format!("{verb} up to {up_to} instead of {instead}; bottleneck then: {binds}"));
+            let bottleneck = bottleneck(described.0, then);
+            reported.push(format!("{verb} up to {up_to} instead of {instead}; bottleneck then: {bottleneck}"));
         }
     }
     if leaves_all {

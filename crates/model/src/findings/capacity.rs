@@ -24,7 +24,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         100.0 * data.growth_per_year,
         bytes_iec(case.layout.usable_bytes as f64)
     );
-    let severity = if full { Severity::Serious } else { Severity::Warning };
+    let severity = if full { Severity::Critical } else { Severity::Warning };
     out.push(finding(
         PlanFindingKind::Capacity,
         severity,
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn what_fills_within_the_retention_is_warned_of_and_what_is_full_is_serious() {
         assert_eq!(reported(1_200_000_000_000_000, 0.5, 5.0), [Severity::Warning]);
-        assert_eq!(reported(5_000_000_000_000_000, 0.0, 0.0), [Severity::Serious]);
+        assert_eq!(reported(5_000_000_000_000_000, 0.0, 0.0), [Severity::Critical]);
     }
 
     #[test]

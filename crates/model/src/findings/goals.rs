@@ -7,7 +7,7 @@ use linerate_record::units::{bytes_iec, bytes_per_s_iec, duration_ns};
 
 use super::{Case, finding, lowest};
 use crate::layout::pools;
-use crate::layout::tolerance::bears;
+use crate::layout::tolerance::tolerated;
 use crate::names::work_name;
 
 /// From this share of a ceiling on, a goal has no room.
@@ -24,7 +24,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         }
         let (word, severity) = match goal.within_reach {
             true => ("leaves no room", Severity::Warning),
-            false => ("is out of reach", Severity::Serious),
+            false => ("is out of reach", Severity::Critical),
         };
         let claim = format!("the goal of {} for {} {word}", bytes_per_s_iec(goal.bytes_per_s), work_name(&work.work));
         let evidence = format!(
@@ -54,7 +54,7 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
         );
         let remedy = "use more or larger drives or another layout, or find the number of nodes that is needed with \
                       --need";
-        let severity = Severity::Serious;
+        let severity = Severity::Critical;
         let found = finding(PlanFindingKind::GoalMissed, severity, (claim, evidence), remedy, "goals and layout");
         out.push(PlanFinding { goal: Some(SiteGoal::Usable), ..found });
     }
@@ -67,7 +67,7 @@ fn latency(case: &Case, work: &WorkPlan, p99_ns: u64, out: &mut Vec<PlanFinding>
     let Some((mean_ns, load)) = mean_at_load(case, work) else { return };
     let alone_ns = work.curve.as_ref().map_or(0.0, |curve| curve.alone_ns);
     let (severity, word) = if mean_ns > goal_ns {
-        (Severity::Serious, "is out of reach")
+        (Severity::Critical, "is out of reach")
     } else if EXPONENTIAL_TAIL * mean_ns > goal_ns {
         (Severity::Warning, "leaves no room")
     } else {
@@ -116,11 +116,11 @@ fn mean_at_load(case: &Case, work: &WorkPlan) -> Option<(f64, String)> {
     Some((point.latency_ns, format!("with {} in flight{whose}", point.in_flight)))
 }
 
-/// Losses that the layout has to bear, and does not.
+/// Losses that the layout has to tolerate, and does not.
 fn tolerance(case: &Case, out: &mut Vec<PlanFinding>) {
     let Some(asked) = case.site.goals.tolerates else { return };
     let Ok(pools) = pools(case.site) else { return };
-    let tolerated = bears(case.site.engine.product, &pools);
+    let tolerated = tolerated(case.site.engine.product, &pools);
     if tolerated.drives >= asked.drives && tolerated.nodes >= asked.nodes {
         return;
     }
@@ -131,7 +131,7 @@ fn tolerance(case: &Case, out: &mut Vec<PlanFinding>) {
         tolerated.drives, asked.drives, tolerated.nodes, asked.nodes
     );
     let remedy = "use more parity or more nodes, or find a number of nodes that does with --need";
-    let severity = Severity::Serious;
+    let severity = Severity::Critical;
     out.push(finding(PlanFindingKind::GoalMissed, severity, (claim, evidence), remedy, "goals and layout"));
 }
 
@@ -148,7 +148,7 @@ mod tests {
             site.goals.usable_bytes = Some(1 << 60);
         });
         assert_eq!(found.len(), 3, "{found:?}");
-        assert!(found.iter().all(|finding| finding.severity == Severity::Serious));
+        assert!(found.iter().all(|finding| finding.severity == Severity::Critical));
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
             found.filter(|finding| finding.claim.contains("percentile of GET")).collect::<Vec<_>>()
         };
         let missed = reported(0.9 * mean_ns, None);
-        assert_eq!((missed.len(), missed[0].severity), (1, Severity::Serious), "{missed:?}");
+        assert_eq!((missed.len(), missed[0].severity), (1, Severity::Critical), "{missed:?}");
         assert!(missed[0].evidence.contains("2048 in flight"), "{missed:?}");
         assert_eq!(reported(2.0 * mean_ns, None)[0].severity, Severity::Warning);
         assert_eq!(reported(5.0 * mean_ns, None), []);

@@ -60,11 +60,12 @@ pub fn tolerances(product: Product, pools: &[Pool]) -> (Tolerance, Tolerance) {
     )
 }
 
-/// What all pools bear: drives whose loss leaves every object's data, and nodes without which reads and writes go on.
+/// What all pools tolerate: drives whose loss leaves every object's data, and nodes without which reads and writes
+/// continue.
 ///
 /// The two differ on purpose. Three copies of Garage are kept by any one of them, and served by two.
 #[must_use]
-pub fn bears(product: Product, pools: &[Pool]) -> Tolerates {
+pub fn tolerated(product: Product, pools: &[Pool]) -> Tolerates {
     let spare = pools.iter().map(|pool| pool.geometry.parity).min().unwrap_or(0);
     let (reads, writes) = tolerances(product, pools);
     Tolerates { drives: spare, nodes: reads.nodes.min(writes.nodes) }

@@ -32,12 +32,12 @@ fn a_replaced_drive_is_written_and_a_replaced_node_is_sent_k_shards_for_each() {
     assert!((0.98..1.0).contains(&(link / 12.5e9)), "{link}");
     let all = reported(&site);
     let [drive, node] = &all[..] else { panic!("{all:?}") };
-    assert_eq!((drive.rebuild.read_bytes_per_byte, drive.rebuild.binds), (12.0, Resource::DriveBandwidth));
+    assert_eq!((drive.rebuild.read_bytes_per_byte, drive.rebuild.bottleneck), (12.0, Resource::DriveBandwidth));
     assert!((drive.rebuild.alone_bytes_per_s / 1e9 - 1.0).abs() < 1e-9, "{drive:?}");
     // 10 TB at 1 GB/s: 10,000 s, and four times as long at a quarter.
     assert!((drive.rebuild.alone_s - 10_000.0).abs() < 1e-6 && (drive.rebuild.shared_s - 40_000.0).abs() < 1e-6);
     // A node: ten drives write 10 GB/s, and the link brings a twelfth of its 12.5 × g.
-    assert_eq!(node.rebuild.binds, Resource::PrivateIngress);
+    assert_eq!(node.rebuild.bottleneck, Resource::PrivateIngress);
     assert!((node.rebuild.alone_bytes_per_s - link / 12.0).abs() < 1.0, "{node:?}");
     assert!((node.rebuild.alone_s - 100e12 * 12.0 / link).abs() < 1e-3, "{node:?}");
     assert!(node.rebuild.taken_full && node.rebuild.share_assumed);
@@ -71,7 +71,7 @@ fn small_objects_on_disks_are_restored_as_fast_as_disks_seek() {
     // Written by one access for it and two for the journal: 50 objects a second on the disk that replaces another.
     site.data.object_bytes = 64 << 10;
     let drive = &reported(&site)[0];
-    assert_eq!(drive.rebuild.binds, Resource::DriveOperations, "{drive:?}");
+    assert_eq!(drive.rebuild.bottleneck, Resource::DriveOperations, "{drive:?}");
     assert!((drive.rebuild.alone_bytes_per_s - 50.0 * 8192.0).abs() < 1e-6, "{drive:?}");
     assert!((drive.rebuild.alone_s - 10e12 / (50.0 * 8192.0)).abs() < 1e-3, "{drive:?}");
     // A quarter of its operations is used so, and hardly any of its bandwidth.
@@ -80,12 +80,12 @@ fn small_objects_on_disks_are_restored_as_fast_as_disks_seek() {
     // Large ones by their bytes: a shard of 1 GiB / 12 takes 0.36 s, and its six accesses 0.04 s.
     site.data.object_bytes = 1 << 30;
     let drive = &reported(&site)[0].rebuild;
-    assert_eq!(drive.binds, Resource::DriveBandwidth, "{drive:?}");
+    assert_eq!(drive.bottleneck, Resource::DriveBandwidth, "{drive:?}");
     assert!((drive.alone_bytes_per_s - 250e6).abs() < 1.0, "{drive:?}");
     // Nobody states how large they are: by their bytes.
     site.data.object_bytes = 0;
     let drive = &reported(&site)[0];
-    assert_eq!(drive.rebuild.binds, Resource::DriveBandwidth, "{drive:?}");
+    assert_eq!(drive.rebuild.bottleneck, Resource::DriveBandwidth, "{drive:?}");
     assert_eq!(drive.used(Resource::DriveOperations), drive.used(Resource::DriveBandwidth));
 }
 
@@ -109,7 +109,7 @@ fn ceph_restores_onto_all_nodes_and_onto_none_where_there_are_as_many_as_shards(
     let node = &reported(&site)[1].rebuild;
     let slowest = (2.0 / 8.0 / link).max(2.0 / 80.0 / 1e9);
     assert!((node.alone_bytes_per_s * slowest - 1.0).abs() < 1e-9, "{node:?}");
-    assert_eq!((node.share, node.binds), (0.5, Resource::DriveBandwidth), "{node:?}");
+    assert_eq!((node.share, node.bottleneck), (0.5, Resource::DriveBandwidth), "{node:?}");
     assert!(node.why.starts_with("restored onto the 8 remaining nodes"), "{node:?}");
     // 4 nodes: three are left for four shards. The node that replaces it takes all, ten drives of 1 GB/s.
     let node = &reported(&of(Product::CephRgw, coded, 4))[1].rebuild;
@@ -122,7 +122,7 @@ fn copies_are_read_once_and_what_has_no_other_shards_is_not_restored() {
     let copies = |copies| Protection::Replicas { copies };
     // Ten drives of 1 GB/s are slower than the link's 12.4.
     let node = &reported(&of(Product::Garage, copies(3), 3))[1].rebuild;
-    assert_eq!((node.read_bytes_per_byte, node.binds), (1.0, Resource::DriveBandwidth), "{node:?}");
+    assert_eq!((node.read_bytes_per_byte, node.bottleneck), (1.0, Resource::DriveBandwidth), "{node:?}");
     assert!((node.alone_bytes_per_s - 10e9).abs() < 1.0, "{node:?}");
     assert!(reported(&of(Product::CephRgw, copies(1), 3)).is_empty());
     // One node: a set of 10, 6+4. A drive is healed from the same node, the node is not.
@@ -158,7 +158,7 @@ fn ceph_restores_onto_nodes_by_their_capacity() {
     assert!(node.rebuild.why.starts_with("restored onto the 11 remaining nodes"), "{node:?}");
     // A large node writes a fifth of it to ten drives of 1 GB/s, and reads 2 × 80 / 400 of it at 2 GB/s: 0.4 s of 10
     // drives a GB. Were all eleven alike, it would be 1/11 and 2 / 11 / 2: less than half of that.
-    assert_eq!(node.rebuild.binds, Resource::DriveBandwidth);
+    assert_eq!(node.rebuild.bottleneck, Resource::DriveBandwidth);
     let seconds = 0.2 / 10e9 + 0.4 / 20e9;
     assert!((node.rebuild.alone_bytes_per_s * seconds - 1.0).abs() < 1e-6, "{node:?}");
 }

@@ -47,6 +47,21 @@ pub enum ErrorLimit {
     Share(f64),
 }
 
+/// Requests that must have ended before a share of them that failed says anything.
+const SHARE_OF_MIN: u64 = 100;
+
+impl ErrorLimit {
+    /// Whether so many failed of a point's requests that it is ended.
+    #[must_use]
+    pub fn is_exceeded(self, succeeded: u64, failed: u64) -> bool {
+        let ended = succeeded + failed;
+        match self {
+            ErrorLimit::Count(most) => failed > most,
+            ErrorLimit::Share(most) => ended >= SHARE_OF_MIN && failed as f64 > most * ended as f64,
+        }
+    }
+}
+
 impl FromStr for ErrorLimit {
     type Err = InvalidLoad;
 
@@ -97,6 +112,19 @@ mod tests {
         }
         for text in ["", "-1", "100%", "x%", "1/s", "nan%"] {
             assert!(text.parse::<ErrorLimit>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_share_is_exceeded_from_a_hundred_requests_on_and_a_count_at_once() {
+        for (limit, succeeded, failed, expected) in [
+            (ErrorLimit::Count(1), 0, 1, false),
+            (ErrorLimit::Count(1), 0, 2, true),
+            (ErrorLimit::Share(0.01), 0, 99, false),
+            (ErrorLimit::Share(0.01), 98, 2, true),
+            (ErrorLimit::Share(0.01), 99, 1, false),
+        ] {
+            assert_eq!(limit.is_exceeded(succeeded, failed), expected, "{limit}: {failed} beside {succeeded}");
         }
     }
 }

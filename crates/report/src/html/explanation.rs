@@ -128,7 +128,7 @@ fn described(standings: &[FigureStanding]) -> String {
             .figure(&path("observed_bytes_per_s"), observed, &bytes_per_s_iec(observed))
             .figure(&path("ceiling_bytes_per_s"), ceiling, &bytes_per_s_iec(ceiling))
             .figure(&path("share"), standing.share, &words::percent(standing.share))
-            .words(&standing.binds)
+            .words(&standing.bottleneck)
             .sentence(&standing.claim)
             .whole()
     });
@@ -176,7 +176,7 @@ fn residuals(i: usize, hypothesis: &Hypothesis) -> String {
             .figure(&path("predicted_bytes_per_s"), predicted, &explained::predicted(residual))
             .figure(&path("residual_share"), residual.residual_share, &words::change(residual.residual_share))
             .words(explained::verdict(residual))
-            .words(&residual.binds)
+            .words(&residual.bottleneck)
             .whole()
     });
     let heads = ["Figure", "Measured", "Predicted", "Difference", "", "<Bottleneck"];

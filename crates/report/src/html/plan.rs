@@ -78,23 +78,23 @@ fn charts(plan: &Plan) -> String {
 
 fn card(site: &Site, i: usize, work: &WorkPlan) -> String {
     let label = escaped(&model::work(&work.work));
-    let Some(binds) = work.ceilings.first() else {
+    let Some(bottleneck) = work.ceilings.first() else {
         return format!("<article class=\"card\"><h3>{label}</h3><p class=\"none\">Nothing limits it.</p></article>\n");
     };
-    let most = bytes_per_s_iec(binds.limit_bytes_per_s);
+    let most = bytes_per_s_iec(bottleneck.limit_bytes_per_s);
     let (number, unit) = most.rsplit_once(' ').unwrap_or((most.as_str(), ""));
     let mut html = format!(
         "<article class=\"card\"><h3>{label}</h3>\n<p class=\"best\"><strong{}>{number}</strong> \
          <span class=\"unit\">{unit}</span>{} <span class=\"pm\">{}</span></p>\n\
          <p class=\"bound\"><span class=\"tag target\">{}</span> is the bottleneck</p>\n<p class=\"evidence\">{}</p>\n",
-        exact(&format!("works.{i}.ceilings.0.limit_bytes_per_s"), binds.limit_bytes_per_s),
-        if model::rests_on_assumed(binds) { ASSUMED } else { "" },
-        bits_per_s(8.0 * binds.limit_bytes_per_s),
-        escaped(&model::ceiling(binds, site)),
-        escaped(&model::demand(binds)),
+        exact(&format!("works.{i}.ceilings.0.limit_bytes_per_s"), bottleneck.limit_bytes_per_s),
+        if model::rests_on_assumed(bottleneck) { ASSUMED } else { "" },
+        bits_per_s(8.0 * bottleneck.limit_bytes_per_s),
+        escaped(&model::ceiling(bottleneck, site)),
+        escaped(&model::demand(bottleneck)),
     );
-    if binds.limit_requests_per_s.is_some() {
-        let _ = writeln!(html, "<p class=\"evidence\">{}</p>", escaped(&model::limit(binds)));
+    if bottleneck.limit_requests_per_s.is_some() {
+        let _ = writeln!(html, "<p class=\"evidence\">{}</p>", escaped(&model::limit(bottleneck)));
     }
     if let Some(next) = work.ceilings.get(1) {
         let _ = writeln!(
@@ -257,7 +257,7 @@ fn scaling(plan: &Plan) -> String {
                     }
                     None => row.number(words::ABSENT),
                 };
-                row = row.words(point.binds.get(i).map_or(words::ABSENT, |resource| resource.name()));
+                row = row.words(point.bottlenecks.get(i).map_or(words::ABSENT, |resource| resource.name()));
             }
             row.number(&model::set(point))
                 .figure(&path("usable_bytes"), point.usable_bytes, &bytes_iec(point.usable_bytes as f64))

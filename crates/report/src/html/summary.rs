@@ -55,7 +55,7 @@ pub(super) fn verdicts(view: &View, exact: Exact) -> String {
 /// Where findings stand that limit what the figures say: below the charts, and not to be missed.
 pub(super) fn severe(findings: &[Finding]) -> String {
     let of = |severity: Severity| findings.iter().filter(|found| found.severity == severity).count() as u64;
-    let reported = [(Severity::Serious, "critical finding"), (Severity::Warning, "warning")]
+    let reported = [(Severity::Critical, "critical finding"), (Severity::Warning, "warning")]
         .into_iter()
         .filter(|(severity, _)| of(*severity) > 0)
         .map(|(severity, name)| words::plural(of(severity), name))

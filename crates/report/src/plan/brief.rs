@@ -61,15 +61,16 @@ fn layout_lines(plan: &Plan, look: TextStyle) -> String {
 /// What it can do and what the bottleneck is; then the concurrency that it takes, and what is left with a node down.
 fn work_lines(plan: &Plan, work: &WorkPlan, look: TextStyle) -> String {
     let label = model::work(&work.work);
-    let Some(binds) = work.ceilings.first() else {
+    let Some(bottleneck) = work.ceilings.first() else {
         return hanging_in(Ink::Yellow, " ▸", 3, &format!("{label}: nothing of the site limits it"), look);
     };
-    let star = if model::rests_on_assumed(binds) { "*" } else { "" };
-    let with = |most: &str| format!("{label}: at most {most}{star}; bottleneck: {}", model::ceiling(binds, &plan.site));
-    let mut reported = with(&model::limit(binds));
+    let star = if model::rests_on_assumed(bottleneck) { "*" } else { "" };
+    let with =
+        |most: &str| format!("{label}: at most {most}{star}; bottleneck: {}", model::ceiling(bottleneck, &plan.site));
+    let mut reported = with(&model::limit(bottleneck));
     if 3 + width(&reported) > look.width {
         // The same without the bits.
-        reported = with(&model::limit_in_brief(binds));
+        reported = with(&model::limit_in_brief(bottleneck));
     }
     let mut text = hanging_in(Ink::Yellow, " ▸", 3, &reported, look);
     let mut facts = Vec::new();
@@ -146,7 +147,7 @@ fn p99_missed(finding: &PlanFinding) -> Option<(u64, String)> {
 
 /// Whether the line of goals has said it: a goal is out of reach.
 fn is_told(finding: &PlanFinding) -> bool {
-    finding.goal.is_some() && finding.severity == Severity::Serious
+    finding.goal.is_some() && finding.severity == Severity::Critical
 }
 
 /// The most severe that are more than notes and are not told as goals, in so many lines where those that have to be
@@ -157,7 +158,7 @@ fn findings(plan: &Plan, lines: usize, look: TextStyle) -> (String, usize) {
         let lead = format!(" {}", words::severity(finding.severity));
         let more = hanging_in(ink(finding.severity), &lead, LEAD, &finding.claim, look);
         let has_room = text.lines().count() + more.lines().count() <= lines;
-        if finding.severity == Severity::Serious || shown == 0 || has_room {
+        if finding.severity == Severity::Critical || shown == 0 || has_room {
             text.push_str(&more);
             shown += 1;
         }

@@ -125,7 +125,7 @@ pub(crate) fn engine(engine: &EngineProcess) -> String {
 /// What the audit comes to.
 pub(crate) fn verdict(audit: &Audit) -> String {
     let count = |severity| audit.findings.iter().filter(|finding| finding.severity == severity).count() as u64;
-    let worst = [Severity::Serious, Severity::Warning, Severity::Note];
+    let worst = [Severity::Critical, Severity::Warning, Severity::Note];
     let reported: Vec<String> = worst
         .into_iter()
         .filter(|severity| count(*severity) > 0)

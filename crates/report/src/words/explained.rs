@@ -147,7 +147,7 @@ pub(crate) fn residual(residual: &Residual) -> String {
         quantity(&residual.what),
         predicted(residual),
         bytes_per_s_iec(residual.observed_bytes_per_s),
-        residual.binds
+        residual.bottleneck
     )
 }
 
@@ -177,7 +177,7 @@ mod tests {
             instead_least_bytes_per_s: None,
             residual_share: observed / observed.clamp(least.unwrap_or(most), most) - 1.0,
             above_sigmas,
-            binds: "processors".to_owned(),
+            bottleneck: "processors".to_owned(),
             explained,
         }
     }

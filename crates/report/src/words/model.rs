@@ -269,7 +269,7 @@ pub(crate) fn rebuild(rebuild: &Rebuild) -> String {
         long(rebuild.shared_s),
         percent(rebuild.share),
         if rebuild.share_assumed { " (assumed)" } else { "" },
-        rebuild.binds.name()
+        rebuild.bottleneck.name()
     )
 }
 
@@ -295,7 +295,7 @@ fn long(seconds: f64) -> String {
     }
 }
 
-/// What a size bears, and what would do if nothing had to be borne.
+/// What a size tolerates, and what would do if nothing had to be tolerated.
 pub(crate) fn tolerated(sizing: &Sizing, protection: Protection) -> Option<String> {
     let keeps = losses(sizing.tolerates.as_ref()?);
     let instead = sizing.intolerant.as_ref().map_or(String::new(), |other| {
@@ -303,7 +303,7 @@ pub(crate) fn tolerated(sizing: &Sizing, protection: Protection) -> Option<Strin
             "; without that, {} of {} are enough, which tolerate {}",
             plural(u64::from(other.nodes), "node"),
             protection.layout_name(other.data_shards, other.parity_shards),
-            losses(&other.bears)
+            losses(&other.tolerates)
         )
     });
     Some(format!("{keeps}{instead}"))

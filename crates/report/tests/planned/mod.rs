@@ -45,7 +45,7 @@ pub(crate) fn plan() -> Plan {
                 nodes: 371,
                 data_shards: 1,
                 parity_shards: 1,
-                bears: Tolerates { drives: 1, nodes: 0 },
+                tolerates: Tolerates { drives: 1, nodes: 0 },
             }),
             why: "GET decides; 30 PB alone needs 343 nodes".to_owned(),
         }),
@@ -77,7 +77,7 @@ pub(crate) fn scaling(nodes: u32) -> Scaling {
         } else {
             [2.7, 1.7, 2.3].map(|each| each * f64::from(nodes) * GIB).into()
         },
-        binds: if nodes < 2 {
+        bottlenecks: if nodes < 2 {
             vec![]
         } else {
             vec![Resource::PublicEgress, Resource::PrivateIngress, Resource::DriveBandwidth]
@@ -270,7 +270,7 @@ fn rebuild(lost: FailedPart, restored_bytes: f64, alone_bytes_per_s: f64) -> Reb
         restored_bytes,
         taken_full: lost == FailedPart::Node,
         read_bytes_per_byte: 10.0,
-        binds: Resource::PrivateIngress,
+        bottleneck: Resource::PrivateIngress,
         alone_bytes_per_s,
         alone_s: restored_bytes / alone_bytes_per_s,
         share: 0.25,
@@ -336,7 +336,7 @@ fn findings() -> Vec<PlanFinding> {
         goal: None,
     };
     vec![
-        finding(PlanFindingKind::BondHash, Severity::Serious, "bond0 cannot spread this traffic under layer2"),
+        finding(PlanFindingKind::BondHash, Severity::Critical, "bond0 cannot spread this traffic under layer2"),
         finding(PlanFindingKind::OldKernel, Severity::Warning, HOSTILE),
         finding(PlanFindingKind::RestsOnAssumed, Severity::Note, "PUT rests on assumed values"),
     ]
@@ -393,7 +393,7 @@ fn standing(what: Quantity, observed: f64, ceiling: f64, above_sigmas: Option<f6
         ceiling_bytes_per_s: ceiling * GIB,
         share: observed / ceiling,
         above_sigmas,
-        binds: "public link, sending".to_owned(),
+        bottleneck: "public link, sending".to_owned(),
         needed: 99.0e9 * observed / ceiling / 8.0,
         there: 99.0e9 / 8.0,
         unit: Unit::BytesPerS,
@@ -426,7 +426,7 @@ fn residual(what: &Quantity, observed: f64, predicted: f64, explained: bool) -> 
         instead_least_bytes_per_s: None,
         residual_share: observed / predicted - 1.0,
         above_sigmas: None,
-        binds: "public link, sending".to_owned(),
+        bottleneck: "public link, sending".to_owned(),
         explained,
     }
 }

@@ -69,7 +69,7 @@ fn windows(values: &Values<'_>) -> Vec<Contradiction> {
         if least > first || first > most {
             let claim = format!("the three values of {knob} are not in ascending order");
             let remedy = "write the minimum, the initial and the maximum size, in this order".to_owned();
-            reported.push((Severity::Serious, Confidence::Certain, claim, evidence, remedy));
+            reported.push((Severity::Critical, Confidence::Certain, claim, evidence, remedy));
         } else if least >= 1 << 20 {
             let each = facts::size(least);
             let claim = format!("{knob} guarantees {each} to each socket even when memory is short");

@@ -13,15 +13,15 @@ const OF_SYSTEM: [&str; 10] = ["/", "/boot", "/boot/efi", "/efi", "/home", "/opt
 
 /// Options, what they do, and how bad that is.
 const OPTIONS: [(&str, Severity, &str); 9] = [
-    ("ro", Severity::Serious, "nothing can be written: the kernel remounts so after errors"),
-    ("sync", Severity::Serious, "each write waits for the drive"),
+    ("ro", Severity::Critical, "nothing can be written: the kernel remounts so after errors"),
+    ("sync", Severity::Critical, "each write waits for the drive"),
     ("wsync", Severity::Warning, "each operation on metadata waits for the log"),
     ("dirsync", Severity::Warning, "each change of a directory waits for the drive"),
     ("strictatime", Severity::Warning, "each read writes the time of access"),
     ("usrquota", Severity::Note, "quotas are counted for each block and file, but an S3 engine does not use them"),
     ("grpquota", Severity::Note, "quotas are counted for each block and file, but an S3 engine does not use them"),
     ("prjquota", Severity::Note, "quotas are counted for each block and file, but an S3 engine does not use them"),
-    ("nobarrier", Severity::Serious, "what was acknowledged may be lost when power fails"),
+    ("nobarrier", Severity::Critical, "what was acknowledged may be lost when power fails"),
 ];
 
 pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {

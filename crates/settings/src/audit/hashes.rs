@@ -84,7 +84,7 @@ fn unspread(
     let policy = bond.xmit_hash_policy.as_deref().unwrap_or("layer2");
     let carried = format!("{:.0} % of its {members} members", 100.0 * shares.p50);
     let given = if confidence == Confidence::Possible { ", where the other ends are behind a router" } else { "" };
-    let severity = if confidence == Confidence::Possible { Severity::Note } else { Severity::Serious };
+    let severity = if confidence == Confidence::Possible { Severity::Note } else { Severity::Critical };
     finding(
         AuditCheck::BondSpread,
         (severity, confidence),
@@ -125,10 +125,10 @@ mod tests {
         assert_eq!(reported("802.3ad", "layer3+4", 1), None);
         assert_eq!(reported("802.3ad", "layer3+4", 4), None);
         let routed = reported("802.3ad", "layer2", 4).expect("a finding");
-        assert_eq!(routed.0, Severity::Serious);
+        assert_eq!(routed.0, Severity::Critical);
         assert_eq!(routed.1, "bond0 hashes by layer2, which fills 50 % of its 2 members");
         assert_eq!(reported("802.3ad", "layer2", 1).expect("a finding").0, Severity::Note);
         assert_eq!(reported("active-backup", "layer2", 1).expect("a finding").0, Severity::Warning);
-        assert_eq!(reported("802.3ad", "no such policy", 4).expect("a finding").0, Severity::Serious);
+        assert_eq!(reported("802.3ad", "no such policy", 4).expect("a finding").0, Severity::Critical);
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
         } else if !down.is_empty() {
             found.push(finding(
                 AuditCheck::BondMembers,
-                (Severity::Serious, Confidence::Certain),
+                (Severity::Critical, Confidence::Certain),
                 format!("{} of {} members of {name} are down", down.len(), bond.members.len()),
                 format!("down: {}", down.join(", ")),
                 "check the cable, the transceiver and the switch port",

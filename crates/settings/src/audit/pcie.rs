@@ -27,7 +27,7 @@ fn below(snapshot: &Snapshot, device: &PcieDevice) -> Option<AuditFinding> {
     let carries = now * PAYLOAD_SHARE;
     let (severity, matters) = match needs {
         Some(needs) if carries < needs => {
-            (Severity::Serious, format!("; the port has {}, which does not fit", facts::rate(needs)))
+            (Severity::Critical, format!("; the port has {}, which does not fit", facts::rate(needs)))
         }
         Some(needs) => (Severity::Note, format!("; the port has {}, which fits", facts::rate(needs))),
         None => (Severity::Warning, String::new()),
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(with((0.0, 0.0), (0, 0), "ens1f0"), []);
         let cases = [
             ((8.0, 16.0), (8, 16), "ens1f0", Severity::Note),
-            ((2.5, 16.0), (8, 8), "ens1f0", Severity::Serious),
+            ((2.5, 16.0), (8, 8), "ens1f0", Severity::Critical),
             ((8.0, 16.0), (4, 4), "nvme0n1", Severity::Warning),
         ];
         for (speed, lanes, name, severity) in cases {
