@@ -423,7 +423,7 @@ pub(crate) mod tests {
             ),
             (end(|end| end.written_until = 1 << 40), "objects up to number"),
             (end(|end| end.stored = 1), "objects up to number"),
-            (end(|end| end.beside = vec![BesideRow::none(Op::Put)]), "requests of put that nobody asked for"),
+            (end(|end| end.beside = vec![BesideRow::none(Op::Put)]), "unexpected requests of put"),
             (end(|end| end.beside = vec![BesideRow { dropped: u64::MAX, ..BesideRow::none(Op::Get) }]), "a count of"),
             (end(|end| end.beside = vec![BesideRow::none(Op::Get); 20]), "20 rows of requests"),
             (end(|end| end.point = 4), "point 4"),
