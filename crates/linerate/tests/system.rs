@@ -156,7 +156,7 @@ const SHORT: &str = "--duration 1500ms --warmup 100ms --no-ceiling --objects 60"
 /// A run whose points all have requests. A machine that is short of processors may write no object of some MiB in a
 /// short point, or leave one in flight for longer than is waited for: then once more, with more time and fewer at once.
 fn with_figures(minio: &Minio, flags: &str) -> Result<View, Failed> {
-    for pace in ["--concurrent 6 --duration 1500ms", "--concurrent 2 --duration 6s", "--concurrent 1 --duration 30s"] {
+    for pace in ["--concurrent 6 --duration 700ms", "--concurrent 2 --duration 6s", "--concurrent 1 --duration 30s"] {
         let out = tempdir()?;
         let view = minio.bench(out.path(), &format!("{flags} {pace} --warmup 100ms --no-ceiling --objects 60"))?;
         let is_slow = points(&view).iter().any(|point| point.requests == 0 && point.error_count() == 0);
@@ -198,12 +198,14 @@ fn every_operation() -> Result<(), Failed> {
 
 fn every_payload() -> Result<(), Failed> {
     let minio = Minio::start(&[]);
-    let short = "--concurrent 3 --duration 2s --warmup 100ms --precision none --no-ceiling --objects 6 --verify";
+    let short = "--concurrent 3 --warmup 100ms --precision none --no-ceiling --objects 6 --verify";
     for payload in ["signed", "unsigned", "streaming", "streaming-trailer", "unsigned-trailer"] {
+        // Parts take their time in a build that is not optimised.
         for flags in [
-            "--op put,get --obj.size 0,1,65536,300000",
-            "--op put,get --obj.size 5000001 --unique full",
-            "--op multipart,get --write multipart --obj.size 0,11534337 --part.size 5MiB --part.concurrent 2",
+            "--duration 700ms --op put,get --obj.size 0,1,65536,300000",
+            "--duration 1500ms --op put,get --obj.size 5000001 --unique full",
+            "--duration 2s --op multipart,get --write multipart --obj.size 0,11534337 --part.size 5MiB \
+             --part.concurrent 2",
         ] {
             let out = tempdir()?;
             let flags = format!("--host {} {short} {flags} --payload {payload}", minio.address);
@@ -351,7 +353,7 @@ fn over_tls() -> Result<(), Failed> {
             let out = tempdir()?;
             let host = format!("--host https://{} --ca-file {ca}", minio.address);
             // Parts take their time in a build that is not optimised.
-            let (seconds, objects) = if *work == parts { ("2500ms", 4) } else { ("800ms", 20) };
+            let (seconds, objects) = if *work == parts { ("2500ms", 4) } else { ("500ms", 20) };
             let time = format!("--duration {seconds} --warmup 100ms --no-ceiling --objects {objects}");
             let flags = format!("{host} --concurrent 4 {} {time} {mode} {work}", verify(work));
             let view = minio.bench(out.path(), &flags)?;

@@ -350,12 +350,12 @@ mod tests {
         assert_eq!((flags.target.host.as_deref(), flags.work.threads), (Some("127.0.0.1:9"), Some(1)));
         for (text, reported) in [
             ("--op put", "--op is set by the experiment"),
-            ("--duration=9s", "--duration is the experiment's"),
-            ("--keep-data", "--noclear is the experiment's"),
-            ("--autoterm", "--autoterm is the experiment's"),
-            ("-oelsewhere", "--output is the experiment's"),
-            ("-q --threads x", "--quiet is the experiment's"),
-            ("--op put --threads x", "--op is the experiment's"),
+            ("--duration=9s", "--duration is set by the experiment"),
+            ("--keep-data", "--noclear is set by the experiment"),
+            ("--autoterm", "--autoterm is set by the experiment"),
+            ("-oelsewhere", "--output is set by the experiment"),
+            ("-q --threads x", "--quiet is set by the experiment"),
+            ("--op put --threads x", "--op is set by the experiment"),
             ("--secret-key=abc", "AWS_SECRET_ACCESS_KEY"),
             ("--threads x", "flags of bench"),
         ] {

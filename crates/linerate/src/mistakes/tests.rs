@@ -201,7 +201,7 @@ const SEVERAL: &[(&str, &[&str])] = &[
             "nothing to compare",
             "flags of bench: --secret-key would be",
             "flags of bench: unexpected argument '--foo'",
-            "flags of bench: --op is the experiment's",
+            "flags of bench: --op is set by the experiment",
         ],
     ),
     (
