@@ -9,6 +9,7 @@ mod count;
 mod fuzz;
 mod knobs;
 mod modules;
+mod process;
 mod purity;
 mod sbom;
 mod scale;

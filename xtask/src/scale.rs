@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -19,6 +19,8 @@ use std::{env, thread};
 
 use serde_json::json;
 
+use crate::bench::programs::{build, folders, output};
+use crate::bench::servers::Null;
 use crate::{Outcome, success_if};
 use agents::{Agents, Served};
 use coordinator::{Coordinator, Phase, Sample};
@@ -74,17 +76,6 @@ impl Options {
     }
 }
 
-/// A child that does not outlive its place.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Both fail only where the child has ended already, which is what they are for.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Measures, prints, and fails where a bound is missed.
 pub(crate) fn run(args: &[String]) -> Outcome {
     if args.iter().any(|arg| arg == "--help") {
@@ -98,7 +89,7 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     };
     let out = match &options.out {
         Some(out) => out.clone(),
-        None => PathBuf::from(format!("runs/scale-{}", said(Command::new("date").arg("+%Y-%m-%d"))?)),
+        None => PathBuf::from(format!("runs/scale-{}", output("date", &["+%Y-%m-%d"])?)),
     };
     fs::create_dir_all(&out)?;
     let scratch = env::temp_dir().join(format!("linerate-scale-{}", std::process::id()));
@@ -111,13 +102,9 @@ pub(crate) fn run(args: &[String]) -> Outcome {
 }
 
 fn built() -> Result<PathBuf, Failure> {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo).args(["build", "--release", "--quiet", "-p", "linerate"]).status()?;
-    if status.success() { Ok(fs::canonicalize("target/release/linerate")?) } else { Err("no linerate".into()) }
-}
-
-fn said(command: &mut Command) -> Result<String, Failure> {
-    Ok(String::from_utf8_lossy(&command.output()?.stdout).trim().to_owned())
+    let (root, target) = folders()?;
+    build(&root, &["linerate"])?;
+    Ok(target.join("release/linerate"))
 }
 
 fn measured(options: &Options, linerate: &Path, scratch: &Path, out: &Path) -> Result<bool, Failure> {
@@ -128,9 +115,9 @@ fn measured(options: &Options, linerate: &Path, scratch: &Path, out: &Path) -> R
         // The kinds of errors of a thread have to be sent.
         thread::spawn(move || agents.serve(&stop).map_err(|error| error.to_string()))
     };
-    let (null, address) = null_target(linerate)?;
+    let null = Null::start(linerate, false)?;
     let fleet = fleet(options.agents, scratch)?;
-    let flags = flags(&address, options, &fleet, &scratch.join("run"));
+    let flags = flags(&null.addr.to_string(), options, &fleet, &scratch.join("run"));
     let coordinator = Coordinator::start(linerate, &flags, scratch)?;
     let mut lines = File::create(out.join("samples.jsonl"))?;
     let limit = Duration::from_secs(options.minutes * 60 + 300);
@@ -141,32 +128,17 @@ fn measured(options: &Options, linerate: &Path, scratch: &Path, out: &Path) -> R
     let (samples, told) = watched?;
     fs::write(out.join("coordinator.txt"), told.replace(&scratch.display().to_string(), "SCRATCH"))?;
     let served = served?;
-    let version = said(Command::new(linerate).arg("--version"))?;
+    let version = output(&linerate.display().to_string(), &["--version"])?;
     let flags: Vec<String> = flags.iter().map(|flag| flag.replace(&scratch.display().to_string(), "SCRATCH")).collect();
     let run = json!({
         "linerate": version, "flags": flags, "agents": options.agents, "minutes": options.minutes,
-        "processors": thread::available_parallelism()?.get(), "kernel": said(Command::new("uname").arg("-r"))?,
+        "processors": thread::available_parallelism()?.get(), "kernel": output("uname", &["-r"])?,
     });
     fs::write(out.join("run.json"), serde_json::to_string_pretty(&run)? + "\n")?;
     let (text, passed) = judged(options, &samples, &served)?;
     fs::write(out.join("summary.md"), &text)?;
     println!("{text}");
     Ok(passed)
-}
-
-/// linerate's null target, and where it listens.
-fn null_target(linerate: &Path) -> Result<(Running, String), Failure> {
-    let mut child = Command::new(linerate)
-        .args(["target", "null", "--threads", "1"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()?;
-    let mut lines = std::io::BufReader::new(child.stdout.take().ok_or("piped")?);
-    let running = Running(child);
-    let mut line = String::new();
-    std::io::BufRead::read_line(&mut lines, &mut line)?;
-    let address = line.trim().strip_prefix("listening ").ok_or_else(|| format!("the null target said {line:?}"))?;
-    Ok((running, address.to_owned()))
 }
 
 /// A fleet of agents that are reached through bridges to this process.

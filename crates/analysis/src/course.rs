@@ -41,14 +41,13 @@ pub enum LevelTime {
 #[must_use]
 pub fn stop_reason_of_clients(ends: impl Iterator<Item = StopReason>) -> StopReason {
     let ends: Vec<StopReason> = ends.collect();
-    // One that ended before its time, for a reason that holds for all.
-    let of_all = [StopReason::NoSuccess, StopReason::ObjectsExhausted];
-    match of_all.into_iter().find(|reason| ends.iter().all(|ended| ended == reason)) {
-        // Nobody drove it to its end.
-        _ if ends.is_empty() => StopReason::Interrupted,
-        Some(reason) => reason,
-        None => StopReason::Duration,
+    // Nobody drove it to its end.
+    if ends.is_empty() {
+        return StopReason::Interrupted;
     }
+    // One that ended before its time, for a reason that holds for all.
+    let of_all = |reason: &StopReason| ends.iter().all(|ended| ended == reason);
+    [StopReason::NoSuccess, StopReason::ObjectsExhausted].into_iter().find(of_all).unwrap_or(StopReason::Duration)
 }
 
 impl SeriesCourse {

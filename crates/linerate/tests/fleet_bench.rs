@@ -57,6 +57,23 @@ fn objects(target: &Served) -> Vec<String> {
     files_below(root).into_iter().filter(|name| name.contains("linerate-")).collect()
 }
 
+/// Why the first point ended.
+fn stop_reason(run: &Path) -> Option<StopReason> {
+    lines::<PointLine>(&run.join("points.jsonl")).into_iter().find_map(|line| match line {
+        PointLine::End(end) => Some(end.ended),
+        _ => None,
+    })
+}
+
+/// `linerate clean` leaves nothing of a run.
+fn assert_cleans(run: &Path, target: &Served) {
+    let mut clean = linerate();
+    clean.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    let output = clean.arg("clean").arg(run).arg("--yes-load").output().expect("linerate runs");
+    assert!(output.status.success(), "{}", shown(&output));
+    assert_eq!(objects(target), Vec::<String>::new());
+}
+
 #[test]
 fn several_agents_load_one_target_and_nothing_is_left_of_them() {
     let (place, drive) = (Place::make(), tempfile::tempdir().expect("a folder"));
@@ -164,6 +181,15 @@ fn agents(place: &Place) -> Vec<u32> {
 const LONG: &str = "--op get --obj.size 4KiB --concurrent 2 --duration 5s --warmup 0s --precision none --objects 16 \
                     --threads 1 --no-ceiling";
 
+/// Two clients that write for a minute, once both do.
+fn two_that_write(place: &Place, target: &Served) -> Going {
+    let fleet = place.fleet(&[loader(place, "a"), loader(place, "b")]);
+    let flags = LONG.replace("--op get", "--op put").replace("5s", "60s");
+    let going = Going::start(bench(place, &fleet, &target.address, &flags), place.path("run"));
+    going.until_loading();
+    going
+}
+
 #[test]
 fn a_client_that_is_killed_or_stopped_is_told_and_the_rest_goes_on() {
     for signal in ["KILL", "STOP"] {
@@ -210,22 +236,14 @@ fn a_run_that_requires_all_ends_with_the_first_that_is_lost() {
     place.assert_over();
     assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
     assert!(shown(&output).contains("--require-all ends the run with it"), "{}", shown(&output));
-    let folder = place.path("run");
-    let ended = lines::<PointLine>(&folder.join("points.jsonl")).into_iter().find_map(|line| match line {
-        PointLine::End(end) => Some(end.ended),
-        _ => None,
-    });
-    assert_eq!(ended, Some(StopReason::Interrupted));
+    assert_eq!(stop_reason(&place.path("run")), Some(StopReason::Interrupted));
 }
 
 #[test]
 fn an_interrupt_ends_all_with_what_was_measured_and_clears() {
     let (place, drive) = (Place::make(), tempfile::tempdir().expect("a folder"));
     let target = Served::embedded(drive.path());
-    let fleet = place.fleet(&[loader(&place, "a"), loader(&place, "b")]);
-    let flags = LONG.replace("--op get", "--op put").replace("5s", "60s");
-    let going = Going::start(bench(&place, &fleet, &target.address, &flags), place.path("run"));
-    going.until_loading();
+    let going = two_that_write(&place, &target);
     kill("INT", going.child.id());
     let output = going.end();
     place.assert_over();
@@ -240,10 +258,7 @@ fn an_interrupt_ends_all_with_what_was_measured_and_clears() {
 fn nothing_runs_three_seconds_after_all_were_killed_and_clean_deletes_what_each_wrote() {
     let (place, drive) = (Place::make(), tempfile::tempdir().expect("a folder"));
     let target = Served::embedded(drive.path());
-    let fleet = place.fleet(&[loader(&place, "a"), loader(&place, "b")]);
-    let flags = LONG.replace("--op get", "--op put").replace("5s", "60s");
-    let mut going = Going::start(bench(&place, &fleet, &target.address, &flags), place.path("run"));
-    going.until_loading();
+    let mut going = two_that_write(&place, &target);
     let begun = Instant::now();
     kill("KILL", going.child.id());
     going.child.wait().expect("it ends");
@@ -252,21 +267,14 @@ fn nothing_runs_three_seconds_after_all_were_killed_and_clean_deletes_what_each_
     let left = objects(&target);
     let sets: BTreeSet<&str> = left.iter().filter_map(|name| name.rsplit('/').nth(1)).collect();
     assert!(sets.len() >= 2, "each client writes a set of its own: {sets:?}");
-    let mut clean = linerate();
-    clean.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
-    let output = clean.arg("clean").arg(place.path("run")).arg("--yes-load").output().expect("linerate runs");
-    assert!(output.status.success(), "{}", shown(&output));
-    assert_eq!(objects(&target), Vec::<String>::new());
+    assert_cleans(&place.path("run"), &target);
 }
 
 #[test]
 fn agents_end_while_their_coordinator_is_stopped_and_it_tells_that_all_were_lost() {
     let (place, drive) = (Place::make(), tempfile::tempdir().expect("a folder"));
     let target = Served::embedded(drive.path());
-    let fleet = place.fleet(&[loader(&place, "a"), loader(&place, "b")]);
-    let flags = LONG.replace("--op get", "--op put").replace("5s", "60s");
-    let going = Going::start(bench(&place, &fleet, &target.address, &flags), place.path("run"));
-    going.until_loading();
+    let going = two_that_write(&place, &target);
     assert_eq!(agents(&place).len(), 2, "{:?}", place.processes());
     kill("STOP", going.child.id());
     let stopped = Instant::now();
@@ -281,16 +289,8 @@ fn agents_end_while_their_coordinator_is_stopped_and_it_tells_that_all_were_lost
     assert_eq!(output.status.code(), Some(3), "{text}");
     assert!(text.contains("client a was lost") && text.contains("every client was lost"), "{text}");
     let folder = place.path("run");
-    let ended = lines::<PointLine>(&folder.join("points.jsonl")).into_iter().find_map(|line| match line {
-        PointLine::End(end) => Some(end.ended),
-        _ => None,
-    });
-    assert_eq!(ended, Some(StopReason::Interrupted), "nobody drove it for its time");
-    let mut clean = linerate();
-    clean.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
-    let output = clean.arg("clean").arg(&folder).arg("--yes-load").output().expect("linerate runs");
-    assert!(output.status.success(), "{}", shown(&output));
-    assert_eq!(objects(&target), Vec::<String>::new());
+    assert_eq!(stop_reason(&folder), Some(StopReason::Interrupted), "nobody drove it for its time");
+    assert_cleans(&folder, &target);
 }
 
 #[test]

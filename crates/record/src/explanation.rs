@@ -121,7 +121,7 @@ pub struct FigureStanding {
     /// The bottleneck.
     #[serde(rename = "binds")]
     pub bottleneck: String,
-    /// What the figure takes of each of the bottleneck (a node, a rack, a client), in `unit`.
+    /// What the figure takes of the bottleneck of each (a node, a rack, a client), in `unit`.
     pub needed: f64,
     /// What each of it has.
     pub there: f64,

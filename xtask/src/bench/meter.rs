@@ -1,17 +1,16 @@
-//! Processor time of other processes while a client runs, and the guard that ends the client.
+//! Processor time of other processes while a client runs.
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::Failure;
+use crate::process::{Running, stat_cpu_s};
 
 const BETWEEN_SAMPLES: Duration = Duration::from_millis(50);
 /// How much of a client's end may lie after its last sample.
 const UNSEEN_S_MAX: f64 = 0.2;
-/// `/proc/PID/stat` counts in hundredths of a second on every Linux that matters here (`USER_HZ`).
-const TICKS_PER_S: f64 = 100.0;
 
 /// Processor time used so far, in seconds, at one time.
 #[derive(Clone, Copy, Debug)]
@@ -25,17 +24,6 @@ pub(super) struct Sample {
 pub(super) struct Watched {
     pub(super) samples: Vec<Sample>,
     pub(super) stdout: String,
-}
-
-/// A child that does not outlive its place.
-pub(super) struct Running(pub(super) Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Both fail only where the child has ended already, which is what they are for.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// Runs a client to its end and samples its processor time and the server's meanwhile.
@@ -114,13 +102,6 @@ fn cpu_s(pid: u32) -> Option<f64> {
     stat_cpu_s(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// User and system time out of `/proc/PID/stat`; the command's name may contain spaces and parentheses.
-fn stat_cpu_s(stat: &str) -> Option<f64> {
-    let mut fields = stat.rsplit_once(") ")?.1.split_whitespace().skip(11);
-    let ticks = fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?;
-    Some(ticks as f64 / TICKS_PER_S)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,13 +118,6 @@ mod tests {
         let (client_s, server_s) = watched.between(2.0, 3.125).unwrap();
         assert!((client_s - 5.625).abs() < 1e-9 && (server_s - 2.25).abs() < 1e-9, "{client_s} {server_s}");
         assert!(watched.between(2.5, 3.5).is_err(), "long after the end nothing is known");
-    }
-
-    #[test]
-    fn a_stat_line_is_read_past_any_name() {
-        let line = "42 (a) b (c)) S 1 42 42 0 -1 4194560 100 0 0 0 150 50 0 0 20 0 3 0 100 0 0";
-        assert_eq!(stat_cpu_s(line), Some(2.0));
-        assert_eq!(stat_cpu_s("42 (x"), None);
     }
 
     #[test]

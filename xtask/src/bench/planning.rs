@@ -7,9 +7,7 @@ use std::process::{Command, Stdio};
 
 use super::Failure;
 use super::summary::Summary;
-
-/// `/proc/self/stat` counts in hundredths of a second on every Linux that matters here (`USER_HZ`).
-const TICKS_PER_S: f64 = 100.0;
+use crate::process::TICKS_PER_S;
 
 /// A command over a generated site, and the processor time that it may take in user space.
 struct Task {

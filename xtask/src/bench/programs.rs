@@ -92,7 +92,7 @@ impl Programs {
 }
 
 /// The workspace's root, and where cargo builds.
-pub(super) fn folders() -> Result<(PathBuf, PathBuf), Failure> {
+pub(crate) fn folders() -> Result<(PathBuf, PathBuf), Failure> {
     let metadata: Value =
         serde_json::from_str(&output(&cargo(), &["metadata", "--no-deps", "--format-version", "1"])?)?;
     let folder = |key: &str| metadata[key].as_str().map(PathBuf::from).ok_or(format!("cargo metadata gives no {key}"));
@@ -108,7 +108,7 @@ pub(super) fn minio(target: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Builds packages of the workspace as they are released.
-pub(super) fn build(root: &Path, packages: &[&str]) -> Result<(), Failure> {
+pub(crate) fn build(root: &Path, packages: &[&str]) -> Result<(), Failure> {
     let mut command = Command::new(cargo());
     command.args(["build", "--release", "--quiet"]).current_dir(root);
     command.args(packages.iter().flat_map(|package| ["-p", package]));
@@ -121,7 +121,7 @@ fn cargo() -> String {
 }
 
 /// The standard output of a short command, trimmed.
-pub(super) fn output(program: &str, args: &[&str]) -> Result<String, Failure> {
+pub(crate) fn output(program: &str, args: &[&str]) -> Result<String, Failure> {
     let output = Command::new(program).args(args).output().map_err(|error| format!("{program}: {error}"))?;
     if !output.status.success() {
         return Err(

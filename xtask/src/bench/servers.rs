@@ -10,10 +10,10 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use super::Failure;
-use super::meter::Running;
 use super::options::{Cell, Op, Options, TargetKind};
 use super::programs::output;
 use super::store;
+use crate::process::Running;
 
 const START_LIMIT: Duration = Duration::from_secs(30);
 const GIB: u64 = 1 << 30;
@@ -58,8 +58,8 @@ pub(super) struct MinIo {
 }
 
 /// linerate's null target.
-pub(super) struct Null {
-    pub(super) addr: SocketAddr,
+pub(crate) struct Null {
+    pub(crate) addr: SocketAddr,
     pub(super) pid: u32,
     _running: Running,
 }
@@ -177,7 +177,7 @@ impl Drop for MinIo {
 }
 
 impl Null {
-    pub(super) fn start(linerate: &Path, tls: bool) -> Result<Null, Failure> {
+    pub(crate) fn start(linerate: &Path, tls: bool) -> Result<Null, Failure> {
         let mut command = Command::new(linerate);
         command.args(["target", "null", "--listen", "127.0.0.1:0"]).args(tls.then_some("--tls"));
         let mut running = Running(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?);

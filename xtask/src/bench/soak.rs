@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 
 use super::Failure;
 use super::machine;
-use super::meter::Running;
 use super::programs;
 use super::servers::{MinIo, Scratch};
 use super::store::{self, SCRATCH_BUCKET};
 use crate::Outcome;
+use crate::process::Running;
 use judgement::Beforehand;
 use options::Options;
 use sample::{Counts, RunFolder, Sample};

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Failure, Running};
+use super::Failure;
+use crate::process::{Running, stat_cpu_s, status_field};
 
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -102,9 +103,9 @@ impl Coordinator {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         Some(Sample {
             at_s: self.began.elapsed().as_secs_f64(),
-            cpu_s: cpu_s(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?,
-            resident_bytes: kib(&status, "VmRSS:")? << 10,
-            peak_bytes: kib(&status, "VmHWM:")? << 10,
+            cpu_s: stat_cpu_s(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?,
+            resident_bytes: status_field(&status, "VmRSS")? << 10,
+            peak_bytes: status_field(&status, "VmHWM")? << 10,
             phase: phase(&fs::read_to_string(&self.points).unwrap_or_default()),
         })
     }
@@ -120,26 +121,12 @@ fn phase(points: &str) -> Phase {
     }
 }
 
-/// User and system time out of `/proc/PID/stat`, threads that ended included, which is counted in hundredths of a
-/// second on every Linux that matters here (`USER_HZ`).
-fn cpu_s(stat: &str) -> Option<f64> {
-    let mut fields = stat.rsplit_once(") ")?.1.split_whitespace().skip(11);
-    let ticks = fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?;
-    Some(ticks as f64 / 100.0)
-}
-
-fn kib(status: &str, name: &str) -> Option<u64> {
-    status.lines().find_map(|line| line.strip_prefix(name))?.trim().strip_suffix(" kB")?.trim().parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_read_as_the_kernel_tells_of_it() {
-        assert_eq!(cpu_s("42 (a) b (c)) S 1 42 42 0 -1 4194560 100 0 0 0 150 50 9 9 20 0 3 0 100 0 0"), Some(2.0));
-        assert_eq!(kib("VmHWM:\t  300 kB\nVmRSS:\t     123 kB\n", "VmRSS:"), Some(123));
+    fn a_run_is_as_far_as_its_points_say() {
         let (begin, end) = ("{\"event\":\"begin\",\"point\":0}\n", "{\"event\":\"end\",\"point\":0}\n");
         let written = "{\"event\":\"written\",\"at_ms\":1}\n";
         assert_eq!(phase(written), Phase::Before);

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-/// `/proc/PID/stat` counts in hundredths of a second on every Linux that matters here (`USER_HZ`).
-const TICKS_PER_S: f64 = 100.0;
+use crate::process::{stat_cpu_s, status_field};
 
 /// One process at one time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,13 +17,9 @@ pub(super) struct Used {
 impl Used {
     /// Nothing where it is gone.
     pub(super) fn of(pid: u32) -> Option<Used> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // Behind the name, which may hold anything: user and system time are the 12th and 13th.
-        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-        let ticks: f64 = fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?;
+        let cpu_s = stat_cpu_s(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-        let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix("kB"));
-        Some(Used { cpu_s: ticks / TICKS_PER_S, rss_mib: kib?.trim().parse::<f64>().ok()? / 1024.0 })
+        Some(Used { cpu_s, rss_mib: status_field(&status, "VmRSS")? as f64 / 1024.0 })
     }
 
     pub(super) fn json(self) -> Value {

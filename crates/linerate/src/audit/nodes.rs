@@ -18,6 +18,11 @@ use crate::{catalogue, output, printing, reaching, sites};
 
 /// What is wrong with what the flags name.
 pub(super) fn check(flags: &AuditFlags, fleet: &Path) -> Result<(), Failure> {
+    read(flags, fleet).map(|_| ())
+}
+
+/// The fleet, and the site where one is named; all that is wrong with what the flags name.
+fn read(flags: &AuditFlags, fleet: &Path) -> Result<(Vec<FleetNode>, Option<Site>), Failure> {
     let profile = flags.profile.as_deref().map(catalogue::profile_named).transpose();
     let site = flags.site.as_deref().map(sites::read_site).transpose();
     let nodes = reaching::read_fleet(fleet);
@@ -25,8 +30,10 @@ pub(super) fn check(flags: &AuditFlags, fleet: &Path) -> Result<(), Failure> {
         (Ok(Some(site)), Ok(nodes)) => strangers(site, nodes, fleet),
         _ => None,
     };
-    let failures = [profile.err(), site.err(), nodes.err(), strangers];
-    if failures.iter().all(Option::is_none) { Ok(()) } else { Err(Failure::all_of(failures)) }
+    match (profile, site, nodes, strangers) {
+        (Ok(_), Ok(site), Ok(nodes), None) => Ok((nodes, site)),
+        (profile, site, nodes, strangers) => Err(Failure::all_of([profile.err(), site.err(), nodes.err(), strangers])),
+    }
 }
 
 /// What `clients` of a site are, which have no name there.
@@ -58,12 +65,10 @@ fn peer<'p>(row: &'p FleetRow, state: &'p MachineState) -> Peer<'p> {
 }
 
 pub(super) fn run(flags: &AuditFlags, fleet: &Path) -> Result<ExitCode, Failure> {
-    check(flags, fleet)?;
+    let (nodes, site) = read(flags, fleet)?;
     if !flags.json && flags.format == OutputFormat::Html {
         return Err(Failure::usage("--format html shows one machine: with --fleet, use text or json"));
     }
-    let nodes = reaching::read_fleet(fleet)?;
-    let site = flags.site.as_deref().map(sites::read_site).transpose()?;
     let [storage, client] = [OF_STORAGE, OF_CLIENTS].map(|name| flags.profile.as_deref().unwrap_or(name));
     let (storage, client) = (catalogue::profile_named(storage)?, catalogue::profile_named(client)?);
     reaching::consent_to_commands(&nodes, flags.yes_exec)?;

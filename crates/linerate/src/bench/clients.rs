@@ -166,16 +166,20 @@ pub(super) struct DrivenPoint {
 impl DrivenPoint {
     /// What the folder has of its end.
     pub(super) fn ending(&self) -> PointEnding {
-        let told = self.ends.iter().filter_map(|(_, end)| end.as_ref());
-        PointEnding { ended: self.ended, connections: told.map(|end| end.connections).sum(), beside: self.beside() }
+        let connections = self.known().map(|end| end.connections).sum();
+        PointEnding { ended: self.ended, connections, beside: self.beside() }
     }
 
     /// Requests that are in no interval; of clients that were lost, it is not known.
     pub(super) fn beside(&self) -> Vec<BesideRow> {
         let mut rows = Vec::new();
-        let told = self.ends.iter().filter_map(|(_, end)| end.as_ref());
-        told.flat_map(|end| &end.beside).for_each(|row| row.add_to(&mut rows));
+        self.known().flat_map(|end| &end.beside).for_each(|row| row.add_to(&mut rows));
         rows
+    }
+
+    /// The ends of clients that were not lost.
+    fn known(&self) -> impl Iterator<Item = &DrivenEnd> {
+        self.ends.iter().filter_map(|(_, end)| end.as_ref())
     }
 }
 

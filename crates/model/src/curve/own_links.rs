@@ -15,7 +15,7 @@ const FULL: f64 = 1e-12;
 pub(super) struct OwnLinks {
     /// Clients, each with a link of its own.
     clients: f64,
-    /// The bottleneck next, which all of them share: time that a request takes of it at its ceiling; 0 without such.
+    /// The next bottleneck, which all of them share: time that a request takes of it at its ceiling; 0 without such.
     shared_s: f64,
     /// How long a request that is alone is served there.
     served_s: f64,

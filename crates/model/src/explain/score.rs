@@ -478,7 +478,7 @@ pub(super) struct NodeCeilings<'a> {
     figures: usize,
     /// The share of a node while all nodes are asked evenly.
     even_bytes_per_s: f64,
-    /// What a node of each group allows of its share, the bottleneck it first.
+    /// What a node of each group allows of its share, its bottleneck first.
     limits: Vec<Option<ResourceLimit>>,
     reach: f64,
     /// What the curve may be wrong by.

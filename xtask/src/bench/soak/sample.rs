@@ -11,6 +11,7 @@ use super::super::Failure;
 use super::super::programs::output;
 use super::super::servers::MinIo;
 use super::super::store::SCRATCH_BUCKET;
+use crate::process::status_field;
 
 /// Operations of the load, and what MinIO calls them.
 pub(super) const OPS: [(&str, &str); 4] =
@@ -49,10 +50,10 @@ impl Sample {
         let server_status = fs::read_to_string(format!("/proc/{}/status", minio.pid))?;
         Ok(Sample {
             at_s: began.elapsed().as_secs_f64(),
-            rss_bytes: field(&status, "VmRSS").unwrap_or(0) << 10,
+            rss_bytes: status_field(&status, "VmRSS").unwrap_or(0) << 10,
             descriptors: fs::read_dir(format!("/proc/{pid}/fd"))?.count() as u64,
-            threads: field(&status, "Threads").unwrap_or(0),
-            server_rss_bytes: field(&server_status, "VmRSS").unwrap_or(0) << 10,
+            threads: status_field(&status, "Threads").unwrap_or(0),
+            server_rss_bytes: status_field(&server_status, "VmRSS").unwrap_or(0) << 10,
             client: folder.counts()?,
             server: Counts::of_server(minio)?,
         })
@@ -75,12 +76,6 @@ impl Sample {
             "server": self.server.to_json(),
         })
     }
-}
-
-/// `VmRSS:      5120 kB` and the like.
-fn field(status: &str, name: &str) -> Option<u64> {
-    let value = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-    value.split_whitespace().next()?.parse().ok()
 }
 
 impl Counts {
@@ -190,14 +185,5 @@ mod tests {
         counts.add(&serde_json::from_str(line).unwrap());
         counts.add(&serde_json::from_str(line).unwrap());
         assert_eq!(counts, Counts { requests: [6, 0, 2, 0], read_bytes: 60, written_bytes: 14, errors: 4 });
-    }
-
-    #[test]
-    fn a_field_of_a_status_is_found_by_its_whole_name() {
-        let status = "VmRSSx:\t1 kB\nVmRSS:\t    5120 kB\nThreads:\t3\n";
-        assert_eq!(
-            (field(status, "VmRSS"), field(status, "Threads"), field(status, "VmLck")),
-            (Some(5120), Some(3), None)
-        );
     }
 }
