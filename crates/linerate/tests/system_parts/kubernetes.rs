@@ -297,7 +297,8 @@ pub(crate) struct ServedMinio<'k> {
 }
 
 impl Kubernetes {
-    /// Begins a MinIO that has nothing, and waits until its Service leads to it from the network of the Kubernetes.
+    /// Begins a MinIO that has nothing, and waits until its Service leads to it from the network of the Kubernetes and
+    /// from each node: one that has not heard that the pod is ready refuses connections.
     pub(crate) fn begin_minio(&self) -> ServedMinio<'_> {
         if !self.has_minio.swap(true, Ordering::Relaxed) {
             self.load(1, "linerate.local/minio:test", Path::new(&program()));
@@ -308,7 +309,18 @@ impl Kubernetes {
         served.address = self.kubectl(&["get", "service/minio", "--output", of]);
         self.kubectl(&["wait", "--for=condition=Ready", "pod/minio", "--timeout=60s"]);
         eventually_within(PATIENT, "MinIO to serve", || served.asked("/minio/health/ready").is_some());
+        for node in 1..=NODES {
+            eventually_within(PATIENT, "the Service to lead to MinIO from each node", || self.is_served(node, &served));
+        }
         served
+    }
+
+    fn is_served(&self, node: u32, minio: &ServedMinio<'_>) -> bool {
+        let url = format!("http://{}/minio/health/ready", minio.address);
+        let mut command = script();
+        command.arg("on").arg(&self.folder).arg(node.to_string());
+        command.args(["curl", "--silent", "--fail", "--max-time", "5", &url]).stdout(Stdio::null());
+        command.status().expect("the script runs").success()
     }
 }
 
@@ -359,12 +371,7 @@ fn serves_minio() -> Result<(), Failed> {
         let keys = format!("--access-key {access} --secret-key {secret}");
         let load = format!("/linerate bench --host {address} {keys} --op get,put {LOAD} -o /runs/minio");
         let arguments: Vec<&str> = ["exec", "pod/client", "--"].into_iter().chain(load.split_whitespace()).collect();
-        // Until the node of the client has heard that the pod is ready, nobody listens at the service's address.
-        let mut said = String::new();
-        eventually_within(PATIENT, "the service to lead to MinIO", || {
-            said = shown(&kubernetes.kubectl_ended(&arguments));
-            !said.contains("Connection refused")
-        });
+        let said = shown(&kubernetes.kubectl_ended(&arguments));
         assert!(said.contains("/runs/minio/report.html"), "{said}");
         kubernetes.kubectl(&["delete", "pod/client", "--wait"]);
         Ok(())

@@ -23,8 +23,9 @@ const CLIENTS: u32 = 3;
 const OBJECTS: u64 = 40;
 const OBJECT_BYTES: u64 = 64 << 10;
 
-/// Lists of objects and their deletion have bodies too.
-const LISTED_BYTES: u64 = 256 << 10;
+/// Objects are listed and deleted too: bytes of a call, and of each object in one.
+const CALLS_BYTES: u64 = 64 << 10;
+const LISTED_BYTES: u64 = 512;
 
 /// What all runs have in common: figures need not be precise.
 const LOAD: &str = "--obj.size 64KiB --objects 40 --concurrent 2 --warmup 500ms --precision none --no-ceiling \
@@ -83,6 +84,7 @@ impl Ground<'_> {
             line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).map_or(0, |value| value as u64)
         };
         let bucket = "bucket=\"counted\"";
+        let beside = CALLS_BYTES + (counted.puts + OBJECTS + slots) * LISTED_BYTES;
         for (what, client, server, slack) in [
             ("GET requests", counted.gets, of("minio_s3_requests_total", "api=\"getobject\""), slots),
             ("PUT requests", counted.puts + OBJECTS, of("minio_s3_requests_total", "api=\"putobject\""), slots),
@@ -90,13 +92,13 @@ impl Ground<'_> {
                 "GET bytes",
                 counted.gets * OBJECT_BYTES,
                 of("minio_bucket_traffic_sent_bytes", bucket),
-                slots * OBJECT_BYTES + LISTED_BYTES,
+                slots * OBJECT_BYTES + beside,
             ),
             (
                 "PUT bytes",
                 (counted.puts + OBJECTS) * OBJECT_BYTES,
                 of("minio_bucket_traffic_received_bytes", bucket),
-                slots * OBJECT_BYTES + LISTED_BYTES,
+                slots * OBJECT_BYTES + beside,
             ),
         ] {
             println!("{what}: {client} of the clients, {server} of MinIO, which may have {slack} more");

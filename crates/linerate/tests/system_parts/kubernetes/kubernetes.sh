@@ -7,6 +7,7 @@
 #   kubernetes.sh up FOLDER scale N       the same with N nodes that kwok pretends; exec into their pods runs here
 #   kubernetes.sh hold FOLDER TIER [N]    `up` in the foreground: says "ready", and ends with its standard input
 #   kubernetes.sh in FOLDER COMMAND …     a command in its network, with KUBECONFIG set and kubectl on its PATH
+#   kubernetes.sh on FOLDER NODE COMMAND … a command in the network of a node: `on FOLDER 1 ss`
 #   kubernetes.sh restart-api FOLDER [S]  kills the API server, and begins it again S (0) seconds later
 #   kubernetes.sh crash FOLDER NODE       kills all processes of a node at once: `crash FOLDER 1`
 #   kubernetes.sh boot FOLDER NODE        begins it again, with the disk that it had
@@ -174,6 +175,12 @@ run_in() {
     exec nsenter --target "$first" --net -- "${@:2}"
 }
 
+run_on() {
+    local first
+    first=$(first_process "$1")
+    exec nsenter --net="/proc/$first/root/run/netns/n$2" -- "${@:3}"
+}
+
 inside() {
     local first
     first=$(first_process "$1")
@@ -183,13 +190,14 @@ inside() {
 main() {
     local command=${1:-} folder
     case $command in
-    up | hold | down | in | restart-api | crash | boot | cut | heal | load)
+    up | hold | down | in | on | restart-api | crash | boot | cut | heal | load)
         [ $# -ge 2 ] || refuse "$command needs a folder"
         folder=$(realpath -m "$2")
         shift 2
         case $command in
         up | hold | down) "$command" "$folder" "$@" ;;
         in) run_in "$folder" "$@" ;;
+        on) run_on "$folder" "$@" ;;
         load) inside "$folder" load "${1:-}" "$(realpath "${2:?names the archive}")" ;;
         *) inside "$folder" "$command" "$@" ;;
         esac
