@@ -5,6 +5,7 @@
 //! other has not taken. So a stream may end anywhere, in the middle of a message, and the messages never know of it.
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +17,9 @@ pub const ATTACH_VERSION: u32 = 1;
 /// What each end keeps of what it sent: more than the buffers between both ends hold. Those are of a pipe, a socket or
 /// two on a node, and a connection each to the API server and to the coordinator.
 pub const KEPT_BYTES_MAX: usize = 4 << 20;
+
+/// How finely the age of what was sent is known.
+const MARKED_EACH: Duration = Duration::from_secs(1);
 
 /// Longest first word of a stream, with its length.
 pub const FIRST_BYTES_MAX: usize = 4096;
@@ -117,6 +121,8 @@ pub fn word(word: &impl Serialize) -> Vec<u8> {
 pub struct SentBytes {
     bytes: VecDeque<u8>,
     sent: u64,
+    /// When so much had been sent, oldest first.
+    marks: VecDeque<(Instant, u64)>,
 }
 
 impl SentBytes {
@@ -126,6 +132,18 @@ impl SentBytes {
         self.bytes.extend(bytes);
         let excess = self.bytes.len().saturating_sub(KEPT_BYTES_MAX);
         self.bytes.drain(..excess);
+    }
+
+    /// Lets go of what was sent longer ago than that. For a sender whose receiver ends when it hears nothing for half as
+    /// long: bytes come in order, so whoever has not taken these took nothing since.
+    pub fn forget(&mut self, now: Instant, older: Duration) {
+        if self.marks.back().is_none_or(|(at, _)| now >= *at + MARKED_EACH) {
+            self.marks.push_back((now, self.sent));
+        }
+        while let Some((_, sent)) = self.marks.pop_front_if(|(at, _)| now >= *at + older) {
+            let still = usize::try_from(self.sent - sent).unwrap_or(usize::MAX);
+            self.bytes.drain(..self.bytes.len().saturating_sub(still));
+        }
     }
 
     /// What is to be sent again to who has taken so much; none where it is not kept, or was never sent.
@@ -228,6 +246,22 @@ mod tests {
         assert_eq!(kept.since((1 << 20) - 1), None);
         assert_eq!(kept.since((5 << 20) + 1), None);
         assert_eq!(kept.since(5 << 20), Some(Vec::new()));
+    }
+
+    #[test]
+    fn what_is_old_is_not_kept_and_what_is_not_is() {
+        let (begin, mut kept) = (Instant::now(), SentBytes::default());
+        // A hundred bytes each half second, for an hour.
+        for half in 0..7_200u32 {
+            let now = begin + Duration::from_millis(500) * half;
+            kept.forget(now, Duration::from_secs(60));
+            kept.push(&[7; 100]);
+            assert!(kept.bytes.len() <= 12_400 && kept.marks.len() <= 62, "{}", kept.bytes.len());
+        }
+        assert!(kept.bytes.capacity() <= 32 << 10, "{}", kept.bytes.capacity());
+        assert_eq!(kept.since(720_000 - 12_000).map(|bytes| bytes.len()), Some(12_000), "a minute of it");
+        assert_eq!(kept.since(720_000 - 12_600), None);
+        assert_eq!(kept.since(720_000), Some(Vec::new()));
     }
 
     proptest! {

@@ -77,6 +77,8 @@ pub(crate) struct Outbound {
     pub(crate) kept: SentBytes,
     /// Whether there was a stream before.
     pub(crate) is_begun: bool,
+    /// For how long the agent goes on without a message, once it has said so.
+    pub(crate) lease: Duration,
 }
 
 /// Why nothing goes on.
@@ -109,7 +111,7 @@ pub(crate) async fn attach(
     inbound: &mut Inbound,
     outbound: &mut Outbound,
     shared: &StreamState,
-) -> Result<(ExecStream, Duration), KubeFault> {
+) -> Result<ExecStream, KubeFault> {
     let mut attached = connect(client, target).await?;
     let asked = Attach {
         attach: ATTACH_VERSION,
@@ -142,8 +144,9 @@ pub(crate) async fn attach(
     outbound.is_begun = true;
     let again = outbound.kept.since(taken).ok_or(KubeFault::Refused(Refusal::Lost))?;
     attached.send(&again).await?;
+    outbound.lease = Duration::from_millis(lease_ms.min(600_000));
     inbound.take(&behind);
-    Ok((attached, Duration::from_millis(lease_ms.min(600_000))))
+    Ok(attached)
 }
 
 async fn connect(client: &Client, target: ExecTarget<'_>) -> Result<ExecStream, KubeFault> {
@@ -275,6 +278,8 @@ async fn carry(
     loop {
         tokio::select! {
             _ = looks.tick() => {
+                // An agent that has taken nothing for so long has ended.
+                outbound.kept.forget(std::time::Instant::now(), outbound.lease * 2);
                 let silent = since(heard);
                 shared.mend(silent >= DOUBTED_AFTER);
                 if silent >= BROKEN_AFTER {

@@ -61,7 +61,7 @@ impl PodStream {
                 token,
                 pod: None,
                 inbound: Inbound::default(),
-                outbound: Outbound { kept: SentBytes::default(), is_begun: false },
+                outbound: Outbound { kept: SentBytes::default(), is_begun: false, lease: Duration::ZERO },
             };
             let end = tokio::select! {
                 end = lasting.run(there, &told) => end,
@@ -116,7 +116,7 @@ impl Lasting {
             }
             Err(fault) => Err(fault),
         };
-        let (mut attached, mut lease) = match begun {
+        let mut attached = match begun {
             Ok(begun) => begun,
             Err(fault) => return StreamEnd::Failed(fault),
         };
@@ -131,7 +131,7 @@ impl Lasting {
                 attaching::Break::Broken(fault) => fault,
             };
             shared.mend(true);
-            (attached, lease) = match self.again(fault, lease, shared).await {
+            attached = match self.again(fault, shared).await {
                 Ok(again) => again,
                 Err(fault) => return StreamEnd::Failed(fault),
             };
@@ -140,13 +140,8 @@ impl Lasting {
     }
 
     /// Attaches again until the agent's lease has lapsed for certain.
-    async fn again(
-        &mut self,
-        mut fault: KubeFault,
-        lease: Duration,
-        shared: &StreamState,
-    ) -> Result<(attaching::ExecStream, Duration), KubeFault> {
-        let (until, mut rest) = (Instant::now() + lease, FIRST_REST);
+    async fn again(&mut self, mut fault: KubeFault, shared: &StreamState) -> Result<attaching::ExecStream, KubeFault> {
+        let (until, mut rest) = (Instant::now() + self.outbound.lease, FIRST_REST);
         while Instant::now() < until && fault.is_passing() {
             // Streams that broke at one time do not come back at one time.
             let spread = self.token.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31) + u32::from(byte)) % 100;
@@ -169,7 +164,7 @@ impl Lasting {
         Arc::clone(&self.cluster.starts).acquire_owned().await.map_err(closed)
     }
 
-    async fn attach(&mut self, shared: &StreamState) -> Result<(attaching::ExecStream, Duration), KubeFault> {
+    async fn attach(&mut self, shared: &StreamState) -> Result<attaching::ExecStream, KubeFault> {
         let (pod, container) = match &self.pod {
             Some(known) => known.clone(),
             None => self.pod.insert(pods::found(&self.cluster, &self.place).await?).clone(),
