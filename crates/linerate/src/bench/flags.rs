@@ -172,8 +172,8 @@ pub(crate) struct WorkFlags {
     /// that the search tries.
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     pub(crate) max_rate: Option<Rate>,
-    /// Longest time for one request, and for one call before and after the load. A call that deletes several objects
-    /// gets it for each of them, but a minute at the most, unless it is longer itself.
+    /// Longest time for one request, and for one call before and after the load. A call deletes up to 1,000 objects,
+    /// but no more than one for each 20 ms of this time.
     #[arg(long, value_parser = parse_duration, default_value = "60s", allow_negative_numbers = true)]
     pub(crate) timeout: Duration,
     /// How often a request is retried after a failed connection, a timeout, 408, 429 or 5xx. Its latency counts from
