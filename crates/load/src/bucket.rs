@@ -274,8 +274,8 @@ impl<'a> Bucket<'a> {
         String::from_utf8_lossy(&key).into_owned()
     }
 
-    /// Keys, each with its version where one is meant: as many in a call as its limit leaves time for. A refusal of some
-    /// does not keep the others.
+    /// Keys, each with its version where one is meant: as many in a call as its limit leaves time for. A refusal of
+    /// some does not keep the others.
     fn delete_keys(&mut self, keys: &[(String, Option<String>)]) -> Result<(), BucketError> {
         let mut last = Ok(());
         for keys in keys.chunks(keys_per_call(self.limit())) {
