@@ -45,7 +45,8 @@ fn reported(command: &Command, width: usize) -> String {
     let for_examples = |flags: &[String]| cut(&examples, room.saturating_sub(verbs.len() + flags.len()));
     // Each flag gets its sentence where all have one, and there is room for examples too; else their names alone.
     let full = flags(command, width);
-    let fits = full.len() + verbs.len() <= room * 2 / 3 && (examples.is_empty() || !for_examples(&full).is_empty());
+    let most = if examples.is_empty() { room } else { room * 2 / 3 };
+    let fits = full.len() + verbs.len() <= most && (examples.is_empty() || !for_examples(&full).is_empty());
     let of_flags = if fits { full } else { names(command, width) };
     lines.extend(for_examples(&of_flags));
     lines.extend(verbs);
@@ -238,6 +239,7 @@ mod tests {
         let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
         assert!(is_asked(&words("linerate bench -h")) && !is_asked(&words("linerate bench --help")));
         assert!(!is_asked(&words("linerate experiment -- -h")));
-        assert!(of(&words("linerate tune diff -h")).contains("Usage: linerate tune diff"));
+        let diff = of(&words("linerate tune diff -h"));
+        assert!(diff.contains("Usage: linerate tune diff") && diff.contains("A specific value: KNOB=VALUE"), "{diff}");
     }
 }
