@@ -163,6 +163,34 @@ pub struct Contrast {
     /// Whether the difference is for the better: more throughput, less latency; absent where none is called.
     #[serde(default)]
     pub better: Option<bool>,
+    /// What there is too little of for a test; absent where it was tested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lacks: Option<TooLittle>,
+}
+
+/// What there is of what a test takes more of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TooLittle {
+    /// Of what.
+    pub of: Scarce,
+    /// So many in A: runs that have the figure, or what the run has that has least.
+    pub a: u64,
+    /// The same in B.
+    pub b: u64,
+    /// So many it takes of each; of requests, about so many, as they came here.
+    pub needed: u64,
+}
+
+/// What a test can lack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scarce {
+    /// Runs of a side.
+    Runs,
+    /// Intervals of a run.
+    Intervals,
+    /// Requests of a run.
+    Requests,
 }
 
 /// A figure with its interval.

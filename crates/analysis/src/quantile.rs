@@ -18,7 +18,18 @@ pub(crate) struct Quantile {
     /// The latency.
     pub(crate) at_ns: u64,
     /// What its logarithm varies by, where there is enough data to say. The mean of it is 0.
-    pub(crate) spread: Option<Mean>,
+    pub(crate) spread: Result<Mean, Shortage>,
+    /// Requests that it is of.
+    pub(crate) requests: u64,
+}
+
+/// Why there is too little data to say what a quantile varies by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shortage {
+    /// Fewer intervals than [`long_run::VALUES_MIN`].
+    Intervals,
+    /// Fewer requests than about this many.
+    Requests(u64),
 }
 
 /// Quantiles of `merged`, which holds the rows of `intervals`. How far the share of requests below one varies from
@@ -44,7 +55,8 @@ pub(crate) fn of<const N: usize>(
     }
     let mut found = [None; N];
     for (i, found) in found.iter_mut().enumerate() {
-        *found = Some(Quantile { at_ns: at_ns[i], spread: spread(merged, q[i], &residuals[i], requests) });
+        let spread = spread(merged, q[i], &residuals[i], requests);
+        *found = Some(Quantile { at_ns: at_ns[i], spread, requests });
     }
     Ok(found)
 }
@@ -85,21 +97,30 @@ fn interval_95(merged: &Latencies, q: f64, off: &[f64]) -> Option<[u64; 2]> {
     (q > half && q + half < 1.0).then(|| [merged.lowest_equivalent(at(q - half)), at(q + half)])
 }
 
-fn spread(merged: &Latencies, q: f64, residuals: &[f64], requests: u64) -> Option<Mean> {
+/// Standard errors of its share that lie between a quantile and either end of the distribution.
+const ERRORS_TO_ENDS: f64 = 2.0;
+
+fn spread(merged: &Latencies, q: f64, residuals: &[f64], requests: u64) -> Result<Mean, Shortage> {
+    let share = long_run::mean(residuals).ok_or(Shortage::Intervals)?;
+    // Errors become less with the root of the requests. What is whole but for rounding stays whole.
+    let needed = |error: f64, of: f64| {
+        let enough = of * (ERRORS_TO_ENDS * error / q.min(1.0 - q)).powi(2);
+        (enough + 1e-6).floor() as u64 + 1
+    };
+    let of_one = (q * (1.0 - q)).sqrt();
     if requests == 0 {
-        return None;
+        return Err(Shortage::Requests(needed(of_one, 1.0)));
     }
-    let share = long_run::mean(residuals)?;
-    let per_interval = requests as f64 / residuals.len() as f64;
+    let (per_interval, of) = (requests as f64 / residuals.len() as f64, requests as f64);
     // No fewer than independent requests would give.
-    let error = (share.variance.sqrt() / per_interval).max((q * (1.0 - q) / requests as f64).sqrt());
-    if q + 2.0 * error >= 1.0 || q - 2.0 * error <= 0.0 {
-        return None;
+    let error = (share.variance.sqrt() / per_interval).max(of_one / of.sqrt());
+    if q + ERRORS_TO_ENDS * error >= 1.0 || q - ERRORS_TO_ENDS * error <= 0.0 {
+        return Err(Shortage::Requests(needed(error, of).max(requests + 1)));
     }
     let log_at = |q: f64| (merged.value_at_quantile(q).max(1) as f64).ln();
     let half = (log_at(q + error) - log_at(q - error)) / 2.0;
     let variance = half * half + BUCKET_SHARE * BUCKET_SHARE / 12.0;
-    Some(Mean { mean: 0.0, variance, df: share.df })
+    Ok(Mean { mean: 0.0, variance, df: share.df })
 }
 
 #[cfg(test)]
@@ -137,6 +158,19 @@ mod tests {
         };
         let held = (0..400).filter(holds).count();
         assert!((368..=398).contains(&held), "{held} of 400");
+    }
+
+    #[test]
+    fn a_quantile_of_too_little_data_says_what_it_takes() {
+        let all = intervals(5, 1, 1.0).remove(0);
+        let spread = |residuals: &[f64], requests| spread(&all, 0.99, residuals, requests).map(|_| ());
+        assert_eq!(spread(&[0.0; 7], 10_000), Err(Shortage::Intervals));
+        assert_eq!(spread(&[0.0; 8], 0), Err(Shortage::Requests(397)));
+        assert_eq!(spread(&[0.0; 8], 300), Err(Shortage::Requests(397)));
+        assert_eq!(spread(&[0.0; 8], 400), Ok(()));
+        // Slow requests that come together are worth fewer.
+        let together = [20.0, 20.0, 20.0, 20.0, -20.0, -20.0, -20.0, -20.0];
+        assert!(matches!(spread(&together, 1_000), Err(Shortage::Requests(4_000..))), "{:?}", spread(&together, 1_000));
     }
 
     #[test]

@@ -8,8 +8,8 @@ use crate::{epilogue, printing};
 /// Lines of it, at the most.
 const LINES: usize = 25;
 
-/// Columns, at the most.
-const WIDTH: usize = 100;
+/// Columns, at the most: those of a terminal that nobody has widened.
+const WIDTH: usize = 80;
 
 /// Whether it was asked for, and not the manual.
 pub(crate) fn is_asked(words: &[String]) -> bool {
@@ -34,21 +34,29 @@ fn reported(command: &Command, width: usize) -> String {
     let usage = usage.lines().next().unwrap_or_default().to_owned();
     let name = command.get_bin_name().unwrap_or(command.get_name()).to_owned();
     let mut lines = wrapped(&about, "", width);
-    lines.extend([String::new(), usage, String::new()]);
+    lines.push(String::new());
+    lines.extend(hung(USAGE, usage.strip_prefix(USAGE).unwrap_or(&usage), width));
+    lines.push(String::new());
     let codes = if after_help(command).contains("Exit codes") { ", and exit codes" } else { "" };
     let end = format!("{name} --help shows all of it: every flag with its unit and default{codes}.");
     let end = wrapped(&end, "", width);
-    let verbs = verbs(command, width);
-    let room = LINES - lines.len() - end.len();
-    // Each flag gets its line where all have one; else their names alone.
-    let (full, names) = (flags(command, width), names(command, width));
-    let of_flags = if full.len() + verbs.len() < room / 2 { full } else { names };
-    lines.extend(cut(&examples(command, width), room.saturating_sub(verbs.len() + of_flags.len())));
+    let (examples, verbs) = (examples(command, width), verbs(command, width));
+    let room = LINES.saturating_sub(lines.len() + end.len());
+    let for_examples = |flags: &[String]| cut(&examples, room.saturating_sub(verbs.len() + flags.len()));
+    // Each flag gets its sentence where all have one, and there is room for examples too; else their names alone.
+    let full = flags(command, width);
+    let most = if examples.is_empty() { room } else { room * 2 / 3 };
+    let fits = full.len() + verbs.len() <= most && (examples.is_empty() || !for_examples(&full).is_empty());
+    let of_flags = if fits { full } else { names(command, width) };
+    lines.extend(for_examples(&of_flags));
     lines.extend(verbs);
     lines.extend(of_flags);
     lines.extend(end);
     lines.join("\n") + "\n"
 }
+
+/// What a usage begins with.
+const USAGE: &str = "Usage: ";
 
 fn after_help(command: &Command) -> String {
     command.get_after_help().map(ToString::to_string).unwrap_or_default()
@@ -86,11 +94,11 @@ fn verbs(command: &Command, columns: usize) -> Vec<String> {
     let is_left_out = |verb: &&Command| verb.is_hide_set() || once.contains(&verb.get_name());
     let all: Vec<&Command> = command.get_subcommands().filter(|verb| !is_left_out(verb)).collect();
     let width = all.iter().map(|verb| verb.get_name().len()).max().unwrap_or(0);
-    let line = |verb: &&Command| {
+    let row = |verb: &&Command| {
         let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
-        short(&format!("  {:width$}  {about}", verb.get_name()), columns)
+        hung(&format!("  {:width$}  ", verb.get_name()), &about, columns)
     };
-    let mut lines: Vec<String> = all.iter().map(line).collect();
+    let mut lines: Vec<String> = all.iter().flat_map(row).collect();
     if !lines.is_empty() {
         lines.push(String::new());
     }
@@ -112,15 +120,17 @@ fn called(arg: &Arg) -> String {
     }
 }
 
-/// A line for each flag, with the first sentence of its help.
+/// The first sentence of a flag's help.
+fn sentence(arg: &Arg) -> String {
+    let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    help.split(". ").next().unwrap_or_default().trim_end_matches('.').to_owned()
+}
+
+/// A row for each flag, with the first sentence of its help.
 fn flags(command: &Command, columns: usize) -> Vec<String> {
     let width = shown(command).map(|arg| called(arg).chars().count()).max().unwrap_or(0).min(34);
-    let line = |arg: &Arg| {
-        let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-        let sentence = help.split(". ").next().unwrap_or_default().trim_end_matches('.');
-        short(&format!("  {:width$}  {sentence}", called(arg)), columns)
-    };
-    let mut lines: Vec<String> = shown(command).map(line).collect();
+    let row = |arg: &Arg| hung(&format!("  {:width$}  ", called(arg)), &sentence(arg), columns);
+    let mut lines: Vec<String> = shown(command).flat_map(row).collect();
     if !lines.is_empty() {
         lines.push(String::new());
     }
@@ -155,12 +165,15 @@ fn wrapped(text: &str, lead: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// A line as it fits.
-fn short(line: &str, width: usize) -> String {
-    if line.chars().count() <= width {
-        return line.trim_end().to_owned();
+/// A text behind a label, in lines: those that go on stand below the text.
+fn hung(label: &str, text: &str, width: usize) -> Vec<String> {
+    let indent = label.chars().count();
+    let mut lines = wrapped(text, &" ".repeat(indent), width);
+    if let Some(first) = lines.first_mut() {
+        first.replace_range(..indent, label);
+        first.truncate(first.trim_end().len());
     }
-    line.chars().take(width - 1).chain(['…']).collect()
+    lines
 }
 
 #[cfg(test)]
@@ -178,26 +191,47 @@ mod tests {
         command.build();
         let mut seen = 0;
         each(&command, &mut |command| {
-            for width in [80, WIDTH] {
-                let text = reported(command, width);
-                let name = command.get_bin_name().unwrap_or(command.get_name());
-                assert!(text.lines().count() <= LINES, "{name}: {} lines\n{text}", text.lines().count());
-                let is_usage = |line: &str| line.starts_with("Usage: ");
-                let fits = |line: &str| is_usage(line) || line.chars().count() <= width;
-                assert!(text.lines().all(fits), "{name}: {text}");
-                assert!(text.contains("Usage: linerate") && text.contains("--help shows all of"), "{name}: {text}");
-                let has_examples = !examples(command, width).is_empty();
-                assert_eq!(has_examples, text.contains("\nExample"), "{name}: {text}");
-                let first_flag = text.find("\n  --").unwrap_or(text.len());
-                assert!(!has_examples || text.find("\nExample").is_some_and(|at| at < first_flag), "{name}: {text}");
-                let all = examples(command, width);
-                let shown = text.lines().skip_while(|line| !line.starts_with("Example")).take_while(|l| !l.is_empty());
-                let next = all.get(shown.count());
-                assert!(next.is_none_or(|line| begins(line)), "{name}: cut before {next:?}");
+            let name = command.get_bin_name().unwrap_or(command.get_name());
+            let text = reported(command, WIDTH);
+            assert!(text.lines().count() <= LINES, "{name}: {} lines\n{text}", text.lines().count());
+            assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{name}: {text}");
+            assert!(text.contains("Usage: linerate") && text.contains("--help shows all of"), "{name}: {text}");
+            for width in [60, WIDTH] {
+                assert_says_all(name, command, &reported(command, width));
             }
+            let all = examples(command, WIDTH);
+            assert_eq!(all.is_empty(), !text.contains("\nExample"), "{name}: {text}");
+            let first_flag = text.find("\n  --").unwrap_or(text.len());
+            assert!(all.is_empty() || text.find("\nExample").is_some_and(|at| at < first_flag), "{name}: {text}");
+            let shown = text.lines().skip_while(|line| !line.starts_with("Example")).take_while(|l| !l.is_empty());
+            let next = all.get(shown.count());
+            assert!(next.is_none_or(|line| begins(line)), "{name}: cut before {next:?}");
             seen += 1;
         });
         assert!(seen > 20, "{seen}");
+    }
+
+    /// Every verb has its whole sentence, and every flag has it, or each has its name.
+    fn assert_says_all(name: &str, command: &Command, text: &str) {
+        let spaced = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = &spaced(text);
+        for verb in command.get_subcommands().filter(|verb| verbs(command, WIDTH).iter().any(|l| names_it(l, verb))) {
+            let about = spaced(&verb.get_about().map(ToString::to_string).unwrap_or_default());
+            assert!(text.contains(&format!("{} {about}", verb.get_name())), "{name}: {about}: {text}");
+        }
+        let full = |arg: &Arg| text.contains(&spaced(&format!("{} {}", called(arg), sentence(arg))));
+        let named = |arg: &Arg| arg.get_long().is_none_or(|long| text.contains(&format!("--{long}")));
+        assert!(shown(command).all(full) || shown(command).all(named), "{name}: {text}");
+    }
+
+    fn names_it(line: &str, verb: &Command) -> bool {
+        line.split_whitespace().next() == Some(verb.get_name())
+    }
+
+    #[test]
+    fn what_does_not_fit_a_line_goes_on_below_its_text() {
+        assert_eq!(hung("  --a…  ", "one two three", 15), ["  --a…  one two", "        three"]);
+        assert_eq!(hung("  a  ", "", 15), ["  a"]);
     }
 
     #[test]
@@ -205,6 +239,7 @@ mod tests {
         let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
         assert!(is_asked(&words("linerate bench -h")) && !is_asked(&words("linerate bench --help")));
         assert!(!is_asked(&words("linerate experiment -- -h")));
-        assert!(of(&words("linerate tune diff -h")).contains("Usage: linerate tune diff"));
+        let diff = of(&words("linerate tune diff -h"));
+        assert!(diff.contains("Usage: linerate tune diff") && diff.contains("A specific value: KNOB=VALUE"), "{diff}");
     }
 }

@@ -29,7 +29,7 @@ Exit codes:
   1    this machine failed: a file, a process, a thread
   2    bad usage
   3    the target or a node could not be reached, or the target refused early calls or did not delete the objects
-  4    one percent or more of the requests of a point failed, a body was wrong, or the target was lost
+  4    1 % or more of a point's requests failed, a body was wrong, objects missing or unchecked, or the target lost
   5    a threshold was missed, or not shown to be met: --slo, --abort-if, --fail-if, --fail-if-slower, audit --check
   6    tune, experiment: some changes were not made, or some settings not restored; each is named
   7    experiment analyze: a difference is an association, or confounded with time, and not an effect of the arm
@@ -50,7 +50,7 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Verb {
-    /// Measure throughput and latency of an S3 endpoint, and find the knee.
+    /// Measure throughput and latency of an S3 endpoint; find the knee.
     ///
     /// Each workload and object size is measured at each concurrency.
     Bench(Box<BenchFlags>),

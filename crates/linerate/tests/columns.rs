@@ -171,6 +171,40 @@ fn runs_their_reports_and_comparisons_fit_a_terminal() {
     assert_fits(&["runs", folder.path().to_str().unwrap()], 0);
 }
 
+/// The verbs that a manual lists.
+fn verbs_of(verb: &[String]) -> Vec<Vec<String>> {
+    let manual = linerate().args(verb).arg("--help").output().expect("linerate runs").stdout;
+    let manual = String::from_utf8(manual).expect("text");
+    let rows = manual.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names =
+        rows.filter(|row| row.starts_with("  ") && !row.starts_with("   ")).filter_map(|row| row.split(' ').nth(2));
+    names.filter(|name| *name != "help").map(|name| [verb, &[name.to_owned()]].concat()).collect()
+}
+
+#[test]
+fn short_help_fits_a_terminal_and_cuts_no_word() {
+    let mut verbs = vec![Vec::new()];
+    let mut next = 0;
+    while let Some(verb) = verbs.get(next) {
+        let within = verbs_of(verb);
+        verbs.extend(within);
+        next += 1;
+    }
+    assert!(verbs.len() > 30, "{verbs:?}");
+    for verb in &verbs {
+        let mut command = linerate();
+        command.args(verb).arg("-h");
+        let (text, code) = on_a_terminal(command);
+        assert_eq!(code, Some(0), "{verb:?}");
+        let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > usize::from(COLUMNS)).collect();
+        assert!(long.is_empty() && text.lines().count() <= 25, "{verb:?}: {long:#?} {text}");
+        // A list of values may go on (`A,…`), a word or a sentence may not.
+        let is_cut = |line: &&str| line.strip_suffix('…').is_some_and(|line| !line.ends_with([',', '=']));
+        let cut: Vec<&str> = text.lines().filter(is_cut).collect();
+        assert!(cut.is_empty(), "{verb:?}: {cut:#?}");
+    }
+}
+
 #[test]
 fn what_a_dry_run_says_fits_a_terminal() {
     let sweep = "bench --dry-run --op get,put,mixed --obj.size 4KiB,64KiB,4MiB,24MiB --concurrent 1,2,4,8,16,32,64";

@@ -57,8 +57,10 @@ fn one_run_or_two_a_side_have_no_verdict_and_no_exit_5() {
     assert!(reported.lines().all(|line| line.chars().count() <= 100), "nothing wraps: {reported}");
     let page = shown(&compare(&fast, &slow, "--format html"));
     assert!(page.contains("<table") && page.contains("style=\"--w:100.0%\"") && page.contains("</html>"), "{page}");
-    assert!(page.contains("too few runs to say") && page.contains("nothing was tested"), "{page}");
-    for part in ["too few runs to say", "nothing was tested", "A B B A A B", "linerate experiment --with"] {
+    assert!(page.contains("too little data: 1 and 1 runs, 3 needed") && page.contains("nothing was tested"), "{page}");
+    for part in
+        ["too little data: 1 and 1 runs, 3 needed", "nothing was tested", "A B B A A B", "linerate experiment --with"]
+    {
         assert!(reported.split_whitespace().collect::<Vec<_>>().join(" ").contains(part), "{part}: {reported}");
     }
     for (a, b) in [(fast.clone(), slow.clone()), (fast, format!("{slow},{other}"))] {

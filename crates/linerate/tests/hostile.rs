@@ -142,6 +142,36 @@ fn a_run_whose_objects_are_not_there_is_no_success() {
 }
 
 #[test]
+fn a_run_whose_objects_cannot_be_checked_is_no_success() {
+    let heads: [(&str, Manner, i32, Severity); 3] = [
+        ("no answer", |a, _| (a.method == "HEAD").then_some(Said::Nothing), 4, Severity::Critical),
+        ("an error", |a, _| refuses_head(a, "503 Service Unavailable"), 4, Severity::Critical),
+        // A listing shows that all is there, and the keys of a run of writes need not be allowed to read.
+        ("forbidden", |a, _| refuses_head(a, "403 Forbidden"), 0, Severity::Warning),
+    ];
+    for (what, manner, code, severity) in heads {
+        let (hostile, out) = (Hostile::serve(manner), tempdir().unwrap());
+        let output = bench(out.path(), &flags(&hostile, "--op get --objects 5 --timeout 1s"));
+        assert_eq!((output.status.code(), hostile.count()), (Some(code), 0), "{what}: {}", shown(&output));
+        let found = view(out.path()).findings.into_iter().find(|f| f.kind == FindingKind::NotStored).expect(what);
+        assert_eq!(found.severity, severity, "{what}: {found:?}");
+        let (reported, is_severe) = (shown(&output), code == 4);
+        assert_eq!(reported.contains("error: it is not known whether"), is_severe, "{what}: {reported}");
+        let told = |format: &str| {
+            let output = linerate().arg("report").arg(out.path()).args(["--format", format]).output().unwrap();
+            String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(told("junit").contains("failures=\"1\""), is_severe, "{what}: {}", told("junit"));
+        assert!(told("text").contains(&found.claim), "{what}: {}", told("text"));
+    }
+}
+
+/// A refusal of HEAD, which has no body.
+fn refuses_head(asked: &server::ReceivedRequest, status: &str) -> Option<Said> {
+    (asked.method == "HEAD").then(|| Said::Answer(reply(status, "")))
+}
+
+#[test]
 fn a_run_that_leaves_something_says_what_and_where_and_ends_with_3() {
     let kept: [(&str, Manner, &[&str]); 5] = [
         (
@@ -318,7 +348,7 @@ fn the_timeout_holds_for_every_call_and_is_told_by_its_length() {
     let begin = Instant::now();
     let output = clean(out.path(), &["--timeout", "1s"]);
     assert!(output.status.code() == Some(3) && begin.elapsed() < SOON, "{}", shown(&output));
-    assert!(shown(&output).contains("timed out after 3 s"), "three deletions, a second each: {}", shown(&output));
+    assert!(shown(&output).contains("timed out after 1 s"), "however many it deletes: {}", shown(&output));
 }
 
 /// How a run that was interrupted ended.

@@ -40,8 +40,9 @@ const BODY_BYTES_MAX: usize = 16 << 20;
 /// Longest time for a connection and its TLS handshake, where `--timeout` gives more.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Longest time for a call that deletes many objects, where `--timeout` of a request gives less for all of them.
-const DELETING_MAX: Duration = Duration::from_secs(60);
+/// What a deletion among many may take: two seeks of a hard disk and a commit. A call deletes as many objects as that
+/// leaves time for within `--timeout`.
+const ONE_DELETION: Duration = Duration::from_millis(20);
 
 /// Longest time for finding a host that answers.
 const ANY_HOST_MAX: Duration = Duration::from_secs(30);
@@ -273,8 +274,21 @@ impl<'a> Bucket<'a> {
         String::from_utf8_lossy(&key).into_owned()
     }
 
-    /// Keys, each with its version where one is meant: in one call, or in one each of a host that knows no such call.
+    /// Keys, each with its version where one is meant: as many in a call as its limit leaves time for. A refusal of
+    /// some does not keep the others.
     fn delete_keys(&mut self, keys: &[(String, Option<String>)]) -> Result<(), BucketError> {
+        let mut last = Ok(());
+        for keys in keys.chunks(keys_per_call(self.limit())) {
+            match self.delete_some(keys) {
+                Err(error) if error.is_an_answer() => last = Err(error),
+                other => other?,
+            }
+        }
+        last
+    }
+
+    /// In one call, or in one for each key of a host that knows no such call.
+    fn delete_some(&mut self, keys: &[(String, Option<String>)]) -> Result<(), BucketError> {
         if !self.deletes_singly {
             match leftovers::known(self.delete_together(keys))? {
                 Some(()) => return Ok(()),
@@ -311,7 +325,6 @@ impl<'a> Bucket<'a> {
             query: b"delete=",
             headers: &headers,
             body: body.as_bytes(),
-            deletions: keys.len() as u32,
             ..BucketCall::new(format!("deleting {} objects of this run", keys.len()), "POST")
         };
         let answer = self.call(&call)?;
@@ -372,6 +385,12 @@ impl<'a> Bucket<'a> {
         }
         Ok(left)
     }
+}
+
+/// How many objects a call of so long a limit deletes.
+fn keys_per_call(limit: Duration) -> usize {
+    let fit = limit.as_millis() / ONE_DELETION.as_millis();
+    fit.clamp(1, DELETE_KEYS_MAX as u128) as usize
 }
 
 /// A page of a listing.
@@ -494,6 +513,24 @@ mod tests {
             assert_eq!(count("DELETE"), if is_known { 3 } else { 0 }, "{together}: {lines:?}");
             assert!(!is_known || count("POST") == 1, "{together}: it is not asked again: {lines:?}");
         }
+    }
+
+    #[test]
+    fn a_call_deletes_as_many_objects_as_its_limit_leaves_time_for() {
+        for (limit_ms, expected) in
+            [(1, 1), (20, 1), (150, 7), (1_000, 50), (3_000, 150), (20_000, 1_000), (60_000, DELETE_KEYS_MAX)]
+        {
+            assert_eq!(keys_per_call(Duration::from_millis(limit_ms)), expected, "{limit_ms} ms");
+        }
+        // A refusal of the first call does not keep the second from being made.
+        let (address, reported) = deleting_singly(&[], 500);
+        let hosts = vec![Host { authority: address.to_string(), address }];
+        let session = Session { hosts, timeout_ns: 5_000_000_000, ..test_session::session() };
+        let ids: Vec<_> = (0..400).map(|seq| (ObjectId { set: 0, seq }, 1)).collect();
+        let refused = Bucket::connect(&session, 0).and_then(|mut bucket| bucket.delete(&ids)).unwrap_err();
+        assert!(refused.to_string().starts_with("deleting 150 objects of this run"), "{refused}");
+        let lines: Vec<_> = (0..2).map_while(|_| reported.recv_timeout(Duration::from_secs(20)).ok()).collect();
+        assert!(lines.len() == 2 && lines.iter().all(|line| line.starts_with("POST")), "{lines:?}");
     }
 
     #[test]

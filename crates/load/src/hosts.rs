@@ -223,7 +223,7 @@ pub fn needs_look_up(authority: &str) -> bool {
     !name.eq_ignore_ascii_case("localhost") && bare.parse::<IpAddr>().is_err()
 }
 
-/// How long an address may take to answer before the next one of its name is tried.
+/// How long an address may take to answer before the next one of its name is tried, where `--timeout` gives more.
 const TRY_FOR: Duration = Duration::from_secs(1);
 
 /// The addresses of a `host:port`. The system's own look-up takes as long as its name servers do, so it runs on a
@@ -242,6 +242,14 @@ fn looked_up(authority: &str, within: Duration) -> io::Result<Vec<SocketAddr>> {
     })
 }
 
+/// The first address that takes a connection, if there are several, or the first of all if none does.
+fn first_that_answers(addresses: &[SocketAddr], within: Duration) -> Option<SocketAddr> {
+    let try_for = TRY_FOR.min(within);
+    let answers = |address: &&SocketAddr| TcpStream::connect_timeout(address, try_for).is_ok();
+    let found = if addresses.len() > 1 { addresses.iter().find(answers) } else { None };
+    found.or(addresses.first()).copied()
+}
+
 /// Finds the address of each `host:port`: where a name has several, the first that takes a connection, as `localhost`
 /// with a server on one of IPv4 and IPv6; the first of all where none does.
 ///
@@ -251,10 +259,8 @@ pub fn resolve(authorities: &[String], within: Duration) -> Result<Vec<Host>, Ho
     let one = |authority: &String| {
         let failed = |source| HostsError::Resolve { host: authority.clone(), source };
         let addresses = looked_up(authority, within).map_err(failed)?;
-        let answers =
-            |address: &&SocketAddr| addresses.len() == 1 || TcpStream::connect_timeout(address, TRY_FOR).is_ok();
-        let chosen = addresses.iter().find(answers).or(addresses.first());
-        let address = *chosen.ok_or_else(|| failed(std::io::Error::other("the name has no address")))?;
+        let chosen = first_that_answers(&addresses, within);
+        let address = chosen.ok_or_else(|| failed(std::io::Error::other("the name has no address")))?;
         Ok(Host { authority: authority.clone(), address })
     };
     authorities.iter().map(one).collect()
@@ -421,6 +427,21 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         let hosts = resolve(&[format!("localhost:{port}")], LONG).unwrap();
         assert_eq!(hosts[0].address, listener.local_addr().unwrap());
+    }
+
+    #[test]
+    fn an_address_of_several_is_tried_for_no_longer_than_the_limit() {
+        // Its queue is full: a connection to it is neither made nor refused.
+        let deaf = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        rustix::net::listen(&deaf, 0).unwrap();
+        let deaf_at = deaf.local_addr().unwrap();
+        let brief = Duration::from_millis(200);
+        let queued: Vec<_> = (0..8).map_while(|_| TcpStream::connect_timeout(&deaf_at, brief).ok()).collect();
+        let answers = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let begin = std::time::Instant::now();
+        let found = first_that_answers(&[deaf_at, deaf_at, answers.local_addr().unwrap()], brief);
+        assert_eq!(found, Some(answers.local_addr().unwrap()), "{} queued", queued.len());
+        assert!(begin.elapsed() < TRY_FOR, "{:?}", begin.elapsed());
     }
 
     #[test]

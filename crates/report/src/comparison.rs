@@ -203,6 +203,8 @@ fn contrast_line(lead: &str, contrast: &Contrast, measure: Measure, look: TextSt
     let (ink, reported) = verdict(contrast);
     let cells = figures([&value(&contrast.a), &value(&contrast.b), &change, &interval]);
     let row = format!("  {lead:>5}  {metric:<10}{cells}");
+    // What was not tested has no interval.
+    let row = row.trim_end();
     if row.chars().count() + 3 + reported.chars().count() <= look.width {
         return format!("{row}   {}\n", paint(ink, &reported, look));
     }

@@ -109,10 +109,18 @@ fn point(text: &mut String, live: &Live) {
         let phase = if *warmup { "warmup" } else { "measured" };
         let concurrency = spec.concurrency.to_string();
         let (workload, size) = (spec.workload.to_string(), spec.size.to_string());
+        let per_s = spec.rate_per_s.map(number);
         let labels = [("workload", &*workload), ("size", &*size), ("concurrency", &concurrency), ("phase", phase)];
+        let labels: Vec<_> = labels.into_iter().chain(per_s.as_deref().map(|per_s| ("rate_per_s", per_s))).collect();
         sample(text, "linerate_point_info", &labels, "1");
     }
-    family(text, "linerate_concurrency", "gauge", "", "Requests that are kept in flight; 0 between points.");
+    family(
+        text,
+        "linerate_concurrency",
+        "gauge",
+        "",
+        "Requests kept in flight, or the most of an open loop; 0 between points.",
+    );
     let concurrency = live.point.as_ref().map_or(0, |(spec, _)| spec.concurrency);
     sample(text, "linerate_concurrency", &[], &concurrency.to_string());
 }
@@ -313,6 +321,16 @@ mod tests {
         assert_eq!((buckets.len(), buckets[0].0), (BOUNDS_NS.len() + 1, 0.0001));
         assert!(buckets.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1), "{buckets:?}");
         assert_eq!(*buckets.last().unwrap(), (f64::INFINITY, 10.0));
+    }
+
+    #[test]
+    fn a_point_of_an_open_loop_is_known_by_its_rate() {
+        let mut live = busy();
+        assert!(!render(&live).contains("rate_per_s"));
+        if let Some((spec, _)) = &mut live.point {
+            spec.rate_per_s = Some(200.0);
+        }
+        assert!(render(&live).contains("phase=\"measured\",rate_per_s=\"200.0\"}"), "{}", render(&live));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use linerate_analysis::slo::BoundVerdict;
 use linerate_analysis::view::{
     BoundFigures, ClientFigures, Latency, MachineSample, Measure, OpenLoop, TimelineSpan, View,
 };
-use linerate_record::run::Client;
+use linerate_record::run::{Client, PointSpec, RateSearchSpec, SeriesSpec};
 use linerate_record::slo::Slo;
 use linerate_report::terminal::{TextStyle, open_table_header, point_line, render, table_header};
 use linerate_report::{csv, html, json, junit};
@@ -226,6 +226,10 @@ fn open() -> View {
         };
         point.open = Some(open);
     }
+    let count = view.series[0].points.len();
+    for (i, spec) in view.run.asked.points[..count].iter_mut().enumerate() {
+        (spec.concurrency, spec.rate_per_s) = (1024, Some(200.0 * (i + 1) as f64));
+    }
     view.series[0].knee = None;
     view.sum_up();
     view
@@ -253,6 +257,16 @@ fn an_open_loop_is_told_by_its_rate_and_its_bounds() {
     );
     let page = html(&view);
     assert!(page.contains(">200/s<") && page.contains("/s asked for") && !page.contains("1024 in flight"));
+    let setup = page.split("<h3>Asked</h3>").nth(1).and_then(|rest| rest.split("</article>").next()).unwrap();
+    assert!(setup.contains("GET 4 MiB at 200/s, 400/s, 600/s") && setup.contains("at most 1,024"), "{setup}");
+    assert!(setup.contains("STAT 4 KiB × 1, 2") && !setup.contains("× 1024"), "{setup}");
+    let mut searched = view;
+    let PointSpec { workload, size, clients, .. } = searched.run.asked.points.swap_remove(0);
+    let series = vec![SeriesSpec { workload, size, clients }];
+    let (lowest_per_s, highest_per_s) = (1.0, 500.0);
+    let search = RateSearchSpec { lowest_per_s, highest_per_s, precision: 0.05, series_ms: 60_000, series };
+    searched.run.asked.rate_search = Some(search);
+    assert!(html(&searched).contains("GET 4 MiB at 1/s to 500/s, searched"));
 }
 
 /// The figure in large is not one of a rate that missed its bound, unless all did, and then it says so.

@@ -2,10 +2,11 @@
 
 use super::samples::{Figure, Figures};
 use super::{
-    ALPHA, CompareVerdict, ComparisonThreshold, Contrast, Metric, POWER, RUNS_MIN, RelativeChange, SeriesComparison,
-    SideEstimate,
+    ALPHA, CompareVerdict, ComparisonThreshold, Contrast, Metric, POWER, RUNS_MIN, RelativeChange, Scarce,
+    SeriesComparison, SideEstimate, TooLittle,
 };
-use crate::long_run::Mean;
+use crate::long_run::{Mean, VALUES_MIN};
+use crate::quantile::Shortage;
 use crate::student;
 
 /// Variance of the logarithm of a figure below which nothing is resolved.
@@ -31,7 +32,27 @@ pub(super) fn of(metric: Metric, a: &[Figures], b: &[Figures]) -> Option<Contras
         change: spread_a.zip(spread_b).map(|(a, b)| change(a, b)),
         verdict: if a.len().min(b.len()) < RUNS_MIN { CompareVerdict::FewRuns } else { CompareVerdict::TooFew },
         better: None,
+        lacks: lacks(&a, &b),
     })
+}
+
+/// What there is too little of for a test, first of all runs; nothing where there is enough.
+fn lacks(a: &[Figure], b: &[Figure]) -> Option<TooLittle> {
+    let least = |side: &[Figure], of: fn(&Figure) -> u64| side.iter().map(of).min().unwrap_or(0);
+    let (runs, shortages) = (RUNS_MIN as u64, || a.iter().chain(b).filter_map(|figure| figure.shortage));
+    let requests = shortages().filter_map(|shortage| match shortage {
+        Shortage::Requests(needed) => Some(needed),
+        Shortage::Intervals => None,
+    });
+    if a.len().min(b.len()) < RUNS_MIN {
+        return Some(TooLittle { of: Scarce::Runs, a: a.len() as u64, b: b.len() as u64, needed: runs });
+    }
+    let (of, each): (_, fn(&Figure) -> u64) = match shortages().any(|shortage| shortage == Shortage::Intervals) {
+        true => (Scarce::Intervals, |figure| figure.intervals),
+        false => (Scarce::Requests, |figure| figure.requests),
+    };
+    let needed = if of == Scarce::Intervals { Some(VALUES_MIN as u64) } else { requests.max() };
+    Some(TooLittle { of, a: least(a, each), b: least(b, each), needed: needed? })
 }
 
 /// The mean of runs' logarithms, with what it varies by where there are enough runs to say.
@@ -42,7 +63,7 @@ fn over_runs(runs: &[Figure]) -> (f64, Option<Mean>) {
     let n = runs.len() as f64;
     let mean = runs.iter().map(|f| f.log).sum::<f64>() / n;
     let between = runs.iter().map(|f| (f.log - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    let is_known = runs.len() >= RUNS_MIN && runs.iter().all(|f| f.is_known);
+    let is_known = runs.len() >= RUNS_MIN && runs.iter().all(|f| f.shortage.is_none());
     (mean, is_known.then(|| Mean { mean, variance: between.max(RESOLUTION) / n, df: n - 1.0 }))
 }
 
@@ -150,8 +171,8 @@ mod tests {
             let of = |mean| Mean { mean, variance: error * error / 2.0, df: 20.0 };
             let side = SideEstimate { value: 1.0, low_95: None, high_95: None };
             let change = Some(change(of(0.0), of(share.ln_1p())));
-            let mut one =
-                Contrast { metric, a: side, b: side, share, change, verdict: CompareVerdict::TooFew, better: None };
+            let (verdict, better, lacks) = (CompareVerdict::TooFew, None, None);
+            let mut one = Contrast { metric, a: side, b: side, share, change, verdict, better, lacks };
             judge(&mut [&mut one]);
             let change = one.change.unwrap();
             (one.verdict, one.better, change.too_unsteady, change.shown_from.is_some())

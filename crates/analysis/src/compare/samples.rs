@@ -4,7 +4,7 @@ use linerate_record::histogram::DecodeError;
 use linerate_record::run::{Interval, IntervalRow, merged};
 
 use super::Metric;
-use crate::quantile;
+use crate::quantile::{self, Quantile, Shortage};
 use crate::records::Records;
 use crate::view::Measure;
 
@@ -30,8 +30,12 @@ impl Figures {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Figure {
     pub(super) log: f64,
-    /// Whether there was enough to measure it: a hundredth of forty requests is no quantile.
-    pub(super) is_known: bool,
+    /// Why there was too little to measure it: a hundredth of forty requests is no quantile.
+    pub(super) shortage: Option<Shortage>,
+    /// Whole intervals that it is of.
+    pub(super) intervals: u64,
+    /// Requests that it is of.
+    pub(super) requests: u64,
 }
 
 /// The figures of the points with these numbers, taken as one; `None` without a whole interval.
@@ -48,8 +52,12 @@ pub(super) fn figures(records: &Records, points: &[u32], measure: Measure) -> Re
     let errors = all.iter().flat_map(|i| i.whole_rows()).flat_map(|r| r.errors.values()).sum();
     let rows: Vec<Vec<&IntervalRow>> = whole.iter().map(|i| i.whole_rows().collect()).collect();
     let quantiles = quantile::of(&merged, &rows, [0.5, 0.99])?;
-    let [p50, p99] =
-        quantiles.map(|q| Some(Figure { log: (q?.at_ns.max(1) as f64).ln(), is_known: q?.spread.is_some() }));
+    let intervals = rows.len() as u64;
+    let latency = |q: Quantile| {
+        let log = (q.at_ns.max(1) as f64).ln();
+        Figure { log, shortage: q.spread.err(), intervals, requests: q.requests }
+    };
+    let [p50, p99] = quantiles.map(|q| q.map(latency));
     Ok(Some(Figures { errors, throughput: throughput(&all, measure), p50, p99 }))
 }
 
@@ -62,5 +70,6 @@ fn throughput(all: &[&Interval], measure: Measure) -> Option<Figure> {
     let sum = |i: &Interval| i.whole_rows().map(moved).sum::<f64>();
     let seconds = |i: &Interval| (i.to_ms - i.from_ms) as f64 / 1e3;
     let mean = all.iter().map(|i| sum(i)).sum::<f64>() / all.iter().map(|i| seconds(i)).sum::<f64>();
-    (mean > 0.0).then(|| Figure { log: mean.ln(), is_known: true })
+    let requests = all.iter().flat_map(|i| i.whole_rows()).map(|row| row.requests).sum();
+    (mean > 0.0).then(|| Figure { log: mean.ln(), shortage: None, intervals: all.len() as u64, requests })
 }

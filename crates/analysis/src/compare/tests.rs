@@ -209,6 +209,7 @@ fn fewer_than_three_runs_a_side_have_no_verdict_and_no_interval() {
             "{a} and {b}: {throughput:?}"
         );
         assert!(throughput.a.low_95.is_some() == (a >= 3), "{a} and {b}: {throughput:?}");
+        assert_eq!(throughput.lacks, Some(TooLittle { of: Scarce::Runs, a, b, needed: 3 }));
         assert_eq!(contrast::threshold(0.05, &[found]).untested, ["get 1MiB × 4"]);
     }
     let found = compare(&runs(1, 2), &runs(2, 2), Some(0.05)).unwrap();
@@ -273,6 +274,16 @@ fn few_requests_have_no_quantile_to_judge() {
         [CompareVerdict::NotShown, CompareVerdict::NotShown, CompareVerdict::TooFew],
         "forty requests have no p99"
     );
+    let lacks: Vec<_> = contrasts(&found).iter().map(|c| c.lacks).collect();
+    // Two are of the warm-up.
+    assert_eq!(lacks, [None, None, Some(TooLittle { of: Scarce::Requests, a: 38, b: 38, needed: 397 })]);
+    // Of fewer than eight intervals nobody knows how they vary.
+    let mut short = simulated(3, &[4], 0.0, 1.0);
+    short.intervals.truncate(5);
+    let found = thrice(&short, &simulated(3, &[4], 0.0, 1.0));
+    let lacks = contrasts(&found)[2].lacks;
+    let is_short = matches!(lacks, Some(TooLittle { of: Scarce::Intervals, a: 1..=5, b: 8.., needed: 8 }));
+    assert!(is_short, "{lacks:?}");
 }
 
 #[test]

@@ -69,10 +69,21 @@ pub fn not_stored(evidence: String) -> Finding {
     }
 }
 
-/// What is told of a set that could not be looked at.
+/// What is told of a set that could not be looked at: what is not known to be right is no success.
 #[must_use]
 pub fn not_checked(why: impl fmt::Display) -> Finding {
-    Finding { severity: Severity::Warning, ..not_stored(format!("it could not be checked: {why}")) }
+    Finding { claim: "it is not known whether the target did what it confirmed".into(), ..not_stored(why.to_string()) }
+}
+
+/// What is told of a set whose objects are listed as they were written, but may not be read by HEAD with these keys.
+#[must_use]
+pub fn not_headed(why: impl fmt::Display) -> Finding {
+    Finding {
+        severity: Severity::Warning,
+        claim: "what the target confirmed is checked by a listing only".into(),
+        remedy: "allow these keys s3:GetObject below the run's prefix".into(),
+        ..not_stored(why.to_string())
+    }
 }
 
 #[cfg(test)]
@@ -112,12 +123,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_graver_than_what_was_not_looked_at() {
+    fn what_was_not_looked_at_is_no_success_either() {
         assert_eq!(not_stored(String::new()).severity, Severity::Critical);
         let unknown = not_checked("timeout");
-        assert_eq!(
-            (unknown.severity, unknown.evidence.as_str()),
-            (Severity::Warning, "it could not be checked: timeout")
-        );
+        assert_eq!((unknown.severity, unknown.evidence.as_str()), (Severity::Critical, "timeout"));
+        assert_eq!(not_headed("forbidden").severity, Severity::Warning);
     }
 }

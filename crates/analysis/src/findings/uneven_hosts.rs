@@ -57,7 +57,7 @@ fn slower(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
         .collect();
     let merged = merged(rows.iter().flatten().copied()).ok()?;
     let [median] = quantile::of(&merged, &rows, [0.5]).ok()?;
-    let spread = median?.spread?;
+    let spread = median?.spread.ok()?;
     let low = times * (-student::quantile(1.0 - BEYOND, spread.df) * spread.variance.sqrt()).exp();
     (low > SLOWER_AT_LEAST).then(|| PointFinding {
         severity: Severity::Warning,

@@ -51,7 +51,7 @@ Exit codes:
   2    bad usage: every mistake of the command line and of --config at once
   3    the target or a client of --fleet could not be reached, all clients were lost, or one was and --require-all was
        given; the target refused the calls before the load, or did not delete the run's objects
-  4    one percent or more of the requests of a point failed, a body was wrong, or the target was lost
+  4    1 % or more of a point's requests failed, a body was wrong, objects missing or unchecked, or the target lost
   5    a bound of --slo or --abort-if was missed, or not shown to be met
   130  interrupted; the run folder has all measurements so far";
 
@@ -172,8 +172,8 @@ pub(crate) struct WorkFlags {
     /// that the search tries.
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     pub(crate) max_rate: Option<Rate>,
-    /// Longest time for one request, and for one call before and after the load. A call that deletes several objects
-    /// gets it for each of them, but a minute at the most, unless it is longer itself.
+    /// Longest time for one request, and for one call before and after the load. A call deletes up to 1,000 objects,
+    /// but no more than one for each 20 ms of this time.
     #[arg(long, value_parser = parse_duration, default_value = "60s", allow_negative_numbers = true)]
     pub(crate) timeout: Duration,
     /// How often a request is retried after a failed connection, a timeout, 408, 429 or 5xx. Its latency counts from

@@ -99,7 +99,11 @@ impl<'a> RunObjects<'a> {
             let held = stored::held(setup, written);
             // One that was not looked at in its time tells of all: each would be waited for as long.
             self.unseen = held.is_err();
-            self.findings.extend(held.unwrap_or_else(Some));
+            let found = held.unwrap_or_else(Some);
+            // What is no failure is told once: HEAD is forbidden for each set alike.
+            let is_told = |found: &Finding| self.findings.iter().any(|told| told.claim == found.claim);
+            let again = found.as_ref().is_some_and(|found| found.severity < Severity::Critical && is_told(found));
+            self.findings.extend(found.filter(|_| !again));
         }
     }
 

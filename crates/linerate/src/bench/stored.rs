@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use linerate_analysis::findings::{ShownSet, against_head, against_listing, not_checked, not_stored};
+use linerate_analysis::findings::{ShownSet, against_head, against_listing, not_checked, not_headed, not_stored};
 use linerate_load::bucket::{Bucket, BucketError, Stored};
 use linerate_load::object::ObjectId;
 use linerate_load::sizes::size_of;
@@ -31,14 +31,14 @@ pub(super) fn held(setup: &Setup<'_>, written: &Written) -> Result<Option<Findin
     }
     let found = setup.while_nobody_waits(|bucket| wrong(setup, written, bucket));
     match found {
-        Ok(wrong) => Ok(wrong.map(not_stored)),
+        Ok(found) => Ok(found),
         Err(BucketError::Stopped) => Ok(None),
         Err(error) => Err(not_checked(error)),
     }
 }
 
-/// What is wrong with a set, in words.
-fn wrong(setup: &Setup<'_>, written: &Written, bucket: &mut Bucket<'_>) -> Result<Option<String>, BucketError> {
+/// What is wrong with a set.
+fn wrong(setup: &Setup<'_>, written: &Written, bucket: &mut Bucket<'_>) -> Result<Option<Finding>, BucketError> {
     let mut listed = Stored::default();
     for look in 0..LOOKS {
         if look > 0 {
@@ -52,7 +52,7 @@ fn wrong(setup: &Setup<'_>, written: &Written, bucket: &mut Bucket<'_>) -> Resul
     }
     match against_listing(&written.confirmed, &shown(&listed)) {
         None => against_heads(setup, written, &listed.sample, bucket),
-        wrong => Ok(wrong),
+        wrong => Ok(wrong.map(not_stored)),
     }
 }
 
@@ -62,14 +62,18 @@ fn against_heads(
     written: &Written,
     sample: &[u64],
     bucket: &mut Bucket<'_>,
-) -> Result<Option<String>, BucketError> {
+) -> Result<Option<Finding>, BucketError> {
     for &seq in sample {
         let id = ObjectId { set: written.set, seq };
         let size_bytes = size_of(&written.sizes, setup.session.seed, id);
-        let reported = bucket.head(id, size_bytes)?;
+        let reported = match bucket.head(id, size_bytes) {
+            // The listing showed it whole, and HEAD wants a permission that no other call of a run of writes wants.
+            Err(error @ BucketError::Refused { status: 403, .. }) => return Ok(Some(not_headed(error))),
+            reported => reported?,
+        };
         pause(setup, 1);
         if let Some(wrong) = against_head(seq, size_bytes, reported) {
-            return Ok(Some(wrong));
+            return Ok(Some(not_stored(wrong)));
         }
     }
     Ok(None)

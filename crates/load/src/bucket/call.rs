@@ -12,7 +12,7 @@ use linerate_wire::transport::dial_blocking;
 use sha2::Digest as _;
 
 use super::errors::{BucketError, Lateness, reaching};
-use super::{BODY_BYTES_MAX, Bucket, CONNECT_TIMEOUT, DELETING_MAX};
+use super::{BODY_BYTES_MAX, Bucket, CONNECT_TIMEOUT};
 use crate::document::{error_code, root, walk};
 use crate::failure::beginning;
 use crate::hosts::host_header;
@@ -31,14 +31,12 @@ pub(super) struct BucketCall<'a> {
     pub(super) query: &'a [u8],
     pub(super) headers: &'a [(&'a str, &'a str)],
     pub(super) body: &'a [u8],
-    /// Deletions that it stands for: it may take longer than a call that stands for one request.
-    pub(super) deletions: u32,
 }
 
 impl<'a> BucketCall<'a> {
     /// A call about the bucket, without a body.
     pub(super) fn new(what: impl Into<String>, method: &'a str) -> Self {
-        BucketCall { what: what.into(), method, key: "", query: b"", headers: &[], body: b"", deletions: 1 }
+        BucketCall { what: what.into(), method, key: "", query: b"", headers: &[], body: b"" }
     }
 }
 
@@ -96,16 +94,10 @@ impl Answer {
     }
 }
 
-/// How long a call may take that stands for so many deletions, where one request may take `one`: so long for each, but
-/// a minute at the most, unless one request may take longer.
-fn limit(one: Duration, deletions: u32) -> Duration {
-    one.saturating_mul(deletions.max(1)).min(one.max(DELETING_MAX))
-}
-
 impl Bucket<'_> {
-    /// How long a call may take.
-    fn limit(&self, deletions: u32) -> Duration {
-        limit(Duration::from_nanos(self.session.timeout_ns), deletions)
+    /// How long a call may take, whatever it asks for.
+    pub(super) const fn limit(&self) -> Duration {
+        Duration::from_nanos(self.session.timeout_ns)
     }
 
     /// Connects, in so long as `patience` lasts and [`CONNECT_TIMEOUT`] at the most.
@@ -124,7 +116,7 @@ impl Bucket<'_> {
     }
 
     pub(super) fn connecting(&self) -> Patience {
-        Patience::new(self.limit(1), &self.heed)
+        Patience::new(self.limit(), &self.heed)
     }
 
     fn not_shaken(&self, error: &io::Error) -> BucketError {
@@ -168,7 +160,7 @@ impl Bucket<'_> {
 
     /// Makes a call: connecting anew, where that must be, and the whole answer lie within its one deadline.
     pub(super) fn call(&mut self, call: &BucketCall<'_>) -> Result<Answer, BucketError> {
-        let patience = Patience::new(self.limit(call.deletions), &self.heed);
+        let patience = Patience::new(self.limit(), &self.heed);
         let request = self.request(call);
         let to_head = call.method == "HEAD";
         let mut answered = Err(io::ErrorKind::NotConnected.into());
@@ -350,28 +342,6 @@ fn read_answer(stream: &mut Stream, to_head: bool) -> io::Result<Answer> {
             } else {
                 Err(io::ErrorKind::UnexpectedEof.into())
             };
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_call_that_deletes_several_has_the_time_of_each_and_a_minute_at_the_most() {
-        let ms = Duration::from_millis;
-        for (one, deletions, expected) in [
-            (ms(1_000), 1, ms(1_000)),
-            (ms(1_000), 0, ms(1_000)),
-            (ms(1_000), 5, ms(5_000)),
-            (ms(1_000), 1_000, DELETING_MAX),
-            (ms(60_000), 1_000, ms(60_000)),
-            // Longer than a minute is what was asked of every call.
-            (ms(90_000), 1, ms(90_000)),
-            (ms(90_000), 1_000, ms(90_000)),
-        ] {
-            assert_eq!(limit(one, deletions), expected, "{one:?} {deletions}");
         }
     }
 }

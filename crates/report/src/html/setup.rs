@@ -3,8 +3,8 @@
 use linerate_analysis::view::{RunSummary, Series};
 use linerate_record::load::Workload;
 use linerate_record::machine::{Machine, MachineNic};
-use linerate_record::run::{LoadRequest, PointSizes, Target, Worded};
-use linerate_record::units::{bits_per_s, bytes_iec, duration_ns};
+use linerate_record::run::{LoadRequest, PointSizes, SeriesSpec, Target, Worded};
+use linerate_record::units::{bits_per_s, bytes_iec, count, duration_ns};
 
 use super::markup;
 use crate::words;
@@ -60,6 +60,9 @@ fn asked(asked: &LoadRequest, interval_ms: u64) -> Vec<(&'static str, String)> {
     let ms = |ms: u64| duration_ns(ms as f64 * 1e6);
     let mut facts = vec![
         ("Points", grid(asked)),
+        ("Requests in flight", in_flight(asked)),
+        ("Arrivals", asked.arrivals.as_ref().map(ToString::to_string).unwrap_or_default()),
+        ("Bounds", asked.slo.as_ref().map(ToString::to_string).unwrap_or_default()),
         ("Each point", each_point(asked)),
         ("Interval", ms(interval_ms)),
         ("Threads", asked.threads.to_string()),
@@ -104,23 +107,39 @@ fn each_point(asked: &LoadRequest) -> String {
     }
 }
 
-/// The grid, series by series: `GET 4 MiB × 1, 2, 4; PUT 4 MiB × 1`.
+/// The grid, series by series: `GET 4 MiB × 1, 2, 4; PUT 4 MiB × 1`, or `GET 4 MiB at 100/s, 200/s` of an open loop.
 fn grid(asked: &LoadRequest) -> String {
+    let names = |series: &[SeriesSpec]| {
+        series.iter().map(|s| name(&s.workload, &s.size, s.clients)).collect::<Vec<_>>().join("; ")
+    };
     if let Some(search) = &asked.search {
-        let series: Vec<String> = search.series.iter().map(|s| name(&s.workload, &s.size, s.clients)).collect();
-        return format!("{} × {} to {}, searched", series.join("; "), search.lowest, search.highest);
+        return format!("{} × {} to {}, searched", names(&search.series), search.lowest, search.highest);
+    }
+    if let Some(search) = &asked.rate_search {
+        let (lowest, highest) = (count(search.lowest_per_s), count(search.highest_per_s));
+        return format!("{} at {lowest}/s to {highest}/s, searched", names(&search.series));
     }
     let mut series: Vec<(String, Vec<String>)> = Vec::new();
     for point in &asked.points {
         let label = name(&point.workload, &point.size, point.clients);
-        let concurrency = point.concurrency.to_string();
+        // The concurrency of an open loop is a bound, not a load.
+        let (label, load) = match point.rate_per_s {
+            Some(per_s) => (format!("{label} at"), format!("{}/s", count(per_s))),
+            None => (format!("{label} ×"), point.concurrency.to_string()),
+        };
         match series.iter_mut().find(|(known, _)| *known == label) {
-            Some((_, all)) => all.push(concurrency),
-            None => series.push((label, vec![concurrency])),
+            Some((_, all)) => all.push(load),
+            None => series.push((label, vec![load])),
         }
     }
-    let reported: Vec<String> = series.iter().map(|(label, all)| format!("{label} × {}", all.join(", "))).collect();
+    let reported: Vec<String> = series.iter().map(|(label, all)| format!("{label} {}", all.join(", "))).collect();
     reported.join("; ")
+}
+
+/// How many requests of an open loop may be in flight; nothing where their number is the load.
+fn in_flight(asked: &LoadRequest) -> String {
+    let most = asked.points.iter().filter(|point| point.rate_per_s.is_some()).map(|point| point.concurrency).max();
+    most.map_or_else(String::new, |most| format!("at most {}", words::grouped(most.into())))
 }
 
 fn name(workload: &Worded<Workload>, size: &Worded<PointSizes>, clients: Option<u32>) -> String {

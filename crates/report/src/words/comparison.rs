@@ -1,7 +1,7 @@
 //! The wording of comparisons, of the terminal and the page.
 
 use linerate_analysis::compare::{
-    CompareVerdict, Comparison, ComparisonThreshold, Contrast, Metric, RelativeChange, SideEstimate,
+    CompareVerdict, Comparison, ComparisonThreshold, Contrast, Metric, RelativeChange, Scarce, SideEstimate, TooLittle,
 };
 use linerate_analysis::view::Measure;
 use linerate_record::units::{bytes_per_s_iec, duration_ns};
@@ -51,11 +51,23 @@ pub(crate) fn verdict(contrast: &Contrast) -> (Ink, String) {
             }
             None => (Ink::Dim, "no difference shown".to_owned()),
         },
-        (CompareVerdict::FewRuns, _) => (Ink::Dim, "too few runs to say".to_owned()),
-        (CompareVerdict::NotShown, None) | (CompareVerdict::TooFew, _) => {
-            (Ink::Dim, "too little data to say".to_owned())
+        (CompareVerdict::NotShown, None) | (CompareVerdict::TooFew | CompareVerdict::FewRuns, _) => {
+            let lacks = contrast.lacks.map_or_else(String::new, |lacks| format!(": {}", lacking(lacks)));
+            (Ink::Dim, format!("too little data{lacks}"))
         }
     }
+}
+
+/// What there is in A and in B, and what it takes: `1 and 2 runs, 3 needed`.
+fn lacking(lacks: TooLittle) -> String {
+    let TooLittle { of, a, b, needed } = lacks;
+    let (of, about) = match of {
+        Scarce::Runs => ("runs", ""),
+        Scarce::Intervals => ("intervals a run", ""),
+        Scarce::Requests => ("requests a run", "about "),
+    };
+    let [a, b, needed] = [a, b, needed].map(words::grouped);
+    format!("{a} and {b} {of}, {about}{needed} needed")
 }
 
 /// The same, each under a word; the closing sentence among them.
@@ -89,7 +101,7 @@ pub(crate) fn noted(comparison: &Comparison) -> Vec<(&'static str, String)> {
         note("in short", &closing);
     }
     if let Some(threshold) = &comparison.threshold {
-        note("threshold", &threshold_reported(threshold));
+        note("threshold", &threshold_reported(threshold, comparison));
     }
     notes
 }
@@ -124,11 +136,21 @@ fn closing(comparison: &Comparison) -> Option<String> {
     }
 }
 
-fn threshold_reported(threshold: &ComparisonThreshold) -> String {
+fn threshold_reported(threshold: &ComparisonThreshold, comparison: &Comparison) -> String {
     let share = words::percent(threshold.share);
-    let untested = match threshold.untested.as_slice() {
+    // Throughputs that were not tested, in the order of the names of their points.
+    let throughputs = comparison.series.iter().flat_map(|series| &series.points).filter_map(|point| {
+        let of = |contrast: &&Contrast| contrast.metric == Metric::Throughput;
+        let found = point.contrasts.iter().find(of);
+        found.is_none_or(|contrast| contrast.change.is_none()).then(|| found.and_then(|contrast| contrast.lacks))
+    });
+    let named = |(name, lacks): (&String, Option<TooLittle>)| {
+        format!("{name}{}", lacks.map_or_else(String::new, |lacks| format!(" ({})", lacking(lacks))))
+    };
+    let untested: Vec<String> = threshold.untested.iter().zip(throughputs).map(named).collect();
+    let untested = match untested.as_slice() {
         [] => String::new(),
-        names => format!("; too little data to say of {}", names.join(", ")),
+        names => format!("; too little data at {}", names.join(", ")),
     };
     match threshold.missed.as_slice() {
         [] => format!("no throughput is shown to be more than {share} lower{untested}"),

@@ -16,8 +16,8 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes: domain::number(68, 65535),
         default: "1500",
         summary: "The largest IP packet that an interface sends, in bytes.",
-        why: "What the site says of the plane that the interface carries. 9000 against 1500 is 5 % more payload on \
-            the wire and a sixth of the packets; it holds only where every switch port and every peer has it, else \
+        why: "What the site says of the plane that the interface carries. 9000 instead of 1500 is 5 % more payload \
+            on the wire and a sixth of the packets; it holds only where every switch port and every peer has it, else \
             large packets vanish. Where the site names no plane of this interface, nothing is advised: an overlay's \
             interface has its own MTU.",
         relieves: "links: payload per frame; processor: packets",
