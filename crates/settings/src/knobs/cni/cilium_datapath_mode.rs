@@ -36,7 +36,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 fn advise(snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
     match facts::kernel(snapshot) {
         Some(kernel) if kernel < (6, 8) => facts::advice("veth", "netkit requires Linux 6.8"),
-        _ => facts::advice("netkit", "packets pass the network stack of the host only once"),
+        _ => facts::advice("netkit", "packets to pods avoid a second pass through the network stack"),
     }
 }
 

@@ -44,7 +44,7 @@ fn advise(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advi
         snapshot,
         place,
         wanted,
-        format!("a node has {connections} connections, and entries of those that closed recently"),
+        format!("for {connections} connections of a node, and those that closed recently"),
     )
 }
 

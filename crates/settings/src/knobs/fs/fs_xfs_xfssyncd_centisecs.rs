@@ -41,6 +41,6 @@ pub(crate) const ROW: KnobRow = KnobRow {
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
     facts::advice(
         3000,
-        "the default: 12 minutes would save one log force every 30 s and delay metadata by up to 12 minutes",
+        "the default: 12 minutes would save one log force every 30 s and write asynchronous metadata later",
     )
 }

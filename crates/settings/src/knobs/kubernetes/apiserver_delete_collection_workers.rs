@@ -31,8 +31,8 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(
-        if site.nodes() >= 100 { 20 } else { 1 },
-        "enough for a namespace with thousands of objects, and leaves capacity for other writers",
-    )
+    if site.nodes() < 100 {
+        return facts::advice(1, "the default: enough below 100 nodes");
+    }
+    facts::advice(20, "enough for a namespace with thousands of objects, and leaves capacity for other writers")
 }

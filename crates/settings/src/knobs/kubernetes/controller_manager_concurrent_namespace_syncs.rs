@@ -31,5 +31,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(10, "the default: the source saw no effect on its work queue")
+    facts::advice(10, "the default: source 000 saw no effect on its work queue")
 }

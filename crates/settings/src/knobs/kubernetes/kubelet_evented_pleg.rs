@@ -29,5 +29,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(false, "the default; the source observed that pods start later with it")
+    facts::advice(false, "the default: source 000 observed that pods start later with it")
 }

@@ -34,6 +34,6 @@ fn advise(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advi
         snapshot,
         place,
         (2 * facts::connections(site)).max(1_048_576),
-        "twice the sockets and shards in flight",
+        "twice the connections of a node, at least 1048576",
     )
 }

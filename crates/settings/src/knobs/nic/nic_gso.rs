@@ -33,5 +33,6 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
-    facts::left_to_nic(snapshot, place)
+    facts::nic(snapshot, place)?;
+    facts::advice("on", "large packets are split as late as possible, so the network stack processes fewer of them")
 }

@@ -30,8 +30,10 @@ pub(crate) const ROW: KnobRow = KnobRow {
 
 fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
     facts::nic(snapshot, place)?;
-    let entries = if facts::is_single_queue(snapshot) { 32_768 } else { 0 };
-    facts::advice(entries, "the same as net.core.rps_sock_flow_entries, for one queue")
+    if facts::is_single_queue(snapshot) {
+        return facts::advice(32_768, "the same as net.core.rps_sock_flow_entries, for one queue");
+    }
+    facts::advice(0, "the default: the NIC distributes flows over its queues")
 }
 
 #[cfg(test)]
