@@ -224,7 +224,7 @@ mod tests {
         assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
         let text = whole(&[entry()], 100);
         for line in [
-            "takes         0 to 200\n",
+            "values        0 to 200\n",
             "advised here  nothing for this machine: leave it as it is\n",
             "kernels       no longer in 9.1\n",
             "set by        source-000-os: 10\n",
