@@ -49,8 +49,8 @@ pub(crate) struct CleanFlags {
     /// Do not verify the target's certificate.
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Longest time for one call. A call that deletes several objects gets it for each of them, but a minute at the
-    /// most, unless it is longer itself.
+    /// Time limit of one call. A call that deletes several objects gets this time for each of them, up to a minute in
+    /// total, or up to --timeout if that is longer.
     #[arg(long, value_parser = parse_duration, default_value = "60s")]
     pub(crate) timeout: Duration,
     #[command(flatten)]
