@@ -94,7 +94,7 @@ fn row(arg: &Arg) -> String {
         }
         meaning = text.trim_end().to_owned();
     }
-    let end = if meaning.ends_with(['.', ')']) { "" } else { "." };
+    let end = if meaning.ends_with('.') || meaning.ends_with(".)") { "" } else { "." };
     format!("| {} | {}{end}{}{environment} | {default} |\n", called(arg), escaped(&meaning), choices(arg))
 }
 

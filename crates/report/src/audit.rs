@@ -27,7 +27,7 @@ pub fn html(audit: &Audit) -> String {
     crate::html::audit::page(audit)
 }
 
-/// The whole audit: the machine, findings, what never reaches an engine, differences by what they may cost, and what
+/// The whole audit: the machine, findings, what never reaches an engine, differences by weight, and what
 /// could not be read. With `all`, every difference with its reason and command.
 #[must_use]
 pub fn text(audit: &Audit, all: bool, look: TextStyle) -> String {
@@ -95,7 +95,7 @@ fn differences(differences: &[Difference], all: bool, look: TextStyle) -> String
     if differences.is_empty() {
         return String::new();
     }
-    let title = "Differences from the profile, by what they may cost (weight of what it relieves × how sure)";
+    let title = "Differences from the profile, by weight (of the resource relieved × confidence)";
     let mut text = format!("\n{}", titled(Ink::Dim, title, look));
     let rows = reported::differences_alike(differences);
     let shown = if all { rows.len() } else { TOLD.min(rows.len()) };
@@ -103,7 +103,7 @@ fn differences(differences: &[Difference], all: bool, look: TextStyle) -> String
         text.push_str(&difference_lines(row, look));
     }
     if let Some(more) = rows.len().checked_sub(shown).filter(|more| *more > 0) {
-        let reported = format!("… and {more} that weigh less: --all shows them");
+        let reported = format!("… and {more} of lower weight: --all shows them");
         text.push_str(&hanging_in(Ink::Dim, "   ", 3, &reported, look));
     }
     text.push('\n');

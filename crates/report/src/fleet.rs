@@ -316,7 +316,7 @@ fn differences(audit: &FleetAudit, all: bool, look: TextStyle) -> String {
     if audit.differences.is_empty() {
         return String::new();
     }
-    let title = " Differences from the profile, by what they may cost";
+    let title = " Differences from the profile, by weight";
     let mut text = paint(Ink::Dim, title, look) + "\n";
     let shown = if all { audit.differences.len() } else { TOLD.min(audit.differences.len()) };
     for one in &audit.differences[..shown] {

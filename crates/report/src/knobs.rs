@@ -80,17 +80,17 @@ fn in_full(entry: &KnobEntry, columns: usize) -> String {
     let mut line = |what: &str, value: &str| {
         let _ = writeln!(text, "{what:<13} {}", wrapped(value, columns, 14));
     };
-    line("where", &knob.locator.to_string());
+    line("location", &knob.locator.to_string());
     line("scope", &knob.scope.to_string());
     line("takes effect", &knob.takes_effect.to_string());
-    line("takes", &knob.takes.to_string());
+    line("values", &knob.takes.to_string());
     line("default", knob.default);
     line("advised here", &advised(&entry.advised));
     if let Some(kernels) = &entry.kernels {
         line("kernels", kernels);
     }
     if let Some(owner) = knob.owned_by {
-        line("belongs to", &format!("{owner}: never changed on a node of Kubernetes"));
+        line("owned by", &format!("{owner}: never changed on a Kubernetes node"));
     }
     if !knob.also_called.is_empty() {
         line("also called", &knob.also_called.join(", "));
@@ -224,7 +224,7 @@ mod tests {
         assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
         let text = whole(&[entry()], 100);
         for line in [
-            "takes         0 to 200\n",
+            "values        0 to 200\n",
             "advised here  nothing for this machine: leave it as it is\n",
             "kernels       no longer in 9.1\n",
             "set by        source-000-os: 10\n",

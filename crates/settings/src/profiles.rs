@@ -56,28 +56,28 @@ impl Profile {
 pub static PROFILES: &[Profile] = &[
     Profile {
         name: "s3-storage-node",
-        summary: "A node whose drives hold objects: everything of the machine, as advised for it.",
+        summary: "A storage node: all settings of the machine, as advised.",
         picks: S3_STORAGE_NODE,
     },
     Profile {
         name: "s3-client-node",
-        summary: "A node that asks for objects: buffers, queues, ports and power, as advised for it.",
+        summary: "A client node: buffers, queues, ports and power, as advised.",
         picks: S3_CLIENT_NODE,
     },
     Profile {
         name: "kubernetes-node",
-        summary: "What a node and its cluster need whatever runs on them: limits, tables, ports, components, the \
-            CNI's values.",
+        summary: "A Kubernetes node and its cluster, for any workload: limits, tables, ports, components and the \
+            values of the CNI.",
         picks: KUBERNETES_NODE,
     },
     Profile {
         name: "source-000-os",
-        summary: "The OS table of source 000, value for value; its two misspelt names under the right ones.",
+        summary: "The OS table of source 000, unchanged; its two misspelt names are corrected.",
         picks: SOURCE_000_OS,
     },
     Profile {
         name: "source-000-tuned",
-        summary: "The tuned profile of source 000, value for value; its conntrack timeouts have none.",
+        summary: "The tuned profile of source 000, unchanged; its conntrack timeouts have no values.",
         picks: SOURCE_000_TUNED,
     },
     Profile {

@@ -97,22 +97,22 @@ const FABRIC_HASH: &str = "addresses and ports, the default of most switches";
 pub(super) const SITE: &[Key] = &[
     key("name", Name, Value("site", "no name is stated"), "Name of the site."),
     key("nodes", OneOrMany("nodes", NODES, 64), Required, "Storage nodes, by kind."),
-    key("planes", Mapping("planes", PLANES), Empty, "Which links carry which traffic."),
-    key("fabric", Mapping("fabric", FABRIC), Empty, "What connects the racks."),
-    key("clients", Mapping("clients", CLIENTS), Absent("not described, and never the limit"), "Who asks."),
-    key("engine", Short("engine", "product", ENGINE), Required, "What serves S3, and how it protects data."),
+    key("planes", Mapping("planes", PLANES), Empty, "Links for client traffic and for traffic among nodes."),
+    key("fabric", Mapping("fabric", FABRIC), Empty, "Network between the racks."),
+    key("clients", Mapping("clients", CLIENTS), Absent("not described, and never the limit"), "Client machines."),
+    key("engine", Short("engine", "product", ENGINE), Required, "S3 server, and its protection of data."),
     key(
         "entry",
         Short("entry", "path", ENTRY),
         Value("client-side", "clients address all nodes: no path through another node is described"),
-        "How requests reach a serving node.",
+        "How requests reach the node that serves them.",
     ),
-    key("data", Mapping("data", DATA), Empty, "What is stored."),
-    key("goals", Mapping("goals", GOALS), Absent("no goal"), "What the site is for."),
+    key("data", Mapping("data", DATA), Empty, "Stored data."),
+    key("goals", Mapping("goals", GOALS), Absent("no goal"), "Goals of the site."),
 ];
 
 pub(super) const NODES: &[Key] = &[
-    key("name", Name, Follows("`storage`, if there is one kind; otherwise required"), "Unique."),
+    key("name", Name, Follows("`storage`, if there is one kind; otherwise required"), "Name of the kind; unique."),
     key("count", Whole(1, 100_000), Required, "Number of nodes."),
     key(
         "racks",
@@ -152,7 +152,12 @@ pub(super) const NODES: &[Key] = &[
 ];
 
 const PCIE: &[Key] = &[
-    key("generation", Whole(3, 7), Value("4", "the generation of most servers with NVMe drives"), "3 to 7."),
+    key(
+        "generation",
+        Whole(3, 7),
+        Value("4", "the generation of most servers with NVMe drives"),
+        "PCIe generation, 3 to 7.",
+    ),
     key(
         "lanes",
         Whole(1, 1024),
@@ -199,7 +204,7 @@ const DRIVES: &[Key] = &[
 ];
 
 const NICS: &[Key] = &[
-    key("name", Name, Follows("`nic0`, `nic1`, … in their order"), "Unique in the node."),
+    key("name", Name, Follows("`nic0`, `nic1`, … in their order"), "Name of the NIC; unique in the node."),
     key("ports", Whole(1, 64), Value("1", "one port, unless more are stated"), "Ports in use."),
     key("speed", LINK, Required, "Speed of one port, in each direction."),
     key("lanes", Whole(1, 32), Value("16", "a slot of sixteen lanes, as for fast cards"), "PCIe lanes of the card."),
@@ -208,7 +213,12 @@ const NICS: &[Key] = &[
 ];
 
 pub(super) const BONDS: &[Key] = &[
-    key("name", Name, Follows("`bond0`, `bond1`, … in their order"), "Unique in the node, among NICs too."),
+    key(
+        "name",
+        Name,
+        Follows("`bond0`, `bond1`, … in their order"),
+        "Name of the bond; unique in the node, also among NICs.",
+    ),
     key("nics", Names, Follows("all of the node"), "NICs whose ports are the members."),
     key(
         "mode",
@@ -291,7 +301,7 @@ pub(super) const FABRIC: &[Key] = &[
         "path_hash",
         Words("switch hash", SWITCH_HASHES),
         Value("l4", FABRIC_HASH),
-        "What the fabric's switches hash to choose a path.",
+        "Fields that the fabric's switches hash to choose a path.",
     ),
 ];
 
@@ -303,8 +313,8 @@ pub(super) const CLIENTS: &[Key] = &[
         "on",
         Words("place of clients", CLIENTS_ON),
         Absent("separate machines"),
-        "What they run on. With `nodes`, each storage node is a client and uses the node's links: of the other keys, \
-         only `connections` and `per_core` apply.",
+        "Machines on which they run. With `nodes`, each storage node is a client and uses the node's links: of the \
+         other keys, only `connections` and `per_core` apply.",
     ),
     key("count", Whole(1, 1_000_000), Follows(UNLESS_ON_NODES), "Client machines."),
     key("racks", Whole(0, 10_000), Absent("no separate racks"), "Separate racks."),
@@ -384,7 +394,7 @@ const ENGINE: &[Key] = &[
 ];
 
 const ENTRY: &[Key] = &[
-    key("path", Words("entry path", ENTRIES), Required, "Which."),
+    key("path", Words("entry path", ENTRIES), Required, "Path of requests to the nodes."),
     key(
         "policy",
         Words("traffic policy", POLICIES),

@@ -68,7 +68,11 @@ pub(super) const ENTRIES: &[Word] = &[
     word("l2-announcement", "one node answers ARP and takes every connection", &["l2", "arp", "metallb", "vip"]),
     word("node-port", "clients spread over nodes' ports; nodes forward", &["nodeport"]),
     word("cluster-mesh", "from a meshed cluster straight to pods", &["clustermesh", "mesh"]),
-    word("local", "each client asks the storage node that it runs on", &["own-node", "localhost", "loopback", "self"]),
+    word(
+        "local",
+        "each client sends requests to the storage node that it runs on",
+        &["own-node", "localhost", "loopback", "self"],
+    ),
 ];
 
 pub(super) const CLIENTS_ON: &[Word] = &[

@@ -42,8 +42,8 @@ folder). It deletes them after each point, and deletes nothing else.
 Memory: 30 KiB per host, operation and thread for latencies, 60 KiB in an open loop; a 256 KiB body pool, and up to
 2 MiB of hash states for random sizes; buffers of 0.5 MiB per thread, 1 MiB and up to 150 KiB per connection with TLS;
 the intervals of a point when it ends, and twice those of the run when it is reported (see Disk).
-Disk: a run is kept within 256 MiB, at 4 KiB a row, by longer intervals, down to four a point (a typical row has 0.5 to
-3 KiB); run.json states the size that the largest possible rows would take.
+Disk: intervals are long enough (at least four per point) to keep a run within 256 MiB, at 4 KiB per row; a typical row
+has 0.5 to 3 KiB. run.json states the size that the largest possible rows would take.
 
 Exit codes:
   0    measured
@@ -107,8 +107,8 @@ pub(crate) struct WorkFlags {
     pub(crate) concurrent: String,
     /// Open loop: this many requests are due per second over all threads and hosts (`500/s`, or a list `100/s,200/s`),
     /// whether or not earlier ones were answered. Latencies are reported from when a request was due, and from when it
-    /// started; --concurrent is the maximum in flight [default: 1024], and points take their whole --duration. Without
-    /// this flag, a closed loop: the next request starts as soon as one ends.
+    /// started; --concurrent is the maximum in flight [default: 1024], and points use their whole --duration. Without
+    /// this flag, the load is a closed loop: the next request starts as soon as one ends.
     #[arg(long, value_name = "LIST", conflicts_with = "max_rate", allow_negative_numbers = true)]
     pub(crate) rate: Option<String>,
     /// How the requests of an open loop are spaced. [default: constant]
@@ -131,15 +131,15 @@ pub(crate) struct WorkFlags {
     #[arg(long = "part.concurrent", value_name = "N", default_value = "1", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) part_concurrent: u32,
-    /// Longest time of each point. It includes a detected warm-up, but not one given with --warmup. [default: 30s if
-    /// --concurrent is given and --precision may end a point sooner; 10s otherwise]
+    /// Maximum duration of each point. It includes a detected warm-up, but not one given with --warmup. [default: 30s
+    /// if --concurrent is given and --precision may end a point sooner; 10s otherwise]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_negative_numbers = true)]
     pub(crate) duration: Option<Duration>,
     /// Warm-up of each point, excluded from all figures: `auto` detects it in the measurements (MSER-5); or a time.
     #[arg(long, value_name = "auto|TIME", default_value = "auto", allow_negative_numbers = true)]
     pub(crate) warmup: WarmUp,
-    /// A point ends as soon as its throughput is known this precisely, but not before 10 s: half its 95 % confidence
-    /// interval, as a share of the mean. `none` takes the whole --duration.
+    /// End a point once half the 95 % confidence interval of its throughput is at most this share of the mean, but not
+    /// before 10 s. `none` uses the whole --duration.
     #[arg(long, value_name = "SHARE", default_value = "2%", allow_negative_numbers = true)]
     pub(crate) precision: Precision,
     #[command(flatten)]
@@ -164,16 +164,16 @@ pub(crate) struct WorkFlags {
     /// How the body of a PUT or a part is sent and authenticated: the value of `x-amz-content-sha256`.
     #[arg(long, value_parser = offered::payloads(), default_value = Payload::Signed.name())]
     pub(crate) payload: Payload,
-    /// Bytes that make each body unique: the last 16 (`tail`), or a word of every block, for targets that deduplicate
-    /// or compress (`full`; costs a pass over the body, two when it is signed).
+    /// Bytes that make each body unique: the last 16 (`tail`), or a word of every block (`full`), for targets that
+    /// deduplicate or compress. `full` costs a pass over the body, or two if it is signed.
     #[arg(long, value_parser = offered::uniques(), default_value = Unique::Tail.name())]
     pub(crate) unique: Unique,
     /// Cap on a closed loop: requests (`500/s`) or body bytes (`200MiB/s`) per second. With --slo, the highest rate
     /// that the search tries.
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     pub(crate) max_rate: Option<Rate>,
-    /// Longest time for one request, and for one call before and after the load. A call deletes up to 1,000 objects,
-    /// but no more than one for each 20 ms of this time.
+    /// Time limit of one request, and of one call before and after the load. A call deletes up to 1,000 objects, but at
+    /// most one for each 20 ms of this time.
     #[arg(long, value_parser = parse_duration, default_value = "60s", allow_negative_numbers = true)]
     pub(crate) timeout: Duration,
     /// How often a request is retried after a failed connection, a timeout, 408, 429 or 5xx. Its latency counts from
@@ -220,7 +220,7 @@ pub(crate) struct Distrib {
 /// warp's automatic termination: points end when they are known anyhow, by a rule of linerate's own.
 #[derive(Args, Debug)]
 pub(crate) struct AutoTerm {
-    /// A point ends when it is known, which is the default: see --precision.
+    /// End points once their throughput is known, which is the default: see --precision.
     #[arg(long, hide = true)]
     pub(crate) autoterm: bool,
     /// warp's stable time. linerate's rule is --precision.

@@ -49,8 +49,7 @@ pub(crate) struct CleanFlags {
     /// Do not verify the target's certificate.
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Longest time for one call, whatever it asks for. A call deletes up to 1,000 objects, but no more than one for
-    /// each 20 ms of this time.
+    /// Time limit of one call. A call deletes up to 1,000 objects, but at most one for each 20 ms of this time.
     #[arg(long, value_parser = parse_duration, default_value = "60s")]
     pub(crate) timeout: Duration,
     #[command(flatten)]

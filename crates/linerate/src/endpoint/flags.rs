@@ -33,8 +33,8 @@ pub(crate) struct TargetChoice {
     /// Accept any certificate, whatever its issuer and name. The report says so.
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Local addresses to connect from, in turn, or interfaces, for their first address. With one per NIC, replies of
-    /// the target arrive on all NICs. The routes decide which interface sends the requests. [default: the route's]
+    /// Local addresses to connect from, in turn; an interface stands for its first address. With one per NIC, replies
+    /// of the target arrive on all NICs. The routes decide which interface sends the requests. [default: the route's]
     #[arg(long, value_name = "ADDR|INTERFACE,…")]
     pub(crate) source: Option<String>,
     /// Host, keys and lookup of an alias of mc, and optionally bucket and prefix: `MC_HOST_<NAME>`, or config.json in

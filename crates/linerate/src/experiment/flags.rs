@@ -136,11 +136,11 @@ pub(super) struct ExperimentPlanFlags {
     /// How often an arm without an effect may be reported to have one.
     #[arg(long, value_name = "SHARE", default_value = "0.05", value_parser = alpha, allow_negative_numbers = true)]
     pub(super) alpha: Share,
-    /// Largest number of blocks.
+    /// Maximum number of blocks.
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     #[arg(allow_negative_numbers = true)]
     pub(super) blocks: u32,
-    /// Longest time of all blocks together, not counting --lasting.
+    /// Maximum duration of all blocks together, without --lasting.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "30m")]
     #[arg(allow_negative_numbers = true)]
     pub(super) budget: Duration,
@@ -156,7 +156,7 @@ pub(super) struct ExperimentPlanFlags {
     /// 0s skips them. [default: ten times --measure]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_negative_numbers = true)]
     pub(super) lasting: Option<Duration>,
-    /// Rate of the slowest link on the way: a figure above it excludes its block. [default: none]
+    /// Rate of the slowest link on the path: a figure above it excludes its block. [default: none]
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     pub(super) link: Option<BitRate>,
     /// A key of the fingerprint that may differ between cells, such as foreign_load. May be given several times.

@@ -52,10 +52,10 @@ pub(crate) struct ExplainFlags {
     /// figures, from --observed, --nodes or the hosts of --run.
     #[arg(long)]
     pub(crate) nodes_alone: bool,
-    /// Run folder of bench. Its best GET and PUT at the object size of --obj.size are compared with the curve at their
-    /// concurrency, and so are the figures per host if its hosts are the nodes of the site. Figures that are not
-    /// evidence for the site, such as one with a critical finding, are reported with the reason. [default size: its
-    /// largest]
+    /// Run folder of bench. Its best GET and PUT at the object size of --obj.size (without it, at the largest size) are
+    /// compared with the curve at their concurrency, and so are the figures per host if its hosts are the nodes of the
+    /// site. Figures that are not evidence for the site, such as one with a critical finding, are reported with the
+    /// reason.
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<PathBuf>,
     /// Standard error of each figure that does not state its own. [default: 2%, and 10% for a figure of --run without a

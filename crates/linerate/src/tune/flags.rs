@@ -118,7 +118,7 @@ pub(super) struct ApplyFlags {
 
 #[derive(Args, Debug)]
 pub(super) struct RollbackFlags {
-    /// Which application: see tune log. [default: the pending one, or one that was not fully restored]
+    /// Application to roll back: see tune log. [default: the pending one, or one that was not fully restored]
     #[arg(value_name = "ID")]
     pub(super) id: Option<String>,
     /// The most recently confirmed application.
@@ -131,7 +131,7 @@ pub(super) struct RollbackFlags {
 
 #[derive(Args, Debug)]
 pub(super) struct LogFlags {
-    /// Which application. [default: a line for each]
+    /// Application to show in full. [default: a line for each]
     #[arg(value_name = "ID")]
     pub(super) id: Option<String>,
 }
@@ -141,7 +141,7 @@ pub(super) struct ExportFlags {
     /// File of changes, from tune diff.
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
-    /// Format of which tool.
+    /// Tool whose format to use.
     #[arg(long, value_enum)]
     pub(super) format: ExportFormat,
 }

@@ -17,7 +17,7 @@ pub(crate) fn page(audit: &Audit) -> String {
         ("verdict", "Verdict", verdict),
         ("findings", "Findings", findings(&audit.findings)),
         ("unreached", "Settings that do not reach an engine", unreached(audit)),
-        ("differences", "Differences, by what they may cost", differences(audit)),
+        ("differences", "Differences, by weight", differences(audit)),
         ("unreadable", "What could not be read", unreadable(audit)),
         ("assumed", "Assumed values", assumed(audit)),
     ];
@@ -60,10 +60,10 @@ const HEADS: [&str; 8] = [
     "Setting",
     "<Is",
     "<Wanted",
-    "Weight|of what it relieves, times how sure it is: an order, not a measurement",
-    "<Sure",
-    "<Why, and what it relieves",
-    "<When, and what it risks",
+    "Weight|of the resource relieved × confidence: an order, not a measurement",
+    "<Confidence",
+    "<Reason, and resource relieved",
+    "<Takes effect, and risk",
     "<Command",
 ];
 

@@ -145,7 +145,7 @@ fn ports(values: &Values<'_>) -> Vec<Contradiction> {
     if taken.is_empty() {
         return Vec::new();
     }
-    let claim = format!("connections may take ports that servers bind: {}", taken.join(", "));
+    let claim = format!("connections may use ports that servers bind: {}", taken.join(", "));
     let evidence = format!("net.ipv4.ip_local_port_range = {low} {high}, without these reserved");
     let remedy = "sysctl -w net.ipv4.ip_local_reserved_ports=9000-9001,10250,30000-32767".to_owned();
     vec![(Severity::Warning, Confidence::Likely, claim, evidence, remedy)]
@@ -161,7 +161,7 @@ fn defaults_above_most(values: &Values<'_>) -> Vec<Contradiction> {
     let reported = pairs.into_iter().filter_map(|(first, most)| {
         let (first_bytes, most_bytes) = (values.number(first)?, values.number(most)?);
         (first_bytes > most_bytes).then(|| {
-            let claim = format!("{first} is more than {most}: a program that asks for more gets less");
+            let claim = format!("{first} exceeds {most}: a program that requests more gets less");
             let evidence = format!("{first} = {first_bytes}, {most} = {most_bytes}");
             (Severity::Warning, Confidence::Certain, claim, evidence, format!("sysctl -w {first}={most_bytes}"))
         })
@@ -260,7 +260,7 @@ mod tests {
             (
                 &[("net.core.rmem_default", "400000"), ("net.core.rmem_max", "212992")],
                 &[("net.core.rmem_default", "212992"), ("net.core.rmem_max", "212992")],
-                "more than net.core.rmem_max",
+                "exceeds net.core.rmem_max",
             ),
             (
                 &[("net.core.netdev_budget", "600"), ("net.core.netdev_budget_usecs", "2000")],

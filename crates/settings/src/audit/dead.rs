@@ -27,10 +27,10 @@ fn absent(snapshot: &Snapshot, line: &Configured) -> Option<AuditFinding> {
     let (severity, claim, remedy) = if let Some(knob) = gone {
         let (major, minor) = knob.until?;
         let claim = format!("{} has no effect since Linux {major}.{minor}, and is set", line.name);
-        (Severity::Note, claim, "take the line out".to_owned())
+        (Severity::Note, claim, "remove the line".to_owned())
     } else if let Some(knob) = meant.filter(|knob| knob.id != line.name) {
-        let claim = format!("there is no {}: its name is {}", line.name, knob.id);
-        (Severity::Warning, claim, format!("write {} in its place, if {} is what you want", knob.id, line.value))
+        let claim = format!("{} does not exist: its name is {}", line.name, knob.id);
+        (Severity::Warning, claim, format!("write {} instead, if {} is intended", knob.id, line.value))
     } else if of_module {
         let claim = format!("{} is set before its module is loaded, or without it", line.name);
         (Severity::Note, claim, "load the module at boot (modules-load.d), before systemd-sysctl".to_owned())
@@ -62,7 +62,7 @@ fn ignored(snapshot: &Snapshot, knob: &Knob) -> Option<AuditFinding> {
         AuditCheck::DeadSetting,
         (Severity::Note, Confidence::Certain),
         format!("{} has no effect{since}, and is set", knob.id),
-        format!("{value}; the kernel begins with {default}"),
+        format!("{value}; the kernel's default is {default}"),
         "remove it wherever it is set: it has no effect",
     ))
 }

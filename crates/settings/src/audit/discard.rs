@@ -1,4 +1,4 @@
-//! Flash that takes discards and is never told what is free.
+//! Flash that supports discards and gets none.
 
 use linerate_record::audit::{AuditCheck, AuditFinding};
 use linerate_record::finding::{Confidence, Severity};
@@ -26,14 +26,14 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
     }
     let (severity, confidence, seen) = match timer {
         Some(state) => (Severity::Warning, Confidence::Likely, format!("fstrim.timer is {state}")),
-        None => (Severity::Note, Confidence::Possible, "whether fstrim.timer runs is not known".to_owned()),
+        None => (Severity::Note, Confidence::Possible, "it is not known whether fstrim.timer runs".to_owned()),
     };
-    let drives = if names.len() == 1 { "drive takes" } else { "drives take" };
+    let drives = if names.len() == 1 { "drive supports" } else { "drives support" };
     vec![finding(
         AuditCheck::NoDiscard,
         (severity, confidence),
-        format!("{} {drives} discards and nothing here sends any: writes slow down as they fill", names.len()),
-        format!("{seen}, no discard among the options: {}", listed(names)),
+        format!("{} {drives} discards, but nothing here sends any: writes slow down as they fill", names.len()),
+        format!("{seen}, no mount option discard: {}", listed(names)),
         "systemctl enable --now fstrim.timer",
     )]
 }
@@ -59,9 +59,9 @@ mod tests {
         set(&mut snapshot, timer, None, "inactive");
         let found = check(&snapshot, &site());
         assert_eq!((found[0].severity, found.len()), (Severity::Warning, 1));
-        assert!(found[0].claim.starts_with("4 drives take"), "{}", found[0].claim);
+        assert!(found[0].claim.starts_with("4 drives support"), "{}", found[0].claim);
         snapshot.devices.mounts[0].options.push("discard".to_owned());
-        assert!(check(&snapshot, &site())[0].claim.starts_with("3 drives take"));
+        assert!(check(&snapshot, &site())[0].claim.starts_with("3 drives support"));
         set(&mut snapshot, timer, None, "active");
         assert_eq!(check(&snapshot, &site()), []);
         set(&mut snapshot, timer, None, "inactive");

@@ -26,14 +26,14 @@ pub(crate) fn advice(value: impl Display, why: impl Into<String>) -> Option<Advi
 /// What a NIC can do itself.
 pub(crate) fn left_to_nic(snapshot: &Snapshot, place: &SettingPlace) -> Option<Advice> {
     nic(snapshot, place)?;
-    advice("on", "work for the NIC and not for each byte or packet here")
+    advice("on", "the NIC does this work instead of the processor")
 }
 
 /// A bound on requests to the API server: one value from 100 nodes on, another below.
 pub(crate) fn of_large_cluster(site: &Site, large: u32, small: u32) -> Option<Advice> {
     match site.nodes() {
-        100.. => advice(large, "pods of large clusters come in thousands"),
-        _ => advice(small, "enough up to 100 nodes: pods of larger clusters come in thousands"),
+        100.. => advice(large, "large clusters start thousands of pods at once"),
+        _ => advice(small, "enough below 100 nodes; larger clusters start thousands of pods at once"),
     }
 }
 
@@ -48,7 +48,9 @@ pub(crate) fn at_least(
         return advice("unlimited", why);
     }
     match number(snapshot, place) {
-        Some(present) if present > least => advice(present, format!("{}; what is set is more, and stays", why.into())),
+        Some(present) if present > least => {
+            advice(present, format!("{}; the present value is higher and is kept", why.into()))
+        }
         _ => advice(least, why),
     }
 }
@@ -163,7 +165,7 @@ impl Window {
         if least <= self.bytes {
             return self;
         }
-        Window { bytes: least, text: format!("{}; {what} {} is more", self.text, size(least)) }
+        Window { bytes: least, text: format!("{}; {what} {} is larger", self.text, size(least)) }
     }
 }
 
@@ -180,22 +182,22 @@ pub(crate) fn window(snapshot: &Snapshot, site: &Site) -> Option<Window> {
     }
     let carried = port.min(CONNECTION_BITS_PER_S);
     let computed = (2.0 * carried / 8.0 * DELAY_S) as u64;
-    let mut text = format!("twice {} × 2 ms, assumed under load, is {}", rate(carried), size(computed));
+    let mut text = format!("twice {} × 2 ms (the delay assumed under load) is {}", rate(carried), size(computed));
     if carried < port {
-        text.push_str(&format!(" (a connection is taken to carry no more of a port of {})", rate(port)));
+        text.push_str(&format!(" (one connection is assumed to use no more of a port of {})", rate(port)));
     }
     let mut bytes = computed.next_power_of_two();
     if bytes != computed {
-        text.push_str(&format!(", as a power of two {}", size(bytes)));
+        text.push_str(&format!(", rounded up to a power of two {}", size(bytes)));
     }
     let allowed = (snapshot.machine.memory_bytes / 128).checked_ilog2().map_or(u64::MAX, |power| 1 << power);
     if allowed < bytes {
         bytes = allowed;
-        text.push_str(&format!(", and no more than {}, the power of two in a 128th of memory", size(bytes)));
+        text.push_str(&format!(", limited to {}, the largest power of two within 1/128 of memory", size(bytes)));
     }
     if bytes < WINDOW_LEAST_BYTES {
         bytes = WINDOW_LEAST_BYTES;
-        text.push_str(&format!(", and no less than {}", size(bytes)));
+        text.push_str(&format!(", raised to the minimum of {}", size(bytes)));
     }
     Some(Window { bytes, text })
 }
@@ -205,7 +207,7 @@ const MINIO_BUFFER_BYTES: u64 = 4 << 20;
 
 /// The most that a program may ask for: the window, or what MinIO asks for, where that is more or no window is known.
 pub(crate) fn most_asked_for(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
-    let minios = || format!("MinIO asks for {}", size(MINIO_BUFFER_BYTES));
+    let minios = || format!("MinIO requests {}", size(MINIO_BUFFER_BYTES));
     let (bytes, text) = match window(snapshot, site) {
         Some(window) => (window.bytes.max(MINIO_BUFFER_BYTES), format!("{}; {}", window.text, minios())),
         None => (MINIO_BUFFER_BYTES, minios()),
@@ -305,28 +307,28 @@ mod tests {
                 25,
                 256 << 30,
                 16 << 20,
-                "twice 25 Gb/s × 2 ms, assumed under load, is 11.9 MiB, as a power of two 16 MiB",
+                "twice 25 Gb/s × 2 ms (the delay assumed under load) is 11.9 MiB, rounded up to a power of two 16 MiB",
             ),
             (
                 25,
                 1 << 30,
                 8 << 20,
-                "twice 25 Gb/s × 2 ms, assumed under load, is 11.9 MiB, as a power of two 16 MiB, and no more than \
-                 8 MiB, the power of two in a 128th of memory",
+                "twice 25 Gb/s × 2 ms (the delay assumed under load) is 11.9 MiB, rounded up to a power of two 16 MiB, \
+                 limited to 8 MiB, the largest power of two within 1/128 of memory",
             ),
             (
                 100,
                 256 << 30,
                 32 << 20,
-                "twice 50 Gb/s × 2 ms, assumed under load, is 23.8 MiB (a connection is taken to carry no more of a \
-                 port of 100 Gb/s), as a power of two 32 MiB",
+                "twice 50 Gb/s × 2 ms (the delay assumed under load) is 23.8 MiB (one connection is assumed to use no \
+                 more of a port of 100 Gb/s), rounded up to a power of two 32 MiB",
             ),
             (
                 1,
                 4 << 20,
                 64 << 10,
-                "twice 1 Gb/s × 2 ms, assumed under load, is 488 KiB, as a power of two 512 KiB, and no more than 32 \
-                 KiB, the power of two in a 128th of memory, and no less than 64 KiB",
+                "twice 1 Gb/s × 2 ms (the delay assumed under load) is 488 KiB, rounded up to a power of two 512 KiB, \
+                 limited to 32 KiB, the largest power of two within 1/128 of memory, raised to the minimum of 64 KiB",
             ),
         ] {
             let mut snapshot = machine();
@@ -352,7 +354,7 @@ mod tests {
         }
         for id in ["net.core.rmem_max", "net.core.wmem_max"] {
             let advice = advised(id).expect(id);
-            assert_eq!((advice.value.as_str(), advice.why.as_str()), ("4194304", "MinIO asks for 4 MiB"), "{id}");
+            assert_eq!((advice.value.as_str(), advice.why.as_str()), ("4194304", "MinIO requests 4 MiB"), "{id}");
         }
     }
 }

@@ -23,18 +23,18 @@ pub fn title(layer: Layer) -> &'static str {
     match layer {
         Layer::Vm => "Memory",
         Layer::Cpu => "Processors",
-        Layer::Kernel => "The kernel at large",
+        Layer::Kernel => "Kernel, general",
         Layer::Fs => "Files and file systems",
         Layer::Block => "Block devices",
         Layer::Net => "Sockets and queues",
         Layer::Nic => "Interfaces",
         Layer::Bond => "Bonds",
         Layer::Conntrack => "Connection tracking",
-        Layer::Boot => "Command line and version of the kernel",
-        Layer::Limits => "Limits of processes",
-        Layer::Kubernetes => "Components of Kubernetes",
+        Layer::Boot => "Kernel command line and version",
+        Layer::Limits => "Process limits",
+        Layer::Kubernetes => "Kubernetes components",
         Layer::Dns => "Cluster DNS",
-        Layer::Cni => "The container network",
+        Layer::Cni => "Container network",
         Layer::Engine => "The S3 engine",
     }
 }
@@ -69,17 +69,17 @@ fn section(text: &mut String, of: &KnobRow) {
     let mut row = |what: &str, value: &str| {
         let _ = writeln!(text, "| {what} | {} |", value.replace('|', "\\|"));
     };
-    row("where", &format!("`{}`", knob.locator));
+    row("location", &format!("`{}`", knob.locator));
     row("scope", &knob.scope.to_string());
     row("takes effect", &knob.takes_effect.to_string());
-    row("takes", &knob.takes.to_string());
+    row("values", &knob.takes.to_string());
     row("default", knob.default);
     row("advised", &advised(of));
     if let Some(range) = kernels(knob) {
         row("kernels", &range);
     }
     if let Some(owner) = knob.owned_by {
-        row("belongs to", &format!("{owner}: never changed on a node of Kubernetes"));
+        row("owned by", &format!("{owner}: never changed on a Kubernetes node"));
     }
     if !knob.also_called.is_empty() {
         let names: Vec<String> = knob.also_called.iter().map(|name| format!("`{name}`")).collect();
@@ -87,7 +87,7 @@ fn section(text: &mut String, of: &KnobRow) {
     }
     let values = set_by(knob.id);
     if !values.is_empty() {
-        row("sources set", &values.join(", "));
+        row("set by sources", &values.join(", "));
     }
     row("relieves", knob.relieves);
     row("risk", knob.risk);
@@ -98,11 +98,13 @@ fn section(text: &mut String, of: &KnobRow) {
 /// What is advised for a setting of the example's node: value and reason.
 fn advised(row: &KnobRow) -> String {
     if row.knob.owned_by.is_some() || row.advise.is_none() {
-        return "nothing: it is told, and left alone".to_owned();
+        return "nothing: it is only reported".to_owned();
     }
     match advise(row, &example::machine(), &example::site(), &example::place_of(row, None)) {
         Some(Advice { value, why }) => format!("`{value}` on the node of the [example](README.md#example): {why}"),
-        None => "nothing on the node of the [example](README.md#example); it depends on machine and site".to_owned(),
+        None => {
+            "nothing on the node of the [example](README.md#example); it depends on the machine and the site".to_owned()
+        }
     }
 }
 
@@ -133,30 +135,32 @@ fn set_by(id: &str) -> Vec<String> {
 }
 
 const ABOUT: &str = "
-What linerate knows of each setting: where it lives, where it acts, when a change acts, and what is advised and why.
-Advice is a function of the machine and the site: pages give reasons, and what is advised on the node of an example.
-`linerate knobs ID` prints one knob with what is advised on this machine, `linerate audit` all that differs.
+The catalogue of the settings that linerate knows: the location and scope of each, when a change takes effect, and the
+advised value with its reason. The advice depends on the machine and the site; these pages show it for the node of an
+example. `linerate knobs ID` shows one knob with the advice for this machine, and `linerate audit` shows all settings
+that differ from the advice.
 
 <a id=\"example\"></a>
 
-The node of the example has nothing set, 64 processors on two sockets, 256 GiB, a bond of two ports of 25 Gb/s, a
-port of 1 Gb/s beside it (51 Gb/s together), four NVMe drives with XFS, and Linux 6.8. It is one of eight of MinIO, for
-64 clients of 256 connections each and objects of 64 MiB, over IPv4 with an MTU of 1500.
+The node of the example has no settings changed, 64 processors on two sockets, 256 GiB of memory, a bond of two ports of
+25 Gb/s, another port of 1 Gb/s (51 Gb/s in total), four NVMe drives with XFS, and Linux 6.8. It is one of eight MinIO
+nodes, for 64 clients with 256 connections each and objects of 64 MiB, over IPv4 with an MTU of 1500.
 
-Scope and time matter more than value. A pod's network namespace starts from the kernel's defaults for most of `net.*`,
-whatever the host says; a few are copied from the initial namespace when the pod's is made; the rest are one for the
-machine. Each was established from the kernel's source and, but for two that the tests name, tried on Linux 6.18 in
-namespaces made before and after the change.
+The scope of a setting and the time at which it takes effect often matter more than the value. For most `net.*`
+settings, a pod's network namespace starts from the kernel's defaults, whatever the values of the host. A few are copied
+from the initial namespace when the pod's namespace is created, and the rest have one value for the machine. The scope
+of each setting was determined from the kernel's source and, except for two that the tests name, verified on Linux 6.18
+in namespaces that were created before and after the change.
 
-What the sources are:
+The sources:
 
 | | |
 |---|---|
-| source 000 | a talk of 2025 on an S3 cluster on Kubernetes: OS table, tuned profile, Kubernetes and Cilium values |
-| source 001 | a study group's notes on MinIO's hardware checklist and warp; it names no setting |
-| source 002 | a blog's list of network settings for Cilium, with iperf3 |
-| source 003 | MinIO and warp with parameters one by one and all together |
-| source 004 | measurements of LACP bonds on OpenShift by transmit hash |
+| source 000 | a talk in 2025 about an S3 cluster on Kubernetes: OS table, tuned profile, Kubernetes and Cilium values |
+| source 001 | a study group's notes on MinIO's hardware checklist and warp; it contains no settings |
+| source 002 | a blog post with network settings for Cilium, and tests with iperf3 |
+| source 003 | tests of MinIO with warp, with parameters changed one by one and all together |
+| source 004 | measurements of LACP bonds on OpenShift, for several transmit hash policies |
 ";
 
 fn index() -> String {
@@ -209,7 +213,7 @@ mod tests {
             }
         }
         assert!(page(Layer::Vm).contains("| advised | `524288` on the node"), "vm.max_map_count");
-        assert!(page(Layer::Limits).contains("| advised | nothing: it is told, and left alone |"), "limits.memlock");
+        assert!(page(Layer::Limits).contains("| advised | nothing: it is only reported |"), "limits.memlock");
     }
 
     #[test]
@@ -223,12 +227,12 @@ mod tests {
         };
         assert_eq!((of(25_000_000_000), of(1_000_000_000)), (2, 1));
         let all_gb = facts::node_bits_per_s(&snapshot, &example::site()) / 1e9;
-        let expected = format!("two ports of 25 Gb/s, a port of 1 Gb/s beside it ({all_gb} Gb/s together)");
+        let expected = format!("two ports of 25 Gb/s, another port of 1 Gb/s ({all_gb} Gb/s in total)");
         assert!(index.contains(&expected), "{expected:?} in {index}");
     }
 
     #[test]
-    fn what_sources_set_is_told_with_the_knob() {
+    fn what_sources_set_is_shown_with_the_knob() {
         let net = page(Layer::Net);
         assert!(net.contains("`67108864 134217728 268435456` (source-002-cilium)"), "tcp_rmem");
         assert!(net.contains("no longer in 6.6"), "tcp_adv_win_scale");

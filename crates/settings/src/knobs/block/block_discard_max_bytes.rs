@@ -15,14 +15,14 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `block/blk-sysfs.c: queue_max_discard_sectors_store`: sectors of 512 bytes as an `unsigned int`.
         takes: domain::number(0, (u32::MAX as i128) << 9),
         default: "discard_max_hw_bytes",
-        summary: "The largest discard that is sent to the device at once; 0 turns discards off.",
-        why: "Source 000 claims that kernels before 6.8 send small discards one by one and that later ones send \
-            large chunks in parallel. What did change is XFS: 6.7 gathers free extents in batches and sends a \
-            batch's discards together, without holding the allocation group's lock meanwhile. No 6.8 change to the \
-            block layer was found that does what the source says. A device whose large discards stall reads can be \
-            given 64 MiB here; the default is right until that is seen.",
-        relieves: "drives: latency of reads beside discards",
-        risk: "Smaller discards take longer in all; 0 lets flash fill.",
+        summary: "Maximum size in bytes of one discard that is sent to the device; 0 disables discards.",
+        why: "Source 000 claims that kernels before 6.8 send small discards one by one and that later kernels send \
+            large ones in parallel. The change was made in XFS: since 6.7 it collects free extents in batches and \
+            sends the discards of a batch together, without holding the lock of the allocation group meanwhile. No \
+            change in 6.8 to the block layer was found that matches the source. If large discards of a device stall \
+            reads, 64 MiB can be set here; until then the default is right.",
+        relieves: "drives: latency of reads during discards",
+        risk: "Smaller discards take longer in total; with 0, flash fills up.",
         sources: &[
             "source 000, fstrim",
             "Linux 6.7, fs/xfs/xfs_discard.c: xfs_trim_gather_extents; Documentation/ABI/stable/sysfs-block",
@@ -40,7 +40,7 @@ fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Adv
     // Only where somebody turned discards off: what the device offers is not in the snapshot, and 1 GiB is a
     // multiple of any granularity, and the kernel takes what the drive can where that is less.
     match facts::number(snapshot, place) {
-        Some(0) if disk.discards => facts::advice(1 << 30, "discards were turned off for a drive that takes them"),
+        Some(0) if disk.discards => facts::advice(1 << 30, "discards are disabled for a drive that supports them"),
         _ => None,
     }
 }

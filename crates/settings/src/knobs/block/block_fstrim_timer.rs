@@ -15,13 +15,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `systemctl(1)`: a timer that is not failed is one of both.
         takes: Domain::Words(&["active", "inactive"]),
         default: "active on most distributions, weekly",
-        summary: "Whether systemd discards unused space of mounted file systems each week.",
-        why: "Source 000 calls fstrim the reason for its kernel: flash without free blocks collects garbage when it \
-            is written to, which shows in tail latency of PUT. Inside Kubernetes nothing else trims what a CSI \
-            driver such as DirectPV mounts; the service takes its list from fstab, which does not have those \
-            mounts, so that a job of the cluster has to name them.",
-        relieves: "drives: garbage collection under writes",
-        risk: "Discards compete with reads while they run: choose the hour.",
+        summary: "Whether systemd discards the unused space of mounted file systems once a week.",
+        why: "Source 000 gives fstrim as the reason for its choice of kernel: flash without free blocks has to collect \
+            garbage when it is written to, which raises the tail latency of PUT. On Kubernetes, nothing else trims the \
+            file systems that a CSI driver such as DirectPV mounts. The service takes its list from fstab, which does \
+            not contain those mounts, so a job in the cluster has to name them.",
+        relieves: "drives: garbage collection during writes",
+        risk: "Discards compete with reads while they run: schedule them for a quiet hour.",
         sources: &["source 000, fstrim", "fstrim(8); util-linux, sys-utils/fstrim.service.in"],
         since: None,
         until: None,
@@ -33,7 +33,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 
 fn advise(snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
     let trims = snapshot.devices.disks.iter().any(|disk| disk.discards);
-    trims.then(|| facts::advice("active", "there are drives that take discards")).flatten()
+    trims.then(|| facts::advice("active", "the machine has drives that support discards")).flatten()
 }
 
 #[cfg(test)]

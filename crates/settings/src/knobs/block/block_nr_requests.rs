@@ -15,13 +15,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `block/blk-sysfs.c: queue_requests_store` makes less than BLKDEV_MIN_RQ that; BLK_MQ_MAX_DEPTH is the most
         // of any queue.
         takes: domain::number(4, 10_240),
-        default: "the device's tags without a scheduler (1023 for most NVMe), else twice 128 at most",
-        summary: "Requests that may be allocated for each queue.",
-        why: "Without a scheduler the kernel takes what the device offers and refuses more: nothing to raise. With \
-            one, 256 is the default; a spinning drive gains from sorting more, at the price of latency. Nothing is \
-            advised for flash.",
+        default: "without a scheduler, the device's tags (1023 for most NVMe drives); with one, at most twice 128",
+        summary: "Maximum number of requests allocated for each queue.",
+        why: "Without a scheduler, the kernel uses the depth that the device offers and refuses more, so it cannot be \
+            raised. With a scheduler the default is 256. A spinning drive gains from a longer queue to sort, at the \
+            price of latency. There is no advice for flash.",
         relieves: "drives: requests that wait for a tag",
-        risk: "Longer queues are longer waits.",
+        risk: "Longer queues mean longer waits.",
         sources: &["Linux, block/blk-mq.c: blk_mq_update_nr_requests"],
         since: None,
         until: None,
@@ -33,7 +33,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 
 fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
     let disk = facts::disk(snapshot, place)?;
-    disk.rotational.then(|| facts::advice(256, "the default: more to sort is longer to wait")).flatten()
+    disk.rotational.then(|| facts::advice(256, "the default: a longer queue means longer waits")).flatten()
 }
 
 #[cfg(test)]

@@ -15,13 +15,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `block/blk-sysfs.c: queue_var_store`: an `unsigned int`.
         takes: domain::number(0, u32::MAX as i128),
         default: "128, or twice the optimal request size of the device",
-        summary: "KiB that a sequential reader of the page cache is read ahead.",
+        summary: "Readahead in KiB for sequential reads through the page cache.",
         why: "Source 003 sets it with blockdev --setra, which counts sectors of 512 bytes: 2048, 8192 (its default) \
-            and 16384 are 1, 4 and 8 MiB; its figures do not differ beyond their spread. Readahead acts on files \
-            opened when it is set anew, and not at all on O_DIRECT. For flash 512 KiB hides a drive's latency at 5 \
-            GB/s; a spinning drive earns a seek back at 4 MiB.",
+            and 16384 are 1, 4 and 8 MiB. Its results do not differ beyond their spread. A new value applies to files \
+            opened afterwards and has no effect on O_DIRECT. On flash, 512 KiB covers a drive's latency at 5 GB/s; on \
+            a spinning drive, 4 MiB outweighs the cost of a seek.",
         relieves: "drives: sequential reads through the page cache",
-        risk: "Small random reads through the cache read in vain.",
+        risk: "Small random reads through the page cache read data that is not used.",
         sources: &[
             "source 003, partial parameters (B1)",
             "Linux, mm/readahead.c; block/blk-settings.c: blk_apply_bdi_limits",
@@ -38,9 +38,9 @@ pub(crate) const ROW: KnobRow = KnobRow {
 fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
     let disk = facts::disk(snapshot, place)?;
     let (kib, why) = if disk.rotational {
-        (4096, "a seek of 8 ms at 250 MB/s is worth 2 MB: twice that")
+        (4096, "a seek of 8 ms costs as much as 2 MB at 250 MB/s: twice that")
     } else {
-        (512, "0.1 ms of a drive that reads 5 GB/s")
+        (512, "what a drive of 5 GB/s reads in 0.1 ms")
     };
     facts::advice(kib, why)
 }

@@ -15,10 +15,10 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `block/blk-sysfs.c: queue_rq_affinity_store`: other numbers change nothing.
         takes: domain::number(0, 2),
         default: "1",
-        summary: "Whether a request completes on a core that shares a cache with the one that issued it (1), on that \
-            very core (2), or where the interrupt is (0).",
-        why: "NVMe with a queue for each core completes where it was issued anyway. 2 costs an interrupt between \
-            cores; 1 is right.",
+        summary: "Where a request completes: on a core that shares a cache with the core that issued it (1), on \
+            exactly that core (2), or on the core that takes the interrupt (0).",
+        why: "An NVMe drive with a queue per core completes requests where they were issued anyway. 2 costs an \
+            interrupt between cores. The default of 1 is right.",
         relieves: "processor: cache misses at completion",
         risk: "2: interrupts between cores.",
         sources: &["Linux, Documentation/ABI/stable/sysfs-block; block/blk-mq.c: blk_mq_complete_need_ipi"],
@@ -32,5 +32,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 
 fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
     facts::disk(snapshot, place)?;
-    facts::advice(1, "the default: completion near the issuer, without an interrupt to the very core")
+    facts::advice(1, "the default: a request completes near its issuer, without an interrupt to that core")
 }

@@ -15,13 +15,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `block/mq-deadline.c`, `kyber-iosched.c`, `bfq-iosched.c`; the last three before Linux 5.0. The file lists
         // what there is.
         takes: Domain::Words(&["none", "mq-deadline", "kyber", "bfq", "noop", "deadline", "cfq"]),
-        default: "none for NVMe with several queues; mq-deadline or bfq else",
-        summary: "Which scheduler orders a disk's requests.",
-        why: "Source 000 says none or mq-deadline, by test. For NVMe none: the drive orders for itself and a \
-            scheduler is a lock between cores. For spinning drives mq-deadline: reads overtake writeback, and seeks \
-            are sorted.",
-        relieves: "drives and processor: latency under queues",
-        risk: "none: no fairness between cgroups (io.weight needs bfq or iocost), reads do not overtake writes.",
+        default: "none for NVMe with several queues; otherwise mq-deadline or bfq",
+        summary: "I/O scheduler that orders the requests of a disk.",
+        why: "Source 000 advises none or mq-deadline, depending on tests. For NVMe the advice is none: the drive \
+            orders requests itself, and a scheduler adds a lock between cores. For spinning drives it is mq-deadline, \
+            which lets reads overtake writeback and sorts seeks.",
+        relieves: "drives and processor: latency with long queues",
+        risk: "none: no fairness between cgroups (io.weight needs bfq or iocost), and reads do not overtake writes.",
         sources: &[
             "source 000, XFS (none or mq-deadline)",
             "Linux, Documentation/block/switching-sched.rst; block/elevator.c: elevator_get_default",
@@ -41,7 +41,11 @@ fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Adv
     if !choices.is_empty() && !choices.iter().any(|choice| choice == wanted) {
         return None;
     }
-    let why = if disk.rotational { "it spins: sort seeks, let reads overtake" } else { "the drive orders for itself" };
+    let why = if disk.rotational {
+        "it sorts the seeks of a spinning drive, and reads overtake writes"
+    } else {
+        "the drive orders requests itself"
+    };
     facts::advice(wanted, why)
 }
 

@@ -16,11 +16,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes: Domain::Words(&["slow", "fast"]),
         default: "slow",
         summary: "How often the partner is asked to send LACP packets: every 30 s (slow) or every second (fast).",
-        why: "A member that is up and passes nothing is taken out after three missed packets: 90 s with slow, 3 s \
-            with fast. A shard's request times out in between. The driver takes a change only while the bond is \
-            down (BOND_OPTFLAG_IFDOWN): it belongs into the network's configuration, for the next boot.",
-        relieves: "links: a dead member that is still hashed to",
-        risk: "Switches with many ports in software LACP may miss packets under load.",
+        why: "A member whose link is up but which passes no traffic is removed after three missed packets: 90 s with \
+            slow, 3 s with fast. In between, requests for shards time out. The driver accepts a change only while the \
+            bond is down (BOND_OPTFLAG_IFDOWN), so it belongs in the network configuration, for the next boot.",
+        relieves: "links: a dead member that still gets traffic",
+        risk: "Switches that handle LACP for many ports in software may miss packets under load.",
         sources: &[
             "Linux, Documentation/networking/bonding.rst",
             "Linux, drivers/net/bonding/bond_3ad.c",
@@ -37,7 +37,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
     let bond = facts::bond(snapshot, place)?;
     (facts::bond_mode(bond) == "802.3ad")
-        .then(|| facts::advice("fast", "a dead member is noticed in 3 s and not in 90"))
+        .then(|| facts::advice("fast", "a dead member is detected after 3 s instead of 90 s"))
         .flatten()
 }
 

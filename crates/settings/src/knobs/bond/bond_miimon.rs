@@ -14,12 +14,12 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes_effect: TakesEffect::AtOnce,
         // `drivers/net/bonding/bond_options.c: bond_intmax_tbl`.
         takes: domain::number(0, domain::INT_MAX),
-        default: "0 (100 with 802.3ad, which insists)",
-        summary: "Milliseconds between looks at whether members are up.",
-        why: "0 never looks: a member without a link keeps its share of the traffic. 100 is what the documentation \
-            calls a good starting point and what the driver enforces for 802.3ad.",
-        relieves: "links: a member without a link that is still hashed to",
-        risk: "None worth naming.",
+        default: "0; the driver enforces 100 with 802.3ad",
+        summary: "Interval in milliseconds at which the links of members are checked.",
+        why: "With 0, links are never checked, and a member without a link keeps its share of the traffic. The \
+            documentation calls 100 a good starting point, and the driver enforces it for 802.3ad.",
+        relieves: "links: a member without a link that still gets traffic",
+        risk: "None worth mentioning.",
         sources: &[
             "Linux, Documentation/networking/bonding.rst",
             "Linux, drivers/net/bonding/bond_main.c: bond_check_params",
@@ -35,8 +35,8 @@ pub(crate) const ROW: KnobRow = KnobRow {
 fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
     facts::bond(snapshot, place)?;
     match facts::number(snapshot, place) {
-        Some(interval @ 1..=100) => facts::advice(interval, "it looks often enough"),
-        _ => facts::advice(100, "a member without a link is noticed"),
+        Some(interval @ 1..=100) => facts::advice(interval, "the links are checked often enough"),
+        _ => facts::advice(100, "a member without a link is detected"),
     }
 }
 

@@ -24,11 +24,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         ]),
         default: "balance-rr",
         summary: "How a bond uses its members.",
-        why: "802.3ad uses all members in both directions and notices a member that is up but dead. active-backup \
-            leaves half of the ports idle; balance-rr reorders packets of one connection. The mode can be changed \
-            only on a bond without members, hence not under a running node.",
-        relieves: "links: members that carry nothing",
-        risk: "The switch must speak LACP on these ports: without it the node is cut off.",
+        why: "802.3ad uses all members in both directions and detects a member that is up but passes no traffic. \
+            active-backup leaves all but one port idle; balance-rr reorders the packets of a connection. The mode can \
+            be changed only while the bond has no members, so not on a running node.",
+        relieves: "links: members without traffic",
+        risk: "The switch must use LACP on these ports; otherwise the node is cut off.",
         sources: &[
             "source 004",
             "Linux, Documentation/networking/bonding.rst",
@@ -46,9 +46,9 @@ fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Adv
     let bond = facts::bond(snapshot, place)?;
     let (mode, wanted) = (bond.mode.as_str(), facts::bond_mode(bond));
     if mode == wanted {
-        return facts::advice(mode, "as it is: whether the switches speak LACP cannot be seen from here");
+        return facts::advice(mode, "the present mode: the audit cannot detect whether the switches use LACP");
     }
-    facts::advice(wanted, format!("{mode} reorders or fills one direction only"))
+    facts::advice(wanted, format!("{mode} reorders packets or balances one direction only"))
 }
 
 #[cfg(test)]

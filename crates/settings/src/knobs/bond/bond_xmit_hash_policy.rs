@@ -15,13 +15,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `drivers/net/bonding/bond_options.c: bond_xmit_hashtype_tbl`. It takes numbers too, and shows words.
         takes: Domain::Words(&["layer2", "layer3+4", "layer2+3", "encap2+3", "encap3+4", "vlan+srcmac"]),
         default: "layer2",
-        summary: "Which fields of a packet choose the member that it leaves on.",
-        why: "layer2 gives all traffic to one peer, and all that leaves by a router, one member: source 004 measures \
-            90 of 200 Gb/s with it and 160 with layer3+4 for 24 streams of one pair. layer3+4 spreads connections \
-            by their ports. The source objects that it is not 802.3ad-compliant: only fragments of one datagram can \
-            reorder, and TCP does not fragment. Under VXLAN or Geneve the outer ports vary by flow, so that \
-            layer3+4 serves there as well; encap3+4 looks inside.",
-        relieves: "links: one member full, the others idle",
+        summary: "Fields of a packet that select the member that sends it.",
+        why: "layer2 sends all traffic to one peer, and all traffic through a router, over one member: for 24 streams \
+            between two hosts, source 004 measures 90 of 200 Gb/s with layer2 and 160 with layer3+4. layer3+4 \
+            distributes connections by their ports. The source objects that it is not 802.3ad-compliant, but only \
+            fragments of a datagram can be reordered, and TCP does not fragment. With VXLAN or Geneve, the outer \
+            source port differs by flow, so layer3+4 works there too; encap3+4 hashes the inner headers.",
+        relieves: "links: one saturated member while others are idle",
         risk: "Fragmented UDP may be reordered.",
         sources: &[
             "source 004",
@@ -41,7 +41,7 @@ fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Adv
     if !matches!(facts::bond_mode(bond), "802.3ad" | "balance-xor") {
         return None;
     }
-    facts::advice("layer3+4", format!("{} members, and connections that differ in their ports", bond.members.len()))
+    facts::advice("layer3+4", format!("connections are distributed over {} members by their ports", bond.members.len()))
 }
 
 #[cfg(test)]

@@ -17,12 +17,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
             "absent", "off", "force", "noforce", "biomerge", "panic", "nopanic", "merge", "nomerge", "soft", "pt",
             "nopt",
         ]),
-        default: "absent: translated on most distributions where firmware enables the IOMMU",
-        summary: "Whether devices of the host itself go through the IOMMU's translation (pt: they pass through).",
-        why: "No source names it. With translation each DMA buffer of a NIC is mapped and unmapped, which shows from \
-            100 Gb/s on as time in the IOVA allocator. Nothing is advised in virtual machines, nor below 100 Gb/s.",
+        default: "absent: on most distributions the IOMMU translates if the firmware enables it",
+        summary: "Whether DMA of the host's own devices is translated by the IOMMU (pt: it bypasses translation).",
+        why: "No source mentions it. With translation, each DMA buffer of a NIC is mapped and unmapped; from 100 Gb/s \
+            on, this shows as processor time in the IOVA allocator. There is no advice for virtual machines or below \
+            100 Gb/s.",
         relieves: "processor: mapping of DMA buffers",
-        risk: "A device can write all of memory, as on machines without IOMMU.",
+        risk: "A device can write to all of memory, as on a machine without an IOMMU.",
         sources: &["Linux, Documentation/admin-guide/kernel-parameters.txt: iommu"],
         since: None,
         until: None,
@@ -35,7 +36,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 fn advise(snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
     let fast = facts::node_bits_per_s(snapshot, site) >= 100e9;
     (fast && !snapshot.machine.virtualized)
-        .then(|| facts::advice("pt", "from 100 Gb/s on, mapping each buffer costs more than the copy"))
+        .then(|| facts::advice("pt", "from 100 Gb/s on, mapping each DMA buffer costs noticeable processor time"))
         .flatten()
 }
 

@@ -16,11 +16,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes: Domain::Words(&["absent", "0", "1"]),
         default: "absent: 0",
         summary: "Whether the timer ticks of the cores are offset from each other.",
-        why: "Source 000 sets 1, with MinIO's tuned profile. On machines of many cores ticks that fire together \
-            contend for the same locks; full nohz makes it irrelevant. Below 32 processors it is not worth a \
-            reboot.",
+        why: "Source 000 and MinIO's tuned profile set 1. On machines with many cores, ticks that fire at the same \
+            time contend for the same locks; full nohz makes this irrelevant. With fewer than 32 processors, the gain \
+            is not worth a reboot.",
         relieves: "processor: lock contention at each tick",
-        risk: "A little more power, as the package sleeps less in one.",
+        risk: "Slightly more power, because the cores of a package are idle together less often.",
         sources: &[
             "source 000, tuned profile",
             "MinIO, docs/tuning/tuned.conf (v0.0.0-20260212)",
@@ -36,7 +36,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 
 fn advise(snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
     (snapshot.machine.cpus >= 32)
-        .then(|| facts::advice(1, format!("{} ticks at once", snapshot.machine.cpus)))
+        .then(|| facts::advice(1, format!("{} ticks would fire at the same time", snapshot.machine.cpus)))
         .flatten()
 }
 

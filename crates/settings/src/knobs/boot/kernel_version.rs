@@ -14,13 +14,14 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes_effect: TakesEffect::Reboot,
         // `uname(1)`.
         takes: Domain::Text("a version of Linux such as 6.12"),
-        default: "the distribution's",
-        summary: "The kernel's version, major.minor.",
-        why: "Source 000 demands 6.8 for fstrim. What it describes came to XFS in 6.7 (see block.discard_max_bytes); \
-            6.8 is what Cilium's netkit and BIG TCP want. So 6.8 stands, for another reason, and a kernel that is \
-            kept for years (6.12) is advised to those below. Distributions carry changes back: RHEL 9.4 says 5.14.",
+        default: "that of the distribution",
+        summary: "Version of the kernel, as major.minor.",
+        why: "Source 000 requires 6.8 because of fstrim. The change that it describes came to XFS in 6.7 (see \
+            block.discard_max_bytes); 6.8 is what Cilium requires for netkit (IPv4 BIG TCP requires 6.3). So 6.8 \
+            remains the minimum, for a different reason, and older kernels are advised to move to a long-term release \
+            (6.12). Distributions backport changes: RHEL 9.4 reports 5.14.",
         relieves: "drives: fstrim; links: netkit, BIG TCP",
-        risk: "A new kernel is a new machine: try it on one node.",
+        risk: "A new kernel changes much at once: try it on one node first.",
         sources: &[
             "source 000, HW",
             "Cilium, Documentation/operations/performance/tuning.rst (Kernel >= 6.8)",
@@ -37,7 +38,8 @@ pub(crate) const ROW: KnobRow = KnobRow {
 fn advise(snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
     match facts::kernel(snapshot) {
         Some(kernel) if kernel < (6, 8) => {
-            facts::advice("6.12", format!("{}.{} lacks what fstrim and Cilium want", kernel.0, kernel.1))
+            let why = "netkit requires 6.8, and XFS sends discards in batches since 6.7";
+            facts::advice("6.12", format!("it is {}.{}; {why}", kernel.0, kernel.1))
         }
         _ => None,
     }

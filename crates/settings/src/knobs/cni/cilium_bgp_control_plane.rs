@@ -17,10 +17,10 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes: Domain::Words(&["true", "false"]),
         default: "false",
         summary: "Whether Cilium announces services by BGP.",
-        why: "Source 000 ends at native routing, BGP and ClusterMesh (its plan C): switches spread connections over \
-            nodes by ECMP.",
-        relieves: "links: one node that takes all connections",
-        risk: "Switches must be configured for it.",
+        why: "Source 000 settles on native routing, BGP and ClusterMesh (its plan C): switches distribute connections \
+            over nodes by ECMP.",
+        relieves: "links: one node that receives all connections",
+        risk: "The switches must be configured for it.",
         sources: &["source 000, Cilium values", "Cilium, install/kubernetes/cilium/values.yaml"],
         since: None,
         until: None,

@@ -15,10 +15,10 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // Cilium, values.yaml: a boolean.
         takes: Domain::Words(&["true", "false"]),
         default: "false",
-        summary: "Whether addresses of what leaves the cluster are translated by eBPF instead of iptables.",
-        why: "true, as source 000 has it; without it host routing falls back to the stack.",
-        relieves: "processor: iptables for each packet",
-        risk: "Needs kube-proxy's replacement.",
+        summary: "Whether eBPF rather than iptables translates the addresses of traffic that leaves the cluster.",
+        why: "The advice is true, as in source 000: without it, eBPF host routing falls back to the network stack.",
+        relieves: "processor: iptables rules for each packet",
+        risk: "It requires the replacement of kube-proxy.",
         sources: &[
             "source 000, Cilium values",
             "Cilium, install/kubernetes/cilium/values.yaml",
@@ -33,5 +33,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(true, "eBPF host routing rests on it")
+    facts::advice(true, "eBPF host routing needs it")
 }

@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // Cilium, pkg/datapath/option: the datapath modes.
         takes: Domain::Words(&["veth", "netkit", "netkit-l2", "lb-only"]),
         default: "veth",
-        summary: "The kind of device that joins a pod to its node.",
-        why: "netkit, as source 000 has it: packets enter the pod's namespace without the backlog queue of a veth \
-            pair. It needs Linux 6.8 and pods that start anew.",
-        relieves: "processor: a pass of the stack for each packet",
-        risk: "In-place changes are not possible: new nodes, or all pods anew.",
+        summary: "Type of device that connects a pod to its node.",
+        why: "The advice is netkit, as in source 000: packets enter the pod's namespace without the backlog queue of a \
+            veth pair. It requires Linux 6.8, and pods must be recreated.",
+        relieves: "processor: one pass through the network stack per packet",
+        risk: "It cannot be changed in place: it needs new nodes, or all pods recreated.",
         sources: &[
             "source 000, Cilium values",
             "Cilium, install/kubernetes/cilium/values.yaml",
@@ -35,8 +35,8 @@ pub(crate) const ROW: KnobRow = KnobRow {
 
 fn advise(snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
     match facts::kernel(snapshot) {
-        Some(kernel) if kernel < (6, 8) => facts::advice("veth", "netkit needs Linux 6.8"),
-        _ => facts::advice("netkit", "pods without a second pass of the stack"),
+        Some(kernel) if kernel < (6, 8) => facts::advice("veth", "netkit requires Linux 6.8"),
+        _ => facts::advice("netkit", "packets to pods avoid a second pass through the network stack"),
     }
 }
 

@@ -16,10 +16,10 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes: Domain::Words(&["true", "false"]),
         default: "true",
         summary: "Whether agents probe a health endpoint on every node.",
-        why: "Source 000 turns it off as a doubled check at scale: probes grow with the square of nodes. Below a \
-            hundred they cost nothing and find broken paths.",
-        relieves: "Kubernetes: probes among agents",
-        risk: "Off: a broken pod path is found by its users.",
+        why: "Source 000 disables it as a redundant check at scale, because the number of probes grows with the square \
+            of the nodes. Below 100 nodes, the probes cost nothing and detect broken paths.",
+        relieves: "Kubernetes: probes between agents",
+        risk: "Off: a broken path between pods is noticed only by its users.",
         sources: &["source 000, Cilium values", "Cilium, install/kubernetes/cilium/values.yaml"],
         since: None,
         until: None,
@@ -30,7 +30,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(site.nodes() < 100, "below 100 nodes; from there on, every agent would probe every other endpoint")
+    facts::advice(site.nodes() < 100, "on below 100 nodes; with more, probes between all agents would be too many")
 }
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // Cilium, values.yaml: a boolean.
         takes: Domain::Words(&["true", "false"]),
         default: "false",
-        summary: "Whether each pod has a route of its own on its node.",
-        why: "false, as source 000 has it: eBPF finds the pod without.",
+        summary: "Whether each pod has its own route on its node.",
+        why: "The advice is false, as in source 000: eBPF finds the pod without a route.",
         relieves: "nothing",
         risk: "None.",
         sources: &["source 000, Cilium values", "Cilium, install/kubernetes/cilium/values.yaml"],

@@ -15,11 +15,12 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // Kubernetes, Service: externalTrafficPolicy.
         takes: Domain::Words(&["Cluster", "Local"]),
         default: "Cluster",
-        summary: "Whether a node that takes a connection from outside may pass it to another node's pod.",
-        why: "Local, as source 000 has it with BGP: nodes with a pod announce, take and answer. Every storage node \
-            has one, so that nothing is lost by it, and the client's address is kept.",
+        summary: "Whether a node that receives an external connection may forward it to a pod on another node.",
+        why: "The advice is Local, as in source 000 with BGP: only nodes with a pod announce the service, receive \
+            connections and answer. Every storage node has a pod, so nothing is lost, and the client's address is \
+            preserved.",
         relieves: "links: a second hop",
-        risk: "Local: nodes without a pod drop what is sent to them.",
+        risk: "Local: nodes without a pod drop connections.",
         sources: &["source 000, Cilium values", "Kubernetes, Service: externalTrafficPolicy"],
         since: None,
         until: None,

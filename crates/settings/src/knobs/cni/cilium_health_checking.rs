@@ -16,9 +16,9 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes: Domain::Words(&["true", "false"]),
         default: "true",
         summary: "Whether agents probe every node.",
-        why: "As endpointHealthChecking.",
-        relieves: "Kubernetes: probes among agents",
-        risk: "Off: a broken node path is found by its users.",
+        why: "See cilium.endpoint_health_checking.",
+        relieves: "Kubernetes: probes between agents",
+        risk: "Off: a broken path between nodes is noticed only by its users.",
         sources: &["source 000, Cilium values", "Cilium, install/kubernetes/cilium/values.yaml"],
         since: None,
         until: None,
@@ -29,5 +29,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(site.nodes() < 100, "below 100 nodes; from there on, every agent would probe every other node")
+    facts::advice(site.nodes() < 100, "on below 100 nodes; with more, probes between all nodes would be too many")
 }

@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // Cilium, values.yaml: a boolean.
         takes: Domain::Words(&["true", "false"]),
         default: "false",
-        summary: "Whether the stack handles IPv4 packets larger than 64 KiB between socket and NIC.",
-        why: "Source 000 sets true and says that it wants testing. It pays from 100 Gb/s on; it needs Linux 6.3, \
-            native routing, and mlx4, mlx5 or ice.",
-        relieves: "processor: packets",
-        risk: "Tools that read packet headers see a length of 0.",
+        summary: "Whether the network stack handles IPv4 packets larger than 64 KiB between socket and NIC.",
+        why: "Source 000 sets true and notes that it needs testing. It pays off from 100 Gb/s on and requires Linux \
+            6.3, native routing, and a NIC with the driver mlx4, mlx5 or ice.",
+        relieves: "processor: work per packet",
+        risk: "Tools that parse packet headers see a length of 0.",
         sources: &[
             "source 000, Cilium values",
             "Cilium, install/kubernetes/cilium/values.yaml",
@@ -35,8 +35,8 @@ pub(crate) const ROW: KnobRow = KnobRow {
 
 fn advise(snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
     match facts::kernel(snapshot) {
-        Some(kernel) if kernel < (6, 3) => facts::advice(false, "IPv4 BIG TCP needs Linux 6.3"),
-        _ => facts::advice(true, "packets of up to 192 KiB inside the node"),
+        Some(kernel) if kernel < (6, 3) => facts::advice(false, "IPv4 BIG TCP requires Linux 6.3"),
+        _ => facts::advice(true, "packets of up to 192 KiB within the node"),
     }
 }
 

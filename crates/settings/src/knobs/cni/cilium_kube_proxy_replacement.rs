@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // Cilium, values.yaml: a boolean since 1.14.
         takes: Domain::Words(&["true", "false"]),
         default: "false",
-        summary: "Whether eBPF handles services in place of kube-proxy.",
-        why: "true, as source 000 has it: iptables walks a list that grows with 12000 services; host routing and \
-            masquerading need it.",
+        summary: "Whether eBPF handles services instead of kube-proxy.",
+        why: "The advice is true, as in source 000: iptables searches a list that grows with the number of services \
+            (12000 there), and both host routing and masquerading require it.",
         relieves: "processor: service lookup; connection tracking",
-        risk: "kube-proxy must go, or both translate.",
+        risk: "kube-proxy must be removed, or both translate addresses.",
         sources: &[
             "source 000, Cilium values",
             "Cilium, install/kubernetes/cilium/values.yaml",
@@ -34,5 +34,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(true, "services by a hash and not by a list")
+    facts::advice(true, "services are found by a hash instead of a list")
 }

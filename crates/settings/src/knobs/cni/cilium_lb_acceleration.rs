@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // Cilium, pkg/option: NodePortAcceleration.
         takes: Domain::Words(&["disabled", "native", "best-effort"]),
         default: "disabled",
-        summary: "Whether packets of services are forwarded by XDP, before the stack.",
-        why: "best-effort, as source 000 has it: it acts on nodes that forward to others, and does nothing for those \
-            whose own pod answers.",
+        summary: "Whether XDP forwards packets of services before the network stack.",
+        why: "The advice is best-effort, as in source 000: it affects nodes that forward to other nodes and has no \
+            effect on nodes whose own pod answers.",
         relieves: "processor: forwarded packets",
-        risk: "On bonds, XDP needs the driver of each member to have it.",
+        risk: "On bonds, XDP needs support in the driver of each member.",
         sources: &["source 000, Cilium values", "Cilium, install/kubernetes/cilium/values.yaml"],
         since: None,
         until: None,
@@ -30,5 +30,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice("best-effort", "XDP where the driver has it")
+    facts::advice("best-effort", "XDP is used if the driver supports it")
 }

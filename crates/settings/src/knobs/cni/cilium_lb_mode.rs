@@ -16,13 +16,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // Cilium, pkg/option: NodePortMode.
         takes: Domain::Words(&["snat", "dsr", "hybrid"]),
         default: "snat",
-        summary: "How a reply of a forwarded connection returns: through the forwarding node (snat) or directly \
+        summary: "How the reply of a forwarded connection returns: through the forwarding node (snat) or directly \
             (dsr).",
-        why: "snat, as source 000 has it for BGP with externalTrafficPolicy Local, where no connection is forwarded \
-            and there is nothing to return. With policy Cluster or L2 announcements dsr saves the reply's second \
-            hop, which is most of a GET.",
-        relieves: "links: a second hop of replies",
-        risk: "dsr: packets with a source address of another node, which switches may filter.",
+        why: "Source 000 sets snat for BGP with externalTrafficPolicy Local, where no connection is forwarded and \
+            there is no detour. With policy Cluster or L2 announcements, dsr saves the second hop of the reply, which \
+            is most of the traffic of a GET.",
+        relieves: "links: the second hop of replies",
+        risk: "dsr: packets carry the source address of another node, which switches may filter.",
         sources: &["source 000, Cilium values", "Cilium, install/kubernetes/cilium/values.yaml"],
         since: None,
         until: None,
@@ -39,9 +39,9 @@ fn advise(_snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Ad
         Entry::ClientSide | Entry::ClusterMesh | Entry::Local => false,
     };
     if forwards {
-        return facts::advice("dsr", "replies go straight to the client, not through the node that forwarded");
+        return facts::advice("dsr", "replies go directly to the client instead of through the forwarding node");
     }
-    facts::advice("snat", "no node forwards: there is no reply to shorten")
+    facts::advice("snat", "no node forwards, so replies have no detour")
 }
 
 #[cfg(test)]

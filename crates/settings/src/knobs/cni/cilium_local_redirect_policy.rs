@@ -15,9 +15,9 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // Cilium, values.yaml: a boolean.
         takes: Domain::Words(&["true", "false"]),
         default: "false",
-        summary: "Whether traffic of a service can be redirected to a pod of the same node.",
-        why: "true, as source 000 has it, for NodeLocal DNS. Its figure of 15 million queries a second is at the \
-            caches.",
+        summary: "Whether traffic of a service can be redirected to a pod on the same node.",
+        why: "The advice is true, as in source 000, for NodeLocal DNS. The source's figure of 15 million queries per \
+            second is for these caches.",
         relieves: "DNS: queries that leave the node",
         risk: "None known.",
         sources: &["source 000, Cilium values", "Cilium, install/kubernetes/cilium/values.yaml"],
@@ -30,5 +30,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(true, "NodeLocal DNS without iptables")
+    facts::advice(true, "it serves NodeLocal DNS without iptables")
 }

@@ -15,12 +15,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // Cilium, pkg/option: RoutingMode.
         takes: Domain::Words(&["tunnel", "native"]),
         default: "tunnel",
-        summary: "Whether packets between nodes are encapsulated (tunnel) or routed as they are (native).",
-        why: "Source 000 measures native against an overlay at 64 MiB: GET 2.9 %, PUT 19.7 % more. VXLAN's 50 bytes \
-            are 3.5 % of payload at an MTU of 1500 and 0.6 % at 9000: the rest of PUT's loss is work per packet. \
-            Routes for pod addresses must exist: one L2 segment, or BGP.",
+        summary: "Whether packets between nodes are encapsulated (tunnel) or routed unchanged (native).",
+        why: "Source 000 compares native routing with an overlay for objects of 64 MiB: GET gains 2.9 %, PUT 19.7 %. \
+            The 50 bytes of VXLAN are 3.5 % of the payload at an MTU of 1500 and 0.6 % at 9000; the rest of the loss of \
+            PUT is work per packet. \
+            Routes for pod addresses must exist: a single L2 segment, or BGP.",
         relieves: "links and processor: encapsulation",
-        risk: "Without routes pods of different nodes do not reach each other.",
+        risk: "Without routes, pods on different nodes cannot reach each other.",
         sources: &[
             "source 000, Cilium values",
             "Cilium, install/kubernetes/cilium/values.yaml",
@@ -35,5 +36,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice("native", "nothing around packets where routes reach pods")
+    facts::advice("native", "no encapsulation, if routes to pods exist")
 }

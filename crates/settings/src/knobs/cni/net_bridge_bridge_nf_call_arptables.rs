@@ -14,11 +14,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/bridge/br_netfilter_hooks.c: brnf_sysctl_call_tables` makes any other number 1.
         takes: domain::SWITCH,
         default: "1, once br_netfilter is loaded",
-        summary: "Whether bridged packets pass arptables.",
-        why: "CNIs with a bridge rely on it for services; Cilium has no bridge. kubeadm checks it. Per namespace \
-            since 5.3.",
+        summary: "Whether bridged packets pass through arptables.",
+        why: "CNIs with a bridge need it for services; Cilium has no bridge. kubeadm checks it. Each namespace has its \
+            own value since 5.3.",
         relieves: "nothing: services need it",
-        risk: "Off: services fail for pods of the same node.",
+        risk: "Off: services fail for pods on the same node.",
         sources: &[
             "Linux 5.3, net/bridge/br_netfilter_hooks.c (22567590b2e6); measured on 6.18: fresh in each namespace",
             "Kubernetes, container runtimes: prerequisites",

@@ -13,12 +13,12 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes_effect: TakesEffect::AtOnce,
         // `Documentation/networking/ip-sysctl.rst`: off, strict, loose.
         takes: domain::number(0, 2),
-        default: "0; 2 by systemd",
-        summary: "Whether packets are dropped that came by another interface than the answer would take.",
-        why: "The larger of all and the interface's own counts, so that a strict `all` breaks the asymmetric ways of \
+        default: "0; 2 with systemd",
+        summary: "Whether packets are dropped that arrive on another interface than the one that the reply would use.",
+        why: "The higher value of `all` and the interface applies, so a strict `all` breaks the asymmetric paths of \
             Cilium and of DSR. Cilium sets its interfaces to 0.",
         relieves: "nothing: pods need it",
-        risk: "Strict: replies of pods are dropped.",
+        risk: "Strict: replies from pods are dropped.",
         sources: &[
             "Linux, Documentation/networking/ip-sysctl.rst",
             "Cilium, Documentation: rp_filter; systemd sysctl.d",

@@ -13,11 +13,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes_effect: TakesEffect::AtOnce,
         // `Documentation/networking/ip-sysctl.rst`: off, strict, loose.
         takes: domain::number(0, 2),
-        default: "0; 2 by systemd",
-        summary: "The rp_filter of interfaces that appear.",
-        why: "As conf.all: interfaces of pods appear all the time.",
+        default: "0; 2 with systemd",
+        summary: "Initial rp_filter of new interfaces.",
+        why: "See net.ipv4.conf.all.rp_filter: interfaces of pods are created all the time.",
         relieves: "nothing: pods need it",
-        risk: "Strict: replies of new pods are dropped.",
+        risk: "Strict: replies from new pods are dropped.",
         sources: &[
             "Linux, Documentation/networking/ip-sysctl.rst",
             "measured on 6.18: copied when a namespace is made",

@@ -15,8 +15,8 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes: domain::SWITCH,
         default: "0",
         summary: "Whether the node forwards packets between interfaces.",
-        why: "Pods do not reach anything without it; the CNI sets it, and writing it resets other settings of conf \
-            to those of a router or host.",
+        why: "Pods cannot reach anything without it. The CNI sets it; writing it resets other settings of conf to the \
+            defaults of a router or a host.",
         relieves: "nothing: pods need it",
         risk: "Writing it resets other settings.",
         sources: &["Linux, Documentation/networking/ip-sysctl.rst", "Cilium, daemon: sysctl settings at start"],

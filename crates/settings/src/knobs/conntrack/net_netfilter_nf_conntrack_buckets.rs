@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/netfilter/nf_conntrack_core.c: nf_conntrack_hash_resize` refuses zero.
         takes: domain::number(1, domain::INT_MAX),
         default: "memory / 16384 / 8 bytes; 262144 from 4 GiB on",
-        summary: "Buckets of the hash of tracked connections.",
-        why: "Source 000 sets 100000 buckets for 800000 entries: chains of eight on every packet, and fewer buckets \
-            than the default. One for each entry, as the kernel has it since 5.15.",
-        relieves: "processor: chains in the hash",
-        risk: "8 bytes for each; the table is copied when it changes.",
+        summary: "Buckets of the hash table of tracked connections.",
+        why: "Source 000 sets 100000 buckets for 800000 entries: a chain of eight entries to search for every packet, \
+            and fewer buckets than the default. The advice is one bucket per entry, the kernel's own ratio since 5.15.",
+        relieves: "processor: long chains in the hash table",
+        risk: "8 bytes per bucket; a change copies the table.",
         sources: &[
             "source 000, tuned profile",
             "Linux, Documentation/networking/nf_conntrack-sysctl.rst",
@@ -35,7 +35,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 
 fn advise(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
     let wanted = (8 * facts::connections(site)).next_power_of_two().clamp(262_144, 8 << 20);
-    facts::at_least(snapshot, place, wanted, "a bucket for each entry that there may be")
+    facts::at_least(snapshot, place, wanted, "one bucket for each possible entry")
 }
 
 #[cfg(test)]

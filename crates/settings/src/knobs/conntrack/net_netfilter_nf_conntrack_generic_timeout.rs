@@ -15,11 +15,12 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `kernel/sysctl.c: proc_dointvec_jiffies`: seconds as an `int` of ticks, of which there are 100 at least.
         takes: domain::number(0, 21_474_836),
         default: "600",
-        summary: "Seconds that packets of protocols without a tracker are remembered.",
-        why: "Nothing of S3 is here; overlays' own protocols are UDP. It counts from a connection's next packet. Per \
-            namespace, fresh in each (measured on 6.18); a pod without iptables rules tracks nothing in its own.",
-        relieves: "memory: entries of connections that are gone",
-        risk: "Short: rare protocols break.",
+        summary: "Seconds without packets after which a flow of a protocol without a tracker of its own is forgotten.",
+        why: "S3 traffic has no such flows, and overlay protocols use UDP. A change applies to a connection from its \
+            next packet. Each namespace has its own value and starts from the default (measured on 6.18); a pod \
+            without iptables rules tracks no connections in its namespace.",
+        relieves: "memory: entries of connections that no longer exist",
+        risk: "Short: flows of rare protocols break.",
         sources: &[
             "Linux, Documentation/networking/nf_conntrack-sysctl.rst",
             "Linux, Documentation/networking/nf_conntrack-sysctl.rst",

@@ -15,12 +15,12 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `kernel/sysctl.c: proc_dointvec_jiffies`: seconds as an `int` of ticks, of which there are 100 at least.
         takes: domain::number(0, 21_474_836),
         default: "30",
-        summary: "Seconds that an echo request is remembered.",
-        why: "Source 000 names it among those to shorten; echo requests do not fill a table. It counts from a \
-            connection's next packet. Per namespace, fresh in each (measured on 6.18); a pod without iptables rules \
-            tracks nothing in its own.",
-        relieves: "memory: entries of connections that are gone",
-        risk: "None worth naming.",
+        summary: "Seconds after which an ICMP echo request without a reply is forgotten.",
+        why: "Source 000 lists it among the timeouts to shorten, but echo requests do not fill the table. A change \
+            applies to a connection from its next packet. Each namespace has its own value and starts from the default \
+            (measured on 6.18); a pod without iptables rules tracks no connections in its namespace.",
+        relieves: "memory: entries of connections that no longer exist",
+        risk: "None worth mentioning.",
         sources: &["source 000, tuned profile", "Linux, Documentation/networking/nf_conntrack-sysctl.rst"],
         since: None,
         until: None,

@@ -15,14 +15,14 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/netfilter/nf_conntrack_standalone.c: nf_ct_sysctl_table`: an `int`; zero is without bound.
         takes: domain::number(0, domain::INT_MAX),
         default: "as many as buckets; 262144 from 4 GiB of memory on",
-        summary: "Connections that a namespace may track; one value for all of them.",
-        why: "Full, new connections are dropped (\"nf_conntrack: table full\"). Sources say 800000 and 655350. What \
-            must fit is a node's connections, and as many that closed in the last two minutes: eight times, no less \
-            than 262144. The count is each namespace's own, the bound is the machine's: another namespace shows it \
-            and cannot write it. With Cilium in kube-proxy's place, services are tracked in BPF maps, and this \
-            table sees only what iptables still handles.",
+        summary: "Maximum number of connections that a namespace may track; one value for all namespaces.",
+        why: "When the table is full, new connections are dropped (\"nf_conntrack: table full\"). The sources set \
+            800000 and 655350. The table must hold the connections of a node and those that closed in the last two \
+            minutes: the advice is eight times the connections, at least 262144. Each namespace has its own count but \
+            the limit is that of the machine: other namespaces can read it and cannot change it. If Cilium replaces \
+            kube-proxy, services are tracked in BPF maps, and this table holds only what iptables still handles.",
         relieves: "connections dropped while the table is full",
-        risk: "320 bytes for each that is used.",
+        risk: "320 bytes for each entry in use.",
         sources: &[
             "source 000, tuned profile",
             "source 002, network tuning",
@@ -40,7 +40,12 @@ pub(crate) const ROW: KnobRow = KnobRow {
 fn advise(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
     let connections = facts::connections(site);
     let wanted = (8 * connections).next_power_of_two().clamp(262_144, 8 << 20);
-    facts::at_least(snapshot, place, wanted, format!("{connections} connections of a node, and those that closed"))
+    facts::at_least(
+        snapshot,
+        place,
+        wanted,
+        format!("for {connections} connections of a node, and those that closed recently"),
+    )
 }
 
 #[cfg(test)]

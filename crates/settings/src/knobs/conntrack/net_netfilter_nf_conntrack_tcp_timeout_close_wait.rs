@@ -15,11 +15,12 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `kernel/sysctl.c: proc_dointvec_jiffies`: seconds as an `int` of ticks, of which there are 100 at least.
         takes: domain::number(0, 21_474_836),
         default: "60",
-        summary: "Seconds that a connection which one side closed is remembered.",
-        why: "Source 000 shortens all timeouts without saying to what. A minute is short already, and an upload \
-            half-closed by its client may be quiet for that long. It counts from a connection's next packet. Per \
-            namespace, fresh in each (measured on 6.18); a pod without iptables rules tracks nothing in its own.",
-        relieves: "memory: entries of connections that are gone",
+        summary: "Seconds without packets after which a connection that one side has closed is forgotten.",
+        why: "Source 000 shortens all timeouts without giving values. A minute is short already, and an upload that is \
+            half-closed by its client may send nothing for that long. A change applies to a connection from its next \
+            packet. Each namespace has its own value and starts from the default (measured on 6.18); a pod without \
+            iptables rules tracks no connections in its namespace.",
+        relieves: "memory: entries of connections that no longer exist",
         risk: "Short: half-closed connections break.",
         sources: &["source 000, tuned profile", "Linux, Documentation/networking/nf_conntrack-sysctl.rst"],
         since: None,

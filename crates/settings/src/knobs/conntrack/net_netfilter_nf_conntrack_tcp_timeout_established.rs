@@ -15,12 +15,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `kernel/sysctl.c: proc_dointvec_jiffies`: seconds as an `int` of ticks, of which there are 100 at least.
         takes: domain::number(0, 21_474_836),
         default: "432000 (5 days)",
-        summary: "Seconds that an established connection without packets is remembered.",
-        why: "Source 002 says 3600: an idle connection of a pool whose keep-alive is two hours is forgotten, and its \
-            next packet dropped or sent to another backend. A day forgets what died and keeps what lives. It counts \
-            from a connection's next packet. Per namespace, fresh in each (measured on 6.18); a pod without \
-            iptables rules tracks nothing in its own.",
-        relieves: "memory: entries of connections that are gone",
+        summary: "Seconds without packets after which an established connection is forgotten.",
+        why: "Source 002 sets 3600. A pooled connection whose keep-alive interval is two hours is then forgotten while \
+            idle, and its next packet is dropped or sent to another backend. One day removes dead connections and \
+            keeps live ones. A change applies to a connection from its next packet. Each namespace has its own value \
+            and starts from the default (measured on 6.18); a pod without iptables rules tracks no connections in its \
+            namespace.",
+        relieves: "memory: entries of connections that no longer exist",
         risk: "Short: idle connections break.",
         sources: &["source 002, network tuning", "Linux, Documentation/networking/nf_conntrack-sysctl.rst"],
         since: None,
@@ -32,5 +33,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(86400, "what died is forgotten in a day, and pools live")
+    facts::advice(86400, "dead connections are removed after a day, and pooled ones are kept")
 }

@@ -15,12 +15,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `kernel/sysctl.c: proc_dointvec_jiffies`: seconds as an `int` of ticks, of which there are 100 at least.
         takes: domain::number(0, 21_474_836),
         default: "120",
-        summary: "Seconds that a connection whose first FIN was seen is remembered.",
-        why: "Source 000 shortens all timeouts without saying to what. Entries that close normally do not stay here. \
-            It counts from a connection's next packet. Per namespace, fresh in each (measured on 6.18); a pod \
-            without iptables rules tracks nothing in its own.",
-        relieves: "memory: entries of connections that are gone",
-        risk: "Short: slow closes are seen as invalid.",
+        summary: "Seconds without packets after which a connection whose first FIN was seen is forgotten.",
+        why: "Source 000 shortens all timeouts without giving values. Connections that close normally do not stay in \
+            this state. A change applies to a connection from its next packet. Each namespace has its own value and \
+            starts from the default (measured on 6.18); a pod without iptables rules tracks no connections in its \
+            namespace.",
+        relieves: "memory: entries of connections that no longer exist",
+        risk: "Short: packets of a slow close count as invalid.",
         sources: &["source 000, tuned profile", "Linux, Documentation/networking/nf_conntrack-sysctl.rst"],
         since: None,
         until: None,

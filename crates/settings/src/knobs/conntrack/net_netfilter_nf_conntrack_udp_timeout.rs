@@ -15,13 +15,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `kernel/sysctl.c: proc_dointvec_jiffies`: seconds as an `int` of ticks, of which there are 100 at least.
         takes: domain::number(0, 21_474_836),
         default: "30",
-        summary: "Seconds that a single datagram's exchange is remembered.",
-        why: "Source 000 shortens it for the sake of the table. DNS is what is here, at 15 million queries over \
-            NodeLocal DNS in its test; those of the cache do not pass conntrack at all (NOTRACK). 30 is short \
-            already. It counts from a connection's next packet. Per namespace, fresh in each (measured on 6.18); a \
-            pod without iptables rules tracks nothing in its own.",
-        relieves: "memory: entries of connections that are gone",
-        risk: "Short: late answers are dropped.",
+        summary: "Seconds without packets after which a UDP flow that is not yet a stream is forgotten.",
+        why: "Source 000 shortens it to save entries. Most of these flows are DNS queries, but the 15 million per \
+            second that its test sends to NodeLocal DNS bypass conntrack (NOTRACK). 30 s is short already. A change \
+            applies to a connection from its next packet. Each namespace has its own value and starts from the default \
+            (measured on 6.18); a pod without iptables rules tracks no connections in its namespace.",
+        relieves: "memory: entries of connections that no longer exist",
+        risk: "Short: late replies are dropped.",
         sources: &["source 000, tuned profile", "Linux, Documentation/networking/nf_conntrack-sysctl.rst"],
         since: None,
         until: None,

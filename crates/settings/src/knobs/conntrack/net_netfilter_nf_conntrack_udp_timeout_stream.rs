@@ -15,11 +15,12 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `kernel/sysctl.c: proc_dointvec_jiffies`: seconds as an `int` of ticks, of which there are 100 at least.
         takes: domain::number(0, 21_474_836),
         default: "120 since Linux 4.20, 180 before",
-        summary: "Seconds that datagrams in both directions are remembered.",
-        why: "As nf_conntrack_udp_timeout. It counts from a connection's next packet. Per namespace, fresh in each \
-            (measured on 6.18); a pod without iptables rules tracks nothing in its own.",
-        relieves: "memory: entries of connections that are gone",
-        risk: "Short: late answers are dropped.",
+        summary: "Seconds without packets after which a UDP stream, with packets in both directions, is forgotten.",
+        why: "See net.netfilter.nf_conntrack_udp_timeout. A change applies to a connection from its next packet. Each \
+            namespace has its own value and starts from the default (measured on 6.18); a pod without iptables rules \
+            tracks no connections in its namespace.",
+        relieves: "memory: entries of connections that no longer exist",
+        risk: "Short: late replies are dropped.",
         sources: &["source 000, tuned profile", "Linux, Documentation/networking/nf_conntrack-sysctl.rst"],
         since: None,
         until: None,

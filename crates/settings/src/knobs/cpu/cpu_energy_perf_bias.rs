@@ -15,10 +15,10 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `arch/x86/kernel/cpu/intel_epb.c: energy_perf_bias_store`: four bits. It takes words too, and shows numbers.
         takes: domain::number(0, 15),
         default: "6 (normal), or the firmware's",
-        summary: "Intel's hint of performance against energy, 0 (performance) to 15 (powersave).",
-        why: "Source 000 calls it energy_perf_bias and explains it as EPP; these are two settings. EPB acts through \
-            a register that the processor may ignore where EPP is in force; both are rows here.",
-        relieves: "processor: uncore and turbo held back for energy",
+        summary: "Intel's bias between performance and energy saving, from 0 (performance) to 15 (powersave).",
+        why: "Source 000 sets energy_perf_bias but describes EPP, which is a different setting; both are in this \
+            catalogue. The EPB register may have no effect while EPP is in use.",
+        relieves: "processor: uncore and turbo frequencies reduced to save energy",
         risk: "Power and heat.",
         sources: &[
             "source 000, tuned profile",
@@ -34,5 +34,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(0, "performance, as numbers are read back: 0")
+    facts::advice(0, "0 is performance")
 }

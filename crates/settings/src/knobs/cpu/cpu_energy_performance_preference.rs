@@ -19,11 +19,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
             most: 255,
         },
         default: "balance_performance",
-        summary: "The hint of performance against energy for hardware that chooses its own frequency (intel_pstate, \
-            amd-pstate in active mode).",
-        why: "What source 000 means by \"EPP first for performance\". Under the governor performance the drivers \
-            hold it at performance themselves.",
-        relieves: "processor: frequency at the begin of a burst",
+        summary: "Preference between performance and energy for processors that select their own frequency \
+            (intel_pstate, amd-pstate in active mode).",
+        why: "This is the setting that source 000 means by \"EPP first for performance\". With the performance \
+            governor, the drivers keep it at performance themselves.",
+        relieves: "processor: frequency at the start of a burst",
         risk: "Power and heat.",
         sources: &["source 000, tuned profile", "Linux, Documentation/admin-guide/pm/intel_pstate.rst; amd-pstate.rst"],
         since: None,
@@ -35,5 +35,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice("performance", "the hardware raises its frequency at once")
+    facts::advice("performance", "the processor raises its frequency at once")
 }

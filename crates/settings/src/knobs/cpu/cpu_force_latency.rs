@@ -13,16 +13,16 @@ pub(crate) const ROW: KnobRow = KnobRow {
         scope: Scope::Host,
         takes_effect: TakesEffect::AtOnce,
         // TuneD's plugin_cpu: microseconds, or the state by its number or name.
-        takes: Domain::Text("microseconds such as 1, or what TuneD names so: cstate.id:1"),
-        default: "none: the idle governor chooses",
-        summary: "The longest exit latency of idle states, in microseconds, that tuned asks for by holding \
+        takes: Domain::Text("microseconds such as 1, or an idle state as TuneD names it: cstate.id:1"),
+        default: "none: the idle governor decides",
+        summary: "Maximum exit latency of idle states, in microseconds, that tuned requests by holding \
             /dev/cpu_dma_latency open.",
-        why: "Source 000 sets 1: no idle state deeper than C1. That takes from sleeping cores the power by which \
-            busy ones turbo. The exit of C6 takes 0.1 ms or more, a transfer of 64 MiB takes 20 ms: for large \
-            objects the default is right; for 4 KiB at low load it is worth an experiment. It is a request of a \
-            process, not a file with a value: it ends with tuned.",
+        why: "Source 000 sets 1, which permits no idle state deeper than C1. Idle cores then use power that busy cores \
+            could use for turbo. Leaving C6 takes 0.1 ms or more, while a transfer of 64 MiB takes 20 ms, so the \
+            default is right for large objects. For 4 KiB objects at low load, it is worth an experiment. The value is \
+            a request of a running process, not the content of a file: it ends when tuned ends.",
         relieves: "latency: wake-up of idle cores",
-        risk: "Power and heat at rest; less turbo under partial load.",
+        risk: "Power and heat when idle; less turbo under partial load.",
         sources: &[
             "source 000, tuned profile",
             "MinIO, docs/tuning/tuned.conf (v0.0.0-20260212)",
@@ -39,7 +39,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 fn advise(_snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
     // 256 KiB: 0.1 ms at 20 Gb/s, the exit latency of the deepest states.
     let small = (1..=256 << 10).contains(&site.data.object_bytes);
-    small.then(|| facts::advice(1, "objects are small enough for a core's wake-up to show")).flatten()
+    small.then(|| facts::advice(1, "objects are so small that the wake-up of a core adds to their latency")).flatten()
 }
 
 #[cfg(test)]

@@ -14,13 +14,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes_effect: TakesEffect::AtOnce,
         // `drivers/cpufreq/cpufreq_*.c`, `kernel/sched/cpufreq_schedutil.c`: the names of governors.
         takes: Domain::Words(&["performance", "powersave", "userspace", "ondemand", "conservative", "schedutil"]),
-        default: "schedutil, ondemand, powersave or performance, by driver and distribution",
-        summary: "Which policy chooses a processor's frequency.",
-        why: "performance, as source 000 has it. Requests of a storage node come in bursts of microseconds, shorter \
-            than a governor needs to raise a frequency. Virtual machines show no cpufreq: nothing to set, and the \
-            source's own cloud tests could not have set it.",
-        relieves: "processor: frequency at the begin of a burst",
-        risk: "Power and heat; less turbo for a few busy cores where the package is at its limit.",
+        default: "schedutil, ondemand, powersave or performance, depending on driver and distribution",
+        summary: "Policy that selects the frequency of a processor.",
+        why: "The advice is performance, as in source 000. Requests reach a storage node in bursts of microseconds, \
+            which end before a governor can raise the frequency. Virtual machines have no cpufreq, so there is nothing \
+            to set; source 000 cannot have set it in its own cloud tests.",
+        relieves: "processor: frequency at the start of a burst",
+        risk: "Power and heat; less turbo for a few busy cores when the package is at its power limit.",
         sources: &[
             "source 000, tuned profile",
             "MinIO, docs/tuning/tuned.conf (v0.0.0-20260212)",
@@ -39,7 +39,7 @@ fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Adv
     if !choices.is_empty() && !choices.iter().any(|choice| choice == "performance") {
         return None;
     }
-    facts::advice("performance", "bursts are shorter than a governor needs to raise a frequency")
+    facts::advice("performance", "bursts end before a governor raises the frequency")
 }
 
 #[cfg(test)]

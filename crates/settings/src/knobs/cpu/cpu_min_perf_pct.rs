@@ -14,12 +14,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes_effect: TakesEffect::AtOnce,
         // `drivers/cpufreq/intel_pstate.c: store_min_perf_pct`: a percentage.
         takes: domain::number(0, 100),
-        default: "the lowest P-state in percent of the highest",
-        summary: "The lowest performance that intel_pstate may ask for, in percent of the highest, turbo included.",
-        why: "Source 000 says 100: no clocking down. Under the governor performance with EPP performance it adds \
-            little, but it also holds where another program changes the governor. Only intel_pstate has it.",
-        relieves: "processor: frequency at the begin of a burst",
-        risk: "Power and heat, at rest too.",
+        default: "the lowest P-state, in percent of the highest",
+        summary: "Minimum performance that intel_pstate may request, in percent of the maximum including turbo.",
+        why: "Source 000 sets 100, so that the clock is never lowered. With the performance governor and EPP at \
+            performance it adds little, but it also holds if another program changes the governor. Only intel_pstate \
+            has it.",
+        relieves: "processor: frequency at the start of a burst",
+        risk: "Power and heat, also when idle.",
         sources: &[
             "source 000, tuned profile",
             "MinIO, docs/tuning/tuned.conf (v0.0.0-20260212)",
@@ -34,5 +35,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(100, "no clocking down between bursts")
+    facts::advice(100, "the clock is not lowered between bursts")
 }

@@ -14,11 +14,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // CoreDNS, plugin/autopath.
         takes: Domain::Words(&["off", "on", "@kubernetes"]),
         default: "off",
-        summary: "Whether CoreDNS follows a pod's search path itself, in one query.",
-        why: "Source 000 asks for it. It needs `pods verified`, a watch of all pods in every CoreDNS: 40000 in its \
-            cluster, and NodeLocal DNS hides the pod's address that it needs. A trailing dot in the endpoint's \
-            name, or ndots:1 for the engine's clients, does the same for nothing.",
-        relieves: "DNS: queries, and their latency",
+        summary: "Whether CoreDNS follows a pod's search path itself, within one query.",
+        why: "Source 000 recommends it. It requires `pods verified`, which makes every CoreDNS watch all pods (40000 \
+            in that cluster), and NodeLocal DNS hides the pod's address that it needs. A trailing dot in the \
+            endpoint's name, or ndots:1 for the engine's clients, achieves the same at no cost.",
+        relieves: "DNS: number and latency of queries",
         risk: "Memory for all pods; wrong answers behind NodeLocal DNS.",
         sources: &["source 000, CoreDNS", "CoreDNS, plugin/autopath"],
         since: None,

@@ -15,10 +15,10 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // CoreDNS, plugin/cache: a capacity.
         takes: domain::number(0, domain::INT_MAX),
         default: "9984 entries",
-        summary: "Negative answers that CoreDNS keeps.",
-        why: "With ndots:5 four of five queries for an outside name are denied: they want as much room as the \
-            answers.",
-        relieves: "DNS: queries, and their latency",
+        summary: "Number of negative answers that CoreDNS caches.",
+        why: "With ndots:5, four of five queries for an external name get a negative answer, so negative answers need \
+            as many entries as positive ones.",
+        relieves: "DNS: number and latency of queries",
         risk: "Memory: 30 MiB.",
         sources: &["source 000, CoreDNS", "CoreDNS, plugin/cache"],
         since: None,
@@ -30,5 +30,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(30_000, "each search name that is not there is an answer as well")
+    facts::advice(30_000, "each search name that does not exist is a negative answer")
 }

@@ -15,10 +15,10 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // CoreDNS, plugin/cache: a capacity.
         takes: domain::number(0, domain::INT_MAX),
         default: "9984 entries",
-        summary: "Positive answers that CoreDNS keeps.",
-        why: "Source 000 asks for more without a value. Its 12000 services, each under up to five search names, do \
-            not fit in 9984; entries take about 1 KiB.",
-        relieves: "DNS: queries, and their latency",
+        summary: "Number of positive answers that CoreDNS caches.",
+        why: "Source 000 recommends more, without a value. Its 12000 services, each with up to five search names, do \
+            not fit into 9984 entries; an entry takes about 1 KiB.",
+        relieves: "DNS: number and latency of queries",
         risk: "Memory: 30 MiB.",
         sources: &["source 000, CoreDNS", "CoreDNS, plugin/cache"],
         since: None,
@@ -30,5 +30,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(30_000, "names of thousands of services and of S3 virtual hosts fit")
+    facts::advice(30_000, "enough for the names of thousands of services and of S3 virtual hosts")
 }

@@ -14,11 +14,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // linerate's own words for whether there is one.
         takes: Domain::Words(&["off", "on"]),
         default: "a fixed number of replicas",
-        summary: "Whether the number of CoreDNS replicas follows load.",
-        why: "Source 000 names HPA with resource limits. With NodeLocal DNS 1110 queries a second are left for \
-            CoreDNS in its test: two replicas do that. Nothing is advised.",
-        relieves: "DNS: queries, and their latency",
-        risk: "Replicas that go take their caches along.",
+        summary: "Whether the number of CoreDNS replicas follows the load.",
+        why: "Source 000 mentions HPA with resource limits. In its test with NodeLocal DNS, 1110 queries per second \
+            remain for CoreDNS, which two replicas can handle. Nothing is advised.",
+        relieves: "DNS: number and latency of queries",
+        risk: "A replica that is removed loses its cache.",
         sources: &["source 000, CoreDNS", "Kubernetes, DNS horizontal autoscaling"],
         since: None,
         until: None,

@@ -16,10 +16,10 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes: Domain::Words(&["off", "enabled"]),
         default: "off",
         summary: "A DNS cache on each node.",
-        why: "Source 000 has it, with Cilium's localRedirectPolicy in front: UDP queries stay on the node, and what \
-            leaves it is TCP.",
-        relieves: "DNS: queries, and their latency",
-        risk: "A node whose cache dies has no DNS.",
+        why: "Source 000 uses it, with Cilium's localRedirectPolicy in front: UDP queries stay on the node, and \
+            queries that leave it use TCP.",
+        relieves: "DNS: number and latency of queries",
+        risk: "A node whose cache fails has no DNS.",
         sources: &["source 000, CoreDNS", "Kubernetes, NodeLocal DNSCache"],
         since: None,
         until: None,
@@ -30,5 +30,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice("enabled", "a cache on each node, without connection tracking")
+    facts::advice("enabled", "each node has a cache that bypasses connection tracking")
 }

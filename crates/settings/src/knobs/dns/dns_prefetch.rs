@@ -15,10 +15,10 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // CoreDNS, plugin/cache: prefetch.
         takes: Domain::Text("AMOUNT DURATION PERCENTAGE such as 10 1m 10%, or off"),
         default: "off",
-        summary: "Renewal of names that are asked for often, shortly before they expire.",
-        why: "Source 000 asks for it without a value. Ten queries a minute, at 10 % of the time left, which is the \
-            plugin's own example.",
-        relieves: "DNS: queries, and their latency",
+        summary: "Renewal of frequently queried names shortly before they expire.",
+        why: "Source 000 recommends it, without a value. The advice is the example of the plugin: names with ten \
+            queries in a minute, at 10 % of the remaining time.",
+        relieves: "DNS: number and latency of queries",
         risk: "A few more upstream queries.",
         sources: &["source 000, CoreDNS", "CoreDNS, plugin/cache"],
         since: None,

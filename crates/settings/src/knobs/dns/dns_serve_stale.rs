@@ -15,10 +15,10 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // CoreDNS, plugin/cache: serve_stale.
         takes: Domain::Text("DURATION MODE such as 1h immediate, or off"),
         default: "off",
-        summary: "Expired answers while the upstream does not answer.",
-        why: "Source 000 asks for it without a value. For an hour at most, at once.",
-        relieves: "DNS: queries, and their latency",
-        risk: "Addresses of services that moved may be an hour old: not for zones whose records change.",
+        summary: "Use of expired answers while the upstream does not respond.",
+        why: "Source 000 recommends it, without a value. The advice is to serve them immediately, for at most an hour.",
+        relieves: "DNS: number and latency of queries",
+        risk: "Addresses of services that moved may be up to an hour old: unsuitable for zones whose records change.",
         sources: &["source 000, CoreDNS", "CoreDNS, plugin/cache"],
         since: None,
         until: None,
@@ -29,5 +29,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice("1h immediate", "clients outlive an upstream that does not answer")
+    facts::advice("1h immediate", "clients keep working while the upstream does not respond")
 }

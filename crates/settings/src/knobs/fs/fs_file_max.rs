@@ -14,13 +14,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes_effect: TakesEffect::AtOnce,
         // `fs/file_table.c: fs_stat_sysctls`: 0 to LONG_MAX.
         takes: domain::number(0, i64::MAX as i128),
-        default: "a tenth of memory in KiB; 9223372036854775807 by systemd",
-        summary: "Open files of the whole machine.",
-        why: "Source 003 lowers it from 9223372036854775807, which systemd sets, to 4194303, among settings that are \
-            meant to raise limits. The machine's bound protects nothing that the per-process limit does not. A \
-            higher value is left.",
-        relieves: "files: ENFILE for every process of the machine",
-        risk: "None: an open file is accounted to its process's memory cgroup.",
+        default: "one per 10 KiB of memory; 9223372036854775807 with systemd",
+        summary: "Maximum number of open files of the whole machine.",
+        why: "Source 003 lowers it from 9223372036854775807, the value that systemd sets, to 4194303, in a list of \
+            settings meant to raise limits. The limit of the machine protects nothing that the limit per process does \
+            not. A higher value is kept.",
+        relieves: "files: ENFILE in every process of the machine",
+        risk: "None: an open file is charged to the memory cgroup of its process.",
         sources: &[
             "source 003, full parameters",
             "Linux, Documentation/admin-guide/sysctl/fs.rst",
@@ -39,7 +39,7 @@ fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Adv
         snapshot,
         place,
         i64::MAX as u64,
-        "systemd's value: limits of processes are what binds; 4194303 would lower it",
+        "systemd's value: the limits per process are reached first; 4194303 would lower it",
     )
 }
 

@@ -15,9 +15,9 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `fs/notify/inotify/inotify_user.c: inotify_table`: 0 to INT_MAX.
         takes: domain::number(0, domain::INT_MAX),
         default: "128",
-        summary: "inotify instances of one user, over all containers that share that user.",
-        why: "128 for a node of 200 pods is less than one each; \"too many open files\" is what programs then say, \
-            and the wrong limit is raised.",
+        summary: "Maximum number of inotify instances of a user, over all containers that run as that user.",
+        why: "On a node with 200 pods, 128 is less than one for each pod. Programs then report \"too many open \
+            files\", which suggests the wrong limit.",
         relieves: "Kubernetes: programs that fail to start",
         risk: "None known.",
         sources: &["Linux, fs/notify/inotify/inotify_user.c", "source 000, Kubernetes test (200 pods a node)"],
@@ -30,5 +30,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
-    facts::at_least(snapshot, place, 8192, "200 pods that run as root share one count")
+    facts::at_least(snapshot, place, 8192, "200 pods that run as root share one limit")
 }

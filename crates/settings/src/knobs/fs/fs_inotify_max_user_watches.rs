@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `fs/notify/inotify/inotify_user.c: inotify_table`: 0 to INT_MAX.
         takes: domain::number(0, domain::INT_MAX),
         default: "1 % of memory, from 8192 to 1048576",
-        summary: "Watches of one user, over all containers that share that user.",
-        why: "kubelet, containerd and every log collector watch files, all as root: on a node of 200 pods (source \
-            000's test) they run out together, and log collection stops in silence.",
-        relieves: "Kubernetes: log collection, secret updates",
-        risk: "1 KiB of kernel memory for each watch that is used.",
+        summary: "Maximum number of inotify watches of a user, over all containers that run as that user.",
+        why: "kubelet, containerd and every log collector watch files, all as root. On a node with 200 pods (as in \
+            source 000's test) they exhaust the limit together, and log collection stops without an error.",
+        relieves: "Kubernetes: log collection, updates of secrets",
+        risk: "1 KiB of kernel memory for each watch in use.",
         sources: &["Linux, fs/notify/inotify/inotify_user.c", "source 000, Kubernetes test (200 pods a node)"],
         since: None,
         until: None,
@@ -30,5 +30,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
-    facts::at_least(snapshot, place, 524_288, "all pods' root processes share one count")
+    facts::at_least(snapshot, place, 524_288, "the root processes of all pods share one limit")
 }

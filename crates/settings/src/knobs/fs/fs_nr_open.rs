@@ -14,10 +14,10 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes_effect: TakesEffect::AtOnce,
         // `fs/file.c: sysctl_nr_open_min, sysctl_nr_open_max`: whole words of bits, below INT_MAX.
         takes: domain::number(64, 2_147_483_584),
-        default: "1048576; more by systemd",
-        summary: "The most that the limit of open files of one process can be set to.",
-        why: "No source names it, but `Max open files` above it fails, and with it the start of a service.",
-        relieves: "processes: EPERM when the limit of files is raised",
+        default: "1048576; more with systemd",
+        summary: "Highest value to which the limit of open files of a process can be set.",
+        why: "No source mentions it, but raising `Max open files` above it fails, and then the service does not start.",
+        relieves: "processes: EPERM when the limit of open files is raised",
         risk: "None known.",
         sources: &["Linux, Documentation/admin-guide/sysctl/fs.rst"],
         since: None,
@@ -29,5 +29,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
-    facts::at_least(snapshot, place, 1_048_576, "the limit of open files that is advised for the engine has to fit")
+    facts::at_least(
+        snapshot,
+        place,
+        1_048_576,
+        "the limit of open files that is advised for the engine must not \
+        exceed it",
+    )
 }

@@ -15,14 +15,14 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `fs/xfs/xfs_globals.c: xfs_params.syncd_timer`: a second to two hours.
         takes: domain::number(100, 720_000),
         default: "3000",
-        summary: "Hundredths of a second between runs of XFS's background worker, which covers an idle log and \
-            pushes the log's tail; 100 to 720000.",
-        why: "Source 000 sets 72000 (12 minutes), once under the name xfsyncd_centisecs, which does not exist, so \
-            that one of its two settings fails. The worker is not what flushes data or fsync: it costs a log force \
-            each half minute on each file system. Stretched to 12 minutes, a crash replays more log, and idle \
-            drives stay unclean longer, for a saving that nobody measured. Left at the default.",
-        relieves: "drives: a log force each half minute",
-        risk: "Longer: more log to replay after a crash, and asynchronous metadata on disk later.",
+        summary: "Interval, in hundredths of a second, of XFS's background worker, which covers an idle log and pushes \
+            the log's tail; 100 to 720000.",
+        why: "Source 000 sets 72000 (12 minutes), once under the name xfsyncd_centisecs, which does not exist, so one \
+            of its two settings fails. The worker does not flush data and is not involved in fsync; it costs each file \
+            system one log force every 30 s. With 12 minutes, recovery after a crash replays more log, and idle file \
+            systems stay dirty longer, while nobody has measured a saving. The default is advised.",
+        relieves: "drives: one log force every 30 s",
+        risk: "Longer: more log to replay after a crash, and asynchronous metadata reaches the disk later.",
         sources: &[
             "source 000, tuned profile",
             "source 000, OS table",
@@ -41,6 +41,6 @@ pub(crate) const ROW: KnobRow = KnobRow {
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
     facts::advice(
         3000,
-        "the default: twelve minutes save one log force each half minute and lose twelve minutes of metadata",
+        "the default: 12 minutes would save one log force every 30 s and write asynchronous metadata later",
     )
 }

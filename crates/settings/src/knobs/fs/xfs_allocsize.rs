@@ -18,12 +18,12 @@ pub(crate) const ROW: KnobRow = KnobRow {
             "16384k", "32768k", "65536k", "131072k", "262144k", "524288k", "1048576k",
         ]),
         default: "absent: preallocation grows with the file",
-        summary: "A fixed size for speculative preallocation beyond the end of a file that is written.",
-        why: "Source 000 names it without a value. Dynamic preallocation adapts to file size since 2.6.38, and an \
-            engine that calls fallocate or writes with O_DIRECT in whole shards does not need either. A fixed large \
-            size makes every small file hold that much until it is closed or trimmed. Absent is right.",
+        summary: "Fixed size of speculative preallocation beyond the end of a file that is being written.",
+        why: "Source 000 lists it without a value. Since 2.6.38, preallocation adapts to the size of the file; an \
+            engine that calls fallocate, or writes whole shards with O_DIRECT, needs neither. A large fixed size makes \
+            every small file occupy that much until it is closed or trimmed. The advice is to leave it absent.",
         relieves: "drives: fragmentation of files that grow slowly",
-        risk: "Fixed: space held beyond small files.",
+        risk: "Fixed: space is reserved beyond the end of small files.",
         sources: &[
             "source 000, XFS",
             "Linux, Documentation/admin-guide/xfs.rst",
@@ -38,5 +38,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice("absent", "dynamic preallocation knows the size of each file")
+    facts::advice("absent", "dynamic preallocation adapts to the size of each file")
 }

@@ -15,12 +15,12 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `xfs(5)`: an option without a value.
         takes: Domain::Words(&["absent", "present"]),
         default: "absent",
-        summary: "Whether freed space is discarded at once, with each transaction's commit.",
-        why: "Source 000 wants fresh blocks by fstrim, not by discards inline with deletes; so does this row: a \
-            weekly or daily fstrim (see block.fstrim_timer) gathers what online discard issues piece by piece \
-            beside the load.",
-        relieves: "drives: discards beside the load",
-        risk: "Without fstrim either, flash fills and its garbage collection shows in tail latency.",
+        summary: "Whether freed space is discarded online, at the commit of each transaction.",
+        why: "Source 000 relies on fstrim for free blocks rather than on online discards with each deletion, and so \
+            does this advice: a daily or weekly fstrim (see block.fstrim_timer) sends in bulk what online discard \
+            sends in small pieces during the load.",
+        relieves: "drives: discards during the load",
+        risk: "Without fstrim as well, flash fills up and its garbage collection raises tail latency.",
         sources: &["source 000, fstrim", "Linux, Documentation/admin-guide/xfs.rst", "Linux, fs/xfs/xfs_discard.c"],
         since: None,
         until: None,
@@ -31,5 +31,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice("absent", "fstrim discards in bulk, when nobody waits")
+    facts::advice("absent", "fstrim discards in bulk, at a quiet time")
 }

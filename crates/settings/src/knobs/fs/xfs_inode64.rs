@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `xfs(5)`: an option without a value.
         takes: Domain::Words(&["absent", "present"]),
         default: "present since Linux 3.7",
-        summary: "Whether inodes may lie anywhere on the file system, and not only in its first TiB.",
-        why: "Source 000 lists it among options to tune; it is the default since 3.7 and shows in /proc/mounts. Only \
-            a mount with inode32 has something to change: with that, all inodes of a large drive compete for the \
-            first TiB, and data is allocated away from them.",
-        relieves: "drives: seeks and allocation groups that fill first",
+        summary: "Whether inodes may be placed anywhere in the file system rather than only in its first TiB.",
+        why: "Source 000 lists it among options to tune. It is the default since 3.7 and appears in /proc/mounts. Only \
+            a mount with inode32 needs a change: there, all inodes of a large drive compete for the first TiB, and \
+            data is allocated far from them.",
+        relieves: "drives: seeks, and allocation groups that fill first",
         risk: "32-bit programs without large-file support cannot stat such inodes.",
         sources: &[
             "source 000, XFS",
@@ -35,5 +35,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice("present", "inodes everywhere, near their data")
+    facts::advice("present", "inodes are placed near their data")
 }

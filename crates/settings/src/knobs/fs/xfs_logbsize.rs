@@ -16,11 +16,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes: Domain::Words(&["absent", "16k", "32k", "64k", "128k", "256k"]),
         default: "32k, or the log's stripe unit",
         summary: "Size of one log buffer: 16k to 256k.",
-        why: "Source 000 names it without a value. Each PUT makes and renames files on every drive of its set; 256k \
-            writes the log in fewer, larger pieces when many of those gather, and fsync still writes only what \
-            there is. mkfs.xfs cannot set it; a remount cannot change it.",
-        relieves: "drives: log writes under many small objects",
-        risk: "2 MiB of memory for each file system; a crash may replay slightly more.",
+        why: "Source 000 lists it without a value. Each PUT creates and renames files on every drive of its set. When \
+            many of these operations accumulate, 256k writes the log in fewer, larger I/Os; fsync still writes only \
+            what is in the buffer. It cannot be set by mkfs.xfs or changed by a remount.",
+        relieves: "drives: log writes with many small objects",
+        risk: "2 MiB of memory per file system; recovery after a crash may replay slightly more.",
         sources: &["source 000, XFS", "Linux, Documentation/admin-guide/xfs.rst"],
         since: None,
         until: None,
@@ -31,5 +31,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice("256k", "metadata of many small objects in fewer log writes")
+    facts::advice("256k", "the metadata of many small objects needs fewer log writes")
 }

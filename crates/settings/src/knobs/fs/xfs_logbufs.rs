@@ -15,10 +15,10 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `xfs(5)`: 2 to 8.
         takes: Domain::WordsOrNumber { words: &["absent"], least: 2, most: 8 },
         default: "8",
-        summary: "In-memory log buffers, 2 to 8.",
-        why: "Source 000 names it without a value. 8 is both the default and the most: there is nothing to raise.",
+        summary: "Number of log buffers in memory, 2 to 8.",
+        why: "Source 000 lists it without a value. 8 is both the default and the maximum, so it cannot be raised.",
         relieves: "drives: metadata operations that wait for a log buffer",
-        risk: "Less than 8 saves 32 to 256 KiB each.",
+        risk: "Each buffer less saves 32 to 256 KiB.",
         sources: &[
             "source 000, XFS",
             "Linux, Documentation/admin-guide/xfs.rst",
@@ -36,7 +36,7 @@ fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Adv
     // Not shown in /proc/mounts where nobody set it: then it is 8.
     match facts::text(snapshot, place) {
         None | Some("absent") => None,
-        Some(_) => facts::advice(8, "the default is the most"),
+        Some(_) => facts::advice(8, "the default is the maximum"),
     }
 }
 

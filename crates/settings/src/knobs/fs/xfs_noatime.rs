@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `mount(8)`: an option without a value.
         takes: Domain::Words(&["absent", "present"]),
         default: "absent: relatime",
-        summary: "Whether reading leaves access times alone.",
-        why: "relatime writes an access time at most once a day for each file that is read; noatime never. Nothing \
-            in an object store reads them. noatime implies nodiratime. It can be remounted.",
-        relieves: "drives: metadata writes by reads",
-        risk: "Programs that look at access times (tmp cleaners, mail) see none.",
+        summary: "Whether reads leave access times unchanged.",
+        why: "relatime writes an access time at most once a day for each file that is read; noatime never does. No \
+            object store uses access times. noatime implies nodiratime, and a remount can change it.",
+        relieves: "drives: metadata writes caused by reads",
+        risk: "Programs that use access times (tmp cleaners, mail) no longer see them change.",
         sources: &["source 000, XFS", "Linux, Documentation/admin-guide/xfs.rst", "mount(8)"],
         since: None,
         until: None,

@@ -15,12 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `kernel/hung_task.c`: hung_task_timeout_max, LONG_MAX / HZ, where HZ is 100 at least.
         takes: domain::number(0, 92_233_720_368_547_758),
         default: "120",
-        summary: "Seconds that a task may be in uninterruptible sleep before the kernel reports it.",
-        why: "Source 000 sets 85 and describes it twice, as finding hung tasks sooner and as an extension; 85 is \
-            shorter than 120. It is a report, not a limit: nothing runs faster or slower for it, unless \
-            hung_task_panic turns it into a reboot, and then a shorter time reboots sooner on a slow drive. The \
-            default is right.",
-        relieves: "nothing: it reports",
+        summary: "Seconds in uninterruptible sleep after which the kernel reports a task.",
+        why: "Source 000 sets 85 and describes it both as earlier detection of hung tasks and as an extension; 85 is \
+            shorter than the default of 120. The setting only controls a report and does not change performance. With \
+            hung_task_panic, however, a shorter time makes a slow drive reboot the node sooner. The default is right.",
+        relieves: "nothing: it only controls a report",
         risk: "With hung_task_panic, a slow drive reboots the node sooner.",
         sources: &[
             "source 000, OS table",
@@ -37,5 +36,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(120, "the default: 85 would report sooner, not extend, and change nothing else")
+    facts::advice(120, "the default: 85 reports sooner and changes nothing else")
 }

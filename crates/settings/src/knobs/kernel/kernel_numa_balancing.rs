@@ -14,14 +14,15 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes_effect: TakesEffect::AtOnce,
         // `kernel/sched/core.c: sched_core_sysctls`: 0 to 4 since Linux 5.18, 0 and 1 before.
         takes: domain::number(0, 4),
-        default: "1 where there are several NUMA nodes and the kernel was built so, else 0",
-        summary: "Whether the kernel unmaps pages to see who uses them, and moves tasks and pages together.",
-        why: "Source 000 keeps 1 and calls it recommended. On one NUMA node it does nothing. On several it helps a \
-            server whose threads and memory drift apart, which an unpinned Go process's do; it costs page faults. \
-            Where the engine is pinned per node (cpuset, topology manager) it should be 0, which this row cannot \
-            see.",
+        default: "1 with several NUMA nodes if the kernel is configured for it, otherwise 0",
+        summary: "Whether the kernel unmaps pages to sample accesses, and moves tasks and their pages to the same NUMA \
+            node.",
+        why: "Source 000 keeps 1 and calls it recommended. With one NUMA node it does nothing. With several it helps a \
+            server whose threads and memory drift apart, such as an unpinned Go process, at the cost of page faults. \
+            If the engine is pinned to a node (cpuset, topology manager), the value should be 0; the audit cannot \
+            detect that.",
         relieves: "memory: remote accesses",
-        risk: "Page faults and migrations; latency of those who are moved.",
+        risk: "Page faults and migrations add latency to the tasks that are moved.",
         sources: &[
             "source 000, OS table",
             "source 000, tuned profile",
@@ -40,7 +41,7 @@ fn advise(snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Ad
     if snapshot.machine.numa_nodes < 2 {
         return None;
     }
-    facts::advice(1, format!("{} NUMA nodes and an engine that is not pinned", snapshot.machine.numa_nodes))
+    facts::advice(1, format!("{} NUMA nodes, and an engine that is taken to be unpinned", snapshot.machine.numa_nodes))
 }
 
 #[cfg(test)]

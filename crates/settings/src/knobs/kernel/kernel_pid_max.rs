@@ -14,12 +14,12 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes_effect: TakesEffect::AtOnce,
         // `kernel/pid.c: pid_max_min` (RESERVED_PIDS + 1) and PID_MAX_LIMIT of 64-bit machines.
         takes: domain::number(301, 4_194_304),
-        default: "32768, or 1024 for each possible processor where that is more; 4194304 by systemd",
-        summary: "The largest number of a process or thread.",
-        why: "A node of 200 pods (source 000's test) with engines of thousands of threads reaches 32768. systemd \
-            sets the most that there is on 64-bit machines; so does this row.",
-        relieves: "processes: fork fails",
-        risk: "Long numbers in listings.",
+        default: "32768, or 1024 per possible processor if that is larger; 4194304 with systemd",
+        summary: "Highest process or thread ID.",
+        why: "A node with 200 pods (as in source 000's test) whose engines run thousands of threads reaches 32768. \
+            systemd sets the maximum of 64-bit machines, and so does this advice.",
+        relieves: "processes: failures of fork",
+        risk: "IDs with more digits in listings.",
         sources: &[
             "Linux, Documentation/admin-guide/sysctl/kernel.rst",
             "systemd, sysctl.d/50-pid-max.conf",
@@ -34,5 +34,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(4_194_304, "threads of all pods count, and the bound costs nothing")
+    facts::advice(4_194_304, "threads of all pods count, and a high limit costs nothing")
 }

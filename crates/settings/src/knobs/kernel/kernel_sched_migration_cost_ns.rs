@@ -15,13 +15,14 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `kernel/sched/fair.c: task_hot`: -1 is any time.
         takes: domain::number(-1, domain::INT_MAX),
         default: "500000",
-        summary: "Nanoseconds for which a task that ran is taken to be cache-hot and not moved by load balancing.",
-        why: "Source 000 sets 5000000, with two question marks. The name left /proc/sys in 5.13: it is \
-            sched/migration_cost_ns in debugfs, so that on the kernels that the same source demands (6.8) the line \
-            only makes sysctl complain. Ten times the default also keeps runnable threads from idle cores, the \
-            opposite of what a server with bursts wants. Left at the default.",
+        summary: "Nanoseconds after its last run for which a task counts as cache-hot and is not moved by load \
+            balancing.",
+        why: "Source 000 sets 5000000, with two question marks. In 5.13 the setting moved from /proc/sys to \
+            sched/migration_cost_ns in debugfs, so on the kernel that the same source requires (6.8), the line only \
+            makes sysctl report an error. Ten times the default also keeps runnable threads away from idle cores, \
+            which is the opposite of what a server with bursts needs. The default is advised.",
         relieves: "processor: cache misses after migrations",
-        risk: "Threads wait for a busy core while others idle.",
+        risk: "Threads wait for a busy core while other cores are idle.",
         sources: &[
             "source 000, OS table",
             "source 000, tuned profile",
@@ -37,7 +38,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(500_000, "the default: an idle core is worth more than a warm cache")
+    facts::advice(500_000, "the default: a thread runs sooner on an idle core than on a busy one with a warm cache")
 }
 
 #[cfg(test)]

@@ -14,11 +14,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // Kubernetes, "Resource Management for Pods and Containers".
         takes: Domain::Text("a quantity of Kubernetes such as 16 or 500m"),
         default: "none",
-        summary: "Processors that an API server may take.",
-        why: "Source 000 limits it to 16 after seeing 9. A limit throttles at the worst moment; give it cores by a \
-            request. Nothing is advised.",
+        summary: "CPU limit of an API server.",
+        why: "Source 000 limits it to 16 processors after observing 9. A limit throttles the server under its peak \
+            load; a CPU request reserves processors without that effect. Nothing is advised.",
         relieves: "Kubernetes: an API server that is throttled",
-        risk: "A limit throttles; none lets it take all.",
+        risk: "A limit throttles the server; without one, it may use all processors.",
         sources: &["source 000, Kubernetes values", "Kubernetes, resource management"],
         since: None,
         until: None,

@@ -16,9 +16,10 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes: domain::number(1, domain::INT_MAX),
         default: "1",
         summary: "Workers for one call that deletes a collection.",
-        why: "Source 000 sets 200, as many as its garbage collector has: one call may then take all of \
-            max-mutating-requests-inflight. Deletions in bulk are tests, not days; 20 from 100 nodes on.",
-        relieves: "Kubernetes: deletions in bulk",
+        why: "Source 000 sets 200, the same as for its garbage collector; a single call may then use all of \
+            max-mutating-requests-inflight. Bulk deletion is common in tests and rare in operation. The advice is 20 \
+            from 100 nodes on.",
+        relieves: "Kubernetes: bulk deletion",
         risk: "Many: one deletion starves all other writers.",
         sources: &["source 000, Kubernetes values", "Kubernetes, kube-apiserver flags"],
         since: None,
@@ -30,8 +31,8 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(
-        if site.nodes() >= 100 { 20 } else { 1 },
-        "a namespace of thousands of objects, without filling all writers",
-    )
+    if site.nodes() < 100 {
+        return facts::advice(1, "the default: enough below 100 nodes");
+    }
+    facts::advice(20, "enough for a namespace with thousands of objects, and leaves capacity for other writers")
 }

@@ -15,10 +15,10 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // kube-apiserver: zero is without bound.
         takes: domain::number(0, domain::INT_MAX),
         default: "200",
-        summary: "Writing requests that one API server handles at once.",
-        why: "See apiserver.max_requests_inflight; source 000 saw 60 at most in its test, of 200.",
-        relieves: "Kubernetes: requests answered by 429",
-        risk: "etcd gets more writes at once.",
+        summary: "Maximum number of mutating requests that an API server handles at once.",
+        why: "See apiserver.max_requests_inflight. Source 000 observed at most 60 of 200 in its test.",
+        relieves: "Kubernetes: requests answered with 429",
+        risk: "etcd receives more writes at once.",
         sources: &["source 000, Kubernetes values", "Kubernetes, kube-apiserver flags"],
         since: None,
         until: None,
@@ -29,5 +29,8 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(if site.nodes() >= 100 { 400 } else { 200 }, "the default, and twice that from 100 nodes on")
+    facts::advice(
+        if site.nodes() >= 100 { 400 } else { 200 },
+        "the default below 100 nodes, and twice that from there on",
+    )
 }

@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // kube-apiserver: zero is without bound.
         takes: domain::number(0, domain::INT_MAX),
         default: "400",
-        summary: "Reading requests that one API server handles at once.",
-        why: "Source 000 doubles it, and says that only 5000 pods at once ever met the bound (429). With API \
-            Priority and Fairness the sum of both bounds is what is shared out. Doubled from 100 nodes on; the \
-            default below.",
-        relieves: "Kubernetes: requests answered by 429",
+        summary: "Maximum number of non-mutating requests that an API server handles at once.",
+        why: "Source 000 doubles it, although only 5000 pods at once ever reached the limit (429). With API Priority \
+            and Fairness, the sum of both limits is shared out. The advice is twice the default from 100 nodes on, and \
+            the default below.",
+        relieves: "Kubernetes: requests answered with 429",
         risk: "Memory of the API server: 24 GiB in the source.",
         sources: &["source 000, Kubernetes values", "Kubernetes, kube-apiserver flags"],
         since: None,
@@ -31,7 +31,10 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(if site.nodes() >= 100 { 800 } else { 400 }, "the default, and twice that from 100 nodes on")
+    facts::advice(
+        if site.nodes() >= 100 { 800 } else { 400 },
+        "the default below 100 nodes, and twice that from there on",
+    )
 }
 
 #[cfg(test)]

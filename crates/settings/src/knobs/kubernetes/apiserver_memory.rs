@@ -14,11 +14,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // Kubernetes, "Resource Management for Pods and Containers".
         takes: Domain::Text("a quantity of Kubernetes such as 24Gi"),
         default: "none",
-        summary: "Memory that an API server may take.",
-        why: "Source 000 limits it to 24 GiB after seeing 13. Beyond it the process dies and all clients list anew: \
-            watch it, and leave twice what was seen.",
+        summary: "Memory limit of an API server.",
+        why: "Source 000 limits it to 24 GiB after observing 13. Above the limit the process is killed, and all \
+            clients list their objects again. Monitor its memory and allow twice the observed value.",
         relieves: "Kubernetes: an API server that is killed",
-        risk: "A limit too low kills it under the load of its own restart.",
+        risk: "If the limit is too low, the load after a restart kills the server again.",
         sources: &["source 000, Kubernetes values", "Kubernetes, resource management"],
         since: None,
         until: None,

@@ -15,12 +15,12 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // client-go, rest.Config: an `int`.
         takes: domain::number(0, domain::INT_MAX),
         default: "30",
-        summary: "Requests at once beyond that rate that the kube-controller-manager allows itself against the API \
-            server.",
-        why: "150 and 300, as source 000 has it, from 100 nodes on: the client's own limit is what its work queues \
-            waited for most likely, though it does not separate the two.",
-        relieves: "Kubernetes: clients that wait for themselves",
-        risk: "More requests at the API server.",
+        summary: "Burst of requests above controller_manager.qps that the kube-controller-manager allows itself \
+            against the API server.",
+        why: "From 100 nodes on, the advice is 150 (qps) and 300 (burst), as in source 000: the work queues most \
+            likely waited for the client's own limit, although the source does not separate the two settings.",
+        relieves: "Kubernetes: clients throttled by their own limit",
+        risk: "More requests to the API server.",
         sources: &["source 000, Kubernetes values", "Kubernetes, kube-controller-manager flags"],
         since: None,
         until: None,

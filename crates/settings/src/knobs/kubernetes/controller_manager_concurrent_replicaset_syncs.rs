@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // kube-controller-manager: a count of workers.
         takes: domain::number(1, domain::INT_MAX),
         default: "5",
-        summary: "ReplicaSets that are reconciled at once.",
-        why: "Source 000 sets 50. It lists it twice. It says itself that twenty times the default did not move the \
-            P99 of ten seconds of its work queue, and raises it ten times all the same, because nothing else \
-            suffered. What a setting does not relieve is left at the default; its clients' qps bound it anyway.",
-        relieves: "Kubernetes: work queue latency",
+        summary: "Number of ReplicaSets that are reconciled at once.",
+        why: "Source 000 sets 50, and lists the setting twice. The source reports that twenty times the default did \
+            not change the P99 of its work queue (10 s), and raises the value anyway because nothing else got worse. \
+            No benefit is shown, so the default is kept; the client's qps limits it anyway.",
+        relieves: "Kubernetes: latency of the work queue",
         risk: "More writes to the API server at once.",
         sources: &["source 000, Kubernetes values", "Kubernetes, kube-controller-manager flags"],
         since: None,
@@ -31,5 +31,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(5, "the default: the source saw no effect on its queue")
+    facts::advice(5, "the default: source 000 saw no effect on its work queue")
 }

@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `server/embed/config.go: maxElectionMs`; at least five heartbeats.
         takes: domain::number(1, 50000),
         default: "1000 ms",
-        summary: "Milliseconds without a heartbeat after which a member stands for election.",
-        why: "Ten times the heartbeat, as etcd wants it and source 000 computes (2700). With the default heartbeat, \
-            the default.",
+        summary: "Milliseconds without a heartbeat after which a member starts an election.",
+        why: "etcd recommends ten times the heartbeat interval, from which source 000 derives 2700. With the default \
+            heartbeat, the default is right.",
         relieves: "Kubernetes: leader elections",
-        risk: "Long: no writes for that long after a leader died.",
+        risk: "Long: no writes for that long after a leader fails.",
         sources: &["source 000, Kubernetes values", "etcd, tuning: time parameters"],
         since: None,
         until: None,

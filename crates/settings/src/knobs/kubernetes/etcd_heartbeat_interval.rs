@@ -15,12 +15,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `server/embed/config.go`: an election of 50,000 ms at most has five of them.
         takes: domain::number(1, 10000),
         default: "100 ms",
-        summary: "Milliseconds between a leader's heartbeats.",
-        why: "etcd wants the round trip between members, 0.5 to 1.5 times. Source 000 sets 270: 1.5 times the \
-            *slowest* 180 ms it ever saw, while its own table gives a peer round trip of 6.35 ms. What took 180 ms \
-            is a disk or a scheduler, and a longer heartbeat hides it. The default is fifteen round trips already.",
+        summary: "Milliseconds between the heartbeats of the leader.",
+        why: "etcd recommends 0.5 to 1.5 times the round trip between members. Source 000 sets 270, or 1.5 times the \
+            *slowest* 180 ms that it observed, while its own table has a peer round trip of 6.35 ms. A disk or a \
+            scheduler caused the 180 ms, and a longer heartbeat interval hides that. The default is already fifteen \
+            round trips.",
         relieves: "Kubernetes: leader elections",
-        risk: "Long: a dead leader is noticed later.",
+        risk: "Long: a failed leader is detected later.",
         sources: &["source 000, Kubernetes values", "etcd, tuning: time parameters"],
         since: None,
         until: None,
@@ -31,5 +32,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(100, "the default: members of one site are less than 100 ms apart")
+    facts::advice(100, "the default: round trips within a site are below 100 ms")
 }

@@ -15,8 +15,8 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `server/embed/config.go`: a `uint`, of which at most 10 MiB are recommended.
         takes: domain::number(1, u32::MAX as i128),
         default: "1572864",
-        summary: "The largest request that etcd takes.",
-        why: "Source 000 lists its default and leaves it. Larger objects make every watch and every leader slower.",
+        summary: "Maximum size of a request that etcd accepts, in bytes.",
+        why: "Source 000 lists the default and keeps it. Larger objects slow down every watch and the leader.",
         relieves: "nothing",
         risk: "Larger requests delay heartbeats.",
         sources: &["source 000, Kubernetes values", "etcd, system limits: request size limit"],

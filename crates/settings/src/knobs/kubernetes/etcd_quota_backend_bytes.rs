@@ -15,10 +15,10 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `server/storage/quota.go`: an `int64`; zero is the default, below zero is without bound.
         takes: domain::number(i64::MIN as i128, i64::MAX as i128),
         default: "2147483648",
-        summary: "Size of the database at which etcd refuses writes.",
-        why: "8 GiB, as source 000 has it: the most that etcd suggests. Its cluster used 2.5 GB, beyond the default \
-            of 2 GiB, at which all writes fail.",
-        relieves: "Kubernetes: a cluster that goes read-only",
+        summary: "Size of the database in bytes at which etcd refuses writes.",
+        why: "The advice is 8 GiB, as in source 000: the maximum that etcd recommends. That cluster used 2.5 GB, above \
+            the default of 2 GiB, at which all writes fail.",
+        relieves: "Kubernetes: a cluster that becomes read-only",
         risk: "Larger databases take longer to restore and to defragment.",
         sources: &["source 000, Kubernetes values", "etcd, system limits: storage size limit"],
         since: None,
@@ -30,5 +30,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(8_589_934_592_u64, "the most that etcd suggests; without room it goes read-only")
+    facts::advice(8_589_934_592_u64, "the maximum that etcd recommends; at the quota, it becomes read-only")
 }

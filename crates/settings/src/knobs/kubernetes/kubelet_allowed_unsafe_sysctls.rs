@@ -13,15 +13,15 @@ pub(crate) const ROW: KnobRow = KnobRow {
         scope: Scope::Cluster,
         takes_effect: TakesEffect::Restart,
         // Kubernetes, "Using sysctls in a Kubernetes Cluster".
-        takes: Domain::Text("names of sysctls, with * at their end for all that begin so"),
+        takes: Domain::Text("names of sysctls, where a final * stands for any ending"),
         default: "empty",
         summary: "Sysctls beyond the safe ones that pods may set in their own namespaces.",
-        why: "No source names it, and without it most of their net.* settings never reach the engine: its namespace \
-            starts from the kernel's defaults. Safe without it are ip_local_port_range, ip_local_reserved_ports, \
-            ip_unprivileged_port_start, ping_group_range, tcp_syncookies, tcp_keepalive_*, tcp_fin_timeout and, \
-            since Kubernetes 1.32, tcp_rmem and tcp_wmem.",
+        why: "No source mentions it, but without it most of their net.* settings never reach the engine, because its \
+            namespace starts from the kernel's defaults. These are safe without it: ip_local_port_range, \
+            ip_local_reserved_ports, ip_unprivileged_port_start, ping_group_range, tcp_syncookies, tcp_keepalive_*, \
+            tcp_fin_timeout and, since Kubernetes 1.32, tcp_rmem and tcp_wmem.",
         relieves: "links and accepting: settings that never reach the engine",
-        risk: "Pods may set those, each for itself.",
+        risk: "Pods may change these sysctls, each in its own namespace.",
         sources: &["Kubernetes, pkg/kubelet/sysctl/safe_sysctls.go"],
         since: None,
         until: None,
@@ -32,5 +32,8 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice("net.core.somaxconn,net.ipv4.tcp_*", "a pod's namespace starts from defaults, whatever the host says")
+    facts::advice(
+        "net.core.somaxconn,net.ipv4.tcp_*",
+        "a pod's namespace starts from the kernel's defaults, not from the host's values",
+    )
 }

@@ -15,11 +15,12 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // client-go, rest.Config: an `int`.
         takes: domain::number(0, domain::INT_MAX),
         default: "100",
-        summary: "Requests at once beyond that rate that the kubelet allows itself against the API server.",
-        why: "150 and 300, as source 000 has it, from 100 nodes on. A node with 200 pods asks for secrets and \
-            reports states; all kubelets together ask the API server for as much at once when they restart.",
-        relieves: "Kubernetes: clients that wait for themselves",
-        risk: "More requests at the API server.",
+        summary: "Burst of requests above kubelet.qps that the kubelet allows itself against the API server.",
+        why: "From 100 nodes on, the advice is 150 (qps) and 300 (burst), as in source 000. The kubelet of a node with \
+            200 pods reads secrets and reports states; after a restart, all kubelets send up to this many requests at \
+            once.",
+        relieves: "Kubernetes: clients throttled by their own limit",
+        risk: "More requests to the API server.",
         sources: &["source 000, Kubernetes values", "Kubernetes, KubeletConfiguration (50 and 100 since 1.27)"],
         since: None,
         until: None,

@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // Kubernetes, KubeletConfiguration: cpuManagerPolicy.
         takes: Domain::Words(&["none", "static"]),
         default: "none",
-        summary: "Whether pods with whole processors get them for themselves.",
-        why: "Source 000 demands scheduling that is aware of NUMA. static pins pods of class Guaranteed with whole \
-            processors; an engine that takes all of a node gains nothing by it.",
-        relieves: "processor and memory: crossings between sockets",
-        risk: "Changing it needs the kubelet's state file removed; others share fewer processors.",
+        summary: "Whether pods that request whole processors get exclusive ones.",
+        why: "Source 000 requires NUMA-aware scheduling. static pins pods of the class Guaranteed that request whole \
+            processors; an engine that uses a whole node gains nothing from it.",
+        relieves: "processor and memory: traffic between sockets",
+        risk: "A change requires the kubelet's state file to be removed; other pods share fewer processors.",
         sources: &["source 000, Kubernetes values", "Kubernetes, CPU management policies"],
         since: None,
         until: None,
@@ -30,5 +30,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    (snapshot.machine.numa_nodes > 1).then(|| facts::advice("static", "several NUMA nodes")).flatten()
+    (snapshot.machine.numa_nodes > 1).then(|| facts::advice("static", "there are several NUMA nodes")).flatten()
 }

@@ -15,10 +15,10 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // A feature gate.
         takes: Domain::Words(&["true", "false"]),
         default: "false",
-        summary: "Whether container states come by events instead of by polling.",
-        why: "Source 000 tried it and saw pods start later; it is off by default. Off.",
+        summary: "Whether the kubelet learns container states from events rather than by polling.",
+        why: "Source 000 tried it and observed that pods started later. It is off by default, and the advice is off.",
         relieves: "Kubernetes: start of pods",
-        risk: "On: missed events were a known fault.",
+        risk: "On: missed events were a known bug.",
         sources: &["source 000, Kubernetes values", "Kubernetes, feature gates: EventedPLEG"],
         since: None,
         until: None,
@@ -29,5 +29,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(false, "the default, and the source saw pods start later with it")
+    facts::advice(false, "the default: source 000 observed that pods start later with it")
 }

@@ -14,11 +14,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // Kubernetes, KubeletConfiguration: maxPods, an `int32`.
         takes: domain::number(0, domain::INT_MAX),
         default: "110",
-        summary: "Pods that a node takes.",
-        why: "Source 000 tests 200 pods on a node, beyond the default, without naming the flag. Storage nodes run an \
-            engine each: nothing is advised.",
+        summary: "Maximum number of pods on a node.",
+        why: "Source 000 tests 200 pods on a node, above the default, without naming the flag. Storage nodes run one \
+            engine each, so nothing is advised.",
         relieves: "Kubernetes: pods that are not scheduled",
-        risk: "Addresses of the node's pod range must suffice: a /24 has 254.",
+        risk: "The node's address range must be large enough: a /24 has 254 addresses.",
         sources: &["source 000, Kubernetes values", "Kubernetes, KubeletConfiguration: maxPods"],
         since: None,
         until: None,

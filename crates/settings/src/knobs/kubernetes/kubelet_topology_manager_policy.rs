@@ -16,9 +16,9 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes: Domain::Words(&["none", "best-effort", "restricted", "single-numa-node"]),
         default: "none",
         summary: "Whether processors, memory and devices of a pod come from one NUMA node.",
-        why: "As kubelet.cpu_manager_policy; best-effort does not refuse an engine that is larger than a node.",
-        relieves: "processor and memory: crossings between sockets",
-        risk: "Stricter policies refuse pods that do not fit one NUMA node.",
+        why: "See kubelet.cpu_manager_policy. best-effort does not refuse an engine that is larger than a NUMA node.",
+        relieves: "processor and memory: traffic between sockets",
+        risk: "Stricter policies refuse pods that do not fit into one NUMA node.",
         sources: &["source 000, Kubernetes values", "Kubernetes, topology management policies"],
         since: None,
         until: None,
@@ -30,6 +30,6 @@ pub(crate) const ROW: KnobRow = KnobRow {
 
 fn advise(snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
     (snapshot.machine.numa_nodes > 1)
-        .then(|| facts::advice("best-effort", "several NUMA nodes, and one engine for all of them"))
+        .then(|| facts::advice("best-effort", "there are several NUMA nodes, and one engine uses all of them"))
         .flatten()
 }

@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // client-go, rest.Config: below zero is without bound; written in whole requests per second.
         takes: domain::number(-1, domain::INT_MAX),
         default: "50",
-        summary: "Requests a second that the kube-scheduler allows itself against the API server.",
-        why: "150 and 300, as source 000 has it, from 100 nodes on: no throttling of the client was seen any more \
-            with them.",
-        relieves: "Kubernetes: clients that wait for themselves",
-        risk: "More requests at the API server.",
+        summary: "Requests per second that the kube-scheduler allows itself against the API server.",
+        why: "From 100 nodes on, the advice is 150 (qps) and 300 (burst), as in source 000, which no longer saw \
+            client-side throttling with these values.",
+        relieves: "Kubernetes: clients throttled by their own limit",
+        risk: "More requests to the API server.",
         sources: &["source 000, Kubernetes values", "Kubernetes, KubeSchedulerConfiguration"],
         since: None,
         until: None,

@@ -14,9 +14,9 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `getrlimit(2)`: a `rlim_t`, or RLIM_INFINITY.
         takes: Domain::WordsOrNumber { words: &["unlimited"], least: 0, most: u64::MAX as i128 },
         default: "8 MiB since Linux 5.16, 64 KiB before",
-        summary: "Memory that a process may lock.",
-        why: "S3 servers lock none; io_uring and eBPF accounted to it before 5.12 and 5.11. Nothing is advised for \
-            the engine; the row is here because lists of limits carry it.",
+        summary: "Maximum amount of memory that a process may lock.",
+        why: "S3 servers lock no memory. io_uring was charged to this limit before 5.12, and eBPF before 5.11. There \
+            is no advice for the engine; the knob is listed because many lists of limits include it.",
         relieves: "nothing on these kernels",
         risk: "None.",
         sources: &["Linux 5.16, include/uapi/linux/resource.h; getrlimit(2)"],

@@ -14,12 +14,12 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes_effect: TakesEffect::Restart,
         // `getrlimit(2)`: a `rlim_t`, or RLIM_INFINITY.
         takes: Domain::WordsOrNumber { words: &["unlimited"], least: 0, most: u64::MAX as i128 },
-        default: "1024 soft, 524288 hard by systemd; containerd's service decides for pods",
-        summary: "Open files of the engine: its hard limit, to which Go and MinIO raise the soft one themselves.",
-        why: "A node holds a socket for each client connection and each peer, and a file for each shard in flight. \
-            Twice that, at least 1048576, so that it never binds.",
+        default: "1024 soft, 524288 hard with systemd; for pods, the service of containerd decides",
+        summary: "Hard limit of open files of the engine; Go and MinIO raise the soft limit to it themselves.",
+        why: "A node needs a socket for each connection of clients and peers, and a file for each shard in flight. The \
+            advice is twice the number of connections, at least 1048576, so that the limit is never reached.",
         relieves: "the engine: \"too many open files\"",
-        risk: "None: memory is taken by what is open, not by the limit.",
+        risk: "None: open files use memory, the limit does not.",
         sources: &["MinIO, cmd/server-rlimit.go", "getrlimit(2)"],
         since: None,
         until: None,
@@ -34,6 +34,6 @@ fn advise(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advi
         snapshot,
         place,
         (2 * facts::connections(site)).max(1_048_576),
-        "sockets and shards in flight, with room",
+        "twice the connections of a node, at least 1048576",
     )
 }

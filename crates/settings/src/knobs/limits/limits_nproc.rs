@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `getrlimit(2)`: a `rlim_t`, or RLIM_INFINITY.
         takes: Domain::WordsOrNumber { words: &["unlimited"], least: 0, most: u64::MAX as i128 },
         default: "half of kernel.threads-max",
-        summary: "Threads of the engine's user.",
-        why: "A Go server takes a thread for each file operation that blocks: thousands when a drive hangs. The \
-            count is per user over all containers that share it.",
-        relieves: "the engine: fails to start a thread, and aborts",
-        risk: "A fork bomb is bounded later; pids.max of the cgroup bounds it anyway.",
+        summary: "Maximum number of threads of the engine's user.",
+        why: "A Go server needs a thread for each file operation that blocks: thousands when a drive hangs. Threads \
+            are counted per user, over all containers that run as that user.",
+        relieves: "the engine: aborts because it cannot start a thread",
+        risk: "A fork bomb is stopped later; pids.max of the cgroup still limits it.",
         sources: &["getrlimit(2)", "Linux, kernel/fork.c: set_max_threads"],
         since: None,
         until: None,
@@ -30,5 +30,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
-    facts::at_least(snapshot, place, 65_536, "a thread for each file operation that hangs")
+    facts::at_least(snapshot, place, 65_536, "each file operation that hangs occupies a thread")
 }

@@ -15,13 +15,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // An `int`, not below zero: `net/core/sysctl_net_core.c: net_core_table`.
         takes: domain::number(0, domain::INT_MAX),
         default: "0: off",
-        summary: "Microseconds that read may spin on a NIC's queue instead of sleeping.",
-        why: "Sources say 50. Go waits in epoll, which spins where busy_poll is on for the whole machine: then the \
-            thread that waits for all connections burns a core. busy_read is for a thread that blocks in read on \
-            one socket, which no server of thousands has. For throughput of large objects there is nothing to gain, \
-            and each idle poller costs a core. Off, as the kernel has it.",
+        summary: "Microseconds for which a blocking read may busy-poll a NIC's queue before it sleeps.",
+        why: "The sources set 50. Go waits in epoll, which also busy-polls when busy_poll is set for the machine: the \
+            thread that waits for all connections then occupies a core. busy_read helps a thread that blocks in read \
+            on a single socket, which no server with thousands of connections does. Busy polling gains no throughput \
+            for large objects and costs a core for each idle poller. The default, off, is right.",
         relieves: "latency of single small requests",
-        risk: "A core for each thread that waits.",
+        risk: "One core for each waiting thread.",
         sources: &[
             "source 000, OS table",
             "source 000, tuned profile",
@@ -39,5 +39,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(0, "the default: a Go server would burn a core and gain no throughput")
+    facts::advice(0, "the default: busy polling would cost a Go server a core and gain no throughput")
 }

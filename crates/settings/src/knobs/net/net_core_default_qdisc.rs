@@ -31,14 +31,14 @@ pub(crate) const ROW: KnobRow = KnobRow {
             "skbprio",
             "noqueue",
         ]),
-        default: "pfifo_fast as built; fq_codel by systemd",
-        summary: "The queueing discipline that new interfaces get.",
-        why: "fq paces each connection and keeps them apart: BBR needs it before 4.20, and cubic drops less into \
-            shallow switch buffers with it. Interfaces with several queues get mq and this below. It acts on \
-            interfaces that appear afterwards, so that a reboot is what changes a node. Cilium's bandwidth manager \
-            sets fq itself.",
+        default: "pfifo_fast in the kernel; fq_codel with systemd",
+        summary: "Default queueing discipline of new interfaces.",
+        why: "fq paces each connection and separates connections from each other. BBR needs it before 4.20, and with \
+            cubic it causes fewer drops in shallow switch buffers. Interfaces with several queues get mq with this \
+            discipline for each queue. It only applies to interfaces that are created afterwards, so a node needs a \
+            reboot. Cilium's bandwidth manager sets fq itself.",
         relieves: "links: bursts into shallow buffers",
-        risk: "A little processor time for each packet.",
+        risk: "A little processor time per packet.",
         sources: &["Linux, net/sched/sch_generic.c: attach_default_qdiscs; Documentation/admin-guide/sysctl/net.rst"],
         since: None,
         until: None,
@@ -53,5 +53,5 @@ fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Adv
     if !offered.is_empty() && !offered.iter().any(|name| name == "fq") {
         return None;
     }
-    facts::advice("fq", "connections are paced and kept apart")
+    facts::advice("fq", "it paces connections and separates them from each other")
 }

@@ -16,13 +16,14 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // poll.
         takes: domain::number(1, domain::INT_MAX),
         default: "300",
-        summary: "Packets that one round of receiving may handle, over all queues of a processor.",
-        why: "A round ends by this or by netdev_budget_usecs, whichever is first. Source 003 raises it to 1200 and \
-            leaves the other, so that on a core that is slow enough to need it time ends the round first. Raise \
-            both, where softnet_stat counts squeezes (third column); from 100 Gb/s on 600 is advised, below it the \
-            default.",
-        relieves: "receiving: rounds that end with packets left",
-        risk: "Longer rounds keep other work of that processor waiting.",
+        summary: "Maximum number of packets that one round of receive processing handles, over all queues of a \
+            processor.",
+        why: "A round ends at this limit or at netdev_budget_usecs, whichever comes first. Source 003 raises this one \
+            to 1200 and leaves the other, so on a core slow enough to need it, the time limit ends the round first. \
+            Raise both if softnet_stat counts squeezes (third column). The advice is 600 from 100 Gb/s on, and the \
+            default below.",
+        relieves: "receiving: rounds that end before the queues are empty",
+        risk: "Longer rounds delay other work of that processor.",
         sources: &[
             "source 003, full parameters",
             "source 003, partial parameters (A1)",

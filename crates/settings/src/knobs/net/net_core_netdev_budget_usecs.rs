@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // An `int`, not below zero: `net/core/sysctl_net_core.c: net_core_table`.
         takes: domain::number(0, domain::INT_MAX),
         default: "two ticks: 2000 at HZ = 1000, 8000 at HZ = 250",
-        summary: "Microseconds that one round of receiving may take.",
-        why: "No source sets it, and so source 003's netdev_budget may have changed nothing. Two ticks of the \
-            slowest usual kernel are enough for everything: 8000.",
-        relieves: "receiving: rounds that end with packets left",
-        risk: "Longer rounds keep other work of that processor waiting.",
+        summary: "Maximum duration of one round of receive processing in microseconds.",
+        why: "No source sets it, so source 003's netdev_budget may have had no effect. From 100 Gb/s on, the advice is \
+            8000: two ticks at HZ = 250, the lowest common rate.",
+        relieves: "receiving: rounds that end before the queues are empty",
+        risk: "Longer rounds delay other work of that processor.",
         sources: &["Linux, Documentation/admin-guide/sysctl/net.rst", "Linux 4.12, net/core/dev.c: net_rx_action"],
         since: Some((4, 12)),
         until: None,
@@ -32,7 +32,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 fn advise(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
     let fast = facts::node_bits_per_s(snapshot, site) >= 100e9;
     fast.then(|| {
-        facts::at_least(snapshot, place, 8000, "netdev_budget is raised, and time must not end the round first")
+        facts::at_least(snapshot, place, 8000, "netdev_budget is raised, and the time limit must not end a round first")
     })
     .flatten()
 }

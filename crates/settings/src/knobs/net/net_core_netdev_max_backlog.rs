@@ -15,15 +15,15 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/core/sysctl_net_core.c: net_core_table`: an `int`; below zero every packet would be dropped.
         takes: domain::number(0, domain::INT_MAX),
         default: "1000",
-        summary: "Packets that may wait for one processor, where they are handed over: by RPS, veth and loopback, \
-            not by a NIC's own queue.",
-        why: "Source 000 and others call it the queue between NIC and kernel: NAPI polls the NIC's ring and does not \
-            pass here. It counts where RPS moves packets, and for veth pairs, through which pods without netkit or \
-            eBPF host routing receive. Sources say 16384 and 250000. What arrives in 10 ms at the node's rate, as \
-            GRO packets of 16 KiB, shared by eight processors, is enough: a queue of 250000 is seconds long before \
-            it drops.",
+        summary: "Maximum number of packets queued for one processor when RPS, veth or loopback hands them over; a \
+            NIC's own queue does not use it.",
+        why: "Source 000 and others call it the queue between NIC and kernel, but NAPI polls the NIC's ring and \
+            bypasses it. It matters when RPS moves packets, and for veth pairs, through which pods without netkit or \
+            eBPF host routing receive. The sources set 16384 and 250000. The advice is four times what arrives in 10 \
+            ms at the node's rate, as GRO packets of 16 KiB shared by eight processors. A queue of 250000 packets is \
+            seconds long before it drops.",
         relieves: "receiving: drops in the second column of softnet_stat",
-        risk: "Long: latency where a processor cannot keep up.",
+        risk: "Long queues: latency if a processor cannot keep up.",
         sources: &[
             "source 000, OS table",
             "source 000, tuned profile",
@@ -50,14 +50,14 @@ fn advise(snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Adv
     let packets = (bits_per_s / 8.0 * 0.01 / 16_384.0 / 8.0 * 4.0) as u64;
     let power = packets.next_power_of_two();
     let bound = match power {
-        less if less < LEAST => format!(", and no less than {LEAST}"),
-        more if more > MOST => format!(", and no more than {MOST}"),
+        less if less < LEAST => format!(", raised to the minimum of {LEAST}"),
+        more if more > MOST => format!(", limited to {MOST}"),
         _ => String::new(),
     };
     let rate = facts::rate(bits_per_s);
     let why = format!(
-        "10 ms at {rate} in GRO packets over eight processors, four times, is {packets}, as a power of two \
-         {power}{bound}"
+        "four times the GRO packets of 10 ms at {rate} over eight processors is {packets}, rounded up to \
+         a power of two {power}{bound}"
     );
     facts::advice(power.clamp(LEAST, MOST), why)
 }
@@ -78,12 +78,12 @@ mod tests {
             SettingPlace { knob: ROW.knob.id.to_owned(), device: None, space: linerate_record::knob::Space::Host };
         let fast = advise(&snapshot, &site, &place).expect("speeds are known");
         assert!(
-            fast.why.contains("four times, is ") && fast.why.ends_with("is 1945, as a power of two 2048"),
+            fast.why.starts_with("four times ") && fast.why.ends_with("is 1945, rounded up to a power of two 2048"),
             "{fast:?}"
         );
         set_port_speeds(&mut snapshot, 1);
         let slower = advise(&snapshot, &site, &place).expect("speeds are known");
-        assert!(slower.value == "1024" && slower.why.ends_with(", and no less than 1024"), "{slower:?}");
+        assert!(slower.value == "1024" && slower.why.ends_with(", raised to the minimum of 1024"), "{slower:?}");
         snapshot.machine.nics.iter_mut().for_each(|nic| nic.speed_bits_per_s = None);
         site.groups.iter_mut().flat_map(|group| &mut group.nics).for_each(|nic| nic.speed_bits_per_s = 0.0);
         assert_eq!(advise(&snapshot, &site, &place), None);

@@ -15,13 +15,12 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/core/sysctl_net_core.c: net_core_table`: an `int`; below zero no option could be set.
         takes: domain::number(0, domain::INT_MAX),
         default: "131072 since Linux 6.8, 20480 or 81920 before",
-        summary: "Bytes of ancillary memory that one socket may hold: control messages, filters, zero-copy \
-            notifications.",
-        why: "No buffer for data, whatever sources say of many connections: 128 MiB (source 003) lets one socket pin \
-            that much. 128 KiB is what the kernel itself chose for MSG_ZEROCOPY. It is per namespace since 6.8 and \
-            starts from the default in each; one value for the machine before.",
+        summary: "Maximum ancillary memory of one socket in bytes: control messages, filters, zero-copy notifications.",
+        why: "It is not a data buffer, whatever sources say about many connections: 128 MiB (source 003) lets one \
+            socket pin that much. 128 KiB is what the kernel chose for MSG_ZEROCOPY. Since 6.8 each namespace has its \
+            own value and starts from the default; before, one value applied to the machine.",
         relieves: "sockets with zero-copy sends: ENOBUFS",
-        risk: "Large: kernel memory that one process can pin for each socket.",
+        risk: "Large: kernel memory that a process can pin for each socket.",
         sources: &[
             "source 002, network tuning",
             "source 003, full parameters",
@@ -38,7 +37,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(131_072, "the default since 6.8: nothing of it carries data")
+    facts::advice(131_072, "the default since 6.8: it is not a data buffer")
 }
 
 #[cfg(test)]

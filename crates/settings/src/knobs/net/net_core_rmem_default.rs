@@ -15,9 +15,8 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/core/sysctl_net_core.c: min_rcvbuf`, SOCK_MIN_RCVBUF: 2304 where words are of 64 bits.
         takes: domain::number(2304, domain::INT_MAX),
         default: "212992",
-        summary: "The receive buffer in bytes that a socket starts with, where its protocol has no default of its \
-            own.",
-        why: "TCP has one of its own: the middle value of tcp_rmem. So 64 MiB (source 003) and 4 MiB (MinIO's \
+        summary: "Initial receive buffer in bytes of sockets whose protocol has no default of its own.",
+        why: "TCP has its own default: the middle value of tcp_rmem. So 64 MiB (source 003) and 4 MiB (MinIO's \
             profile, not in source 000's text) do nothing for S3, and give every UDP and Unix socket of the machine \
             that much. The default is right.",
         relieves: "nothing for TCP: datagram sockets",

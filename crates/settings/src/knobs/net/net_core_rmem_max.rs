@@ -15,16 +15,16 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/core/sysctl_net_core.c: min_rcvbuf`, SOCK_MIN_RCVBUF: 2304 where words are of 64 bits.
         takes: domain::number(2304, domain::INT_MAX),
         default: "4194304 since Linux 6.18, 212992 before",
-        summary: "The most that a program may ask for by SO_RCVBUF, in bytes; the kernel doubles what is asked.",
-        why: "Only programs that set SO_RCVBUF feel it, and those lose autotuning by tcp_rmem. MinIO is one: it asks \
-            for 4 MiB on its listener, whose connections inherit that (tried on 6.18: still the listener's after 3 \
-            GB, where another listener's connection had grown to 22 MB), and on each connection to a peer. With \
-            212992 it gets 416 KiB for good, whatever tcp_rmem says: 416 KiB in 2 ms are 1.7 Gb/s. So the advice is \
-            at least 4 MiB, more where bandwidth × delay is more. Sources say 4 MiB, 16 MiB and 256 MiB. A MinIO \
-            that runs has its listener already: it must be restarted, which no source says.",
+        summary: "Maximum receive buffer in bytes that a program may request with SO_RCVBUF; the kernel doubles the \
+            requested size.",
+        why: "It only affects programs that set SO_RCVBUF, which gives up autotuning by tcp_rmem. MinIO is one of \
+            them: it requests 4 MiB on its listener, whose connections inherit the size (tested on 6.18: still the \
+            listener's size after 3 GB, while a connection of another listener had grown to 22 MB), and on each \
+            connection to a peer. With 212992 it stays at 416 KiB whatever tcp_rmem says; 416 KiB per 2 ms is 1.7 \
+            Gb/s. So the advice is at least 4 MiB, more if bandwidth × delay is larger. The sources set 4 MiB, 16 MiB \
+            and 256 MiB. A running MinIO keeps its listener and must be restarted, which no source mentions.",
         relieves: "links: throughput of one connection",
-        risk: "A program that asks for that much gets it: memory up to the bound for each such socket, within \
-            tcp_mem.",
+        risk: "A program that requests this much gets it: memory up to the limit for each such socket, within tcp_mem.",
         sources: &[
             "source 000, tuned profile",
             "source 002, network tuning",

@@ -15,10 +15,12 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/core/sysctl_net_core.c: rps_sock_flow_sysctl`.
         takes: domain::number(0, 1 << 29),
         default: "0: off",
-        summary: "Entries of the table that says on which processor a flow is read, for receive flow steering.",
-        why: "Source 002 names RPS and RFS for one queue that is too slow. RFS needs this and nic.rps_flow_cnt. \
-            Where a NIC has queues for its processors, RSS spreads in hardware and RFS costs more than it gains: \
-            off. Where all queues are one (small virtual machines) 32768 is what the documentation takes.",
+        summary: "Entries of the global flow table of receive flow steering (RFS), which records the processor that \
+            reads each flow.",
+        why: "Source 002 advises RPS and RFS if one queue is too slow. RFS needs both this and nic.rps_flow_cnt. If a \
+            NIC has enough queues for its processors, RSS distributes flows in hardware, and RFS costs more than it \
+            gains: the advice is off. With a single queue (small virtual machines), it is 32768, the value in the \
+            documentation.",
         relieves: "processor: one core that receives for all",
         risk: "Interrupts between processors; memory for the table.",
         sources: &[
@@ -36,9 +38,9 @@ pub(crate) const ROW: KnobRow = KnobRow {
 
 fn advise(snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
     if facts::is_single_queue(snapshot) {
-        return facts::advice(32_768, "a NIC with one queue: software spreads what it receives");
+        return facts::advice(32_768, "the NIC has one queue: software distributes received packets");
     }
-    facts::advice(0, "the default: queues of the NIC spread in hardware")
+    facts::advice(0, "the default: the NIC distributes flows over its queues")
 }
 
 #[cfg(test)]

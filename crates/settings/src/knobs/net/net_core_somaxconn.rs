@@ -16,13 +16,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // listener holds more than one connection (`sk_acceptq_is_full`).
         takes: domain::number(1, domain::INT_MAX),
         default: "4096 since Linux 5.4, 128 before",
-        summary: "The most that a listener's queue of accepted connections may be, when listen() is called.",
-        why: "A pod's namespace starts from 4096 whatever the host says: sources' 8192, 16384 and 65535 on the host \
-            reach engines with hostNetwork only; others need securityContext.sysctls, before the engine listens. Go \
-            asks for what the file says at that time. What must fit is every connection that comes back at once \
-            after a restart of the node.",
+        summary: "Maximum length of a listener's accept queue; it applies when listen() is called.",
+        why: "A pod's namespace starts from 4096 whatever the value of the host: the sources' 8192, 16384 and 65535 on \
+            the host only reach engines with hostNetwork. Others need securityContext.sysctls before the engine \
+            listens. Go requests the value that the file has at that time. The queue must hold all connections that \
+            return at once after a restart of the node.",
         relieves: "accepting: connections dropped while the queue is full",
-        risk: "None: memory is taken by connections that wait.",
+        risk: "None: only waiting connections use memory.",
         sources: &[
             "source 000, OS table",
             "source 002, network tuning",
@@ -42,7 +42,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 fn advise(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
     let connections = facts::connections(site);
     let wanted = connections.next_power_of_two().clamp(4096, 65_535);
-    facts::at_least(snapshot, place, wanted, format!("{connections} connections of a node may come back at once"))
+    facts::at_least(snapshot, place, wanted, format!("{connections} connections of a node may return at once"))
 }
 
 #[cfg(test)]

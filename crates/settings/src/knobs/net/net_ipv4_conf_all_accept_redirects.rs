@@ -15,12 +15,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/ipv4/devinet.c: devinet_conf_proc` takes any `int` and tells 0 from others.
         takes: domain::SWITCH,
         default: "1",
-        summary: "Whether a host believes such advice.",
-        why: "Source 003 sets 0. On a node that forwards, the kernel ignores it unless both all and the interface \
-            allow it. It has nothing to do with speed. Under `conf.all` it counts for every interface, a CNI's too; \
-            a new namespace copies it from the initial one (net.core.devconf_inherit_init_net = 0).",
+        summary: "Whether the host accepts ICMP redirects.",
+        why: "Source 003 sets 0 for security; it does not affect performance. On a node that forwards, the kernel \
+            accepts redirects only if both `all` and the interface allow it, so 0 here is enough for every interface, \
+            also those of a CNI. A new namespace copies the value from the initial one \
+            (net.core.devconf_inherit_init_net = 0).",
         relieves: "nothing: hardening",
-        risk: "Redirects are not followed where somebody relies on them.",
+        risk: "Hosts that rely on redirects do not follow them.",
         sources: &[
             "source 003, full parameters",
             "Linux, Documentation/networking/ip-sysctl.rst",
@@ -35,5 +36,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(0, "hardening that sources carry; no effect on speed")
+    facts::advice(0, "hardening, as in source 003; no effect on performance")
 }

@@ -15,9 +15,10 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/ipv4/devinet.c: devinet_conf_proc` takes any `int` and tells 0 from others.
         takes: domain::SWITCH,
         default: "0",
-        summary: "Whether packets that name their own route are taken.",
-        why: "Source 003 sets 0, which is the default of `all`. It has nothing to do with speed. Under `conf.all` it \
-            counts for every interface, a CNI's too; a new namespace copies it from the initial one \
+        summary: "Whether packets with a source route are accepted.",
+        why: "Source 003 sets 0, which is the default of `all`, for security; it does not affect performance. An \
+            interface accepts such packets only if both `all` and the interface allow it, so 0 here is enough for \
+            every interface, also those of a CNI. A new namespace copies the value from the initial one \
             (net.core.devconf_inherit_init_net = 0).",
         relieves: "nothing: hardening",
         risk: "None.",
@@ -35,5 +36,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(0, "hardening that sources carry; no effect on speed")
+    facts::advice(0, "hardening, as in source 003; no effect on performance")
 }

@@ -15,12 +15,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/ipv4/devinet.c: devinet_conf_proc` takes any `int` and tells 0 from others.
         takes: domain::SWITCH,
         default: "1",
-        summary: "Whether a router tells hosts of a better way.",
-        why: "A node that forwards for pods would tell neighbours to go around it. Source 003 says 0; so does every \
-            router guide. It has nothing to do with speed. Under `conf.all` it counts for every interface, a CNI's \
-            too; a new namespace copies it from the initial one (net.core.devconf_inherit_init_net = 0).",
+        summary: "Whether a router sends ICMP redirects.",
+        why: "A node that forwards for pods would tell its neighbours to bypass it. Source 003 and most router guides \
+            set 0 for security; it does not affect performance. An interface sends redirects if either `all` or the \
+            interface allows it, so interfaces whose own value is 1 still send them. A new namespace copies the value \
+            from the initial one (net.core.devconf_inherit_init_net = 0).",
         relieves: "nothing: hardening",
-        risk: "Redirects are not followed where somebody relies on them.",
+        risk: "Hosts that rely on redirects keep using the longer path.",
         sources: &[
             "source 003, full parameters",
             "Linux, Documentation/networking/ip-sysctl.rst",
@@ -35,5 +36,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(0, "hardening that sources carry; no effect on speed")
+    facts::advice(0, "hardening, as in source 003; no effect on performance")
 }

@@ -15,11 +15,12 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/ipv4/sysctl_net_ipv4.c: ipv4_local_port_range`.
         takes: Domain::Rising { count: 2, least: 1, most: 65_535 },
         default: "32768 60999",
-        summary: "Ports that outgoing connections are given.",
-        why: "Source 000 says 1024 65535: an outgoing connection of the host may then take 9000, 10250 or a NodePort \
-            of 30000–32767 before its server listens, which fails to start with \"address in use\" for as long as \
-            the connection lives. Ports run out per destination address and port: 28232 for each, enough for every \
-            pool. Where more is wanted, reserve first (net.ipv4.ip_local_reserved_ports). The default is right.",
+        summary: "Range of local ports for outgoing connections.",
+        why: "Source 000 sets 1024 65535. An outgoing connection of the host may then use 9000, 10250 or a NodePort \
+            (30000–32767) before its server listens, and the server fails to start with \"address in use\" until the \
+            connection closes. Ports run out per destination address and port: there are 28232 for each, enough for \
+            any connection pool. If more are needed, reserve the servers' ports first \
+            (net.ipv4.ip_local_reserved_ports). The default is right.",
         relieves: "ports: EADDRNOTAVAIL on clients",
         risk: "Wide: servers that cannot bind their port.",
         sources: &[
@@ -36,7 +37,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice("32768 60999", "the default: above NodePorts, 28232 ports for each destination")
+    facts::advice("32768 60999", "the default: above the NodePorts, with 28232 ports per destination")
 }
 
 #[cfg(test)]

@@ -18,11 +18,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `kernel/sysctl.c: proc_do_large_bitmap`.
         takes: Domain::Ports,
         default: "empty",
-        summary: "Ports that are never given to outgoing connections.",
-        why: "What servers of a node bind must not be taken by a client's connection: S3 (9000, 9001), kubelet \
-            (10250), etcd (2379, 2380), the API server (6443), NodePorts, as far as they lie in \
-            ip_local_port_range. With the default range nothing of it does, and nothing is advised; a range that \
-            begins lower makes it needed. What is reserved already is kept.",
+        summary: "Ports that are never used for outgoing connections.",
+        why: "An outgoing connection must not use a port that a server of the node binds: S3 (9000, 9001), kubelet \
+            (10250), etcd (2379, 2380), the API server (6443), NodePorts. Only ports within ip_local_port_range \
+            matter. With the default range there are none, and nothing is advised; a range that starts lower makes the \
+            reservation necessary. Existing reservations are kept.",
         relieves: "ports: servers that cannot bind their port",
         risk: "Fewer ports for outgoing connections.",
         sources: &[
@@ -46,7 +46,7 @@ fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Adv
     if lowest > 32_767 || !present.is_empty() {
         return None;
     }
-    facts::advice(SERVERS, format!("ports from {lowest} on are given to clients"))
+    facts::advice(SERVERS, format!("outgoing connections may use ports from {lowest} on"))
 }
 
 #[cfg(test)]

@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/core/neighbour.c: neigh_sysctl_template`: 0 to INT_MAX.
         takes: domain::number(0, domain::INT_MAX),
         default: "1024",
-        summary: "Neighbours that there may be, in all namespaces together.",
-        why: "No source names it; the first source's 251 nodes with 200 pods each pass 1024 where pods are \
-            neighbours: \"neighbour table overflow\", and connections that fail at random. The count is one for all \
-            namespaces of the machine, and only the initial one shows it. Eight times all nodes and clients, no \
-            less than 8192.",
+        summary: "Maximum number of neighbour (ARP) entries, in all namespaces together.",
+        why: "No source mentions it, but if pods are neighbours, the 251 nodes of source 000 with 200 pods each exceed \
+            1024 entries: the kernel logs \"neighbour table overflow\", and connections fail at random. One count \
+            covers all namespaces of the machine, and only the initial namespace shows it. The advice is eight times \
+            the number of nodes and clients, at least 8192.",
         relieves: "links: connections that fail at random",
         risk: "400 bytes for each entry.",
         sources: &[
@@ -37,7 +37,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 fn advise(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
     let peers = u64::from(site.nodes()) + u64::from(site.clients.count);
     let most = (8 * peers).next_power_of_two().clamp(8192, 1 << 17);
-    facts::at_least(snapshot, place, most, format!("{peers} nodes and clients, and their pods"))
+    facts::at_least(snapshot, place, most, format!("for {peers} nodes and clients with their pods"))
 }
 
 #[cfg(test)]

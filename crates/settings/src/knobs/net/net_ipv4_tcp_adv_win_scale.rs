@@ -15,9 +15,9 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/ipv4/sysctl_net_ipv4.c: tcp_adv_win_scale_min, tcp_adv_win_scale_max`.
         takes: domain::number(-31, 31),
         default: "1",
-        summary: "How much of a receive buffer was taken for overhead and not offered as window.",
-        why: "Source 000 and 003 set 1, which is the default: nothing changes by them on any kernel. Since 6.6 the \
-            kernel measures the overhead of each socket and ignores the value, though the file is there, and per \
+        summary: "Share of the receive buffer that is reserved for overhead and not advertised as window.",
+        why: "Sources 000 and 003 set 1, the default, which changes nothing on any kernel. Since 6.6 the kernel \
+            measures the overhead of each socket and ignores the value, although the file still exists in each \
             namespace.",
         relieves: "nothing since Linux 6.6",
         risk: "None.",
@@ -37,7 +37,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(1, "the default, on kernels that still read it")
+    facts::advice(1, "the default, on kernels that still use it")
 }
 
 #[cfg(test)]

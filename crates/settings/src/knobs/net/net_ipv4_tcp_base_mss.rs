@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `include/net/tcp.h`: TCP_MIN_SND_MSS is what less comes to; the option of a segment has 16 bits.
         takes: domain::number(48, 65535),
         default: "1024 since Linux 4.1",
-        summary: "The segment size in bytes that probing for the MTU starts from.",
-        why: "Source 000 says 1280, which is IPv6's least MTU and not an MSS: 1280 − 60 would fit. It counts only \
-            after a black hole is found. 1024 fits every path; left.",
+        summary: "Initial segment size in bytes for MTU probing.",
+        why: "Source 000 sets 1280, which is the minimum MTU of IPv6 rather than an MSS; 1280 − 60 would fit. It only \
+            applies after a black hole is detected. 1024 fits every path, so the default is advised.",
         relieves: "links: first segments after a black hole",
-        risk: "Larger may not pass a path with several tunnels.",
+        risk: "Larger segments may not pass a path with several tunnels.",
         sources: &[
             "source 000, tuned profile",
             "MinIO, docs/tuning/tuned.conf (v0.0.0-20260212)",
@@ -35,5 +35,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(1024, "the default: it passes every path; 1280 is an MTU, no segment size")
+    facts::advice(1024, "the default: it fits every path; 1280 is an MTU rather than a segment size")
 }

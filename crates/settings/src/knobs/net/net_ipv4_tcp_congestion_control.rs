@@ -13,12 +13,12 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes_effect: TakesEffect::NewNamespace,
         // What there is, tcp_available_congestion_control says, and the machine is asked.
         takes: Domain::Text("the name of a congestion control such as cubic"),
-        default: "cubic as built",
-        summary: "The congestion control of new connections.",
-        why: "No source names it. cubic shares a data-centre path fairly and fills it; bbr needs pacing and starves \
-            where it meets cubic over shallow buffers, dctcp needs marks of every switch. cubic is kept unless all \
-            ends are chosen together. Copied from the initial namespace when one is made.",
-        relieves: "links: sharing and recovery",
+        default: "cubic in most builds",
+        summary: "Congestion control of new connections.",
+        why: "No source mentions it. cubic fills a path in a data centre and shares it fairly. bbr needs pacing and is \
+            starved by cubic in shallow buffers; dctcp needs ECN marks from every switch. Nothing is advised: keep \
+            cubic unless all ends change together. A new namespace copies the value from the initial one.",
+        relieves: "links: fairness and recovery",
         risk: "Another algorithm on one side only may starve the other.",
         sources: &[
             "Linux, Documentation/networking/ip-sysctl.rst",

@@ -16,12 +16,12 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // machine's own number is looked at where it is read.
         takes: domain::number(0, 21_474_836),
         default: "60",
-        summary: "Seconds that a connection which no process holds stays in FIN_WAIT_2.",
-        why: "Sources say 20, 30 and 5, to shorten TIME_WAIT: that is a constant of 60 s which this does not touch. \
-            FIN_WAIT_2 without a process needs a peer that does not close, which S3 clients rarely are. The default \
-            is right.",
+        summary: "Seconds that an orphaned connection stays in FIN_WAIT_2.",
+        why: "The sources set 20, 30 and 5 to shorten TIME_WAIT, but that is a constant of 60 s, which this does not \
+            change. An orphaned connection only stays in FIN_WAIT_2 if the peer does not close, which is rare among S3 \
+            clients. The default is right.",
         relieves: "ports and memory: peers that do not close",
-        risk: "Short: late data of slow peers is answered by a reset.",
+        risk: "Short: late data from slow peers is answered with a reset.",
         sources: &[
             "source 000, tuned profile",
             "source 002, network tuning",

@@ -15,12 +15,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `kernel/sysctl.c: proc_dointvec_jiffies`: seconds as an `int` of ticks, of which there are 100 at least.
         takes: domain::number(1, 21_474_836),
         default: "7200",
-        summary: "Seconds of idleness before a connection with keep-alive is probed, where its program did not say.",
-        why: "MinIO sets 15 s on its own sockets, Go 15 s by default. What relies on the kernel's two hours behind a \
-            firewall or a conntrack timeout of an hour (source 002) loses idle connections in silence. 600 is below \
-            all of those.",
-        relieves: "links: idle connections lost in silence",
-        risk: "A probe each ten minutes for each idle connection that asks for it.",
+        summary: "Seconds of idleness before a connection with keep-alive is probed, unless its program sets its own \
+            interval.",
+        why: "MinIO sets 15 s on its own sockets, and Go does so by default. A program that relies on the kernel's two \
+            hours silently loses idle connections behind a firewall, or with a conntrack timeout of one hour (source \
+            002). 600 is below all of these.",
+        relieves: "links: idle connections that are dropped silently",
+        risk: "One probe every ten minutes for each idle connection with keep-alive.",
         sources: &[
             "Linux, Documentation/networking/ip-sysctl.rst",
             "MinIO, internal/http/dial_linux.go",
@@ -35,5 +36,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(600, "below the timeouts of firewalls and of conntrack")
+    facts::advice(600, "it is below the timeouts of firewalls and conntrack")
 }

@@ -14,11 +14,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/ipv4/sysctl_net_ipv4.c`: an `int` that was a switch.
         takes: domain::SWITCH,
         default: "0",
-        summary: "A name that the kernel keeps and ignores.",
-        why: "Source 000 and 003 set 1. It turned off the prequeue, which left the kernel in 4.14; since then the \
-            file is there and nothing reads it. Nothing is advised.",
+        summary: "A sysctl that the kernel keeps and ignores.",
+        why: "Sources 000 and 003 set 1. It disabled the prequeue, which was removed in 4.14; since then the file \
+            exists without effect. Nothing is advised.",
         relieves: "nothing",
-        risk: "None: nothing reads it.",
+        risk: "None: it has no effect.",
         sources: &[
             "source 000, tuned profile",
             "source 003, full parameters",

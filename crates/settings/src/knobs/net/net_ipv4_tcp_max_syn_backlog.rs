@@ -15,13 +15,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/ipv4/sysctl_net_ipv4.c: ipv4_net_table`: an `int`; below zero every SYN would be too many.
         takes: domain::number(0, domain::INT_MAX),
         default: "hash entries / 128, at least 128: 2048 or 4096 on large machines",
-        summary: "Half-open connections near which, with syncookies off, a listener takes only peers that it has \
+        summary: "Half-open connections near which a listener, with syncookies off, only accepts peers that it has \
             known before.",
-        why: "Source 000 calls it tcp_syn_backlog once, a name that does not exist, with 16384, and 65535 elsewhere; \
-            source 003 says 30000. With syncookies on nothing reads it: the listener's backlog is the bound of \
-            half-open connections too. As large as somaxconn.",
+        why: "Source 000 sets 16384 under the name tcp_syn_backlog, which does not exist, and 65535 elsewhere; source \
+            003 sets 30000. With syncookies on it has no effect: the backlog of the listener also limits half-open \
+            connections. The advice is the same value as for somaxconn.",
         relieves: "accepting: SYNs dropped while the queue is full",
-        risk: "300 bytes for each.",
+        risk: "300 bytes for each half-open connection.",
         sources: &[
             "source 000, OS table",
             "source 000, tuned profile",
@@ -39,7 +39,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 
 fn advise(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
     let wanted = facts::connections(site).next_power_of_two().clamp(4096, 65_535);
-    facts::at_least(snapshot, place, wanted, "as many as the queue of accepted ones holds")
+    facts::at_least(snapshot, place, wanted, "the same as the accept queue (net.core.somaxconn)")
 }
 
 #[cfg(test)]

@@ -24,13 +24,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes: domain::number(0, domain::INT_MAX),
         default: "half of the entries of the established hash: 131072 on large machines; 16384 and less on small \
             ones",
-        summary: "Connections in TIME_WAIT that a namespace may have; beyond it they are dropped at once.",
-        why: "Source 003 says 2000000, from 16384 on its virtual machine. Dropping TIME_WAIT early is legal and \
-            logged. S3 clients keep connections. A closed one waits for a minute: advised is room for eight times the \
-            connections of a node, as if each were closed every 7.5 seconds, and no less than 131072. An entry takes \
-            256 bytes.",
-        relieves: "nothing but log lines, until old segments reach a new connection",
-        risk: "256 bytes for each.",
+        summary: "Maximum number of connections in TIME_WAIT in a namespace; any more are destroyed at once.",
+        why: "Source 003 sets 2000000, up from 16384 on its virtual machine. Ending TIME_WAIT early is legal, and is \
+            logged. S3 clients keep their connections. A closed connection stays for a minute: the advice is enough \
+            for eight times the connections of a node, as if each were closed every 7.5 seconds, and at least 131072. \
+            An entry takes 256 bytes.",
+        relieves: "nothing but log messages, unless old segments reach a new connection",
+        risk: "256 bytes per entry.",
         sources: &[
             "source 003, full parameters",
             "Linux, Documentation/networking/ip-sysctl.rst",
@@ -50,13 +50,13 @@ fn advise(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advi
     let power = closed.checked_next_power_of_two().unwrap_or(MOST);
     let wanted = power.clamp(LEAST, MOST);
     let bound = match power {
-        ..LEAST => format!("that is below {LEAST}, the kernel's default on large machines, which is enough"),
-        LEAST..=MOST => format!("as a power of two {power}"),
-        _ => format!("no more than {MOST} is advised"),
+        ..LEAST => format!("the advice is at least {LEAST}, the kernel's default on large machines"),
+        LEAST..=MOST => format!("rounded up to a power of two {power}"),
+        _ => format!("the advice is at most {MOST}"),
     };
     let why = format!(
-        "a closed connection waits for a minute; {connections} connections of a node, each closed and made anew \
-         {CLOSED_IN_A_MINUTE} times in that minute, leave {closed}; {bound}"
+        "a closed connection stays for a minute; {connections} connections of a node, each reopened \
+         {CLOSED_IN_A_MINUTE} times in that minute, leave {closed} entries; {bound}"
     );
     facts::at_least(snapshot, place, wanted, why)
 }
@@ -70,9 +70,9 @@ mod tests {
     fn the_reason_has_every_figure_that_leads_to_the_value() {
         // Per client, connections, and what is said of them on eight nodes with 7 × 32 connections among them.
         for (per_client, value, parts) in [
-            (256, "131072", &["2272 connections", "leave 18176", "that is below 131072"][..]),
-            (4_096, "524288", &["32992 connections", "leave 263936", "as a power of two 524288"]),
-            (1 << 20, "2097152", &["no more than 2097152"]),
+            (256, "131072", &["2272 connections", "leave 18176", "at least 131072"][..]),
+            (4_096, "524288", &["32992 connections", "leave 263936", "rounded up to a power of two 524288"]),
+            (1 << 20, "2097152", &["at most 2097152"]),
         ] {
             let mut site = example::site();
             site.clients.connections = per_client;

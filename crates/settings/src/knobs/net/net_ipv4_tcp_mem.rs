@@ -14,13 +14,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/ipv4/sysctl_net_ipv4.c: ipv4_table`: three `long`.
         takes: Domain::Rising { count: 3, least: 0, most: i64::MAX as i128 },
         default: "4.68 %, 6.25 % and 9.37 % of memory, in pages",
-        summary: "Pages that all TCP sockets of the machine may take: below the first nobody cares, above the second \
-            buffers stop to grow, above the third packets are dropped.",
-        why: "No source names it, and it is what bounds their buffers: 64 MiB for each of a thousand connections is \
-            far beyond 9 % of most nodes. The kernel's own shares are right for a storage node; the row is here to \
-            be looked at.",
+        summary: "Memory in pages for all TCP sockets of the machine: below the first value there is no pressure, \
+            above the second buffers stop growing, above the third packets are dropped.",
+        why: "No source mentions it, although it limits the buffers that they set: 64 MiB for each of a thousand \
+            connections is far more than 9 % of the memory of most nodes. The kernel's defaults are right for a \
+            storage node; the knob is listed so that the value is visible.",
         relieves: "links: buffers that cannot grow",
-        risk: "More: page cache and the engine lose memory to slow readers.",
+        risk: "More: slow readers take memory from the page cache and the engine.",
         sources: &[
             "Linux, Documentation/networking/ip-sysctl.rst",
             "Linux, net/ipv4/tcp.c: tcp_init_mem; measured on 6.18: absent in other namespaces",

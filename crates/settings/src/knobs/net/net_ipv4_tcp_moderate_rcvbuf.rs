@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/ipv4/sysctl_net_ipv4.c: ipv4_net_table`: a switch.
         takes: domain::SWITCH,
         default: "1",
-        summary: "Whether receive buffers grow with what the path needs.",
-        why: "The buffers of all sources rest on it: without it every connection stays at the middle value of \
+        summary: "Whether receive buffers grow to what the path needs.",
+        why: "The buffer sizes of all sources depend on it: without it, every connection stays at the middle value of \
             tcp_rmem.",
         relieves: "links: throughput of one connection",
-        risk: "Off: one size for all.",
+        risk: "Off: one size for all connections.",
         sources: &["Linux, Documentation/networking/ip-sysctl.rst", "Linux, net/ipv4/tcp_ipv4.c: tcp_sk_init"],
         since: None,
         until: None,
@@ -30,5 +30,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(1, "buffers grow where they are needed")
+    facts::advice(1, "buffers grow to what each path needs")
 }

@@ -15,13 +15,14 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `Documentation/networking/ip-sysctl.rst`: off, after a black hole, always.
         takes: domain::number(0, 2),
         default: "0",
-        summary: "Whether TCP finds a path's MTU by probing: never (0), once a black hole is suspected (1), always \
-            (2).",
-        why: "1, as every source says: it costs nothing until retransmissions time out, and then saves connections \
-            over overlays or jumbo frames whose ICMP is filtered. Per namespace, fresh in each: the host's 1 does \
-            not reach pods, so that source 003's A4 may well have compared equal with equal.",
+        summary: "Whether TCP determines the MTU of a path by probing: never (0), once a black hole is suspected (1), \
+            always (2).",
+        why: "The advice is 1, as in every source that sets it: it costs nothing until retransmissions time out, and \
+            then saves connections over overlays or jumbo frames whose ICMP is filtered. Each namespace has its own \
+            value and starts from the default: the host's 1 does not reach pods, so source 003's A4 may well have \
+            compared identical settings.",
         relieves: "links: connections that hang on lost large packets",
-        risk: "A path that loses much may be probed down to small segments.",
+        risk: "A path with much loss may be probed down to small segments.",
         sources: &[
             "source 000, tuned profile",
             "source 002, network tuning",
@@ -40,5 +41,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(1, "black holes of overlays and jumbo frames are found")
+    facts::advice(1, "it detects MTU black holes of overlays and jumbo frames")
 }

@@ -14,10 +14,10 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes_effect: TakesEffect::AtOnce,
         // `net/ipv4/sysctl_net_ipv4.c: ipv4_net_table`: an `unsigned int`.
         takes: domain::number(0, u32::MAX as i128),
-        default: "4294967295: no bound",
-        summary: "Bytes not yet sent beyond which a socket does not ask for more.",
-        why: "No source names it. A bound keeps less memory in send buffers, and wakes the sender more often; for \
-            objects of megabytes over fast links the default is right.",
+        default: "4294967295: no limit",
+        summary: "Unsent bytes in a socket above which it does not report that it is writable.",
+        why: "No source mentions it. A limit reduces the memory in send buffers and wakes the sender more often. For \
+            objects of megabytes over fast links, the default is right.",
         relieves: "memory: send buffers",
         risk: "Low: more wake-ups.",
         sources: &["Linux, Documentation/networking/ip-sysctl.rst"],

@@ -16,9 +16,9 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes: domain::SWITCH,
         default: "1",
         summary: "Whether selective acknowledgements are offered.",
-        why: "On in the kernel for twenty years; source 000 sets what is. Without it each loss at high rates costs a \
-            window.",
-        relieves: "links: recovery of losses",
+        why: "It has been on by default for twenty years; source 000 sets the default. Without it, each loss at high \
+            rates costs a window.",
+        relieves: "links: recovery from loss",
         risk: "Off: slow recovery.",
         sources: &[
             "source 000, tuned profile",
@@ -34,5 +34,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(1, "losses are repaired one by one")
+    facts::advice(1, "only lost segments are sent again")
 }

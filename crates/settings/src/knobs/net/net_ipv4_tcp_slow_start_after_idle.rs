@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `Documentation/networking/ip-sysctl.rst`: a switch.
         takes: domain::SWITCH,
         default: "1",
-        summary: "Whether a connection that was idle for a retransmission timeout starts from a small window again.",
-        why: "0, as source 000 says: connections of a pool are idle between objects for more than 200 ms, and inside \
-            one site the path does not change meanwhile.",
+        summary: "Whether a connection that was idle for a retransmission timeout starts again from a small window.",
+        why: "The advice is 0, as in source 000: pooled connections are idle for more than 200 ms between objects, and \
+            within one site the path does not change meanwhile.",
         relieves: "latency: first round trips of each object",
-        risk: "A burst into a path that others have filled since.",
+        risk: "A burst into a path that other connections have filled meanwhile.",
         sources: &[
             "source 000, tuned profile",
             "MinIO, docs/tuning/tuned.conf (v0.0.0-20260212)",
@@ -35,5 +35,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(0, "connections of a pool keep their window between objects")
+    facts::advice(0, "pooled connections keep their window between objects")
 }

@@ -15,11 +15,12 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `Documentation/networking/ip-sysctl.rst`: never, when a queue is full, always.
         takes: domain::number(0, 2),
         default: "1",
-        summary: "Whether a full SYN queue is answered by cookies (1), never (0), always (2).",
-        why: "Source 000 says 0 twice, once as \"performance up, security down\". Cookies are used only when the \
-            queue is full: until then 0 and 1 are the same. At that moment 0 drops connections and 1 takes them. 1.",
+        summary: "Whether a listener answers SYNs with cookies: when its queue is full (1), never (0), always (2).",
+        why: "Source 000 sets 0 in two places, once as \"performance up, security down\". Cookies are used only when \
+            the queue is full; until then 0 and 1 behave the same. When it is full, 0 drops connections and 1 accepts \
+            them. The advice is 1.",
         relieves: "accepting: connections lost while the SYN queue is full",
-        risk: "Connections made by cookie lack options where timestamps are off.",
+        risk: "Without timestamps, connections accepted by cookie lack TCP options.",
         sources: &[
             "source 000, OS table",
             "source 000, tuned profile",
@@ -36,7 +37,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(1, "it acts only when the queue is full, and then 0 drops connections")
+    facts::advice(1, "it only acts when the queue is full; 0 would then drop connections")
 }
 
 #[cfg(test)]

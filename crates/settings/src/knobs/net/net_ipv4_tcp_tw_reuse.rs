@@ -15,13 +15,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/ipv4/sysctl_net_ipv4.c: ipv4_net_table`: off, on, for loopback alone.
         takes: domain::number(0, 2),
         default: "2 since Linux 4.19 (loopback only), 0 before",
-        summary: "Whether a new outgoing connection may take over a port in TIME_WAIT after a second: no (0), yes \
-            (1), on loopback (2).",
-        why: "Sources say 1. Safe where both ends have timestamps on, which source 000 turns off: then it does \
-            nothing at all. It helps whoever opens many connections to few addresses: clients and the gateway pods, \
-            not a server that accepts. 1 is advised: it has an effect only when ports run out.",
+        summary: "Whether a new outgoing connection may reuse a port that has been in TIME_WAIT for a second: no (0), \
+            yes (1), on loopback (2).",
+        why: "The sources set 1. It is safe if both ends use timestamps; source 000 turns these off, and then it has \
+            no effect. It helps hosts that open many connections to few addresses, such as clients and gateway pods, \
+            and not a server that accepts connections. The advice is 1: it only matters when ports run out.",
         relieves: "ports: EADDRNOTAVAIL on clients",
-        risk: "With timestamps, none known.",
+        risk: "None known if timestamps are on.",
         sources: &[
             "source 002, network tuning",
             "source 003, full parameters",
@@ -37,7 +37,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(1, "ports in TIME_WAIT are taken over when others run out")
+    facts::advice(1, "ports in TIME_WAIT are reused when others run out")
 }
 
 #[cfg(test)]

@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `Documentation/networking/ip-sysctl.rst`: a switch.
         takes: domain::SWITCH,
         default: "1",
-        summary: "Whether windows beyond 64 KiB are offered.",
-        why: "No source names it, and every buffer they name rests on it: without it a connection has 64 KiB in \
-            flight, 0.26 Gb/s at 2 ms.",
+        summary: "Whether windows above 64 KiB are offered.",
+        why: "No source mentions it, but every buffer size in them depends on it: without it, a connection has at most \
+            64 KiB in flight, which is 0.26 Gb/s at 2 ms.",
         relieves: "links: throughput of one connection",
-        risk: "Off: 64 KiB in flight.",
+        risk: "Off: at most 64 KiB in flight.",
         sources: &["Linux, Documentation/networking/ip-sysctl.rst"],
         since: None,
         until: None,
@@ -30,5 +30,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(1, "without it, buffers beyond 64 KiB are idle")
+    facts::advice(1, "without it, buffers above 64 KiB are unused")
 }

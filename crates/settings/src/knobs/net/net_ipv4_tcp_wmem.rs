@@ -15,17 +15,16 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/ipv4/sysctl_net_ipv4.c: ipv4_net_table`: from 1, each an `int`.
         takes: Domain::Rising { count: 3, least: 1, most: domain::INT_MAX },
         default: "4096 16384 4194304, less on small machines",
-        summary: "Least, first and greatest send buffer of a TCP socket in bytes; autotuning moves between them.",
-        why: "The greatest is twice bandwidth × delay of one connection, no less than the kernel's own. Source 002 and \
-            003 set 64 MiB as the *least* and 128 MiB as the first: the least is what a socket keeps under memory \
-            pressure, so that a thousand connections pin 64 GiB, and the first is what each may fill before anyone \
-            measured its path. Source 000's 4 MiB as the greatest is below the default of 6 MiB. The value is copied \
-            from the initial namespace when a namespace is made, since 4.15: a pod that runs keeps what it had, and \
-            source 003's toggling on the host may well have compared equal with equal. Inside a namespace a change \
-            acts at once on buffers that still grow. A socket that set SO_SNDBUF is not tuned at all, and MinIO's \
-            are such: see net.core.wmem_max.",
+        summary: "Minimum, initial and maximum send buffer of a TCP socket in bytes; autotuning moves between them.",
+        why: "The maximum is twice bandwidth × delay of one connection, at least the kernel's default. Sources 002 and \
+            003 set 64 MiB as the *minimum* and 128 MiB as the initial size. A socket keeps the minimum under memory \
+            pressure, so a thousand connections can hold 64 GiB; the initial size is what each may queue before \
+            autotuning. Source 000's maximum of 4 MiB is the default. Since 4.15, a new namespace copies the value \
+            from the initial one: a running pod keeps its old value, so source 003's changes on the host may well have \
+            compared identical settings. Within a namespace, a change applies at once to buffers that still grow. A \
+            socket that set SO_SNDBUF is not autotuned, and this applies to MinIO's sockets: see net.core.wmem_max.",
         relieves: "links: throughput of one connection",
-        risk: "Memory up to the greatest for each busy connection, within tcp_mem.",
+        risk: "Memory up to the maximum for each busy connection, within tcp_mem.",
         sources: &[
             "source 000, tuned profile",
             "source 002, network tuning",
@@ -44,7 +43,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    let window = facts::window(snapshot, site)?.or_more(facts::tcp_wmem_default(snapshot), "the kernel's own");
+    let window = facts::window(snapshot, site)?.or_more(facts::tcp_wmem_default(snapshot), "the kernel's default of");
     facts::advice(format!("4096 16384 {}", window.bytes), window.text)
 }
 

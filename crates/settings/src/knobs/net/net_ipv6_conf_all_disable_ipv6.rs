@@ -14,13 +14,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/ipv6/addrconf.c: addrconf_sysctl_disable` tells 0 from others.
         takes: domain::SWITCH,
         default: "0",
-        summary: "Whether interfaces have no IPv6.",
-        why: "Source 000 says 1 for every interface, without a reason. It takes addresses away at once from each \
-            interface that there is, those of the CNI and loopback's ::1 too, on which programs listen; Cilium \
-            wants IPv6 for BIG TCP over it. There is no cost in having it. 0, and this row changes nothing that \
-            somebody turned off.",
+        summary: "Whether IPv6 is disabled on all interfaces.",
+        why: "Source 000 sets 1 without giving a reason. It removes the addresses of every interface at once, also \
+            those of the CNI and ::1 of loopback, on which programs listen; Cilium needs IPv6 for IPv6 BIG TCP. \
+            Leaving IPv6 enabled costs nothing. The default of 0 is right, but nothing is advised: if someone disabled \
+            IPv6, it stays disabled.",
         relieves: "nothing",
-        risk: "Turning it on or off changes addresses of every interface at once.",
+        risk: "A change adds or removes addresses of every interface at once.",
         sources: &[
             "source 000, tuned profile",
             "MinIO, docs/tuning/tuned.conf (v0.0.0-20260212)",

@@ -14,12 +14,12 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/ipv6/addrconf.c: addrconf_sysctl_disable` tells 0 from others.
         takes: domain::SWITCH,
         default: "0",
-        summary: "Whether interfaces that appear have no IPv6.",
-        why: "See net.ipv6.conf.all.disable_ipv6. Unlike IPv4's, IPv6's defaults are not copied into new namespaces \
-            unless net.core.devconf_inherit_init_net says so, so that pods have IPv6 whatever the host's default \
-            is.",
+        summary: "Whether IPv6 is disabled on new interfaces.",
+        why: "See net.ipv6.conf.all.disable_ipv6. Unlike the IPv4 values, those of IPv6 are not copied into new \
+            namespaces unless net.core.devconf_inherit_init_net requests it, so pods have IPv6 whatever the default of \
+            the host.",
         relieves: "nothing",
-        risk: "Interfaces that appear lack or have IPv6 unlike those that are there.",
+        risk: "New interfaces differ from existing ones in whether they have IPv6.",
         sources: &[
             "source 000, tuned profile",
             "MinIO, docs/tuning/tuned.conf (v0.0.0-20260212)",

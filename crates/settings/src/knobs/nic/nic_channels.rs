@@ -14,12 +14,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes_effect: TakesEffect::AtOnce,
         // `include/uapi/linux/ethtool.h: ethtool_channels`: a `__u32`; the interface tells the most that it has.
         takes: domain::number(1, u32::MAX as i128),
-        default: "the driver's: one for each processor, or for each of a NUMA node",
-        summary: "Combined queues of an interface, each with an interrupt.",
-        why: "One queue is one processor: 10 to 40 Gb/s of TCP. As many as the processors of its NUMA node, 32 at \
-            most, and no more than the driver offers; more than processors are interrupts without work to share.",
-        relieves: "receiving: one core full",
-        risk: "Changing it resets the interface.",
+        default: "that of the driver: one per processor, or per processor of a NUMA node",
+        summary: "Combined queues of an interface, each with its own interrupt.",
+        why: "One queue uses one processor, which handles 10 to 40 Gb/s of TCP. The advice is one queue per processor \
+            of the NIC's NUMA node, at most 32 and at most what the driver offers. More queues than processors only \
+            add interrupts.",
+        relieves: "receiving: one saturated core",
+        risk: "A change resets the interface.",
         sources: &["source 002, multi-queue", "Linux, Documentation/networking/scaling.rst", "ethtool(8)"],
         since: None,
         until: None,
@@ -32,7 +33,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
     facts::nic(snapshot, place)?;
     let local = (snapshot.machine.cpus / snapshot.machine.numa_nodes.max(1)).clamp(1, 32);
-    facts::up_to_offered(snapshot, place, u64::from(local), format!("{local} processors of its NUMA node"))
+    facts::up_to_offered(snapshot, place, u64::from(local), format!("one per processor of its NUMA node ({local})"))
 }
 
 #[cfg(test)]

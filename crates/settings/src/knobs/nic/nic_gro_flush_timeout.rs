@@ -14,9 +14,9 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/core/net-sysfs.c: gro_flush_timeout_store`: nanoseconds, for a timer that counts them in 63 bits.
         takes: domain::number(0, i64::MAX as i128),
         default: "0: at the end of each round",
-        summary: "Nanoseconds that GRO may hold packets beyond a round, with napi_defer_hard_irqs.",
-        why: "No source names it; it is the measured way to what busy polling promises them: fewer interrupts under \
-            load without a core that spins. It is worth an experiment (20000 with napi_defer_hard_irqs 2) and no \
+        summary: "Nanoseconds for which GRO may hold packets after a round, together with napi_defer_hard_irqs.",
+        why: "No source mentions it. It achieves what they expect of busy polling: fewer interrupts under load, \
+            without a core that spins. It is worth an experiment (20000 with napi_defer_hard_irqs 2) but is not a \
             default.",
         relieves: "processor: interrupts under load",
         risk: "Latency of single requests.",

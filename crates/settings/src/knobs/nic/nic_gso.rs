@@ -16,8 +16,8 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes: Domain::Words(&["on", "off"]),
         default: "on",
         summary: "Whether packets stay large until just before the driver.",
-        why: "On: it serves where the NIC cannot (TSO under a tunnel), and BIG TCP rests on it.",
-        relieves: "processor: packets",
+        why: "The advice is on: it helps if the NIC cannot segment (TSO under a tunnel), and BIG TCP needs it.",
+        relieves: "processor: work per packet",
         risk: "None known.",
         sources: &[
             "source 002, network tuning",
@@ -33,5 +33,6 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
-    facts::left_to_nic(snapshot, place)
+    facts::nic(snapshot, place)?;
+    facts::advice("on", "large packets are split as late as possible, so the network stack processes fewer of them")
 }

@@ -14,14 +14,14 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes_effect: TakesEffect::AtOnce,
         // linerate's own words.
         takes: Domain::Words(&["local", "anywhere"]),
-        default: "irqbalance's, or the driver's hints",
+        default: "set by irqbalance or by the driver's hints",
         summary: "Where an interface's interrupts are handled: `local` (only on processors of its NUMA node) or \
             `anywhere`.",
-        why: "A packet that is received on another NUMA node than its NIC's crosses the interconnect twice. Source \
-            000 asks for NUMA-local scheduling with its drives. Only where there are several nodes and the kernel \
-            knows the NIC's.",
+        why: "A packet that is received on another NUMA node than that of its NIC crosses the interconnect twice. \
+            Source 000 requires NUMA-local scheduling with its drives. It is only advised if there are several NUMA \
+            nodes and the kernel knows that of the NIC.",
         relieves: "memory: traffic between sockets",
-        risk: "irqbalance, where it runs, moves them again: ban them there.",
+        risk: "If irqbalance runs, it moves the interrupts again: exclude them there.",
         sources: &["source 000, NUMA", "Linux, Documentation/core-api/irq/irq-affinity.rst"],
         since: None,
         until: None,
@@ -34,7 +34,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
     facts::nic(snapshot, place)?.numa_node?;
     (snapshot.machine.numa_nodes > 1)
-        .then(|| facts::advice("local", "several NUMA nodes, and the NIC sits on one"))
+        .then(|| facts::advice("local", "there are several NUMA nodes, and the NIC is attached to one"))
         .flatten()
 }
 

@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `ethtool(8)`, --features.
         takes: Domain::Words(&["on", "off"]),
         default: "off",
-        summary: "Whether the NIC joins received segments itself.",
-        why: "Off: it loses what forwarding needs, and a node forwards for its pods; the kernel turns it off where \
-            forwarding is on. GRO does the same without loss.",
-        relieves: "processor: packets",
-        risk: "Off: nothing, with GRO on.",
+        summary: "Whether the NIC itself merges received segments.",
+        why: "The advice is off: LRO discards information that forwarding needs, and a node forwards for its pods. The \
+            kernel disables it when forwarding is on. GRO has the same benefit without that loss.",
+        relieves: "processor: work per packet",
+        risk: "Off: none if GRO is on.",
         sources: &[
             "source 002, network tuning",
             "ethtool(8)",
@@ -35,5 +35,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 
 fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
     facts::nic(snapshot, place)?;
-    facts::advice("off", "GRO joins without loss")
+    facts::advice("off", "GRO merges without loss of information")
 }

@@ -15,13 +15,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `include/uapi/linux/if_ether.h`: ETH_MIN_MTU and ETH_MAX_MTU; most drivers take less.
         takes: domain::number(68, 65535),
         default: "1500",
-        summary: "The largest IP packet that an interface sends, in bytes.",
-        why: "What the site says of the plane that the interface carries. 9000 instead of 1500 is 5 % more payload \
-            on the wire and a sixth of the packets; it holds only where every switch port and every peer has it, else \
-            large packets vanish. Where the site names no plane of this interface, nothing is advised: an overlay's \
-            interface has its own MTU.",
-        relieves: "links: payload per frame; processor: packets",
-        risk: "One port of the path with less: connections hang on large packets (net.ipv4.tcp_mtu_probing).",
+        summary: "Maximum size in bytes of IP packets that an interface sends.",
+        why: "The advice is the MTU of the site's plane that the interface carries. Compared with 1500, 9000 has 5 % \
+            more payload on the wire and a sixth of the packets. It only works if every switch port and every peer has \
+            it; otherwise large packets are lost. If the site has no plane on this interface, nothing is advised: the \
+            interface of an overlay has its own MTU.",
+        relieves: "links: payload per frame; processor: work per packet",
+        risk: "If one port of the path has less, connections hang on large packets (net.ipv4.tcp_mtu_probing).",
         sources: &[
             "source 002, network tuning",
             "payload share of an Ethernet frame: (MTU - 40 - 12) / (MTU + 38)",
@@ -38,7 +38,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 fn advise(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
     let device = place.device.as_deref()?;
     let plane = facts::plane_of(snapshot, site, device)?;
-    facts::advice(plane.mtu_bytes, format!("the site's plane on {} says so", plane.link))
+    facts::advice(plane.mtu_bytes, format!("the MTU of the site's plane on {}", plane.link))
 }
 
 #[cfg(test)]

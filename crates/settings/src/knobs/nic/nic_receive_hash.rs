@@ -14,14 +14,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         scope: Scope::Device,
         takes_effect: TakesEffect::AtOnce,
         // `ethtool(8)`, rx-flow-hash: any of m, v, t, s, d, f, n and r.
-        takes: Domain::Text("the fields by their letters of ethtool(8), such as sdfn"),
+        takes: Domain::Text("fields as letters of ethtool(8), such as sdfn"),
         default: "sdfn for TCP, sd for UDP on many drivers",
-        summary: "Which fields of a UDP packet choose its receive queue: addresses (sd), and ports too (sdfn).",
-        why: "VXLAN and Geneve are UDP, with a source port for each inner flow: where a NIC hashes UDP by addresses \
-            alone, all traffic between two nodes of an overlay lands on one queue. Only where the site has an \
-            overlay.",
-        relieves: "receiving: one core full under an overlay",
-        risk: "Fragments of one datagram go to different queues.",
+        summary: "Fields of a UDP packet that select its receive queue: addresses (sd), or addresses and ports (sdfn).",
+        why: "VXLAN and Geneve use UDP with a source port for each inner flow. If a NIC hashes UDP by addresses only, \
+            all overlay traffic between two nodes uses the same queue. It is only advised if the site has an overlay.",
+        relieves: "receiving: one saturated core with an overlay",
+        risk: "Fragments of a datagram may be received by different queues.",
         sources: &[
             "source 000, Switch RSS queue",
             "Linux, Documentation/networking/scaling.rst",
@@ -38,7 +37,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 fn advise(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
     let plane = facts::plane_of(snapshot, site, place.device.as_deref()?)?;
     let udp = matches!(plane.encapsulation, Encapsulation::Vxlan | Encapsulation::Geneve);
-    udp.then(|| facts::advice("sdfn", "the overlay's outer ports tell flows apart")).flatten()
+    udp.then(|| facts::advice("sdfn", "the outer ports of the overlay distinguish its flows")).flatten()
 }
 
 #[cfg(test)]

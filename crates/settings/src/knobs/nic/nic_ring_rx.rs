@@ -14,13 +14,14 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes_effect: TakesEffect::AtOnce,
         // `include/uapi/linux/ethtool.h: ethtool_ringparam`: a `__u32`; the interface tells the most that it has.
         takes: domain::number(1, u32::MAX as i128),
-        default: "the driver's: 256 to 1024",
+        default: "that of the driver: 256 to 1024",
         summary: "Descriptors of each receive queue of an interface.",
-        why: "The one buffer before a processor sees a packet: when it is full the NIC drops (rx_missed, \
-            rx_out_of_buffer). What a ring of 1024 holds of 9000-byte packets passes in 3 ms at 25 Gb/s. From 100 \
-            Gb/s on the largest that the driver offers, up to 8192, else 2048; far more evicts caches.",
+        why: "The ring is the only buffer before a processor handles a packet; when it is full, the NIC drops packets \
+            (rx_missed, rx_out_of_buffer). A ring of 1024 packets of 9000 bytes holds 3 ms of traffic at 25 Gb/s. The \
+            advice is 8192 from 100 Gb/s on and 2048 below, at most what the driver offers; far larger rings evict \
+            data from caches.",
         relieves: "receiving: drops in the NIC",
-        risk: "Changing it resets the interface: packets are lost for a moment. Memory for each queue.",
+        risk: "A change resets the interface, and packets are lost for a moment. Each queue needs memory.",
         sources: &["ethtool(8)", "Linux, Documentation/networking/ethtool-netlink.rst: RINGS_SET"],
         since: None,
         until: None,
@@ -33,7 +34,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
     let bits_per_s = facts::nic(snapshot, place)?.speed_bits_per_s?;
     let wanted = if bits_per_s >= 100_000_000_000 { 8192 } else { 2048 };
-    facts::up_to_offered(snapshot, place, wanted, format!("bursts at {}", facts::rate(bits_per_s as f64)))
+    facts::up_to_offered(snapshot, place, wanted, format!("enough for bursts at {}", facts::rate(bits_per_s as f64)))
 }
 
 #[cfg(test)]

@@ -14,12 +14,12 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes_effect: TakesEffect::AtOnce,
         // `include/uapi/linux/ethtool.h: ethtool_ringparam`: a `__u32`; the interface tells the most that it has.
         takes: domain::number(1, u32::MAX as i128),
-        default: "the driver's: 256 to 1024",
+        default: "that of the driver: 256 to 1024",
         summary: "Descriptors of each transmit queue of an interface.",
-        why: "Packets that wait to be sent; byte queue limits bound what waits, so that size costs little and gains \
-            little. 1024 suffices for TSO packets.",
+        why: "The ring holds packets that wait to be sent. Byte queue limits bound their amount, so a larger ring \
+            costs little and gains little. 1024 is enough for TSO packets.",
         relieves: "sending: queues that stop",
-        risk: "Changing it resets the interface: packets are lost for a moment. Memory for each queue.",
+        risk: "A change resets the interface, and packets are lost for a moment. Each queue needs memory.",
         sources: &["ethtool(8)", "Linux, Documentation/networking/ethtool-netlink.rst: RINGS_SET"],
         since: None,
         until: None,
@@ -31,5 +31,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 
 fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
     let bits_per_s = facts::nic(snapshot, place)?.speed_bits_per_s?;
-    facts::up_to_offered(snapshot, place, 1024, format!("TSO packets at {}", facts::rate(bits_per_s as f64)))
+    facts::up_to_offered(snapshot, place, 1024, format!("enough for TSO packets at {}", facts::rate(bits_per_s as f64)))
 }

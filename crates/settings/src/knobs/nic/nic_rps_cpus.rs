@@ -15,9 +15,9 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/core/net-sysfs.c: store_rps_map`; no processor is off.
         takes: Domain::Processors,
         default: "0: off",
-        summary: "Processors that software hands received packets to, as a mask.",
-        why: "Source 002 names it against one core that receives for all. With hardware queues it is a second \
-            hand-over for nothing: off. On a virtual machine with one queue, all processors.",
+        summary: "Processors to which software distributes received packets, as a mask.",
+        why: "Source 002 advises it if one core receives for all. With hardware queues, it only adds a second \
+            hand-over: the advice is off. On a virtual machine with one queue, it is all processors.",
         relieves: "processor: one core that receives or sends for all",
         risk: "Interrupts between processors.",
         sources: &["source 002, network tuning", "Linux, Documentation/networking/scaling.rst"],
@@ -32,9 +32,12 @@ pub(crate) const ROW: KnobRow = KnobRow {
 fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
     facts::nic(snapshot, place)?;
     if facts::is_single_queue(snapshot) {
-        return facts::advice(facts::cpu_mask(snapshot.machine.cpus), "one queue: software spreads what it receives");
+        return facts::advice(
+            facts::cpu_mask(snapshot.machine.cpus),
+            "the NIC has one queue: software distributes received packets",
+        );
     }
-    facts::advice(0, "the default: queues of the NIC spread in hardware")
+    facts::advice(0, "the default: the NIC distributes flows over its queues")
 }
 
 #[cfg(test)]

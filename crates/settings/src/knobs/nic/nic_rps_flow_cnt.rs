@@ -15,8 +15,8 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `net/core/net-sysfs.c: store_rps_dev_flow_table_cnt`: the mask of the table has 32 bits.
         takes: domain::number(0, 1 << 32),
         default: "0: off",
-        summary: "Flows that a receive queue remembers for receive flow steering.",
-        why: "The other half of net.core.rps_sock_flow_entries: without both, RFS is off.",
+        summary: "Flows that a receive queue tracks for receive flow steering (RFS).",
+        why: "RFS is off unless both this and net.core.rps_sock_flow_entries are set.",
         relieves: "processor: one core that receives or sends for all",
         risk: "Interrupts between processors.",
         sources: &["source 002, network tuning", "Linux, Documentation/networking/scaling.rst"],
@@ -30,8 +30,10 @@ pub(crate) const ROW: KnobRow = KnobRow {
 
 fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
     facts::nic(snapshot, place)?;
-    let entries = if facts::is_single_queue(snapshot) { 32_768 } else { 0 };
-    facts::advice(entries, "as net.core.rps_sock_flow_entries, for one queue")
+    if facts::is_single_queue(snapshot) {
+        return facts::advice(32_768, "the same as net.core.rps_sock_flow_entries, for one queue");
+    }
+    facts::advice(0, "the default: the NIC distributes flows over its queues")
 }
 
 #[cfg(test)]

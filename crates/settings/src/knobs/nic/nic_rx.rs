@@ -15,9 +15,9 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `ethtool(8)`, --features.
         takes: Domain::Words(&["on", "off"]),
         default: "on",
-        summary: "Whether the NIC checks checksums.",
-        why: "On: without it each byte is read once more, and GRO does not join.",
-        relieves: "processor: packets",
+        summary: "Whether the NIC verifies checksums of received packets.",
+        why: "The advice is on: without it, the processor reads each byte once more, and GRO does not merge segments.",
+        relieves: "processor: work per packet",
         risk: "None known.",
         sources: &[
             "source 002, network tuning",

@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `ethtool(8)`, --features.
         takes: Domain::Words(&["on", "off"]),
         default: "on",
-        summary: "Whether the NIC cuts large TCP packets into segments.",
-        why: "On: a packet of 64 KiB costs the stack once. Source 002 warns of conflicts with eBPF; Cilium's own \
-            recommendation is larger packets still (BIG TCP).",
-        relieves: "processor: packets",
-        risk: "Some virtual NICs miscount under tunnels.",
+        summary: "Whether the NIC splits large TCP packets into segments.",
+        why: "The advice is on: the network stack then processes a packet of 64 KiB once. Source 002 warns of \
+            conflicts with eBPF, but Cilium itself recommends even larger packets (BIG TCP).",
+        relieves: "processor: work per packet",
+        risk: "Some virtual NICs handle it incorrectly under tunnels.",
         sources: &[
             "source 002, network tuning",
             "ethtool(8)",

@@ -15,9 +15,10 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `ethtool(8)`, --features.
         takes: Domain::Words(&["on", "off"]),
         default: "on",
-        summary: "Whether the NIC computes checksums.",
-        why: "On: TSO rests on it. Some drivers offer it per protocol under other names: then nothing is read here.",
-        relieves: "processor: packets",
+        summary: "Whether the NIC computes checksums of sent packets.",
+        why: "The advice is on: TSO needs it. Some drivers offer it per protocol under other names; the audit does not \
+            read those.",
+        relieves: "processor: work per packet",
         risk: "None known.",
         sources: &[
             "source 002, network tuning",

@@ -13,11 +13,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes_effect: TakesEffect::AtOnce,
         // `net/core/net-sysfs.c: xps_cpus_store`; no processor is off.
         takes: Domain::Processors,
-        default: "set by most drivers: a queue for each processor",
+        default: "set by most drivers: one queue per processor",
         summary: "Processors that use a transmit queue, as a mask.",
-        why: "Source 002 names it and says that it is 0 by default: drivers with queues for their processors set it \
-            themselves, one each. Nothing is advised: what a driver chose is local already, and a mask by hand is \
-            stale when queues change.",
+        why: "Source 002 mentions it and says that it is 0 by default, but drivers with one queue per processor set it \
+            themselves. Nothing is advised: the driver's choice is local already, and a manual mask becomes stale when \
+            the number of queues changes.",
         relieves: "processor: one core that receives or sends for all",
         risk: "Interrupts between processors.",
         sources: &["source 002, network tuning", "Linux, Documentation/networking/scaling.rst"],

@@ -15,13 +15,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `mm/page-writeback.c: dirty_background_bytes_handler`: an `unsigned long` from 1; a written 0 would turn
         // both thresholds off.
         takes: domain::number(1, i64::MAX as i128),
-        default: "0: vm.dirty_background_ratio holds",
-        summary: "Bytes that may be dirty before writeback starts in the background.",
-        why: "On a machine of 64 GiB and more, a percentage allows gigabytes to gather, which then reach every drive \
-            at once. What is advised is what the data drives write in half a second, from 256 MiB to 4 GiB: enough \
-            to merge, too little to stall.",
+        default: "0: vm.dirty_background_ratio applies",
+        summary: "Dirty bytes in the page cache at which background writeback starts.",
+        why: "With 64 GiB of memory or more, a percentage lets gigabytes of dirty pages accumulate, which then reach \
+            every drive at once. The advice is the amount that the data drives write in half a second, from 256 MiB to \
+            4 GiB: large enough to merge writes, too small to stall readers.",
         relieves: "drives: bursts of writeback",
-        risk: "Writeback begins earlier, so that a file that is deleted at once is written after all.",
+        risk: "Writeback starts earlier, so a short-lived file is more likely to be written before it is deleted.",
         sources: &[
             "Linux, Documentation/admin-guide/sysctl/vm.rst",
             "Linux, mm/page-writeback.c: dirty_background_bytes_handler",
@@ -42,7 +42,11 @@ fn advise(snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Adv
     let bytes = facts::writeback_bytes(snapshot, site, 0.5);
     facts::advice(
         bytes,
-        format!("{} is half a second of what {} write", facts::size(bytes), facts::drives_text(snapshot)),
+        format!(
+            "{}: half a second of writes by {}, at least 256 MiB and at most 4 GiB",
+            facts::size(bytes),
+            facts::drives_text(snapshot)
+        ),
     )
 }
 

@@ -15,14 +15,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `mm/page-writeback.c: vm_page_writeback_sysctls`: a percentage.
         takes: domain::number(0, 100),
         default: "10",
-        summary: "Share of available memory, in percent, that may be dirty before writeback starts in the \
-            background.",
-        why: "The kernel keeps one of this and vm.dirty_background_bytes: writing one sets the other to 0. Sources \
-            say 3 %. Of 256 GiB that is 7.7 GiB, seconds of a drive's writing at once; a percentage cannot be small \
-            enough where memory is large, so that from 64 GiB on the advice is in bytes and this row says nothing. \
-            MinIO writes large shards with O_DIRECT, which no dirty limit sees.",
+        summary: "Dirty share of available memory, in percent, at which background writeback starts.",
+        why: "The kernel uses either this or vm.dirty_background_bytes: writing one sets the other to 0. The sources \
+            set 3 %. With 256 GiB that is 7.7 GiB, several seconds of a drive's write bandwidth at once. A percentage \
+            cannot be small enough on a machine with much memory, so from 64 GiB on the advice is in bytes and this \
+            knob has none. MinIO writes large shards with O_DIRECT, which bypasses all dirty limits.",
         relieves: "drives: bursts of writeback",
-        risk: "Smaller values write more often, and merge less.",
+        risk: "Smaller values write more often and merge less.",
         sources: &[
             "source 000, OS table",
             "source 000, tuned profile",
@@ -41,7 +40,7 @@ fn advise(snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Ad
     if facts::is_large_memory(snapshot) {
         return None;
     }
-    facts::advice(3, "below 64 GiB of memory, 3 % starts writeback before a drive has seconds of it to do")
+    facts::advice(3, "with less than 64 GiB of memory, 3 % starts writeback before it takes a drive seconds")
 }
 
 #[cfg(test)]

@@ -14,13 +14,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes_effect: TakesEffect::AtOnce,
         // `Documentation/admin-guide/sysctl/vm.rst`: two pages at least, which are of 4 KiB or more.
         takes: domain::number(8192, i64::MAX as i128),
-        default: "0: vm.dirty_ratio holds",
-        summary: "Bytes that may be dirty before a writer must itself write back.",
-        why: "Four times the background threshold: two seconds of what the drives write, so that a writer waits only \
-            where the drives fall behind for that long. The kernel takes half of it as background threshold where \
-            that is not smaller.",
+        default: "0: vm.dirty_ratio applies",
+        summary: "Dirty bytes in the page cache at which a writing process must write back itself.",
+        why: "The advice is four times the background threshold, or two seconds of the drives' write bandwidth, so \
+            that a writer is throttled only if the drives fall behind for that long. If the background threshold is \
+            not below this value, the kernel uses half of this value instead.",
         relieves: "drives: stalls of writers",
-        risk: "A writer that is made to write back waits; a bound too small makes every writer wait.",
+        risk: "A throttled writer waits for the drives; if the value is too small, every writer waits.",
         sources: &[
             "Linux, Documentation/admin-guide/sysctl/vm.rst",
             "Linux, mm/page-writeback.c: domain_dirty_limits",
@@ -41,7 +41,11 @@ fn advise(snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Adv
     let bytes = 4 * facts::writeback_bytes(snapshot, site, 0.5);
     facts::advice(
         bytes,
-        format!("{} is two seconds of what {} write", facts::size(bytes), facts::drives_text(snapshot)),
+        format!(
+            "{}: two seconds of writes by {}, at least 1 GiB and at most 16 GiB",
+            facts::size(bytes),
+            facts::drives_text(snapshot)
+        ),
     )
 }
 

@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `mm/page-writeback.c: vm_page_writeback_sysctls`: a percentage.
         takes: domain::number(0, 100),
         default: "20",
-        summary: "Share of available memory, in percent, that may be dirty before a writer must itself write back.",
-        why: "See vm.dirty_background_ratio: sources say 10 %; from 64 GiB of memory on, bytes are advised instead \
-            (vm.dirty_bytes), and writing those sets this to 0.",
+        summary: "Dirty share of available memory, in percent, at which a writing process must write back itself.",
+        why: "See vm.dirty_background_ratio. The sources set 10 %. From 64 GiB of memory on, the advice is in bytes \
+            instead (vm.dirty_bytes), which sets this to 0.",
         relieves: "drives: stalls of writers",
-        risk: "Smaller values make writers wait sooner.",
+        risk: "Smaller values throttle writers sooner.",
         sources: &[
             "source 000, OS table",
             "source 000, tuned profile",
@@ -38,7 +38,7 @@ fn advise(snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Ad
     if facts::is_large_memory(snapshot) {
         return None;
     }
-    facts::advice(10, "below 64 GiB of memory, 10 % bounds what a writer can be made to wait for")
+    facts::advice(10, "with less than 64 GiB of memory, 10 % limits how long a writer can wait for drives")
 }
 
 #[cfg(test)]

@@ -15,12 +15,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // An `int`, not below zero: `mm/util.c`, `kernel/sysctl.c: vm_table`.
         takes: domain::number(0, domain::INT_MAX),
         default: "65530",
-        summary: "Mappings that one process may have.",
-        why: "Sources say 524288. A Go server maps arenas, not files, and stays far below 65530; engines that map \
-            files (Ceph's RocksDB, search engines beside them) do not. A bound that is not reached costs nothing, \
-            so that the sources' value stands, and a higher one that a distribution sets is left.",
+        summary: "Maximum number of memory mappings of one process.",
+        why: "The sources set 524288. A Go server maps arenas rather than files and stays far below 65530. Programs \
+            that map many files, such as Ceph's RocksDB or a search engine on the same node, do not. A limit that is \
+            not reached costs nothing, so the sources' value is advised, and a higher value set by a distribution is \
+            kept.",
         relieves: "processes that map many files",
-        risk: "None known: mappings are accounted where they are made.",
+        risk: "None known: each mapping is accounted when it is created.",
         sources: &[
             "source 000, OS table",
             "source 000, tuned profile",
@@ -36,7 +37,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(snapshot: &Snapshot, _site: &Site, place: &SettingPlace) -> Option<Advice> {
-    facts::at_least(snapshot, place, 524_288, "a bound that is not reached costs nothing, and mmap fails where it is")
+    facts::at_least(snapshot, place, 524_288, "a limit that is not reached costs nothing; at the limit, mmap fails")
 }
 
 #[cfg(test)]

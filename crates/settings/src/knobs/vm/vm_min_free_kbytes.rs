@@ -15,13 +15,15 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // An `int`, not below zero: `mm/page_alloc.c: page_alloc_sysctl_table`.
         takes: domain::number(0, domain::INT_MAX),
         default: "4 × sqrt(memory in KiB), from 128 to 262144 KiB; higher with transparent huge pages",
-        summary: "Memory in KiB that the kernel keeps free for allocations that cannot wait, such as those of a \
-            NIC's interrupt.",
-        why: "The default grows with the square root of memory and stops at 256 MiB, while a 100 Gb/s NIC takes 12.5 \
-            GB of pages a second. Advised is 0.5 % of memory, at least what 20 ms of all ports need, at most 4 GiB. \
-            Source 003 sets 1000000 on a virtual machine without saying how large: on 8 GiB that would be 12 %.",
-        relieves: "receiving: drops where a page cannot be allocated at once",
-        risk: "What is kept free is nobody's; far too much makes the machine reclaim, or kill, at rest.",
+        summary: "Memory in KiB that the kernel keeps free for allocations that cannot wait, such as those in a NIC's \
+            interrupt.",
+        why: "The default grows with the square root of memory and stops at 256 MiB, while a 100 Gb/s NIC needs 12.5 \
+            GB of pages per second. The advice is 0.5 % of memory, at least the amount that all ports receive in 20 \
+            ms, at most 4 GiB or 5 % of memory. Source 003 sets 1000000 on a virtual machine of unstated size: with 8 \
+            GiB that is 12 % of memory.",
+        relieves: "receiving: drops when no page is free at once",
+        risk: "The reserve is unavailable to programs; if it is far too large, the machine reclaims memory or kills \
+            processes even when idle.",
         sources: &[
             "source 003, full parameters",
             "Linux, Documentation/admin-guide/sysctl/vm.rst",
@@ -49,7 +51,7 @@ fn advise(snapshot: &Snapshot, site: &Site, _place: &SettingPlace) -> Option<Adv
         .max(facts::min_free_default_kib(memory_kib));
     facts::advice(
         kib,
-        format!("0.5 % of {}, no less than 20 ms of all ports", facts::size(snapshot.machine.memory_bytes)),
+        format!("0.5 % of {}, at least what all ports receive in 20 ms", facts::size(snapshot.machine.memory_bytes)),
     )
 }
 

@@ -15,13 +15,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `mm/vmscan.c`: MAX_SWAPPINESS; 100 before Linux 5.8.
         takes: domain::number(0, 200),
         default: "60",
-        summary: "How readily reclaim swaps anonymous pages out, against dropping page cache; 0 to 200.",
-        why: "An S3 server that waits for its own pages from swap stalls every request. 1 keeps swap as the last \
-            resort. The sources say 0, 0 and 1: with 0 the kernel does not swap at all until free and file pages \
-            together fall below the high watermark of a zone, which on a node whose memory is anonymous ends with \
-            the OOM killer sooner than with 1.",
-        relieves: "memory: stalls of requests on swapped pages",
-        risk: "With little page cache left, memory pressure reaches the OOM killer sooner than with the default.",
+        summary: "Preference of reclaim for swapping out anonymous pages over dropping page cache, from 0 to 200.",
+        why: "An S3 server that waits for its own pages from swap stalls every request. With 1, swap remains a last \
+            resort. The sources set 0, 0 and 1. With 0 the kernel does not swap until free and file pages together \
+            fall below the high watermark of a zone. On a node whose memory is mostly anonymous, that invokes the OOM \
+            killer sooner than 1 does.",
+        relieves: "memory: requests stalled by swapped pages",
+        risk: "If little page cache is left, memory pressure invokes the OOM killer sooner than with the default.",
         sources: &[
             "source 000, OS table",
             "source 000, tuned profile",
@@ -40,6 +40,6 @@ pub(crate) const ROW: KnobRow = KnobRow {
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
     facts::advice(
         1,
-        "a server's heap that is swapped out stalls its requests; 1 still lets the kernel swap before it kills",
+        "requests stall if the server's heap is swapped out; with 1 the kernel still swaps before it kills a process",
     )
 }

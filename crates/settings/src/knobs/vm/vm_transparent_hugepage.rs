@@ -14,14 +14,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         takes_effect: TakesEffect::AtOnce,
         // `mm/huge_memory.c: enabled_store`.
         takes: Domain::Words(&["always", "madvise", "never"]),
-        default: "always or madvise, as the kernel was built",
-        summary: "Whether anonymous memory is backed by 2 MiB pages: always, where a process asks (madvise), or \
-            never.",
-        why: "Source 000 says madvise, with MinIO's tuned profile. Right for servers in Go: with always, khugepaged \
-            and page faults compact memory for heaps that the runtime returns again, and the resident set grows; a \
-            process that gains from huge pages asks for them.",
-        relieves: "processor: page faults that compact; memory",
-        risk: "A program that neither asks nor is known to would lose huge pages it had by always.",
+        default: "always or madvise, depending on the kernel's configuration",
+        summary: "When anonymous memory is backed by 2 MiB pages: always, on request by madvise(2), or never.",
+        why: "Source 000 and MinIO's tuned profile set madvise, which suits servers written in Go. With always, \
+            khugepaged and page faults compact memory for heaps that the runtime soon returns, and the resident set \
+            grows. A process that benefits from huge pages requests them.",
+        relieves: "processor: page faults that compact memory; memory",
+        risk: "A program that benefits from huge pages but does not request them loses those that always gave it.",
         sources: &[
             "source 000, tuned profile",
             "MinIO, docs/tuning/tuned.conf (v0.0.0-20260212)",
@@ -36,5 +35,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice("madvise", "huge pages for those who ask; a Go heap is not compacted for")
+    facts::advice("madvise", "only programs that request huge pages get them; memory is not compacted for a Go heap")
 }

@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `mm/huge_memory.c: defrag_store`.
         takes: Domain::Words(&["always", "defer", "defer+madvise", "madvise", "never"]),
         default: "madvise",
-        summary: "Whether a page fault waits for compaction to get a huge page.",
-        why: "defer+madvise, as source 000 has it: those who asked wait, all others are served a small page and \
-            kcompactd works in the background.",
-        relieves: "processor and latency: page faults that compact",
-        risk: "A process that asked still waits.",
+        summary: "Whether a page fault waits for memory compaction to obtain a huge page.",
+        why: "The advice is defer+madvise, as in source 000: a process that requested huge pages waits; all others get \
+            a small page, and kcompactd compacts in the background.",
+        relieves: "processor and latency: page faults that compact memory",
+        risk: "A process that requested huge pages still waits.",
         sources: &[
             "source 000, tuned profile",
             "MinIO, docs/tuning/tuned.conf (v0.0.0-20260212)",
@@ -34,5 +34,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice("defer+madvise", "only those who asked for huge pages wait for them")
+    facts::advice("defer+madvise", "only programs that request huge pages wait for them")
 }

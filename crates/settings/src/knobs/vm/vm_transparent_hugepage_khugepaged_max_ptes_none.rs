@@ -15,10 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `mm/khugepaged.c: max_ptes_none_store`: less than a huge page has pages, 512 of 4 KiB or 8192 of 64 KiB.
         takes: domain::number(0, 8191),
         default: "511",
-        summary: "Pages of 512 that may be empty when khugepaged merges a range into a huge page.",
-        why: "0 merges only what is wholly there, so that no memory appears that nobody touched. Source 000 says it \
-            avoids stalls; what it avoids first is memory: with 511 one touched page of a returned heap becomes 2 \
-            MiB.",
+        summary: "How many of the 512 pages of a range may be unmapped when khugepaged merges the range into a huge \
+            page.",
+        why: "With 0, khugepaged merges only ranges that are fully populated, so it never allocates memory that no \
+            program touched. Source 000 says that this avoids stalls. Its main effect is on memory: with 511, a single \
+            touched page of a returned heap grows to 2 MiB.",
         relieves: "memory: huge pages that are mostly empty",
         risk: "Fewer huge pages.",
         sources: &[
@@ -35,5 +36,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(0, "no memory that nobody touched")
+    facts::advice(0, "no memory is allocated that no program touched")
 }

@@ -15,13 +15,13 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // An `int`, not below zero: `fs/dcache.c: vm_dcache_sysctls`.
         takes: domain::number(0, domain::INT_MAX),
         default: "100",
-        summary: "How readily dentries and inodes are reclaimed, against the page cache, in percent.",
-        why: "An erasure-coded object is several files and directories on each drive, so that inode lookups are most \
-            of what a small GET asks of a file system. Sources say 50, 50 and 10. 50 keeps twice as many; below \
-            that, reclaim scans lists that it may not shrink, which costs processor time when slabs fill memory. \
-            Source 003 measured 10 alone (B2) and saw nothing beyond its spread.",
+        summary: "Preference of reclaim for dentries and inodes over the page cache, in percent.",
+        why: "An erasure-coded object consists of several files and directories on each drive, so a small GET mostly \
+            costs the file system inode lookups. The sources set 50, 50 and 10. With 50 the kernel keeps about twice \
+            as many inodes; with less, reclaim scans lists that it may not shrink, which costs processor time when \
+            slabs fill memory. Source 003 measured 10 on its own (B2) and found no effect beyond its spread.",
         relieves: "drives: metadata reads",
-        risk: "Slabs take memory that page cache or the engine could use; very low values make reclaim slow.",
+        risk: "Slabs take memory from the page cache and the engine; very low values make reclaim slow.",
         sources: &[
             "source 000, OS table",
             "source 000, tuned profile",
@@ -38,5 +38,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(50, "inodes and dentries of many small files are worth twice their share of the page cache")
+    facts::advice(50, "for many small files, cached inodes and dentries are worth more than page cache")
 }

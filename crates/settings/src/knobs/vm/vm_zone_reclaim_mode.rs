@@ -15,11 +15,11 @@ pub(crate) const ROW: KnobRow = KnobRow {
         // `include/uapi/linux/mempolicy.h`: three bits, RECLAIM_ZONE, RECLAIM_WRITE and RECLAIM_UNMAP.
         takes: domain::number(0, 7),
         default: "0",
-        summary: "Whether a NUMA node reclaims its own page cache before it takes memory of another.",
-        why: "No source names it; it undoes what they want of caches. On, a node drops file pages while another has \
-            memory free.",
-        relieves: "memory: page cache lost on one NUMA node",
-        risk: "Off, some allocations are remote.",
+        summary: "Whether a NUMA node reclaims its own page cache before it allocates memory from another node.",
+        why: "No source mentions it, but it would defeat the caching that they aim at: when it is on, a node drops \
+            file pages although another node has free memory.",
+        relieves: "memory: page cache dropped on one NUMA node",
+        risk: "When it is off, some allocations are remote.",
         sources: &["Linux, Documentation/admin-guide/sysctl/vm.rst"],
         since: None,
         until: None,
@@ -30,5 +30,5 @@ pub(crate) const ROW: KnobRow = KnobRow {
 };
 
 fn advise(_snapshot: &Snapshot, _site: &Site, _place: &SettingPlace) -> Option<Advice> {
-    facts::advice(0, "cached metadata is worth more than local memory")
+    facts::advice(0, "cached pages are worth more than local memory")
 }
