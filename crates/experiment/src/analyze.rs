@@ -121,6 +121,21 @@ pub fn analyze(table: &Table, asked: &AnalysisOptions) -> Result<TableReport, An
     })
 }
 
+/// What differs in a table is no effect of an arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("what differs is an association, or confounded with time: no effect of the arm")]
+pub struct NoEffect;
+
+/// Refuses a table in which an arm differs by something that need not be the arm.
+///
+/// # Errors
+/// [`NoEffect`].
+pub fn require_effects(found: &TableReport) -> Result<(), NoEffect> {
+    let mut effects = found.series.iter().flat_map(|series| &series.effects);
+    let is_none = |effect: &Effect| matches!(effect.decision, Decision::Association | Decision::Confounded);
+    if effects.any(is_none) { Err(NoEffect) } else { Ok(()) }
+}
+
 /// Rearrangements drawn of each comparison: as many as the least level takes that one of the family is held against.
 fn draws(table: &Table, tests: usize, alpha: f64) -> u32 {
     let afforded = FIGURES_MAX / table.rows.len().max(1) as f64;
