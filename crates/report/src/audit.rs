@@ -1,5 +1,7 @@
 //! An audit as text for a terminal, JSON and one self-contained HTML page.
 
+use std::path::Path;
+
 use linerate_record::audit::{Audit, AuditFinding, Difference, Unreached, UnreadPart};
 use linerate_record::finding::Severity;
 
@@ -46,6 +48,12 @@ pub fn text(audit: &Audit, all: bool, look: TextStyle) -> String {
         text.push_str(&hanging("   try", 8, &reported::undoably(audit), look));
     }
     text
+}
+
+/// What a capture of a machine wrote into a folder.
+#[must_use]
+pub fn captured(folder: &Path, files: usize, settings: usize) -> String {
+    format!("{}: {files} files, and {settings} settings that are not files\n", folder.display())
 }
 
 fn header(audit: &Audit, look: TextStyle) -> String {
