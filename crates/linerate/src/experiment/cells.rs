@@ -13,6 +13,7 @@ use linerate_record::experiment::{self, Cell, CellOutcome, Done, Experiment, Exp
 use linerate_record::knob::Space;
 use linerate_record::load::{Load, Precision, Time, WarmUp};
 use linerate_record::units::whole_ns;
+use linerate_report::experiment::{CellPlace, cell_line, progress_line};
 
 use super::aim::{ArmTarget, ArmTargets, ObjectSet};
 use super::fingerprint::{self, Sight};
@@ -150,11 +151,11 @@ pub(super) fn drive(
         let name = &experiment.design.arms[cell.arm as usize].name;
         let place = match state.ended {
             experiment::ExperimentStopReason::NotYet => {
-                format!("block {} of at most {}", cell.block + 1, experiment.design.blocks_max)
+                CellPlace::Block { number: cell.block + 1, most: experiment.design.blocks_max }
             }
-            _ => format!("whether it lasts, round {} of {ROUNDS_MIN} to {ROUNDS_MAX}", state.rounds.len() + 1),
+            _ => CellPlace::Round { number: state.rounds.len() + 1, least: ROUNDS_MIN, most: ROUNDS_MAX },
         };
-        progress.live(&format!("{place}: {name}"));
+        progress.live(&cell_line(name, place));
         let mut outcome = match one(scene, experiment, loads, &cell) {
             Err(Failure::Interrupted) => return Ok(()),
             outcome => outcome?,
@@ -173,7 +174,7 @@ pub(super) fn drive(
         }
         progress.step(times::cell_ns(&cell) / 1_000_000);
         if state.open.cells.is_empty() {
-            progress.finished(&linerate_report::experiment::progress_line(&steps::report(state)));
+            progress.finished(&progress_line(&steps::report(state)));
         }
     }
     Ok(())

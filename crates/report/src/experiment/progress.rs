@@ -6,6 +6,38 @@ use crate::terminal::clean;
 use crate::words::change;
 use crate::words::experiment as reported;
 
+/// Where a cell stands in its experiment, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CellPlace {
+    /// In a block.
+    Block {
+        /// Its number.
+        number: u32,
+        /// Most blocks.
+        most: u32,
+    },
+    /// In a round of long cells, after the blocks.
+    Round {
+        /// Its number.
+        number: usize,
+        /// Fewest rounds.
+        least: usize,
+        /// Most rounds.
+        most: usize,
+    },
+}
+
+/// What is measured now, without a line feed.
+#[must_use]
+pub fn cell_line(arm: &str, place: CellPlace) -> String {
+    match place {
+        CellPlace::Block { number, most } => format!("block {number} of at most {most}: {arm}"),
+        CellPlace::Round { number, least, most } => {
+            format!("whether it lasts, round {number} of {least} to {most}: {arm}")
+        }
+    }
+}
+
 /// One line after a block, without a line feed: blocks that count of the most, each arm that goes on with its estimate
 /// and interval, and what this block decided. A block that does not count says why.
 #[must_use]
@@ -55,4 +87,19 @@ fn decided_now(report: &Report, counted: u32) -> Vec<String> {
     };
     let line = |effect: &Effect| format!("decided: {} {}: {}", effect.arm, reported::decision(effect), effect.sentence);
     look.decided.iter().filter_map(|(number, _)| effect(*number)).map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_says_where_it_stands_and_of_which_arm_it_is() {
+        for (place, expected) in [
+            (CellPlace::Block { number: 3, most: 24 }, "block 3 of at most 24: larger"),
+            (CellPlace::Round { number: 1, least: 3, most: 6 }, "whether it lasts, round 1 of 3 to 6: larger"),
+        ] {
+            assert_eq!(cell_line("larger", place), expected);
+        }
+    }
 }
