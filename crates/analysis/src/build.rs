@@ -266,7 +266,7 @@ fn point(
         let spread = estimate::mean_with_interval(&whole.map(rate).collect::<Vec<_>>());
         let estimate = to_one_request(spread, rows.iter().copied().map(what).sum::<f64>() / seconds, sum.requests);
         // Of what is still on its way no interval is known.
-        if steady { precision::reported(estimate, ended, measured_ms, asked.precision) } else { unknown(estimate) }
+        if steady { precision::bounded(estimate, ended, measured_ms, asked.precision) } else { unknown(estimate) }
     };
     let client_busy = limits::client_busy(&measured);
     let cost = |cpu_ns: u64| cpu_cost(cpu_ns, seconds, sum.requests, sum.moved_bytes);

@@ -121,7 +121,7 @@ fn cap_binds(best: &Point, intervals: &[&Interval], records: &Records) -> Option
     // Many requests that end at once make some wait, also where the target could not keep up with the cap for long.
     let share = cap_share(best, records).filter(|share| *share >= CAP_REACHED)?;
     let measured: Vec<_> = intervals.iter().filter(|i| !i.warmup).collect();
-    let (held, of) = (measured.iter().filter(|i| i.held_back > 0).count(), measured.len());
+    let (held, of) = (measured.iter().filter(|i| i.waiting_for_cap > 0).count(), measured.len());
     let is_held = held * 2 > of;
     is_held.then_some(CapBinds::Held { held, of }).or((share >= CAP_LEVELS_OFF).then_some(CapBinds::At(share)))
 }

@@ -116,7 +116,7 @@ pub fn analyze(table: &Table, asked: &AnalysisOptions) -> Result<TableReport, An
         seed: asked.seed,
         bits_per_s: table.bits_per_s,
         drawn: asked.drawn,
-        series: strata.iter().zip(compared).map(|(stratum, found)| reported(stratum, found, &family)).collect(),
+        series: strata.iter().zip(compared).map(|(stratum, found)| series_of(stratum, found, &family)).collect(),
         remarks,
     })
 }
@@ -193,7 +193,7 @@ fn one_series(strata: &[Stratum<'_>], at: usize, family: &Family<'_>) -> Vec<Com
     others.map(|arm| compared(stratum, &elsewhere, arm, family)).collect()
 }
 
-fn reported(stratum: &Stratum<'_>, found: Vec<Compared>, family: &Family<'_>) -> TableSeries {
+fn series_of(stratum: &Stratum<'_>, found: Vec<Compared>, family: &Family<'_>) -> TableSeries {
     let of_baseline = figures(stratum, family.baseline);
     // Without blocks the spread of runs is that of the whole series, and so is what an effect takes.
     let needed = found.iter().filter_map(|one| one.effect.runs_needed).max();

@@ -3,7 +3,7 @@
 use linerate_analysis::view::{Point, too_many_failed};
 use linerate_record::experiment::CellOutcome;
 
-/// Why a cell's point spoils its block, where what failed was no load; `None` where it does not.
+/// Why a cell's point excludes its block, where what failed was no load; `None` where it does not.
 #[must_use]
 pub fn of_point(point: &Point) -> Option<String> {
     let (failed, all) = (point.error_count(), point.error_count() + point.requests);
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_request_in_a_hundred_that_fails_spoils_a_cell() {
+    fn one_request_in_a_hundred_that_fails_excludes_a_block() {
         for (failed, all, expected) in
             [(0, 0, false), (0, 1000, false), (9, 1000, false), (10, 1000, true), (1, 1, true), (1, 101, false)]
         {

@@ -74,7 +74,7 @@ pub fn has_booted(state: &ExperimentState, boot: &str) -> bool {
 
 /// Blocks that count.
 pub(crate) fn counted(state: &ExperimentState) -> u32 {
-    state.blocks.iter().filter(|block| block.spoiled.is_empty()).count() as u32
+    state.blocks.iter().filter(|block| block.excluded.is_empty()).count() as u32
 }
 
 /// Nanoseconds since the first cell, and those of the longest block with what lies between it and the one before.
@@ -105,7 +105,7 @@ pub fn differences(state: &ExperimentState, arm: u32) -> Vec<f64> {
 /// baseline's.
 pub(crate) fn rearranged(state: &ExperimentState, arm: u32) -> Vec<(f64, Vec<f64>)> {
     let baselines = baselines(state);
-    let counted = state.blocks.iter().filter(|block| block.spoiled.is_empty());
+    let counted = state.blocks.iter().filter(|block| block.excluded.is_empty());
     let of_block = |block: &Block| {
         let (own, base) = (drift::figure(block, arm)?, drift::figures_in(block, &baselines));
         let sum = own + base.iter().sum::<f64>();

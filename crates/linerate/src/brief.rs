@@ -25,10 +25,10 @@ pub(crate) fn of(words: &[String]) -> String {
     for word in words.iter().skip(1).take_while(|word| *word != "-h") {
         found = found.find_subcommand(word).unwrap_or(found);
     }
-    reported(found, printing::look().width.min(WIDTH))
+    brief_text(found, printing::look().width.min(WIDTH))
 }
 
-fn reported(command: &Command, width: usize) -> String {
+fn brief_text(command: &Command, width: usize) -> String {
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     let usage = command.clone().render_usage().to_string();
     let usage = usage.lines().next().unwrap_or_default().to_owned();
@@ -179,7 +179,7 @@ mod tests {
         let mut seen = 0;
         each(&command, &mut |command| {
             for width in [80, WIDTH] {
-                let text = reported(command, width);
+                let text = brief_text(command, width);
                 let name = command.get_bin_name().unwrap_or(command.get_name());
                 assert!(text.lines().count() <= LINES, "{name}: {} lines\n{text}", text.lines().count());
                 let is_usage = |line: &str| line.starts_with("Usage: ");

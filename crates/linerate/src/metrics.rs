@@ -196,7 +196,7 @@ mod tests {
             client_cpu_ns: 0,
             thread_cpu_ns: vec![],
             target_cpu_ns: None,
-            held_back: 0,
+            waiting_for_cap: 0,
             rested_ns: 0,
             paused_ns: 0,
             open: None,

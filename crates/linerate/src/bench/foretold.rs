@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::{consent, timing};
 
 /// Lines of at most `columns` columns, where that is said.
-pub(super) fn reported(
+pub(super) fn dry_run_text(
     load: &Load,
     needs: &Needs,
     mut notes: Vec<String>,

@@ -202,7 +202,7 @@ impl<'a> OpenIntervals<'a> {
             client_cpu_ns: 0,
             thread_cpu_ns: Vec::new(),
             target_cpu_ns: None,
-            held_back: 0,
+            waiting_for_cap: 0,
             rested_ns: 0,
             paused_ns: 0,
             open: None,

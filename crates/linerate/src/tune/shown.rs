@@ -139,7 +139,7 @@ pub(super) fn moved_besides(made: &Made) -> Vec<Moved> {
     let after = made.became.as_ref().map_or(&[][..], |(_, beside)| beside);
     let moved = made.beside.iter().filter_map(|before| {
         let after = after.iter().find(|after| after.address == before.address && after.value != before.value)?;
-        let what = setting::reported_beside(&before.address);
+        let what = setting::beside_in_words(&before.address);
         Some(Moved { what, before: before.value.clone(), after: after.value.clone() })
     });
     moved.collect()

@@ -89,7 +89,7 @@ pub(crate) fn noted(comparison: &Comparison) -> Vec<(&'static str, String)> {
         note("in short", &closing);
     }
     if let Some(threshold) = &comparison.threshold {
-        note("threshold", &threshold_reported(threshold));
+        note("threshold", &threshold_in_words(threshold));
     }
     notes
 }
@@ -124,7 +124,7 @@ fn closing(comparison: &Comparison) -> Option<String> {
     }
 }
 
-fn threshold_reported(threshold: &ComparisonThreshold) -> String {
+fn threshold_in_words(threshold: &ComparisonThreshold) -> String {
     let share = words::percent(threshold.share);
     let untested = match threshold.untested.as_slice() {
         [] => String::new(),
