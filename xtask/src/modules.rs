@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     /// What is told of a crate of these files.
-    fn reported(files: &[(&str, &str)]) -> Vec<String> {
+    fn faults_of(files: &[(&str, &str)]) -> Vec<String> {
         let files: Vec<(String, &str)> =
             files.iter().map(|(path, text)| (format!("crates/a/src/{path}"), *text)).collect();
         let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
@@ -222,7 +222,7 @@ mod tests {
                         two names three: crates/a/src/two/inner.rs:1: three::T\n  \
                         three names one: crates/a/src/three.rs:1: one\n  \
                         move what both need into a module that needs neither";
-        assert_eq!(reported(&files), [expected]);
+        assert_eq!(faults_of(&files), [expected]);
     }
 
     #[test]
@@ -244,7 +244,7 @@ mod tests {
             "struct F { #[arg(value_parser = crate::two::read())] f: u8 }\n",
             "struct F { #[serde(default = \"crate::two::f\")] f: u8 }\n",
         ] {
-            assert_eq!(reported(&files(text)).len(), 1, "{text}");
+            assert_eq!(faults_of(&files(text)).len(), 1, "{text}");
         }
         for text in [
             "use other::two::T;\n",
@@ -253,7 +253,7 @@ mod tests {
             "/// Unlike [`crate::two`].\nfn f() { \"crate::two\"; }\n",
             "pub(crate) mod inner { pub(super) struct T; use super::T; }\n",
         ] {
-            assert_eq!(reported(&files(text)), Vec::<String>::new(), "{text}");
+            assert_eq!(faults_of(&files(text)), Vec::<String>::new(), "{text}");
         }
     }
 
@@ -289,14 +289,14 @@ mod tests {
             ("one/a.rs", "use super::{T, b::g};\npub(super) fn f() {}\n"),
             ("one/b.rs", "use crate::one::a::f;\npub(super) fn g() {}\n"),
         ];
-        assert_eq!(reported(&files), Vec::<String>::new());
+        assert_eq!(faults_of(&files), Vec::<String>::new());
     }
 
     #[test]
     fn an_item_of_the_root_is_the_roots() {
         let one = ("one.rs", "use crate::Error;\n");
-        assert_eq!(reported(&[("lib.rs", "mod one;\npub struct Error;\n"), one]), Vec::<String>::new());
-        assert_eq!(reported(&[("lib.rs", "mod one;\npub struct Error(one::T);\n"), one]).len(), 1);
+        assert_eq!(faults_of(&[("lib.rs", "mod one;\npub struct Error;\n"), one]), Vec::<String>::new());
+        assert_eq!(faults_of(&[("lib.rs", "mod one;\npub struct Error(one::T);\n"), one]).len(), 1);
     }
 
     #[test]
@@ -312,9 +312,9 @@ mod tests {
         ] {
             let files = [("lib.rs", "mod one;\nmod two;\n"), ("one.rs", one), back];
             let files: Vec<(&str, &str)> = files.into_iter().chain(more).collect();
-            assert_eq!(reported(&files), Vec::<String>::new(), "{one}");
+            assert_eq!(faults_of(&files), Vec::<String>::new(), "{one}");
         }
         let shipped = ("one.rs", "#[cfg(not(test))]\nuse crate::two;\n");
-        assert_eq!(reported(&[("lib.rs", "mod one;\nmod two;\n"), shipped, back]).len(), 1);
+        assert_eq!(faults_of(&[("lib.rs", "mod one;\nmod two;\n"), shipped, back]).len(), 1);
     }
 }

@@ -266,10 +266,9 @@ fn point(
         let spread = estimate::mean_with_interval(&whole.map(rate).collect::<Vec<_>>());
         let estimate = to_one_request(spread, rows.iter().copied().map(what).sum::<f64>() / seconds, sum.requests);
         // Of what is still on its way no interval is known.
-        if steady { precision::reported(estimate, ended, measured_ms, asked.precision) } else { unknown(estimate) }
+        if steady { precision::bounded(estimate, ended, measured_ms, asked.precision) } else { unknown(estimate) }
     };
-    let thread_ns: u64 = measured.iter().flat_map(|i| &i.thread_cpu_ns).sum();
-    let threads = measured.iter().map(|i| i.thread_cpu_ns.len()).max().filter(|&threads| threads > 0);
+    let client_busy = limits::client_busy(&measured);
     let cost = |cpu_ns: u64| cpu_cost(cpu_ns, seconds, sum.requests, sum.moved_bytes);
     let tails = |latencies: &Latencies, of| {
         if steady { with_tails(latencies, &measured, of) } else { Ok(histogram::summarize(latencies)) }
@@ -307,8 +306,8 @@ fn point(
         open,
         ttfb: histogram::summarize(&sum.ttfb),
         total: tails(&sum.total, |row| Some(&row.total))?,
-        client_cpu: threads.map(|_| cost(measured.iter().map(|i| i.client_cpu_ns).sum())),
-        client_busy: threads.map(|threads| (thread_ns as f64 / 1e9 / seconds / threads as f64).min(1.0)),
+        client_cpu: client_busy.map(|_| cost(measured.iter().map(|i| i.client_cpu_ns).sum())),
+        client_busy,
         target_cpu: target_cpu_ns.map(cost),
         machine_busy: None,
         ops: ops(&measured.iter().flat_map(|i| &i.rows).collect::<Vec<_>>(), seconds)?,

@@ -8,6 +8,24 @@ use crate::open_loop;
 use crate::slo::{RateProbe, RateSearch, RateSearchStep};
 use crate::view::{Measure, Point, Series};
 
+/// Points of full length that the search for the knee of one series may take: `--concurrent` and the documents say
+/// twelve.
+const KNEE_POINTS_MAX: usize = 12;
+
+/// The same of the search for the highest rate.
+const RATE_POINTS_MAX: usize = 18;
+
+/// How many points of full length a series takes at the most.
+#[must_use]
+pub fn points_max(levels: &Levels) -> usize {
+    match levels {
+        Levels::Given(all) => all.len(),
+        Levels::Searched { .. } => KNEE_POINTS_MAX,
+        Levels::Rates { per_s, .. } => per_s.len(),
+        Levels::RateSearch { .. } => RATE_POINTS_MAX,
+    }
+}
+
 /// A series on its way through its levels.
 #[derive(Clone, Debug)]
 pub struct SeriesCourse {
@@ -123,6 +141,7 @@ impl SeriesCourse {
 
 #[cfg(test)]
 mod tests {
+    use linerate_record::load::Spacing;
     use serde_json::{Value, json};
 
     use super::*;
@@ -153,6 +172,26 @@ mod tests {
             (&[ObjectsExhausted, NoSuccess], Duration),
         ] {
             assert_eq!(stop_reason_of_clients(ends.iter().copied()), expected, "{ends:?}");
+        }
+    }
+
+    #[test]
+    fn a_series_takes_a_point_for_each_level_and_a_search_a_bounded_number() {
+        let rates = |per_s: &[f64]| Levels::Rates {
+            concurrency: 1,
+            spacing: Spacing::Constant,
+            per_s: per_s.to_vec(),
+            slo: None,
+        };
+        let slo = "p99=10ms".parse().unwrap();
+        let search = Levels::RateSearch { concurrency: 1, spacing: Spacing::Constant, highest_per_s: 9.0, slo };
+        for (levels, expected) in [
+            (Levels::Given(vec![1, 4, 9]), 3),
+            (rates(&[10.0, 20.0]), 2),
+            (Levels::Searched { highest: 64 }, 12),
+            (search, 18),
+        ] {
+            assert_eq!(points_max(&levels), expected, "{levels:?}");
         }
     }
 

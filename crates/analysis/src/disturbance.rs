@@ -221,7 +221,7 @@ impl Others {
     }
 
     /// What disturbed a point, in a sentence each.
-    pub(crate) fn reported(&self) -> Vec<String> {
+    pub(crate) fn in_words(&self) -> Vec<String> {
         let cpus = self.cpus;
         let foreign = self.much_foreign();
         let mut reported = Vec::new();
@@ -290,7 +290,7 @@ pub(crate) fn of_series(
     let (point, others) = severe.iter().filter(counts).max_by(worse)?;
     let load = crate::view::load_of(point);
     let claim = if others.much_foreign().is_some() { FOREIGN } else { HELD };
-    let evidence = shares(point, others).unwrap_or_else(|| others.reported().join("; "));
+    let evidence = shares(point, others).unwrap_or_else(|| others.in_words().join("; "));
     Some(disturbed(claim, format!("at {load}, {evidence}{}", of_points(severe.len(), series)), CALM))
 }
 

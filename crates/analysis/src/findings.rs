@@ -139,6 +139,12 @@ pub fn left_behind(view: &View) -> Option<&Finding> {
     view.findings.iter().find(|f| left(f) && f.confidence == Confidence::Certain)
 }
 
+/// Whether a run went well but for what its target kept: its figures are as good as any.
+#[must_use]
+pub fn is_only_left_behind(view: &View) -> bool {
+    view.run.complete && left_behind(view).is_some()
+}
+
 /// What says that something that the user set a threshold for was beyond it or, where nothing was, is not shown to be
 /// within it.
 #[must_use]

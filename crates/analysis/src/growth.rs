@@ -13,7 +13,7 @@ use crate::knee::{self, KneeOutcome, KneeVisit, MeasuredRung, RisesAgain};
 use crate::usl::Range;
 
 /// Standard errors of a 95 % interval.
-const TOLD_AT: f64 = 1.96;
+const NORMAL_95: f64 = 1.96;
 
 /// What so many clients gave in one visit of their best concurrency.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -150,7 +150,7 @@ fn ratio(of: &MeasuredRung, base: &MeasuredRung) -> Option<Range> {
     }
     let value = of.throughput.mean / base.throughput.mean;
     let error = (of.error / of.throughput.mean).hypot(base.error / base.throughput.mean);
-    let factor = (TOLD_AT * error).exp();
+    let factor = (NORMAL_95 * error).exp();
     Some(Range { value, low: value / factor, high: Some(value * factor) })
 }
 

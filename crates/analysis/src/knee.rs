@@ -17,7 +17,7 @@ mod concave;
 mod uneven;
 mod visits;
 
-use candidates::{Candidates, SURE, TOLD_AT};
+use candidates::{Candidates, NORMAL_95, SURE};
 pub use uneven::RisesAgain;
 use visits::Rung;
 
@@ -283,7 +283,7 @@ fn visited(visits: &[KneeVisit]) -> Vec<u32> {
 
 fn judge_on(visits: &[KneeVisit], grid: &[u32]) -> Knee {
     let rungs = visits::rungs(visits, grid);
-    let candidates = candidates::weigh(&rungs, grid, TOLD_AT);
+    let candidates = candidates::weigh(&rungs, grid, NORMAL_95);
     let knee = candidates.median;
     let at = rungs.iter().find(|r| r.index >= knee).or(rungs.last());
     let best = best_of(&rungs);
@@ -379,7 +379,7 @@ fn outcome(rungs: &[Rung], best: &Rung, at: usize) -> KneeOutcome {
 /// Whether a rung lies below 95 % of the best by more than their errors.
 fn falls(rung: &Rung, best: &Rung) -> bool {
     let (mean, most) = (rung.throughput.mean, best.throughput.mean);
-    mean < SHARE * most && most - mean > TOLD_AT * best.error.hypot(rung.error)
+    mean < SHARE * most && most - mean > NORMAL_95 * best.error.hypot(rung.error)
 }
 
 /// The next rung of the climb, two steps of the grid above the last one, until the four steps beyond the apparent

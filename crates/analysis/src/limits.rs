@@ -42,6 +42,16 @@ pub fn machine_busy(samples: &[MachineSample], intervals: &[&Interval]) -> Optio
     (!inside.is_empty()).then(|| inside.iter().map(|s| s.cpu_busy).sum::<f64>() / inside.len() as f64)
 }
 
+/// Mean utilisation of the event-loop threads over some intervals, 0 to 1; `None` where none of them is known.
+#[must_use]
+pub fn client_busy<H>(intervals: &[&Interval<H>]) -> Option<f64> {
+    let threads = intervals.iter().map(|i| i.thread_cpu_ns.len()).max().filter(|&threads| threads > 0)?;
+    let ran_ns: u64 = intervals.iter().flat_map(|i| &i.thread_cpu_ns).sum();
+    let length_ms: u64 = intervals.iter().map(|i| i.length_ms()).sum();
+    let seconds = length_ms as f64 / 1e3;
+    (length_ms > 0).then(|| (ran_ns as f64 / 1e9 / seconds / threads as f64).min(1.0))
+}
+
 const MORE_CLIENT: &str = "raise --threads if processors are idle, or drive the load from more machines";
 
 /// Who bound the best point of a series.
@@ -111,7 +121,7 @@ fn cap_binds(best: &Point, intervals: &[&Interval], records: &Records) -> Option
     // Many requests that end at once make some wait, also where the target could not keep up with the cap for long.
     let share = cap_share(best, records).filter(|share| *share >= CAP_REACHED)?;
     let measured: Vec<_> = intervals.iter().filter(|i| !i.warmup).collect();
-    let (held, of) = (measured.iter().filter(|i| i.held_back > 0).count(), measured.len());
+    let (held, of) = (measured.iter().filter(|i| i.waiting_for_cap > 0).count(), measured.len());
     let is_held = held * 2 > of;
     is_held.then_some(CapBinds::Held { held, of }).or((share >= CAP_LEVELS_OFF).then_some(CapBinds::At(share)))
 }
@@ -230,5 +240,33 @@ fn target(best: &Point, ceiling: Option<&ClientCeiling>, measure: Measure, recor
         claim: "the target, or the network path to it, is the bottleneck".into(),
         evidence: format!("{threads}{machine}{headroom}"),
         remedy: "check the target's own processors, drives and links at that time".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_as_busy_as_they_ran_on_average() {
+        let of = |from_ms, to_ms, ran_ms: &[u64]| -> Interval {
+            Interval {
+                from_ms,
+                to_ms,
+                thread_cpu_ns: ran_ms.iter().map(|ms| ms * 1_000_000).collect(),
+                ..Interval::default()
+            }
+        };
+        let (half, full, over) = (of(0, 250, &[50, 200]), of(250, 500, &[250, 250]), of(0, 250, &[251, 251]));
+        for (intervals, expected) in [
+            (&[&half][..], Some(0.5)),
+            (&[&half, &full], Some(0.75)),
+            (&[&over], Some(1.0)),
+            (&[&of(0, 100, &[])], None),
+            (&[&of(100, 100, &[5])], None),
+            (&[], None),
+        ] {
+            assert_eq!(client_busy(intervals), expected, "{intervals:?}");
+        }
     }
 }

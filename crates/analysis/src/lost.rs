@@ -75,7 +75,7 @@ fn failed(i: &Interval) -> bool {
 pub(crate) fn silent(i: &Interval) -> bool {
     // In an open loop there may be nothing to wait for.
     let idle = i.open.as_ref().is_some_and(|o| o.backlog == 0 && o.in_flight == 0);
-    let waits = (i.held_back == 0 && !idle || failed(i)) && i.paused_ns == 0;
+    let waits = (i.waiting_for_cap == 0 && !idle || failed(i)) && i.paused_ns == 0;
     waits && answers_wrongly(i) == 0 && i.rows.iter().all(|r| r.requests == 0 && r.moved_bytes <= 0)
 }
 

@@ -25,6 +25,16 @@ const LONGER_MAX: f64 = 100.0;
 /// Share of their time from which linerate's threads are to be suspected first.
 const THREADS_BUSY: f64 = 0.85;
 
+/// Longest warm-up of an open loop that is not given one, in milliseconds.
+const WARMUP_MS: u64 = 1_000;
+
+/// Warm-up of an open loop that is not given one, in milliseconds. Throughput follows the schedule from the first
+/// interval on and tells of no warm-up: what connecting does to latencies is over soon.
+#[must_use]
+pub fn warmup_ms(duration_ms: u64) -> u64 {
+    (duration_ms / 5).min(WARMUP_MS)
+}
+
 /// What an open loop is judged by.
 pub struct Measuring<'a> {
     /// Requests per second that were asked for.

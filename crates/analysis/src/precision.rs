@@ -38,7 +38,7 @@ const TURNS_MIN: u64 = 3;
 
 /// What may be told of a point that ended as `ended`: one that looked more than once is not known better than asked.
 #[must_use]
-pub fn reported(estimate: Estimate, ended: Option<StopReason>, measured_ms: u64, precision: Option<f64>) -> Estimate {
+pub fn bounded(estimate: Estimate, ended: Option<StopReason>, measured_ms: u64, precision: Option<f64>) -> Estimate {
     let more_than_once = measured_ms as f64 >= FLOOR_MS as f64 * NEXT_LEAST;
     let least =
         precision.filter(|_| ended == Some(StopReason::Precise) && more_than_once).map_or(0.0, |p| p * estimate.mean);
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn a_point_that_looked_more_than_once_is_not_known_better_than_asked() {
         let estimate = Estimate { mean: 100.0, half_width_95: Some(0.5), intervals: 100, effective: 90.0 };
-        let half = |ended, ms, asked| reported(estimate, ended, ms, asked).half_width_95;
+        let half = |ended, ms, asked| bounded(estimate, ended, ms, asked).half_width_95;
         assert_eq!(half(Some(StopReason::Precise), FLOOR_MS, Some(0.02)), Some(0.5));
         assert_eq!(half(Some(StopReason::Precise), 15_000, Some(0.02)), Some(2.0));
         assert_eq!(half(Some(StopReason::Duration), 15_000, Some(0.02)), Some(0.5));

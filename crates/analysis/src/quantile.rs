@@ -142,7 +142,7 @@ mod tests {
         (0..count).map(&mut one).collect()
     }
 
-    fn reported(all: &[Latencies]) -> [Option<[u64; 2]>; 2] {
+    fn tail_intervals(all: &[Latencies]) -> [Option<[u64; 2]>; 2] {
         let mut merged = histogram::empty();
         all.iter().for_each(|one| merged.add(one).unwrap());
         intervals_95(&merged, all.iter().map(|one| Ok(one.clone())), [0.99, 0.999]).unwrap()
@@ -153,7 +153,7 @@ mod tests {
         // The 99th percentile of an exponential law is its mean times ln 100.
         let truth = (1e6 * 100f64.ln()) as u64;
         let holds = |seed: &u64| {
-            let [p99, _] = reported(&intervals(*seed, 40, 1.0));
+            let [p99, _] = tail_intervals(&intervals(*seed, 40, 1.0));
             p99.is_some_and(|[low, high]| (low..=high).contains(&truth))
         };
         let held = (0..400).filter(holds).count();
@@ -176,14 +176,14 @@ mod tests {
     #[test]
     fn slow_requests_that_come_together_widen_it_and_few_requests_leave_it_out() {
         let width = |slow: f64| {
-            let [p99, _] = reported(&intervals(5, 80, slow));
+            let [p99, _] = tail_intervals(&intervals(5, 80, slow));
             let [low, high] = p99.unwrap();
             high as f64 / low as f64
         };
         assert!(width(8.0) > width(1.0), "{} {}", width(8.0), width(1.0));
-        let [p99, p999] = reported(&intervals(5, 20, 1.0));
+        let [p99, p999] = tail_intervals(&intervals(5, 20, 1.0));
         assert!(p99.is_some() && p999.is_none(), "two thousand requests tell of a p99, not of a p99.9");
-        let [p99, _] = reported(&intervals(5, 3, 1.0));
+        let [p99, _] = tail_intervals(&intervals(5, 3, 1.0));
         assert_eq!(p99, None);
     }
 }

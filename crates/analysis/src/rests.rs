@@ -5,7 +5,7 @@ use linerate_record::units::percent;
 use crate::view::{Bottleneck, Point, SeriesLimit};
 
 /// Share of the slots' time from which rests are told, and are what bound a point.
-const TOLD: f64 = 0.05;
+const LIMITING_SHARE: f64 = 0.05;
 
 /// The rests of a point.
 pub(crate) struct PointRests {
@@ -20,7 +20,7 @@ pub(crate) struct PointRests {
 /// The rests of a point, where they are long enough to tell.
 pub(crate) fn of_point(point: &Point) -> Option<PointRests> {
     let (rested, paused) = (point.rested_share, point.paused_share);
-    if rested + paused <= TOLD {
+    if rested + paused <= LIMITING_SHARE {
         return None;
     }
     let asked = paused > rested;

@@ -34,6 +34,16 @@ const LATE_LOOK: usize = 30;
 const LATE_DIFFERS: f64 = 4.0;
 const LATE_SHARE: f64 = 0.05;
 
+/// Intervals in the longest time of a point: enough to find a warm-up in, and to see it settle.
+const INTERVALS: u64 = 200;
+
+/// Length of the intervals into which a point of at most so long is cut, in whole hundredths of a second: two hundred,
+/// each of 50 ms to a second.
+#[must_use]
+pub fn interval_ms(point_ms: u64) -> u64 {
+    (point_ms / INTERVALS).clamp(50, 1_000) / 10 * 10
+}
+
 /// What is found of a point's beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoundWarmUp {

@@ -173,7 +173,7 @@ pub struct Series {
 pub struct UslScaling {
     /// The law, with its uncertainty, and whether the points refuse it.
     #[serde(flatten)]
-    pub law: Fit,
+    pub fit: Fit,
     /// The law as `[concurrency, throughput]`, over the concurrencies measured; empty where the points refuse it.
     pub curve: Vec<[f64; 2]>,
 }

@@ -108,7 +108,7 @@ mod tests {
             design: design.clone(),
             not_tested: Vec::new(),
             notes: Vec::new(),
-            load: BaselineLoad::Told(String::new()),
+            load: BaselineLoad::Shorthand(String::new()),
             bytes_per_s: true,
             target: String::new(),
             flags: Vec::new(),
@@ -157,7 +157,7 @@ mod tests {
         let mut asked_for = report.clone();
         asked_for.design.lasting_ns = 1;
         assert_eq!(advice(&experiment, &asked_for), [], "it was not looked at whether they last");
-        for decision in [Decision::CarriedOver, Decision::NotSettled, Decision::AtFirst, Decision::SpoiltByArm] {
+        for decision in [Decision::CarriedOver, Decision::NotSettled, Decision::AtFirst, Decision::ExcludesBlocks] {
             let mut voided = report.clone();
             voided.effects.iter_mut().for_each(|effect| effect.decision = decision);
             assert_eq!(advice(&experiment, &voided), [], "{decision:?}");

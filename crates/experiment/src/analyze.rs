@@ -116,9 +116,24 @@ pub fn analyze(table: &Table, asked: &AnalysisOptions) -> Result<TableReport, An
         seed: asked.seed,
         bits_per_s: table.bits_per_s,
         drawn: asked.drawn,
-        series: strata.iter().zip(compared).map(|(stratum, found)| reported(stratum, found, &family)).collect(),
+        series: strata.iter().zip(compared).map(|(stratum, found)| series_of(stratum, found, &family)).collect(),
         remarks,
     })
+}
+
+/// What differs in a table is no effect of an arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("what differs is an association, or confounded with time: no effect of the arm")]
+pub struct NoEffect;
+
+/// Refuses a table in which an arm differs by something that need not be the arm.
+///
+/// # Errors
+/// [`NoEffect`].
+pub fn require_effects(found: &TableReport) -> Result<(), NoEffect> {
+    let mut effects = found.series.iter().flat_map(|series| &series.effects);
+    let is_none = |effect: &Effect| matches!(effect.decision, Decision::Association | Decision::Confounded);
+    if effects.any(is_none) { Err(NoEffect) } else { Ok(()) }
 }
 
 /// Rearrangements drawn of each comparison: as many as the least level takes that one of the family is held against.
@@ -178,7 +193,7 @@ fn one_series(strata: &[Stratum<'_>], at: usize, family: &Family<'_>) -> Vec<Com
     others.map(|arm| compared(stratum, &elsewhere, arm, family)).collect()
 }
 
-fn reported(stratum: &Stratum<'_>, found: Vec<Compared>, family: &Family<'_>) -> TableSeries {
+fn series_of(stratum: &Stratum<'_>, found: Vec<Compared>, family: &Family<'_>) -> TableSeries {
     let of_baseline = figures(stratum, family.baseline);
     // Without blocks the spread of runs is that of the whole series, and so is what an effect takes.
     let needed = found.iter().filter_map(|one| one.effect.runs_needed).max();

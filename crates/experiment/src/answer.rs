@@ -87,7 +87,7 @@ pub(crate) fn sentence(
             format!("cannot tell from {}{}", counted_runs(effect.runs, unit), takes(effect, matters_share, unit))
         }
         // Told with their reasons by `void`.
-        Decision::SpoiltByArm | Decision::CarriedOver | Decision::NotSettled | Decision::AtFirst => {
+        Decision::ExcludesBlocks | Decision::CarriedOver | Decision::NotSettled | Decision::AtFirst => {
             "cannot tell".to_owned()
         }
         Decision::Refused => "refused: none of its figures is possible".to_owned(),

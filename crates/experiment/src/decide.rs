@@ -23,7 +23,7 @@ pub struct Weighed {
 #[must_use]
 pub fn verdict(effect: &Effect) -> ArmVerdict {
     match effect.decision {
-        Decision::Shown if effect.share.is_some_and(|share| share < 0.0) => ArmVerdict::Costs,
+        Decision::Shown if effect.share.is_some_and(|share| share < 0.0) => ArmVerdict::Slower,
         Decision::Shown => ArmVerdict::Helps,
         Decision::RuledOut => ArmVerdict::RuledOut,
         _ => ArmVerdict::Unknown,
@@ -121,13 +121,13 @@ mod tests {
     fn what_is_shown_helps_or_costs_and_what_is_void_is_not_known() {
         for (decision, share, expected) in [
             (Decision::Shown, 0.04, ArmVerdict::Helps),
-            (Decision::Shown, -0.04, ArmVerdict::Costs),
+            (Decision::Shown, -0.04, ArmVerdict::Slower),
             (Decision::RuledOut, 0.001, ArmVerdict::RuledOut),
             (Decision::Futile, 0.0, ArmVerdict::Unknown),
             (Decision::CarriedOver, 0.04, ArmVerdict::Unknown),
             (Decision::NotSettled, 0.04, ArmVerdict::Unknown),
             (Decision::AtFirst, 0.04, ArmVerdict::Unknown),
-            (Decision::SpoiltByArm, 0.04, ArmVerdict::Unknown),
+            (Decision::ExcludesBlocks, 0.04, ArmVerdict::Unknown),
             (Decision::Association, 0.04, ArmVerdict::Unknown),
         ] {
             let state = state::begin(design(&asked()).unwrap());

@@ -25,7 +25,7 @@ pub(crate) fn deviation(values: &[f64]) -> Option<f64> {
 
 /// Logarithms of what an arm measured in each block that counts.
 pub(crate) fn figures(blocks: &[Block], arm: u32) -> Vec<f64> {
-    let counted = blocks.iter().filter(|block| block.spoiled.is_empty());
+    let counted = blocks.iter().filter(|block| block.excluded.is_empty());
     counted.filter_map(|block| figure(block, arm)).collect()
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn trend(blocks: &[Block]) -> Option<Remark> {
 /// Whether the place of a cell in its block shows in it: figures less the means of their arm and block, by place.
 /// Places are exchanged within blocks.
 pub(crate) fn position(blocks: &[Block], arms: usize, seed: u64) -> Option<Remark> {
-    let counted: Vec<&Block> = blocks.iter().filter(|block| block.spoiled.is_empty()).collect();
+    let counted: Vec<&Block> = blocks.iter().filter(|block| block.excluded.is_empty()).collect();
     if counted.len() < BLOCKS_MIN {
         return None;
     }
@@ -107,7 +107,7 @@ pub(crate) fn position(blocks: &[Block], arms: usize, seed: u64) -> Option<Remar
 
 /// Whether what ran before a cell shows in it: figures less the means of their arm and block, by the arm before.
 pub(crate) fn carry_over(blocks: &[Block], arms: &[Arm], seed: u64) -> Option<Remark> {
-    let counts = |block: &Block| block.spoiled.is_empty();
+    let counts = |block: &Block| block.excluded.is_empty();
     if blocks.iter().filter(|block| counts(block)).count() < BLOCKS_MIN {
         return None;
     }
@@ -193,7 +193,7 @@ mod tests {
         (0..20)
             .map(|block| Block {
                 cells: order(&[0, 1, 2], seed, block).into_iter().map(|arm| cell(block, arm)).collect(),
-                spoiled: Vec::new(),
+                excluded: Vec::new(),
             })
             .collect()
     }

@@ -26,7 +26,7 @@ fn is_last(state: &ExperimentState, looks: &[u32]) -> bool {
     at_end
         && matches!(
             state.ended,
-            ExperimentStopReason::Blocks | ExperimentStopReason::Time | ExperimentStopReason::Spoiled
+            ExperimentStopReason::Blocks | ExperimentStopReason::Time | ExperimentStopReason::Excluded
         )
 }
 

@@ -3,7 +3,7 @@
 use linerate_analysis::view::{Point, too_many_failed};
 use linerate_record::experiment::CellOutcome;
 
-/// Why a cell's point spoils its block, where what failed was no load; `None` where it does not.
+/// Why a cell's point excludes its block, where what failed was no load; `None` where it does not.
 #[must_use]
 pub fn of_point(point: &Point) -> Option<String> {
     let (failed, all) = (point.error_count(), point.error_count() + point.requests);
@@ -11,8 +11,29 @@ pub fn of_point(point: &Point) -> Option<String> {
     too_many_failed(failed, all).then(|| format!("{failed} of {all} requests failed: {}", kinds()))
 }
 
+/// Why the block in which an experiment was interrupted does not count.
+pub const INTERRUPTED: &str = "the experiment was interrupted within this block";
+
+/// The outcome of a cell whose load failed, with what that said last.
+#[must_use]
+pub fn of_failed_load(said: &str) -> CellOutcome {
+    CellOutcome { fault: Some(format!("the load failed: {said}")), ..CellOutcome::default() }
+}
+
 /// Cells of an arm in a row without a figure, after which the arm is given up.
 const FAILED_IN_A_ROW_MAX: u32 = 3;
+
+/// An arm that is given up, and with it the experiment.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{arm}: the load failed {times} times in a row: {why}")]
+pub struct ArmGivenUp {
+    /// Name of the arm.
+    pub arm: String,
+    /// Cells in a row without a figure.
+    pub times: u32,
+    /// What was wrong with the last.
+    pub why: String,
+}
 
 /// Cells in a row without a figure of each arm.
 #[derive(Clone, Debug)]
@@ -25,11 +46,15 @@ impl FailedInARow {
         FailedInARow(vec![0; arms])
     }
 
-    /// Counts a cell, and gives how many failed in a row where that is too many.
-    pub fn count(&mut self, arm: usize, outcome: &CellOutcome) -> Option<u32> {
+    /// Counts a cell of an arm of this name, which is given up where too many failed in a row.
+    pub fn count(&mut self, arm: usize, name: &str, outcome: &CellOutcome) -> Option<ArmGivenUp> {
         let failed = &mut self.0[arm];
         *failed = if outcome.throughput_per_s.is_empty() { *failed + 1 } else { 0 };
-        (*failed >= FAILED_IN_A_ROW_MAX).then_some(*failed)
+        (*failed >= FAILED_IN_A_ROW_MAX).then(|| ArmGivenUp {
+            arm: name.to_owned(),
+            times: *failed,
+            why: outcome.fault.clone().unwrap_or_default(),
+        })
     }
 }
 
@@ -38,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_request_in_a_hundred_that_fails_spoils_a_cell() {
+    fn one_request_in_a_hundred_that_fails_excludes_a_block() {
         for (failed, all, expected) in
             [(0, 0, false), (0, 1000, false), (9, 1000, false), (10, 1000, true), (1, 1, true), (1, 101, false)]
         {
@@ -48,11 +73,13 @@ mod tests {
 
     #[test]
     fn an_arm_that_fails_three_times_in_a_row_is_given_up() {
-        let (failed, measured) =
-            (CellOutcome::default(), CellOutcome { throughput_per_s: vec![1.0], ..CellOutcome::default() });
+        let failed = of_failed_load("it was refused");
+        let measured = CellOutcome { throughput_per_s: vec![1.0], ..CellOutcome::default() };
         let mut row = FailedInARow::none(2);
-        assert_eq!([&failed, &failed, &measured, &failed].map(|cell| row.count(0, cell)), [None; 4]);
-        assert_eq!([row.count(1, &failed), row.count(1, &failed)], [None; 2]);
-        assert_eq!([row.count(0, &failed), row.count(0, &failed)], [None, Some(3)]);
+        let mut given_up = |arm: usize, cell| row.count(arm, "larger", cell).map(|given_up| given_up.to_string());
+        assert_eq!([&failed, &failed, &measured, &failed].map(|cell| given_up(0, cell)), [None, None, None, None]);
+        assert_eq!([given_up(1, &failed), given_up(1, &failed)], [None, None]);
+        let why = "larger: the load failed 3 times in a row: the load failed: it was refused".to_owned();
+        assert_eq!([given_up(0, &failed), given_up(0, &failed)], [None, Some(why)]);
     }
 }

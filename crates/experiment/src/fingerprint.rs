@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use linerate_record::experiment::Means;
-use linerate_record::fingerprint::{TARGET_STARTED, of_setting};
+use linerate_record::fingerprint::{
+    TARGET_HOSTS, TARGET_SERVER, TARGET_STARTED, TARGET_TLS, is_of_setting, is_of_target, of_setting,
+};
 use linerate_record::knob::{Knob, Locator, SettingPlace, same};
 
 /// Texts by key.
@@ -55,4 +57,106 @@ pub fn factors(
         factors.insert(TARGET_STARTED.to_owned());
     }
     factors.into_iter().collect()
+}
+
+/// The keys of who answers, which is known of a load only: arms that load different targets differ in them, and an
+/// experiment on a target of linerate's own starts another one when it is resumed.
+#[must_use]
+pub fn factors_of_targets(differ: bool, is_own: bool) -> Vec<String> {
+    let of_different = [TARGET_SERVER, TARGET_TLS, TARGET_HOSTS].into_iter().filter(|_| differ);
+    let of_own = [TARGET_HOSTS, TARGET_STARTED].into_iter().filter(|_| is_own);
+    let keys: BTreeSet<&str> = of_different.chain(of_own).collect();
+    keys.into_iter().map(str::to_owned).collect()
+}
+
+/// What must be said of arms that differ in more than the settings that they change.
+#[must_use]
+pub fn differ_besides(means: &[Means], factors: &[String]) -> Option<String> {
+    let asked: Vec<String> =
+        means.iter().flat_map(|means| &means.changes).map(|change| of_setting(&change.place)).collect();
+    let besides: Vec<&str> =
+        factors.iter().filter(|key| !asked.contains(key) && *key != TARGET_STARTED).map(String::as_str).collect();
+    (!besides.is_empty()).then(|| format!("the arms differ in {} as well", besides.join(", ")))
+}
+
+/// A key in which arms are said to differ, and that no fingerprint has: what it is to excuse would not be excused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("--may-differ {key:?} is not a key of the fingerprint: write one of {known}, or \"setting KNOB\"")]
+pub struct UnknownKey {
+    /// The key.
+    pub key: String,
+    /// Those that there are, without the settings, which are some hundreds.
+    pub known: String,
+}
+
+/// Refuses keys that no fingerprint has. Those of a target are known of a load only, and `is_later` says which others
+/// are not known yet.
+///
+/// # Errors
+/// The first [`UnknownKey`].
+pub fn require_keys(
+    wanted: &[String],
+    known: &BTreeSet<&String>,
+    is_later: impl Fn(&str) -> bool,
+) -> Result<(), UnknownKey> {
+    let is_known = |key: &String| known.contains(key) || is_of_target(key) || is_later(key);
+    let Some(unknown) = wanted.iter().find(|key| !is_known(key)) else { return Ok(()) };
+    let names: Vec<&str> = known.iter().filter(|key| !is_of_setting(key)).map(|key| key.as_str()).collect();
+    Err(UnknownKey { key: unknown.clone(), known: names.join(", ") })
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::knob::{Change, Scope, Space, TakesEffect};
+
+    use super::*;
+
+    fn keys(keys: &[&str]) -> Vec<String> {
+        keys.iter().map(|key| (*key).to_owned()).collect()
+    }
+
+    #[test]
+    fn arms_that_load_different_targets_differ_in_who_answers() {
+        for (differ, is_own, expected) in [
+            (false, false, &[][..]),
+            (true, false, &["target.hosts", "target.server", "target.tls"]),
+            (false, true, &["target.hosts", "target.started"]),
+            (true, true, &["target.hosts", "target.server", "target.started", "target.tls"]),
+        ] {
+            assert_eq!(factors_of_targets(differ, is_own), expected, "{differ} {is_own}");
+        }
+    }
+
+    #[test]
+    fn only_what_an_arm_moves_beside_its_own_settings_is_remarked_on() {
+        let change = Change {
+            place: SettingPlace { knob: "net.core.rmem_max".to_owned(), device: None, space: Space::Host },
+            prior: "1".to_owned(),
+            new: "2".to_owned(),
+            scope: Scope::Host,
+            takes_effect: TakesEffect::AtOnce,
+            why: String::new(),
+            risk: String::new(),
+        };
+        let means = [Means::default(), Means { changes: vec![change], ..Means::default() }];
+        let own = ["setting net.core.rmem_max", "target.started"];
+        assert_eq!(differ_besides(&means, &keys(&own)), None);
+        let more = [own[0], "nic.eth0.mtu", "nic.eth1.mtu"];
+        let expected = "the arms differ in nic.eth0.mtu, nic.eth1.mtu as well";
+        assert_eq!(differ_besides(&means, &keys(&more)).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn a_key_that_no_fingerprint_has_is_refused_with_those_that_there_are() {
+        let known = keys(&["foreign_load", "kernel", "setting vm.swappiness"]);
+        let known: BTreeSet<&String> = known.iter().collect();
+        for key in ["foreign_load", "setting vm.swappiness", "target.netns", "nic.eth7.mtu"] {
+            assert_eq!(require_keys(&keys(&[key]), &known, |key| key.starts_with("nic.")), Ok(()), "{key}");
+        }
+        assert_eq!(
+            require_keys(&keys(&["kernel", "kernal"]), &known, |_| false).unwrap_err().to_string(),
+            "--may-differ \"kernal\" is not a key of the fingerprint: write one of foreign_load, kernel, or \
+             \"setting KNOB\""
+        );
+    }
 }

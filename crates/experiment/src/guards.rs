@@ -19,7 +19,7 @@ pub(crate) struct Reference<'a> {
     pub(crate) moment: &'a BTreeMap<String, String>,
 }
 
-/// Why what was measured of an arm spoils its block; nothing where it does not.
+/// Why what was measured of an arm excludes its block; nothing where it does not.
 pub(crate) fn faults(
     design: &Design,
     cell: &MeasuredCell,

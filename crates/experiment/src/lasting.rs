@@ -18,7 +18,7 @@ pub const ROUNDS_MIN: usize = 3;
 /// Rounds after which it is not looked any longer.
 pub const ROUNDS_MAX: usize = 6;
 
-/// Rounds that are spoilt are made up for, up to as many in all.
+/// Rounds that are excluded are made up for, up to as many in all.
 const TRIES_MAX: usize = 2 * ROUNDS_MAX;
 
 /// What must be left of an effect, as a part of it.
@@ -72,14 +72,14 @@ fn gains(state: &ExperimentState, arm: u32) -> Vec<f64> {
         };
         Some(of(arm)? - base)
     };
-    state.rounds.iter().filter(|round| round.spoiled.is_empty()).filter_map(of_round).collect()
+    state.rounds.iter().filter(|round| round.excluded.is_empty()).filter_map(of_round).collect()
 }
 
 /// Share of the baseline's cells, in blocks that count and have the arm, that came after another arm.
 fn after_a_change(state: &ExperimentState, arm: u32, baselines: &[u32]) -> f64 {
     let (mut before, mut changed, mut all) = (None, 0_u32, 0_u32);
     for block in &state.blocks {
-        let counts = block.spoiled.is_empty() && block.cells.iter().any(|cell| cell.arm == arm);
+        let counts = block.excluded.is_empty() && block.cells.iter().any(|cell| cell.arm == arm);
         for cell in &block.cells {
             let then = before.replace(cell.arm).filter(|_| counts && baselines.contains(&cell.arm));
             all += u32::from(then.is_some());
@@ -144,9 +144,9 @@ pub(crate) fn void(state: &ExperimentState, arm: u32, effect: &Effect) -> Option
     if own > base {
         let reported = format!("its own cells exclude {own} of {} rounds of long cells", state.rounds.len());
         let left = "the remaining ones may be its better ones";
-        return Some((Decision::SpoiltByArm, format!("{reported}, the baseline's {base}: {left}")));
+        return Some((Decision::ExcludesBlocks, format!("{reported}, the baseline's {base}: {left}")));
     }
-    let (Some(late), Some(reported_late)) = (Late::of(state, arm), effect.lasting.as_ref().map(reported)) else {
+    let (Some(late), Some(reported_late)) = (Late::of(state, arm), effect.lasting.as_ref().map(in_words)) else {
         return Some((Decision::AtFirst, "too few long cells count to tell whether it lasts".to_owned()));
     };
     if !late.is_left() {
@@ -159,7 +159,7 @@ pub(crate) fn void(state: &ExperimentState, arm: u32, effect: &Effect) -> Option
 
 /// When after a change the blocks that count were measured: `, from 2.00 s to 8.00 s after a change`.
 pub(crate) fn window(state: &ExperimentState) -> String {
-    let counted = state.blocks.iter().filter(|block| block.spoiled.is_empty());
+    let counted = state.blocks.iter().filter(|block| block.excluded.is_empty());
     let begun = || counted.clone().flat_map(|block| &block.cells).map(|cell| cell.settle_ns);
     let (Some(first), Some(last)) = (begun().min(), begun().max()) else { return String::new() };
     let reported = |ns: u64| linerate_record::units::duration_ns(ns as f64);
@@ -174,14 +174,14 @@ pub(crate) fn window(state: &ExperimentState) -> String {
 pub(crate) fn beside(state: &ExperimentState, effect: &Effect) -> String {
     let early = window(state);
     match effect.decision {
-        Decision::Shown => format!("{early}; {}", effect.lasting.as_ref().map_or(NOT_LOOKED_AT.to_owned(), reported)),
+        Decision::Shown => format!("{early}; {}", effect.lasting.as_ref().map_or(NOT_LOOKED_AT.to_owned(), in_words)),
         Decision::RuledOut => early,
         _ => String::new(),
     }
 }
 
 /// `from 42 s to 62 s after a change it is +1.1 % (−0.9 % to +3.0 %)`.
-pub(crate) fn reported(late: &Lasting) -> String {
+pub(crate) fn in_words(late: &Lasting) -> String {
     let [from, to] = [late.from_ns, late.to_ns].map(|ns| linerate_record::units::duration_ns(ns as f64));
     let [share, low, high] = [late.share, late.low_share, late.high_share].map(signed);
     format!("from {from} to {to} after a change it is {share} ({low} to {high})")

@@ -32,4 +32,5 @@ pub mod sound;
 pub mod state;
 pub mod steps;
 pub mod table;
+pub mod times;
 mod voids;

@@ -1,6 +1,6 @@
 //! What happened while a cell was measured, in words that cells are held against each other by.
 //!
-//! Each is one of two words with a threshold between them that chance rarely crosses: a value that flaps would spoil
+//! Each is one of two words with a threshold between them that chance rarely crosses: a value that flaps would exclude
 //! every second block. What a machine does not state reads `not stated`; so a key is there in every cell of a machine,
 //! or in none.
 //!
@@ -19,7 +19,7 @@ use linerate_record::reading::{Meanwhile, QuotaPeriods};
 
 /// The words, by key.
 #[must_use]
-pub fn reported(meanwhile: &Meanwhile) -> BTreeMap<String, String> {
+pub fn in_words(meanwhile: &Meanwhile) -> BTreeMap<String, String> {
     let unread = || "unreadable: proc/stat".to_owned();
     let (stolen, foreign) = match meanwhile.processors {
         Some(shares) => (side(shares.stolen, MUCH_STOLEN), side(shares.foreign, MUCH_FOREIGN)),
@@ -66,10 +66,10 @@ mod tests {
             (1.0, 0.0, ("5 % or more", "below 25 %")),
         ] {
             let processors = Some(ProcessorShares { stolen, foreign });
-            let words = reported(&Meanwhile { processors, ..Meanwhile::default() });
+            let words = in_words(&Meanwhile { processors, ..Meanwhile::default() });
             assert_eq!((words["stolen"].as_str(), words["foreign_load"].as_str()), expected, "{stolen} {foreign}");
         }
-        let words = reported(&Meanwhile::default());
+        let words = in_words(&Meanwhile::default());
         assert_eq!(words["foreign_load"], "unreadable: proc/stat");
         assert_eq!((words["throttled"].as_str(), words.get("target.cgroup.throttled")), ("not stated", None));
     }
@@ -86,7 +86,7 @@ mod tests {
             (&[(1000, 0), (10, 4)], "yes"),
         ] {
             let quotas = quotas.iter().map(|&(periods, throttled)| QuotaPeriods { periods, throttled });
-            let words = reported(&Meanwhile { target_quotas: Some(quotas.collect()), ..Meanwhile::default() });
+            let words = in_words(&Meanwhile { target_quotas: Some(quotas.collect()), ..Meanwhile::default() });
             assert_eq!(words["target.cgroup.throttled"], expected, "{words:?}");
             assert_eq!(words["cgroup.throttled"], "no");
         }

@@ -23,6 +23,16 @@ pub struct ReachVerdict {
     pub notes: Vec<String>,
 }
 
+/// No arm but the baseline can be tested.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("nothing is tested: {}", whys(.0))]
+pub struct NothingTested(pub Vec<NotTested>);
+
+fn whys(left_out: &[NotTested]) -> String {
+    let whys: Vec<String> = left_out.iter().map(|left_out| format!("{}: {}", left_out.arm, left_out.why)).collect();
+    whys.join("; ")
+}
+
 /// Why a change acts on nobody, whoever it reaches.
 #[must_use]
 pub fn never_acts(change: &Change) -> Option<String> {
@@ -102,7 +112,10 @@ mod tests {
         let nowhere = || Reach::Nowhere("it is elsewhere".to_owned());
         let (a, b) = (place("net.ipv4.tcp_rmem"), place("net.ipv4.tcp_wmem"));
         let left_out = judge("larger", &[], &[(a.clone(), nowhere()), (b.clone(), nowhere())], &[a.clone(), b.clone()]);
-        assert_eq!(left_out.not_tested.unwrap().why, "it is elsewhere");
+        let left_out = left_out.not_tested.unwrap();
+        assert_eq!(left_out.why, "it is elsewhere");
+        let both = NothingTested(vec![left_out, NotTested { arm: "other".to_owned(), why: "so is it".to_owned() }]);
+        assert_eq!(both.to_string(), "nothing is tested: larger: it is elsewhere; other: so is it");
         let partly =
             judge("larger", &[], &[(a.clone(), nowhere()), (b.clone(), Reach::Server)], &[a.clone(), b.clone()]);
         assert_eq!((partly.not_tested, partly.notes), (None, vec!["larger: it is elsewhere".to_owned()]));

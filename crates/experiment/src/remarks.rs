@@ -14,9 +14,9 @@ pub(crate) fn remarks(state: &ExperimentState, effects: &[Effect]) -> Vec<Remark
     let (design, blocks) = (&state.design, &state.blocks);
     let remark = |kind, about: &str, sentence: String| Remark { kind, about: about.to_owned(), sentence };
     let mut found = Vec::new();
-    for (number, block) in blocks.iter().enumerate().filter(|(_, block)| !block.spoiled.is_empty()) {
-        let sentence = format!("does not count: {}", block.spoiled.join("; "));
-        found.push(remark(RemarkKind::Spoiled, &format!("block {}", number + 1), sentence));
+    for (number, block) in blocks.iter().enumerate().filter(|(_, block)| !block.excluded.is_empty()) {
+        let sentence = format!("does not count: {}", block.excluded.join("; "));
+        found.push(remark(RemarkKind::Excluded, &format!("block {}", number + 1), sentence));
     }
     found.extend(drift::trend(blocks));
     found.extend(drift::carry_over(blocks, &design.arms, design.seed));
@@ -25,10 +25,10 @@ pub(crate) fn remarks(state: &ExperimentState, effects: &[Effect]) -> Vec<Remark
     for (arm, effect) in arms_of(state, Role::Trial).into_iter().zip(effects) {
         found.extend(of_differences(state, arm, effect));
         let [own, base] = voids::excluded_by(blocks, arm, &baselines);
-        if own.abs_diff(base) >= voids::SPOILT_APART {
+        if own.abs_diff(base) >= voids::EXCLUDED_APART {
             let reported =
                 format!("its own cells excluded {own} blocks, the baseline's {base}: the arm may be the cause");
-            found.push(remark(RemarkKind::SpoiltByArm, &effect.arm, reported));
+            found.push(remark(RemarkKind::ExcludesBlocks, &effect.arm, reported));
         }
     }
     let unsettled = blocks.iter().flat_map(|b| &b.cells).filter(|cell| cell.settled_ns.is_none()).count();
@@ -53,7 +53,7 @@ fn of_differences(state: &ExperimentState, arm: u32, effect: &Effect) -> Vec<Rem
             format!("two kinds of blocks: {low} around {low_share}, {high} around {high_share}; a mean hides both"),
         ));
     }
-    let whole: Vec<usize> = (1..).zip(&state.blocks).filter(|(_, b)| b.spoiled.is_empty()).map(|(n, _)| n).collect();
+    let whole: Vec<usize> = (1..).zip(&state.blocks).filter(|(_, b)| b.excluded.is_empty()).map(|(n, _)| n).collect();
     for i in modality::outlying(&differences, state.design.seed) {
         let reported =
             format!("block {} differs by {}, far from the others", whole[i], answer::signed(differences[i].exp_m1()));

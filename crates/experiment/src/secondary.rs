@@ -11,7 +11,7 @@ use crate::state::ExperimentState;
 
 /// Every figure of every arm but the baseline, over the blocks that count and in which both have it.
 pub(crate) fn secondary(state: &ExperimentState) -> Vec<Secondary> {
-    let counted: Vec<&Block> = state.blocks.iter().filter(|block| block.spoiled.is_empty()).collect();
+    let counted: Vec<&Block> = state.blocks.iter().filter(|block| block.excluded.is_empty()).collect();
     let cells = counted.iter().flat_map(|block| &block.cells);
     let figures: BTreeSet<&String> = cells.flat_map(|cell| cell.secondary.keys()).collect();
     let baselines: Vec<u32> =

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use linerate_record::experiment::{Block, Decision, Design, ExperimentStopReason, Look, Role};
+use linerate_record::fingerprint::BOOT;
 
 use crate::drift;
 
@@ -63,9 +64,17 @@ pub fn begin(design: Design) -> ExperimentState {
     }
 }
 
+/// Whether the machine has booted since the first cell, by the boot that it is in: nothing would be as it was there,
+/// and no block would count.
+#[must_use]
+pub fn has_booted(state: &ExperimentState, boot: &str) -> bool {
+    let then = state.reference.as_ref().and_then(|print| print.get(BOOT));
+    then.is_some_and(|then| then != boot)
+}
+
 /// Blocks that count.
 pub(crate) fn counted(state: &ExperimentState) -> u32 {
-    state.blocks.iter().filter(|block| block.spoiled.is_empty()).count() as u32
+    state.blocks.iter().filter(|block| block.excluded.is_empty()).count() as u32
 }
 
 /// Nanoseconds since the first cell, and those of the longest block with what lies between it and the one before.
@@ -96,7 +105,7 @@ pub fn differences(state: &ExperimentState, arm: u32) -> Vec<f64> {
 /// baseline's.
 pub(crate) fn rearranged(state: &ExperimentState, arm: u32) -> Vec<(f64, Vec<f64>)> {
     let baselines = baselines(state);
-    let counted = state.blocks.iter().filter(|block| block.spoiled.is_empty());
+    let counted = state.blocks.iter().filter(|block| block.excluded.is_empty());
     let of_block = |block: &Block| {
         let (own, base) = (drift::figure(block, arm)?, drift::figures_in(block, &baselines));
         let sum = own + base.iter().sum::<f64>();
@@ -110,4 +119,18 @@ pub(crate) fn rearranged(state: &ExperimentState, arm: u32) -> Vec<(f64, Vec<f64
 pub(crate) fn arms_of(state: &ExperimentState, role: Role) -> Vec<u32> {
     let arms = state.design.arms.iter().enumerate();
     arms.filter(|(_, arm)| arm.role == role).map(|(i, _)| i as u32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::design::{design, tests::asked};
+
+    #[test]
+    fn another_boot_than_that_of_the_first_cell_is_noticed() {
+        let mut state = begin(design(&asked()).unwrap());
+        assert!(!has_booted(&state, "b"), "nothing was measured yet");
+        state.reference = Some(BTreeMap::from([(BOOT.to_owned(), "a".to_owned())]));
+        assert!(!has_booted(&state, "a") && has_booted(&state, "b"));
+    }
 }

@@ -47,7 +47,7 @@ pub fn observe(mut state: ExperimentState, outcome: &CellOutcome) -> ExperimentS
     let reference = Reference { fingerprint: &fingerprint, moment: &moment };
     let faults = guards::faults(&state.design, &measured, outcome, reference);
     measured.faulty = !faults.is_empty();
-    state.open.spoiled.extend(faults);
+    state.open.excluded.extend(faults);
     state.open.cells.push(measured);
     let is_round = state.ended != ExperimentStopReason::NotYet;
     let arms = if is_round { lasting::running(&state) } else { running(&state) };
@@ -82,7 +82,7 @@ fn budget(state: &ExperimentState) -> ExperimentStopReason {
         return ExperimentStopReason::Blocks;
     }
     if all - count >= state.design.blocks_max {
-        return ExperimentStopReason::Spoiled;
+        return ExperimentStopReason::Excluded;
     }
     let (spent, longest) = times(state);
     match state.design.time_max_ns {
@@ -96,7 +96,7 @@ fn look(state: &mut ExperimentState, blocks: u32) {
     let share = f64::from(blocks) / f64::from(state.design.blocks_max);
     let last = state.ended != ExperimentStopReason::NotYet;
     let spent = 2.0 * looks::spent_one_sided(if last { 1.0 } else { share }, state.design.alpha);
-    // An experiment that runs out of time after a spoiled block looks at the same blocks once more, with the rest.
+    // An experiment that runs out of time after an excluded block looks at the same blocks once more, with the rest.
     let before = state.looks.pop_if(|look| look.blocks == blocks);
     state.looks.push(Look { blocks, alpha_spent: spent, decided: before.map_or_else(Vec::new, |look| look.decided) });
     let trials: Vec<u32> = arms_of(state, Role::Trial);
@@ -150,7 +150,7 @@ pub fn report(state: &ExperimentState) -> Report {
         ended_by_own_rules: (state.ended != ended).then_some(state.ended),
         blocks: state.blocks.clone(),
         counted_blocks: counted(state),
-        spoiled_blocks: state.blocks.len() as u32 - counted(state),
+        excluded_blocks: state.blocks.len() as u32 - counted(state),
         elapsed_ns: elapsed_ns(&state.blocks),
         confidence: 1.0 - state.design.alpha,
         rounds: state.rounds.clone(),
@@ -206,7 +206,7 @@ mod tests {
             }
         }
         let report = report(&state);
-        assert_eq!((report.counted_blocks, report.spoiled_blocks), (1, 1));
+        assert_eq!((report.counted_blocks, report.excluded_blocks), (1, 1));
         assert_eq!(report.elapsed_ns, at_ns - 5_000_000_000);
         assert_eq!(report.confidence, 1.0 - state.design.alpha);
         assert!(report.effects.iter().all(|effect| effect.verdict == ArmVerdict::Running), "{:?}", report.effects);

@@ -1,6 +1,6 @@
-//! What voids an effect that the blocks show: blocks that the arm itself spoilt, what ran before, and cells that never
-//! settled. Each makes figures differ without the arm being faster or slower for good; none is seen by a test that
-//! takes the figures for what they are.
+//! What voids an effect that the blocks show: blocks that the arm itself excludes, what ran before, and cells that
+//! never settled. Each makes figures differ without the arm being faster or slower for good; none is seen by a test
+//! that takes the figures for what they are.
 
 use linerate_analysis::student;
 use linerate_record::experiment::{Block, Decision, MeasuredCell};
@@ -9,7 +9,7 @@ use crate::answer::percent;
 use crate::chance::Dice;
 use crate::drift::{deviation, mean};
 
-/// How improbable it must be that as many more blocks are spoilt by one arm, or cells unsettled of one, to be told.
+/// How improbable it must be that as many more blocks are excluded by one arm, or cells unsettled of one, to be told.
 const UNEVEN: f64 = 0.05;
 
 /// Carry-over as improbable as this is told as such whatever the effect. From the second on, to the one side on which
@@ -20,8 +20,8 @@ const PERHAPS_CARRIED: f64 = 0.3;
 /// Share of an arm's cells that may end unsettled: a search for the end of a ramp errs now and then.
 const UNSETTLED_MAX: f64 = 0.5;
 
-/// By how many more blocks that an arm spoilt than the baseline did it is told: one or two come by chance.
-pub(crate) const SPOILT_APART: usize = 3;
+/// By how many more blocks that an arm excluded than the baseline did it is told: one or two come by chance.
+pub(crate) const EXCLUDED_APART: usize = 3;
 
 /// How improbable it must be that an arm's cells rise or fall as much more than the baseline's while they are measured.
 const RISING: f64 = 0.01;
@@ -53,13 +53,13 @@ fn cells<'a>(block: &'a Block, arms: &'a [u32]) -> impl Iterator<Item = &'a Meas
     block.cells.iter().filter(|cell| arms.contains(&cell.arm))
 }
 
-/// Blocks that the arm's own cell spoilt, and those that the baseline's did.
+/// Blocks that the arm's own cell excluded, and those that the baseline's did.
 pub(crate) fn excluded_by(blocks: &[Block], arm: u32, baseline: &[u32]) -> [usize; 2] {
     let by = |arms: &[u32]| blocks.iter().filter(|block| cells(block, arms).any(|cell| cell.faulty)).count();
     [by(&[arm]), by(baseline)]
 }
 
-/// By intention to treat: every block in which both were tried counts, and a cell that was spoilt is the worst of all.
+/// By intention to treat: every block in which both were tried counts, and a cell that was faulty is the worst of all.
 fn excluded(blocks: &[Block], arm: u32, baseline: &[u32], claim: Claim, alpha: f64, seed: u64) -> Option<Void> {
     let [own, base] = excluded_by(blocks, arm, baseline);
     let times = |n: usize| if n == 1 { "1 block".to_owned() } else { format!("{n} blocks") };
@@ -69,8 +69,8 @@ fn excluded(blocks: &[Block], arm: u32, baseline: &[u32], claim: Claim, alpha: f
         Claim::Effect(_) if own * baseline.len() == base => return None,
         Claim::Effect(share) => share,
         Claim::NoEffect => {
-            let void = (Decision::SpoiltByArm, format!("{reported}: the remaining blocks may be its better ones"));
-            return (own.abs_diff(base) >= SPOILT_APART).then_some(void);
+            let void = (Decision::ExcludesBlocks, format!("{reported}: the remaining blocks may be its better ones"));
+            return (own.abs_diff(base) >= EXCLUDED_APART).then_some(void);
         }
     };
     let tried = |block: &&Block| block.cells.iter().any(|cell| cell.arm == arm) && cells(block, baseline).count() > 0;
@@ -88,7 +88,7 @@ fn excluded(blocks: &[Block], arm: u32, baseline: &[u32], claim: Claim, alpha: f
     (p > alpha / 2.0).then(|| {
         let times = |n: usize| if n == 1 { "1 block".to_owned() } else { format!("{n} blocks") };
         (
-            Decision::SpoiltByArm,
+            Decision::ExcludesBlocks,
             format!(
                 "its own cells exclude {}, the baseline's {}; with those counted as the worst there is no effect \
                  beyond chance (p {:.2}): the remaining blocks may be its better ones",
@@ -100,7 +100,7 @@ fn excluded(blocks: &[Block], arm: u32, baseline: &[u32], claim: Claim, alpha: f
     })
 }
 
-/// The difference of a block, spoilt cells being the worst; nothing where both are, or where neither has a figure.
+/// The difference of a block, faulty cells being the worst; nothing where both are, or where neither has a figure.
 fn outcome(block: &Block, arm: u32, baseline: &[u32]) -> Option<f64> {
     let own = block.cells.iter().find(|cell| cell.arm == arm)?;
     let base_is_faulty = cells(block, baseline).any(|cell| cell.faulty);
@@ -132,7 +132,7 @@ fn carried(blocks: &[Block], arm: u32, baseline: &[u32], claim: Claim, alpha: f6
                 base_after.push(after);
             }
         }
-        if let Some(own) = own.filter(|_| !base.is_empty() && block.spoiled.is_empty()) {
+        if let Some(own) = own.filter(|_| !base.is_empty() && block.excluded.is_empty()) {
             differences.push(own - mean(&base));
             exposures.push(own_after - mean(&base_after));
         }
@@ -202,7 +202,7 @@ fn rising(blocks: &[Block], arm: u32, baseline: &[u32]) -> Option<Void> {
         };
         Some(of(&[arm])? - of(baseline)?)
     };
-    let trends: Vec<f64> = blocks.iter().filter(|block| block.spoiled.is_empty()).filter_map(of_block).collect();
+    let trends: Vec<f64> = blocks.iter().filter(|block| block.excluded.is_empty()).filter_map(of_block).collect();
     let (n, middle) = (trends.len() as f64, mean(&trends));
     let error = (deviation(&trends)? / n.sqrt()).max(1e-12);
     (trends.len() > 3 && student::two_sided(middle / error, n - 1.0) <= RISING).then(|| {
@@ -221,7 +221,7 @@ fn rising(blocks: &[Block], arm: u32, baseline: &[u32]) -> Option<Void> {
 /// Whether the arm's cells, or the baseline's, mostly ended on their way, or those of one far more often.
 fn unsettled(blocks: &[Block], arm: u32, baseline: &[u32]) -> Option<Void> {
     let of = |arms: &[u32]| {
-        let counted = blocks.iter().filter(|block| block.spoiled.is_empty());
+        let counted = blocks.iter().filter(|block| block.excluded.is_empty());
         let all: Vec<bool> =
             counted.flat_map(|block| cells(block, arms)).map(|cell| cell.settled_ns.is_none()).collect();
         (all.iter().filter(|unsettled| **unsettled).count(), all.len())
@@ -264,7 +264,7 @@ mod tests {
         }
     }
 
-    /// Blocks of the baseline, arm 0, and of arm 1 in turns of two, from what each measures and whether it spoils.
+    /// Blocks of the baseline, arm 0, and of arm 1 in turns of two, from what each measures and whether it is faulty.
     fn blocks(n: u32, of: impl Fn(u32, u32, Option<u32>) -> (f64, bool, bool)) -> Vec<Block> {
         blocks_with(n, of, false)
     }
@@ -294,8 +294,8 @@ mod tests {
                         }
                     })
                     .collect();
-                let spoiled = cells.iter().filter(|cell| cell.faulty).map(|cell| cell.arm.to_string()).collect();
-                Block { cells, spoiled }
+                let excluded = cells.iter().filter(|cell| cell.faulty).map(|cell| cell.arm.to_string()).collect();
+                Block { cells, excluded }
             })
             .collect()
     }
@@ -312,9 +312,9 @@ mod tests {
             let (level, ..) = sound(block, arm, before);
             (level, arm == 1 && block % 5 < 2, true)
         };
-        assert_eq!(verdict(&blocks(20, failing)), Some(Decision::SpoiltByArm));
+        assert_eq!(verdict(&blocks(20, failing)), Some(Decision::ExcludesBlocks));
         let once = |block: u32, arm: u32, before| (sound(block, arm, before).0, arm == 1 && block == 3, true);
-        assert_eq!(verdict(&blocks(20, once)), None, "one spoilt block of twenty is not the worst of all of them");
+        assert_eq!(verdict(&blocks(20, once)), None, "one excluded block of twenty is not the worst of all of them");
         let left_behind = |block: u32, arm: u32, before: Option<u32>| {
             (noise(block, arm) - if before == Some(1) { 0.06 } else { 0.0 }, false, true)
         };

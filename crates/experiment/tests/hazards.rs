@@ -75,7 +75,7 @@ fn found(trial: &Trial, effect: f64, same: bool) -> Found {
     let reports: Vec<Report> = (0..n).map(|seed| report(&run(trial, effect, same, seed))).collect();
     let share = |is: &dyn Fn(&Report) -> bool| reports.iter().filter(|r| is(r)).count() as f64 / n as f64;
     let called = share(&|r| r.effects[0].decision == Decision::Shown);
-    let voids = [Decision::CarriedOver, Decision::NotSettled, Decision::AtFirst, Decision::SpoiltByArm];
+    let voids = [Decision::CarriedOver, Decision::NotSettled, Decision::AtFirst, Decision::ExcludesBlocks];
     let voided = share(&|r| voids.contains(&r.effects[0].decision));
     let truth = effect.exp_m1();
     let missed = share(&|r| {
@@ -89,7 +89,7 @@ fn found(trial: &Trial, effect: f64, same: bool) -> Found {
     });
     let cells: usize =
         reports.iter().flat_map(|r| r.blocks.iter().chain(&r.rounds)).map(|block| block.cells.len()).sum();
-    let reported = |share: f64| HeldShare { count: n, held: (share * n as f64).round() as u64 }.reported();
+    let reported = |share: f64| HeldShare { count: n, held: (share * n as f64).round() as u64 }.in_words();
     let row = vec![
         trial.name.to_owned(),
         if same { "2" } else { "1" }.to_owned(),

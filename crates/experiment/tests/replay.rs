@@ -64,8 +64,8 @@ fn came(hour: &RecordedSeries, effect: f64, n: u64) -> Came {
     for seed in 0..n {
         let report = report(&conducted(hour, effect, seed));
         let Effect { decision, low_share, high_share, .. } = report.effects[0].clone();
-        let is_void =
-            [Decision::CarriedOver, Decision::NotSettled, Decision::AtFirst, Decision::SpoiltByArm].contains(&decision);
+        let is_void = [Decision::CarriedOver, Decision::NotSettled, Decision::AtFirst, Decision::ExcludesBlocks]
+            .contains(&decision);
         came.called.add(decision == Decision::Shown);
         came.void.add(is_void);
         if !is_void {
@@ -100,9 +100,9 @@ fn on_recorded_hours_no_more_is_called_than_alpha_and_intervals_hold_what_is_pla
             rows.push(vec![
                 name.clone(),
                 format!("{:+.1}", 100.0 * effect.exp_m1()),
-                came.called.reported(),
-                came.void.reported(),
-                came.missed.reported(),
+                came.called.in_words(),
+                came.void.in_words(),
+                came.missed.in_words(),
                 format!("{:.1}", 100.0 * median),
                 format!("{:.1}", came.cells as f64 / n as f64),
             ]);
@@ -117,6 +117,6 @@ fn on_recorded_hours_no_more_is_called_than_alpha_and_intervals_hold_what_is_pla
     println!("{}", table("experiments-recorded", "Experiments on recorded hours of real servers", &COLUMNS, &rows));
     // Five in a hundred, and 2.6 standard errors of so many.
     let most = |n: u64| 0.05 + 2.576 * (0.05 * 0.95 / n as f64).sqrt();
-    assert!(falsely.value() <= most(falsely.count), "called falsely: {}", falsely.reported());
-    assert!(missed.value() <= most(missed.count), "left out what was planted: {}", missed.reported());
+    assert!(falsely.value() <= most(falsely.count), "called falsely: {}", falsely.in_words());
+    assert!(missed.value() <= most(missed.count), "left out what was planted: {}", missed.in_words());
 }

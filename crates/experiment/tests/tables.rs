@@ -83,7 +83,7 @@ fn shares(trial: &Trial, effect: f64, blocked: bool) -> (f64, f64, Vec<String>) 
     let holds =
         |e: &Effect| e.low_share.is_none_or(|low| low <= truth) && e.high_share.is_none_or(|high| high >= truth);
     let missed = share(&|e| !is_void(e) && !holds(e));
-    let reported = |share: f64| HeldShare { count: n, held: (share * n as f64).round() as u64 }.reported();
+    let reported = |share: f64| HeldShare { count: n, held: (share * n as f64).round() as u64 }.in_words();
     let row = vec![
         trial.name.to_owned(),
         if blocked { "blocks" } else { "runs" }.to_owned(),

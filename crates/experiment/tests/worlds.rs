@@ -283,7 +283,7 @@ fn the_same_seed_and_outcomes_give_the_same_report_and_it_survives_a_disk() {
 }
 
 #[test]
-fn a_foreign_change_spoils_its_block_and_the_block_is_made_up_for() {
+fn a_foreign_change_excludes_its_block_and_the_block_is_made_up_for() {
     let calm = World { drift: 0.0, correlation: 0.0, heavy: false, mode: 0.0, sd: 0.2 };
     let mut simulated = Simulated::new(8, calm);
     let mut with = asked(8, 1, 8);
@@ -295,7 +295,7 @@ fn a_foreign_change_spoils_its_block_and_the_block_is_made_up_for() {
         outcome.fingerprint = BTreeMap::from([("kernel".to_owned(), kernel.to_owned())]);
         state = observe(state, &outcome);
     }
-    assert!(state.blocks.len() >= 5 && state.blocks.iter().filter(|b| !b.spoiled.is_empty()).count() == 1);
+    assert!(state.blocks.len() >= 5 && state.blocks.iter().filter(|b| !b.excluded.is_empty()).count() == 1);
     let report = report(&state);
     let reported = report.remarks.iter().find(|remark| remark.about == "block 3").expect("it is told");
     assert!(reported.sentence.contains("kernel is \"6.13\", and was \"6.12\" at first"), "{reported:?}");

@@ -228,7 +228,7 @@ fn sum(first: &Interval, second: &Interval) -> Result<Interval, DecodeError> {
         client_cpu_ns: first.client_cpu_ns + second.client_cpu_ns,
         thread_cpu_ns: threads.collect(),
         target_cpu_ns: target,
-        held_back: first.held_back.max(second.held_back),
+        waiting_for_cap: first.waiting_for_cap.max(second.waiting_for_cap),
         rested_ns: first.rested_ns + second.rested_ns,
         paused_ns: first.paused_ns + second.paused_ns,
         open: None,

@@ -140,7 +140,7 @@ pub fn apply(
     };
     if let Err(error) = go_through() {
         let journal = applying.journal;
-        let reported = ground.state.read(&begin.id).or_else(|_| journal.reported())?;
+        let reported = ground.state.read(&begin.id).or_else(|_| journal.content())?;
         let rolled = take_back(ground, &anew(reported), By::Failure, false, step)?;
         return Err(TuneError::Reverted { why: error.to_string(), left: rolled.left() });
     }

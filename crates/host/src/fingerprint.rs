@@ -126,7 +126,7 @@ fn standing(root: &Root, asked: &FingerprintRequest<'_>, interfaces: &links::Int
     let mut all = standing::of_machine(root);
     all.extend(standing::of_client(root));
     all.extend(asked.target_pid.into_iter().flat_map(|pid| standing::of_target(root, pid)));
-    all.extend(links::reported(root, interfaces));
+    all.extend(links::facts(root, interfaces));
     all.into_iter().collect()
 }
 

@@ -166,7 +166,7 @@ impl JournalFolder {
         if !bytes.contains(&b'\n') {
             return Err(TuneError::Empty { path });
         }
-        reported(&bytes).map_err(|why| TuneError::Journal { path, why })
+        parsed(&bytes).map_err(|why| TuneError::Journal { path, why })
     }
 
     /// The newest journal that nobody has taken back whole.
@@ -249,11 +249,11 @@ impl Journal {
     }
 
     /// What it tells, though it has its name no more.
-    pub(crate) fn reported(&self) -> Result<JournalContent, TuneError> {
+    pub(crate) fn content(&self) -> Result<JournalContent, TuneError> {
         let path = self.path.clone();
         let mut bytes = vec![0; usize::try_from(self.length).unwrap_or(0)];
         match self.file.read_exact_at(&mut bytes, 0) {
-            Ok(()) => reported(&bytes).map_err(|why| TuneError::Journal { path, why }),
+            Ok(()) => parsed(&bytes).map_err(|why| TuneError::Journal { path, why }),
             Err(source) => Err(TuneError::State { path, source }),
         }
     }
@@ -379,7 +379,7 @@ impl JournalContent {
 }
 
 /// Puts the lines together. A last line that was cut is none; any other that cannot be read is an error.
-fn reported(bytes: &[u8]) -> Result<JournalContent, String> {
+fn parsed(bytes: &[u8]) -> Result<JournalContent, String> {
     let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
     let text = std::str::from_utf8(&bytes[..end]).map_err(|error| error.to_string())?;
     let mut lines = text.lines().enumerate().map(|(index, line)| {

@@ -35,7 +35,7 @@ use linerate_record::knob::{
 
 use crate::machine;
 use crate::root::Root;
-pub use beside::reported as reported_beside;
+pub use beside::in_words as beside_in_words;
 pub use built::Built;
 pub(crate) use device::Gone;
 pub(crate) use netlink::{interface_name, interface_to};

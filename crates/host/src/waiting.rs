@@ -49,7 +49,7 @@ fn lost_of(file: PathBuf, boot: &str) -> Option<LostWatch> {
     let noted = read(&file).ok()??;
     // In another mount namespace's view of files it may well be there.
     let is_of_now = noted.mounts == mounts() && !are_two_boots(&noted.boot, boot);
-    match reported(&noted) {
+    match journal_of(&noted) {
         Err(TuneError::State { source, .. }) if source.kind() == ErrorKind::NotFound && is_of_now => {
             Some(LostWatch { wait_ms: wait_ms(&noted), id: noted.id, journals: noted.journals, file })
         }
@@ -103,7 +103,7 @@ fn none_in(file: &Path, own: &JournalFolder, boot: &str) -> Result<(), TuneError
         return Ok(());
     };
     let is_own = noted.journals == own.path() && noted.mounts == mounts();
-    match reported(&noted) {
+    match journal_of(&noted) {
         // Of one's own journals, what waits was looked at already.
         Ok(_) if is_own => Ok(()),
         // Its process is gone: it would have the lock.
@@ -125,7 +125,7 @@ fn none_in(file: &Path, own: &JournalFolder, boot: &str) -> Result<(), TuneError
     }
 }
 
-fn reported(noted: &Waiting) -> Result<JournalContent, TuneError> {
+fn journal_of(noted: &Waiting) -> Result<JournalContent, TuneError> {
     JournalFolder::existing(&noted.journals).and_then(|state| state.read(&noted.id))
 }
 

@@ -96,13 +96,13 @@ pub enum KubeFault {
 }
 
 /// Longest text of others that is told.
-const TOLD_CHARS_MAX: usize = 400;
+const QUOTED_CHARS_MAX: usize = 400;
 
 /// What others said, in few words and in one line.
 pub(crate) fn told(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
-        .take(TOLD_CHARS_MAX)
+        .take(QUOTED_CHARS_MAX)
         .collect::<String>()
         .trim()
         .to_owned()

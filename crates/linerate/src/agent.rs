@@ -43,7 +43,7 @@ const TICK: Duration = Duration::from_millis(100);
 const DRAINED_WITHIN: Duration = Duration::from_millis(300);
 
 /// The same where a signal ends it, and all that it counted goes out.
-const TOLD_WITHIN: Duration = Duration::from_secs(1);
+const COUNTS_SENT_WITHIN: Duration = Duration::from_secs(1);
 
 /// How long requests in flight may take to end once the agent is to end: as long as those of an interrupted run, which
 /// have a second, and less where nobody was heard of for two.
@@ -239,7 +239,7 @@ fn serve(
     if let Ok(bytes) = farewell(reason) {
         say(&out, &waiting, bytes);
     }
-    let within = if reason == EndReason::Signalled { TOLD_WITHIN } else { DRAINED_WITHIN };
+    let within = if reason == EndReason::Signalled { COUNTS_SENT_WITHIN } else { DRAINED_WITHIN };
     let drained_until = Instant::now() + within;
     while waiting.load(Ordering::Acquire) > 0 && Instant::now() < drained_until {
         thread::sleep(Duration::from_millis(5));

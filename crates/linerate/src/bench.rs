@@ -41,7 +41,7 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     let beside = RunContext { keys, output, fleet, yes_load: flags.target.yes_load };
     let needs = needs::find(&asked, &beside)?;
     if flags.output.dry_run {
-        printing::print(&foretold::reported(&asked, &needs, notes, beside.yes_load, printing::columns())?)?;
+        printing::print(&foretold::dry_run_text(&asked, &needs, notes, beside.yes_load, printing::columns())?)?;
         return Ok(ExitCode::SUCCESS);
     }
     interrupt::before_the_load()?;

@@ -25,10 +25,10 @@ pub(crate) fn of(words: &[String]) -> String {
     for word in words.iter().skip(1).take_while(|word| *word != "-h") {
         found = found.find_subcommand(word).unwrap_or(found);
     }
-    reported(found, printing::look().width.min(WIDTH))
+    brief_text(found, printing::look().width.min(WIDTH))
 }
 
-fn reported(command: &Command, width: usize) -> String {
+fn brief_text(command: &Command, width: usize) -> String {
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     let usage = command.clone().render_usage().to_string();
     let usage = usage.lines().next().unwrap_or_default().to_owned();
@@ -192,12 +192,12 @@ mod tests {
         let mut seen = 0;
         each(&command, &mut |command| {
             let name = command.get_bin_name().unwrap_or(command.get_name());
-            let text = reported(command, WIDTH);
+            let text = brief_text(command, WIDTH);
             assert!(text.lines().count() <= LINES, "{name}: {} lines\n{text}", text.lines().count());
             assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{name}: {text}");
             assert!(text.contains("Usage: linerate") && text.contains("--help shows all of"), "{name}: {text}");
             for width in [60, WIDTH] {
-                assert_says_all(name, command, &reported(command, width));
+                assert_says_all(name, command, &brief_text(command, width));
             }
             let all = examples(command, WIDTH);
             assert_eq!(all.is_empty(), !text.contains("\nExample"), "{name}: {text}");

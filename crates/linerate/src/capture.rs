@@ -6,8 +6,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use linerate_host::SnapshotRequest;
-use linerate_host::capture::{Taken, capture};
+use linerate_host::capture::capture;
 use linerate_record::audit::{CAPTURE_FILE, CAPTURE_SCHEMA, Capture};
+use linerate_report::audit::captured as captured_text;
 
 use crate::failure::Failure;
 use crate::{captured, catalogue, folder as folders, masks, printing};
@@ -41,13 +42,8 @@ pub(crate) fn run(flags: &CaptureFlags) -> Result<ExitCode, Failure> {
     let mut json = serde_json::to_string_pretty(&manifest).map_err(Failure::usage)?;
     json.push('\n');
     put(&folder.join(CAPTURE_FILE), &json)?;
-    printing::print(&reported(folder, &taken))?;
+    printing::print(&captured_text(folder, taken.files.len(), taken.settings.len()))?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn reported(folder: &Path, taken: &Taken) -> String {
-    let (files, settings) = (taken.files.len(), taken.settings.len());
-    format!("{}: {files} files, and {settings} settings that are not files\n", folder.display())
 }
 
 /// What stands in a folder that would be empty otherwise: version control keeps no such folders.

@@ -64,7 +64,7 @@ pub(crate) fn start(
     // Ctrl-C on a terminal goes to the whole foreground group; the target must outlive it, for cleaning up.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
     let mut child = command.spawn().map_err(|e| failed(e.to_string()))?;
-    match reported(&mut child, tls) {
+    match announced(&mut child, tls) {
         Ok((address, trust)) => Ok(TargetProcess { child, address, trust }),
         Err(why) => {
             let _ = child.kill();
@@ -85,7 +85,7 @@ pub(crate) fn without_keys(command: &mut Command, names: impl Iterator<Item = Os
 }
 
 /// What a target says first: its address and, with TLS, where its authority's certificate is.
-fn reported(child: &mut Child, tls: bool) -> Result<(SocketAddr, Option<Trust>), String> {
+fn announced(child: &mut Child, tls: bool) -> Result<(SocketAddr, Option<Trust>), String> {
     let silent = || "it ended before it listened; its output is above".to_owned();
     let mut out = BufReader::new(child.stdout.take().ok_or_else(silent)?);
     let mut next = |word: &str| {

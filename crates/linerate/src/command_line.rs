@@ -80,7 +80,7 @@ fn parse(args: &[OsString]) -> Result<Cli, Failure> {
             let example = if words.len() < 2 { "linerate bench, or another command of these" } else { "one of these" };
             Failure::usage(format!("no command behind {typed:?}: type {example}"))
         }
-        _ => mistakes::reported(args, &error, &checked),
+        _ => mistakes::failure_of(args, &error, &checked),
     })
 }
 

@@ -8,12 +8,12 @@ use std::sync::{Mutex, PoisonError};
 use crate::progress::say;
 
 /// Files that were told of: some are read more than once.
-static TOLD: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+static REPORTED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// Says once that a file which holds keys is not for its owner alone, where it is one: a pipe is nobody else's.
 pub(crate) fn tell(path: &Path) {
     let is_exposed = path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.mode() & 0o077 != 0);
-    if is_exposed && TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned()) {
+    if is_exposed && REPORTED.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned()) {
         let shown = path.display();
         say(&format!("warning: {shown} contains keys, and others can read it: chmod 600 {shown}"));
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use linerate_analysis::limits::client_busy;
 use linerate_record::histogram::{Latencies, at_most};
 use linerate_record::run::{Interval, PointSpec, Purpose};
 use linerate_report::openmetrics::{BOUNDS_NS, CONTENT_TYPE, Live, Seconds, render};
@@ -89,11 +90,8 @@ impl Exporter {
     pub(crate) fn interval(&self, purpose: Purpose, figures: &Interval<Latencies>, warms_up: bool) {
         let mut live = self.live();
         live.client_cpu_ns += figures.client_cpu_ns;
-        let (threads, length_ms) = (figures.thread_cpu_ns.len(), figures.length_ms());
-        if threads > 0 && length_ms > 0 {
-            let ran_ms = figures.thread_cpu_ns.iter().sum::<u64>() as f64 / 1e6;
-            live.client_busy = (ran_ms / threads as f64 / length_ms as f64).min(1.0);
-        }
+        // Of several clients, the processor time of threads is not known while they drive.
+        live.client_busy = client_busy(&[figures]).unwrap_or(live.client_busy);
         if purpose != Purpose::Measure {
             return;
         }
@@ -198,7 +196,7 @@ mod tests {
             client_cpu_ns: 0,
             thread_cpu_ns: vec![],
             target_cpu_ns: None,
-            held_back: 0,
+            waiting_for_cap: 0,
             rested_ns: 0,
             paused_ns: 0,
             open: None,

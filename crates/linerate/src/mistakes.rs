@@ -51,7 +51,7 @@ struct Mistake {
 pub(crate) type Check<'a> = &'a dyn Fn(Vec<OsString>) -> Result<(), Failure>;
 
 /// What to say of a line that clap refused: of one mistake what clap says, or all of them.
-pub(crate) fn reported(args: &[OsString], first: &clap::Error, check: Check<'_>) -> Failure {
+pub(crate) fn failure_of(args: &[OsString], first: &clap::Error, check: Check<'_>) -> Failure {
     let words: Vec<String> = args.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let of_warp = warp::explain(first, &words);
     let mut mistakes = in_lines(args, first, check);

@@ -37,7 +37,7 @@ pub(crate) enum Error {
 
 impl Error {
     /// As the end of a command: what is said of a file that could not be read is the caller's to say.
-    pub(crate) fn reported(self, of_file: impl FnOnce(io::Error) -> Failure) -> Failure {
+    pub(crate) fn into_failure(self, of_file: impl FnOnce(io::Error) -> Failure) -> Failure {
         match self {
             Error::Foreign(failure) => failure,
             Error::File(error) => of_file(error),

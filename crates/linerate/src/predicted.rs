@@ -6,12 +6,12 @@ use std::path::Path;
 
 use linerate_analysis::evidence::{NotOfSite, is_of_site};
 use linerate_analysis::growth::GrowthPoint;
-use linerate_analysis::view::{Growth, GrowthPlan, Measure, PlannedClients, PredictedCurve, Series, View};
+use linerate_analysis::predictable::{self, PredictableLoad};
+use linerate_analysis::view::{Growth, GrowthPlan, PlannedClients, PredictedCurve, Series, View};
 use linerate_model::plan::{PlanRequest, plan};
 use linerate_model::sizing::of_clients;
-use linerate_record::load::Workload;
 use linerate_record::plan::{Plan, WorkPlan};
-use linerate_record::run::{Op, Worded};
+use linerate_record::run::Op;
 use linerate_record::site::Site;
 
 use crate::failure::Failure;
@@ -28,8 +28,7 @@ pub(crate) fn site(path: &Path) -> Result<Site, Failure> {
     Ok(site)
 }
 
-/// Adds to each series what the site can do of it. Of loads that the model does not know, nothing is said: mixes,
-/// parts of objects, open loops, and what is told in requests.
+/// Adds to each series what the site can do of it, and nothing to those of loads that the model does not know.
 ///
 /// # Errors
 /// Why the run can be none of the site.
@@ -45,51 +44,32 @@ pub(crate) fn add(view: &mut View, site: &Site) -> Result<(), NotOfSite> {
     Ok(())
 }
 
-/// The lowest ceiling of the site with each number of clients that was measured. Of clients on the storage nodes, which
-/// are as many as these, nothing is said.
+/// The lowest ceiling of the site with each number of clients that was measured.
 fn over_clients(growth: &Growth, site: &Site, plans: &mut Plans) -> Option<GrowthPlan> {
-    if growth.measure != Measure::Bytes || site.has_clients_on_nodes() || site.clients.count == 0 {
-        return None;
-    }
-    let place = place_of(&growth.workload)?;
-    let object_bytes = growth.size.bytes()?;
+    let load = predictable::over_clients(growth, site)?;
     let point = |of: &GrowthPoint| {
-        let plan = planned(plans, site, object_bytes, Some(of.clients))?;
-        let lowest = plan.works.get(place)?.ceilings.first()?;
-        Some(PlannedClients {
-            clients: of.clients,
-            ceiling_bytes_per_s: lowest.limit_bytes_per_s,
-            bottleneck: lowest.resource,
-            measured_share: of.throughput.mean / lowest.limit_bytes_per_s,
-        })
+        let lowest = planned(plans, site, load(of.clients))?.ceilings.first()?;
+        Some(PlannedClients::beside(of, (lowest.resource, lowest.limit_bytes_per_s)))
     };
     let points: Option<Vec<PlannedClients>> = growth.verdict.points.iter().map(point).collect();
     Some(GrowthPlan { site: site.name.clone(), points: points? })
 }
 
-/// Where a plan has what is said of a workload.
-fn place_of(workload: &Worded<Workload>) -> Option<usize> {
-    [Op::Get, Op::Put].iter().position(|op| workload.is_only(*op))
-}
-
 /// Plans by size of objects and number of clients.
 type Plans = BTreeMap<(u64, Option<u32>), Option<Plan>>;
 
-/// The plan for a size of objects, with so many clients where they are not the site's.
-fn planned<'p>(plans: &'p mut Plans, site: &Site, object_bytes: u64, clients: Option<u32>) -> Option<&'p Plan> {
+/// What is planned for a load. A plan is of GET, then of PUT.
+fn planned<'p>(plans: &'p mut Plans, site: &Site, load: PredictableLoad) -> Option<&'p WorkPlan> {
+    let PredictableLoad { op, object_bytes, clients } = load;
     let asked = || PlanRequest { object_bytes: Some(object_bytes), seed: sites::SEED, ..PlanRequest::default() };
     let with = || clients.map_or_else(|| Cow::Borrowed(site), |clients| Cow::Owned(of_clients(site, clients)));
-    plans.entry((object_bytes, clients)).or_insert_with(|| plan(&with(), &asked()).ok()).as_ref()
+    let plan = plans.entry((object_bytes, clients)).or_insert_with(|| plan(&with(), &asked()).ok()).as_ref()?;
+    plan.works.get([Op::Get, Op::Put].iter().position(|of| *of == op)?)
 }
 
 /// The curve of a series, of the plan for its size of objects.
 fn curve(series: &Series, site: &Site, plans: &mut Plans) -> Option<PredictedCurve> {
-    let is_closed = series.points.iter().all(|point| point.open.is_none());
-    let is_told_in_bytes = series.measure == Measure::Bytes && series.range_bytes.is_none();
-    let place = place_of(&series.workload)?;
-    let object_bytes = series.size.bytes().filter(|_| is_closed && is_told_in_bytes)?;
-    let clients = series.clients.filter(|_| site.clients.count > 0 && !site.has_clients_on_nodes());
-    let WorkPlan { ceilings, curve, .. } = planned(plans, site, object_bytes, clients)?.works.get(place)?;
+    let WorkPlan { ceilings, curve, .. } = planned(plans, site, predictable::of_series(series, site)?)?;
     let (lowest, curve) = (ceilings.first()?, curve.as_ref()?);
     let points = curve.points.iter().map(|point| [point.in_flight as f64, point.bytes_per_s]).collect();
     Some(PredictedCurve::beside(series, &site.name, (lowest.resource, lowest.limit_bytes_per_s), points))

@@ -34,23 +34,21 @@ fn one(word: &str, are_ipv4: &[bool], interfaces: &[Interface]) -> Result<IpAddr
     if let Ok(source) = bare.parse::<IpAddr>() {
         // Binding tells what is local, 127.0.0.2 among them: interfaces list 127.0.0.1 alone.
         UdpSocket::bind((source, 0)).map_err(|_| {
-            let all = Failure::usage(format!(
-                "--source {word:?} is not an address of this machine; {}",
-                reported(interfaces)
-            ));
+            let all =
+                Failure::usage(format!("--source {word:?} is not an address of this machine; {}", listed(interfaces)));
             if source.is_unspecified() { unfit() } else { all }
         })?;
         return if fits(source) && !source.is_unspecified() { Ok(source) } else { Err(unfit()) };
     }
     let mut own = interfaces.iter().filter(|i| i.name == word).peekable();
     if own.peek().is_none() {
-        let all = reported(interfaces);
+        let all = listed(interfaces);
         return Err(Failure::usage(format!("--source {word:?} is not an address or interface of this machine; {all}")));
     }
     own.map(Interface::ip).find(|&ip| fits(ip)).ok_or_else(unfit)
 }
 
-fn reported(interfaces: &[Interface]) -> String {
+fn listed(interfaces: &[Interface]) -> String {
     let each: Vec<String> = interfaces.iter().map(|i| format!("{} ({})", i.name, i.ip())).collect();
     format!("it has {}", each.join(", "))
 }

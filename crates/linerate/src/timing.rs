@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use linerate_analysis::course::LevelTime;
+use linerate_analysis::course::{LevelTime, points_max};
 use linerate_analysis::knee::KneeProbe;
 use linerate_analysis::precision::Rule;
 use linerate_analysis::slo::RateProbe;
+use linerate_analysis::{open_loop, steady};
 use linerate_record::load::{Levels, Load};
 use linerate_record::run::INTERVALS_BYTES_MAX;
 
@@ -16,15 +17,6 @@ pub(crate) const ROW_BYTES_MAX: u64 = 32 << 10;
 
 /// A row that intervals are planned for: a usual one is 0.5 to 3 KiB.
 const ROW_BYTES: u64 = 4 << 10;
-
-/// Intervals in the longest time of a point: enough to find a warm-up in, and to see it settle.
-const INTERVALS: u32 = 200;
-
-/// Points of full length that the search of one series may take: `--concurrent` and the documents say twelve.
-const SEARCH_POINTS: usize = 12;
-
-/// Warm-up of an open loop that is not given one.
-const OPEN_WARMUP_MS: u64 = 1_000;
 
 /// How a point is cut into intervals, and when it ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,7 +40,7 @@ impl Timing {
 
     /// Longest time of all points of a series in milliseconds.
     pub(crate) fn series_ms(&self, levels: &Levels) -> u64 {
-        self.point_ms() * points_worth(levels) as u64
+        self.point_ms() * points_max(levels) as u64
     }
 
     /// The same for a point of a series, which may be shorter.
@@ -91,29 +83,13 @@ impl Timing {
     }
 }
 
-/// Points of full length that the search for the highest rate of one series may take.
-const RATE_SEARCH_POINTS: usize = 18;
-
-/// How many points of full length a series takes at the most.
-pub(crate) fn points_worth(levels: &Levels) -> usize {
-    match levels {
-        Levels::Given(all) => all.len(),
-        Levels::Searched { .. } => SEARCH_POINTS,
-        Levels::Rates { per_s, .. } => per_s.len(),
-        Levels::RateSearch { .. } => RATE_SEARCH_POINTS,
-    }
-}
-
-/// Two hundred intervals in the longest time of a point, each of 50 ms to a second; longer where the run folder would
-/// grow too large.
+/// As many intervals as statistics need; fewer and longer ones where the run folder would grow too large.
 pub(crate) fn timing(load: &Load, hosts: usize) -> Result<Timing, Failure> {
-    let (points, is_open) = (load.series() * points_worth(&load.levels), load.levels.is_open());
+    let (points, is_open) = (load.series() * points_max(&load.levels), load.levels.is_open());
     let duration = Duration::from_nanos(load.time.duration_ns);
     let duration_ms = load.time.duration_ns / 1_000_000;
     let warmup_ms = match load.time.warmup_ns.0 {
-        // Throughput follows the schedule from the first interval on and tells of no warm-up: what connecting does to
-        // latencies is over soon.
-        None if is_open => Some((duration_ms / 5).min(OPEN_WARMUP_MS)),
+        None if is_open => Some(open_loop::warmup_ms(duration_ms)),
         None => None,
         Some(warmup_ns) => Some(warmup_ns / 1_000_000),
     };
@@ -125,8 +101,7 @@ pub(crate) fn timing(load: &Load, hosts: usize) -> Result<Timing, Failure> {
     let rows = (hosts * load.ops_max() * points) as u64 * histograms;
     let lines_max = (INTERVALS_BYTES_MAX / (rows * ROW_BYTES).max(1)).max(4);
     let for_size_ms = (duration_ms + warmup_ms.unwrap_or(0)).div_ceil(lines_max);
-    let fine_ms = (duration_ms / u64::from(INTERVALS)).clamp(50, 1_000) / 10 * 10;
-    let interval_ms = fine_ms.max(for_size_ms).min(duration_ms);
+    let interval_ms = steady::interval_ms(duration_ms).max(for_size_ms).min(duration_ms);
     let warmup = warmup_ms.map(|w| w.div_ceil(interval_ms));
     let all = warmup.unwrap_or(0) + duration_ms.div_ceil(interval_ms);
     Ok(Timing {

@@ -68,7 +68,7 @@ fn read_changes(path: &Path) -> Result<ChangeSet, Failure> {
     }
     // A pipe of one's own (`<(…)`) has no place of its own.
     if metadata.is_file() {
-        own::require_way(path).map_err(|error| error.reported(failed))?;
+        own::require_way(path).map_err(|error| error.into_failure(failed))?;
     }
     let text = bounded::named_of(&mut file, FILE_BYTES_MAX).map_err(failed)?;
     let set = serde_json::from_slice(&text)

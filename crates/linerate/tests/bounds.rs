@@ -193,7 +193,7 @@ fn asked(design: Design) -> Experiment {
         design,
         not_tested: Vec::new(),
         notes: Vec::new(),
-        load: BaselineLoad::Told("get:4KiB@2".to_owned()),
+        load: BaselineLoad::Shorthand("get:4KiB@2".to_owned()),
         bytes_per_s: false,
         target: "null".to_owned(),
         flags: Vec::new(),

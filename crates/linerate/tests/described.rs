@@ -21,7 +21,7 @@ fn manifest(folder: &Path) -> Manifest {
 }
 
 /// Runs a load that is told on standard input.
-fn reported(folder: &Path, description: &[u8], more: &[&str]) -> Output {
+fn described_run(folder: &Path, description: &[u8], more: &[&str]) -> Output {
     let mut command = linerate();
     command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
     command.args(["bench", "--description", "-", "--no-ceiling", "-q", "-o"]).arg(folder).args(more);
@@ -47,7 +47,7 @@ fn what_a_folder_says_of_its_load_is_that_load_again() {
     let hosts = Server::Hosts { authorities: vec![target.address.clone()], every_address: false };
     assert_eq!(load.endpoint.server, hosts);
 
-    let output = reported(&second, &serde_json::to_vec(&load).unwrap(), &[]);
+    let output = described_run(&second, &serde_json::to_vec(&load).unwrap(), &[]);
     assert!(output.status.success(), "{}", shown(&output));
     assert_eq!(manifest(&second).load, Some(load));
     let [one, other] = [&first, &second].map(|folder| view(folder).run.asked);
@@ -81,7 +81,7 @@ fn a_description_is_the_whole_load_and_held_against_the_rules_of_flags() {
         (forged("/stops", json!({ "timeout_ns": 1, "retries": 0 })), &[], "--timeout"),
         (forged("/stops", json!({ "timeout_ns": 1_000_000_000, "retries": 0, "secret": 1 })), &[], "unknown field"),
     ] {
-        let output = reported(&none, &description, more);
+        let output = described_run(&none, &description, more);
         let said = shown(&output);
         assert!(output.status.code() == Some(2) && said.contains(part), "{part}: {said}");
         assert!(!none.exists(), "{part}");
@@ -89,7 +89,7 @@ fn a_description_is_the_whole_load_and_held_against_the_rules_of_flags() {
     // Consent is no part of a load: who tells one gives it beside.
     let elsewhere =
         forged("/endpoint/server", json!({ "hosts": { "authorities": ["192.0.2.1:9"], "every_address": false } }));
-    let output = reported(&none, &elsewhere, &[]);
+    let output = described_run(&none, &elsewhere, &[]);
     assert!(output.status.code() == Some(2) && shown(&output).contains("--yes-load"), "{}", shown(&output));
 }
 

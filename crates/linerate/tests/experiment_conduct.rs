@@ -159,10 +159,10 @@ fn one_that_was_interrupted_or_killed_goes_on_where_it_was() {
     assert!(payloads.len() > cells() / 2, "{payloads:?}");
     let of_arm = |arm: &str| if arm.starts_with("arm2") { "unsigned" } else { "signed" };
     assert!(payloads.iter().all(|(arm, payload)| payload == of_arm(arm)), "{payloads:?}");
-    // The block that was cut off may have been made whole again; only a busy machine spoils another.
-    let spoiled = reported.report.remarks.iter().filter(|remark| remark.kind == RemarkKind::Spoiled);
+    // The block that was cut off may have been made whole again; only a busy machine excludes another.
+    let excluded = reported.report.remarks.iter().filter(|remark| remark.kind == RemarkKind::Excluded);
     let others =
-        spoiled.map(|remark| &remark.sentence).filter(|reported| !reported.contains("interrupted within this block"));
+        excluded.map(|remark| &remark.sentence).filter(|reported| !reported.contains("interrupted within this block"));
     let others: Vec<&String> = others.filter(|reported| !reported.contains(TOO_BUSY)).collect();
     assert!(others.is_empty(), "{others:?}");
     let ended = resume(&[]).output().unwrap();
@@ -231,8 +231,8 @@ fn two_targets_are_compared_and_each_is_left_as_it_was() {
     command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
     let reported = report(&command.output().unwrap());
     assert!(!reported.report.blocks.is_empty(), "{:?}", reported.report.remarks);
-    let mut spoiled = reported.report.blocks.iter().flat_map(|block| &block.spoiled);
-    assert!(spoiled.all(|why| why.contains(TOO_BUSY)), "{:?}", reported.report.remarks);
+    let mut excluded = reported.report.blocks.iter().flat_map(|block| &block.excluded);
+    assert!(excluded.all(|why| why.contains(TOO_BUSY)), "{:?}", reported.report.remarks);
     assert_eq!(reported.experiment.target, format!("{}; {}", targets[0].address, targets[1].address));
     for target in &targets {
         let left = files_below(target.root.as_deref().unwrap());
@@ -298,17 +298,17 @@ fn a_dry_run_tells_the_arms_and_touches_nothing() {
 }
 
 #[test]
-fn a_figure_above_the_link_spoils_every_block() {
+fn a_figure_above_the_link_excludes_every_block() {
     let out = tempdir().unwrap();
     let reported = report(&run(&out.path().join("x"), "--blocks 5 --alpha 0.2 --link 1Mb/s -f json", PAYLOADS));
-    assert_eq!(reported.report.ended, ExperimentStopReason::Spoiled);
+    assert_eq!(reported.report.ended, ExperimentStopReason::Excluded);
     assert!(!reported.report.blocks.is_empty(), "{:?}", reported.report.remarks);
     assert!(
         reported
             .report
             .blocks
             .iter()
-            .all(|block| block.spoiled.iter().any(|why| why.contains("did not cross that link")))
+            .all(|block| block.excluded.iter().any(|why| why.contains("did not cross that link")))
     );
 }
 
@@ -351,7 +351,7 @@ fn an_experiment_of_before_is_read_and_shown_though_it_does_not_describe_its_loa
         ("put:1MiB@2", "--payload unsigned")
     );
     assert_eq!((found.ended, found.blocks.len()), (ExperimentStopReason::Blocks, 4));
-    assert!(found.blocks.iter().all(|block| block.cells.len() == 3 && block.spoiled.is_empty()), "{:?}", found.blocks);
+    assert!(found.blocks.iter().all(|block| block.cells.len() == 3 && block.excluded.is_empty()), "{:?}", found.blocks);
     let arms: Vec<&str> = found.effects.iter().map(|effect| effect.arm.as_str()).collect();
     assert_eq!(arms, ["unsigned"]);
     for (format, part) in [("text", "Cannot tell: unsigned."), ("html", "<code>flags --payload unsigned</code>")] {

@@ -234,7 +234,7 @@ impl<'a> Merge<'a> {
             client_cpu_ns: client_cpu_ns - self.client_cpu_ns,
             thread_cpu_ns: reports.iter().map(|r| r.cpu_ns).collect(),
             target_cpu_ns: target_cpu_ns.zip(self.target_cpu_ns).map(|(now, before)| now.saturating_sub(before)),
-            held_back: reports.iter().map(|r| r.held_back).sum(),
+            waiting_for_cap: reports.iter().map(|r| r.waiting_for_cap).sum(),
             rested_ns: reports.iter().map(|r| r.rested.broken_ns).sum(),
             paused_ns: reports.iter().map(|r| r.rested.asked_ns).sum(),
             open: merge_open(&reports),

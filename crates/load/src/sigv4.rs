@@ -97,7 +97,7 @@ const RUN_BYTES: usize = 8;
 impl Credentials {
     /// What may be told of words that a server chose: nothing of them where they repeat a part of a key.
     #[must_use]
-    pub fn reported(&self, words: String) -> String {
+    pub fn redacted(&self, words: String) -> String {
         let token = self.session_token.as_ref().map(Secret::reveal);
         let keys = [Some(self.access_key.as_str()), Some(self.secret_key.reveal()), token];
         let holds = |run: &[u8]| words.as_bytes().windows(RUN_BYTES).any(|window| window == run);
@@ -353,10 +353,10 @@ mod tests {
             from: Arc::default(),
         };
         for words in ["x AKIAEXAM…", "23456789", "reply is not S3's: \"FwoGTOKEN"] {
-            assert_eq!(keys.reported(words.to_owned()), "reply that repeats a key");
+            assert_eq!(keys.redacted(words.to_owned()), "reply that repeats a key");
         }
         for words in ["", "http 503 SlowDown", "0123456 AKIAEXA"] {
-            assert_eq!(keys.reported(words.to_owned()), words);
+            assert_eq!(keys.redacted(words.to_owned()), words);
         }
         let short = Credentials {
             access_key: "ab".into(),
@@ -364,7 +364,7 @@ mod tests {
             session_token: None,
             from: Arc::default(),
         };
-        assert_eq!(short.reported("abc".into()), "abc");
+        assert_eq!(short.redacted("abc".into()), "abc");
     }
 
     #[test]

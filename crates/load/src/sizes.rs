@@ -8,7 +8,7 @@ use crate::object::ObjectId;
 /// The size of one object: always the same for the same seed and object.
 #[must_use]
 pub fn size_of(sizes: &Sizes, seed: u64, id: ObjectId) -> u64 {
-    match sizes.law() {
+    match sizes.distribution() {
         SizeDistribution::Fixed(size) => *size,
         SizeDistribution::Uniform { min, max } => min + below(draw(seed, id), max - min + 1),
         SizeDistribution::LogNormal { median, sigma_e6 } => log_normal_at(*median, *sigma_e6, normal(draw(seed, id))),
@@ -69,12 +69,12 @@ mod tests {
     }
 
     #[test]
-    fn log_normal_sizes_have_the_quantiles_and_the_mean_of_their_law() {
+    fn log_normal_sizes_have_the_quantiles_and_the_mean_of_their_distribution() {
         const N: u64 = 100_000;
         let mut drawn = sizes_of("lognormal:256KiB/1.5", N);
         assert_eq!(drawn, sizes_of("lognormal:256KiB/1.5", N), "the same again");
-        let law = &parse_list("lognormal:256KiB/1.5").unwrap()[0];
-        let (sum, below) = (drawn.iter().sum::<u64>() as f64, drawn.iter().filter(|&&s| s < law.usual_max()).count());
+        let sizes = &parse_list("lognormal:256KiB/1.5").unwrap()[0];
+        let (sum, below) = (drawn.iter().sum::<u64>() as f64, drawn.iter().filter(|&&s| s < sizes.usual_max()).count());
         drawn.sort_unstable();
         // Standard deviations of the logarithm at quantiles, after a table of the normal distribution.
         for (quantile, deviations) in
@@ -88,7 +88,7 @@ mod tests {
             assert!((got - expected).abs() < 4.0 * error, "{quantile}: {got} is not {expected} ± {error}");
         }
         let closed = f64::from(256 << 10) * (1.5_f64 * 1.5 / 2.0).exp();
-        assert!((law.mean() / closed - 1.0).abs() < 1e-3, "{} is not {closed}", law.mean());
+        assert!((sizes.mean() / closed - 1.0).abs() < 1e-3, "{} is not {closed}", sizes.mean());
         assert!((sum / N as f64 / closed - 1.0).abs() < 0.05, "{} is not {closed}", sum / N as f64);
         assert!((99_850..99_950).contains(&below), "{below} of 100000 are usual");
     }

@@ -53,7 +53,7 @@ pub(crate) struct IntervalReport {
     pub(crate) cut_ns: Option<u64>,
     pub(crate) rows: Vec<IntervalRow<Sparse>>,
     pub(crate) cpu_ns: u64,
-    pub(crate) held_back: u32,
+    pub(crate) waiting_for_cap: u32,
     pub(crate) rested: Rested,
     pub(crate) open: Option<OpenInterval<Sparse>>,
 }
@@ -117,7 +117,7 @@ struct Worker<'a> {
     resting: RestingSlots,
     retries: Retries,
     /// Most requests that waited for the cap at one time in this interval.
-    held_back: u32,
+    waiting_for_cap: u32,
     /// For how long in all the cap held back what came next.
     capped_ns: u64,
     exhausted: bool,
@@ -159,7 +159,7 @@ pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
         rests: Rests::new(session.hosts.len()),
         resting: RestingSlots::default(),
         retries: Retries::new(given.plan.retries),
-        held_back: 0,
+        waiting_for_cap: 0,
         capped_ns: 0,
         exhausted: false,
         draining: false,
@@ -385,7 +385,7 @@ impl Worker<'_> {
         let again = counts && self.retries.take(ask, since, why);
         if counts {
             let kind = match &self.given.session.credentials {
-                Some(keys) => keys.reported(why.to_string()),
+                Some(keys) => keys.redacted(why.to_string()),
                 None => why.to_string(),
             };
             if again {
@@ -508,7 +508,7 @@ impl Worker<'_> {
                 cut_ns: is_cut.then_some(now_ns),
                 rows: self.tally.drain(),
                 cpu_ns,
-                held_back: std::mem::take(&mut self.held_back),
+                waiting_for_cap: std::mem::take(&mut self.waiting_for_cap),
                 rested: self.resting.take(),
                 open: self.open_report(now_ns.min(ends_ns)),
             };

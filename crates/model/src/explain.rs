@@ -60,7 +60,7 @@ pub fn explain(site: &Site, observations: &Observations) -> Result<Explanation, 
         .iter()
         .filter_map(|candidate| world(site, &geometries, &candidate.variants(&variants)))
         .collect();
-    let survivors = reported(&search, &variants, &worlds, observations, &evidence);
+    let survivors = recorded_survivors(&search, &variants, &worlds, observations, &evidence);
     let leaders: Vec<Leader> = survivors
         .iter()
         .zip(&worlds)
@@ -78,7 +78,7 @@ pub fn explain(site: &Site, observations: &Observations) -> Result<Explanation, 
     let (as_described, forecast) = &search.described;
     let unexplained = unexplained(&survivors, &residuals(observations, &evidence, as_described, forecast), &missed);
     let caveats = caveats(site, &evidence, &search, &survivors, separator.is_some());
-    let mut of_nodes = nodes::reported(&evidence.get, &evidence.put);
+    let mut of_nodes = nodes::low_nodes_in_words(&evidence.get, &evidence.put);
     of_nodes.extend(strangers::caveats(site, observations));
     Ok(Explanation {
         schema: EXPLANATION_SCHEMA,
@@ -119,7 +119,7 @@ fn moment(evidence: &ObservedFigures) -> Option<Moment> {
 }
 
 /// Survivors as the record has them.
-fn reported(
+fn recorded_survivors(
     search: &Search,
     variants: &[Variant],
     worlds: &[HypotheticalSite],

@@ -151,7 +151,7 @@ fn falls_alike(site: &Site, work: &Work, peak: &ScalePoint, now: &ScalePoint) ->
 }
 
 /// `1 node`, `2 nodes`.
-fn reported(nodes: u32) -> String {
+fn nodes_in_words(nodes: u32) -> String {
     format!("{nodes} node{}", if nodes == 1 { "" } else { "s" })
 }
 
@@ -177,18 +177,23 @@ fn falls(
             let recovered = |later: &&ScalePoint| value(later).is_some_and(|later| later >= most);
             let again = working[place..].iter().position(recovered);
             let until = again.map_or(String::new(), |after| {
-                format!("; {} give as much again", reported(working[place + after].nodes))
+                format!("; {} give as much again", nodes_in_words(working[place + after].nodes))
             });
             let run = &working[place..again.map_or(working.len(), |after| place + after)];
             let worst = run.iter().min_by(|a, b| value(a).unwrap_or(most).total_cmp(&value(b).unwrap_or(most)));
             let deeper = worst.filter(|worst| worst.nodes != point.nodes).map_or(String::new(), |worst| {
-                format!("; the least is {} at {}, {}", shown(worst), reported(worst.nodes), shape(protection, worst))
+                format!(
+                    "; the least is {} at {}, {}",
+                    shown(worst),
+                    nodes_in_words(worst.nodes),
+                    shape(protection, worst)
+                )
             });
             let why = format!(
                 "{name} falls to {} from {} at {}: {}{deeper}{until}",
                 shown(point),
                 shown(peak),
-                reported(peak.nodes),
+                nodes_in_words(peak.nodes),
                 why(peak, point)
             );
             bends.push(Bend { nodes: point.nodes, why });
@@ -240,7 +245,7 @@ mod tests {
         site
     }
 
-    fn reported<'a>(scaling: &'a Scaling, nodes: u32, part: &str) -> Option<&'a Bend> {
+    fn bend_at<'a>(scaling: &'a Scaling, nodes: u32, part: &str) -> Option<&'a Bend> {
         scaling.bends.iter().find(|bend| bend.nodes == nodes && bend.why.contains(part))
     }
 
@@ -248,12 +253,12 @@ mod tests {
     fn nodes_that_change_the_layout_for_the_worse_are_told() {
         let scaling = scaling(&unlimited(), 1..=64, &[GET, PUT]);
         assert_eq!(scaling.points.len(), 64);
-        let usable = reported(&scaling, 33, "usable capacity falls").expect("33 nodes have sets of 11 drives");
+        let usable = bend_at(&scaling, 33, "usable capacity falls").expect("33 nodes have sets of 11 drives");
         assert!(usable.why.contains("from 12+4 to 7+4"), "{usable:?}");
         assert!(usable.why.contains("at 34 nodes, 1+1"), "{usable:?}");
         assert!(usable.why.ends_with("36 nodes give as much again"), "{usable:?}");
-        assert!(reported(&scaling, 33, "PUT falls").is_some(), "{:#?}", scaling.bends);
-        assert!(reported(&scaling, 17, "does not start on 17, 19, 23").is_some(), "{:#?}", scaling.bends);
+        assert!(bend_at(&scaling, 33, "PUT falls").is_some(), "{:#?}", scaling.bends);
+        assert!(bend_at(&scaling, 17, "does not start on 17, 19, 23").is_some(), "{:#?}", scaling.bends);
         assert!(scaling.points[16].limits_bytes_per_s.is_empty());
     }
 
@@ -287,7 +292,7 @@ mod tests {
                 let since = working.iter().take_while(|point| point.nodes < pair[1].nodes);
                 let most = since.map(|point| point.usable_bytes).max().unwrap_or(0);
                 if fell && pair[0].usable_bytes == most {
-                    let reported = reported(&scaling, pair[1].nodes, "usable capacity falls");
+                    let reported = bend_at(&scaling, pair[1].nodes, "usable capacity falls");
                     prop_assert!(reported.is_some(), "{} nodes of {}", pair[1].nodes, last);
                 }
             }

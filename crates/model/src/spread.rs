@@ -113,7 +113,7 @@ fn round(bundle: &Bundle, most: u32, placing: &mut Placing, on: &mut [u32], dice
     let cap = bundle.flow_cap;
     let carried = |flows: u32| if flows == 0 { 0.0 } else { (f64::from(flows) * cap).min(1.0) };
     // A flow that takes all of a member leaves nothing for another to add.
-    let apart = if cap >= 1.0 { bundle.placement.choosing.reported_apart().unwrap_or(u32::MAX) } else { u32::MAX };
+    let apart = if cap >= 1.0 { bundle.placement.choosing.distinct_flows().unwrap_or(u32::MAX) } else { u32::MAX };
     let last = most.max(bundle.flows).min(apart.max(1));
     let (mut sum, mut share_at, mut full_from) = (0.0, 0.0, None);
     for flow in 1..=last {

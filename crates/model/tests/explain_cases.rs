@@ -28,7 +28,7 @@ fn explained(site: &Site, observations: &Observations) -> Explanation {
 }
 
 /// What survives, one line each: printed with assertions.
-fn reported(explanation: &Explanation) -> String {
+fn survivors_in_lines(explanation: &Explanation) -> String {
     let of = |residual: &Residual| {
         let word = if residual.explained { "" } else { "un" };
         format!("{:?} {:+.1} % {word}explained", residual.what, residual.residual_share * 100.0)
@@ -42,7 +42,7 @@ fn reported(explanation: &Explanation) -> String {
 
 fn survivor<'a>(explanation: &'a Explanation, id: &str) -> &'a Hypothesis {
     let found = explanation.survivors.iter().find(|hypothesis| hypothesis.id == id);
-    found.unwrap_or_else(|| panic!("{id} does not survive:\n{}", reported(explanation)))
+    found.unwrap_or_else(|| panic!("{id} does not survive:\n{}", survivors_in_lines(explanation)))
 }
 
 fn residual<'a>(hypothesis: &'a Hypothesis, what: &Quantity) -> &'a Residual {
@@ -59,12 +59,21 @@ fn of_56_nodes_one_member_and_a_shared_plane_survive_and_put_stays_unexplained()
             let get = residual(hypothesis, &Quantity::Get);
             assert!(get.explained && get.residual_share.abs() < 0.022, "{error_share} {id}: {get:?}");
             assert!(!residual(hypothesis, &Quantity::Put).explained, "{error_share} {id}");
-            assert!(hypothesis.weight < 0.8, "{error_share}: one answer where two fit\n{}", reported(&explanation));
+            assert!(
+                hypothesis.weight < 0.8,
+                "{error_share}: one answer where two fit\n{}",
+                survivors_in_lines(&explanation)
+            );
         }
         let unexplained: Vec<&Quantity> = explanation.unexplained.iter().map(|residual| &residual.what).collect();
-        assert_eq!(unexplained, [&Quantity::Put], "{error_share}:\n{}", reported(&explanation));
+        assert_eq!(unexplained, [&Quantity::Put], "{error_share}:\n{}", survivors_in_lines(&explanation));
         let separator = explanation.separator.as_ref().expect("two fit");
-        assert_eq!(separator.reading, "bytes per bond member, per node", "{error_share}:\n{}", reported(&explanation));
+        assert_eq!(
+            separator.reading,
+            "bytes per bond member, per node",
+            "{error_share}:\n{}",
+            survivors_in_lines(&explanation)
+        );
         let expects = |id: &str| separator.expects.iter().find(|(of, _)| of == id).map(|(_, words)| words.as_str());
         let one = expects("bond-members-in-use(bond0: 1 of 2)").unwrap_or_default();
         assert!(one.contains("bond0 sends 23.3 Gb/s on 1 of 2 members, the others idle"), "{one}");
@@ -89,7 +98,7 @@ fn of_56_nodes_put_stays_unexplained_where_the_curve_is_flat() {
         let reach = put.least_bytes_per_s.unwrap_or(put.predicted_bytes_per_s) / (111.6 * GIB);
         assert!(reached.contains(&reach), "{in_flight}: {reach}");
         let unexplained: Vec<&Quantity> = explanation.unexplained.iter().map(|residual| &residual.what).collect();
-        assert_eq!(unexplained, [&Quantity::Put], "{in_flight}:\n{}", reported(&explanation));
+        assert_eq!(unexplained, [&Quantity::Put], "{in_flight}:\n{}", survivors_in_lines(&explanation));
     }
     let described = |in_flight| {
         let mut figures = figures.clone();
@@ -134,10 +143,10 @@ fn of_i3en_the_nic_holds_get_and_put_fits_a_parity_of_four_at_the_most() {
     let explanation = explained(&i3en(4), &figures);
     let described = survivor(&explanation, "as-described");
     for what in [Quantity::Get, Quantity::Put] {
-        assert!(residual(described, &what).explained, "{what:?}\n{}", reported(&explanation));
+        assert!(residual(described, &what).explained, "{what:?}\n{}", survivors_in_lines(&explanation));
     }
     assert_eq!(residual(described, &Quantity::Get).bottleneck, "public link, sending");
-    assert_eq!(explanation.survivors[0].id, "as-described", "{}", reported(&explanation));
+    assert_eq!(explanation.survivors[0].id, "as-described", "{}", survivors_in_lines(&explanation));
 
     let stated = explained(&i3en(8), &observed(Some(183.2e9), Some(171.3e9), 0.02));
     assert!(!stated.survivors.is_empty());
@@ -149,7 +158,7 @@ fn of_i3en_the_nic_holds_get_and_put_fits_a_parity_of_four_at_the_most() {
             continue;
         }
         let layout = hypothesis.deviations.iter().find(|deviation| deviation.id == "layout");
-        let cut = layout.unwrap_or_else(|| panic!("8+8 survives:\n{}", reported(&stated)));
+        let cut = layout.unwrap_or_else(|| panic!("8+8 survives:\n{}", survivors_in_lines(&stated)));
         let (data, parity) = cut.value.split_once('+').expect("data+parity");
         let (data, parity): (f64, f64) = (data.parse().expect("data"), parity.parse().expect("parity"));
         // Three standard errors leave a little room above 16/12.
@@ -211,7 +220,7 @@ fn framing_alone_explains_neither_figure_of_the_overlay_exactly() {
         });
         for hypothesis in framing {
             let put = residual(hypothesis, &Quantity::Put);
-            assert!(!put.explained, "{mtu_bytes}: {}", reported(&explanation));
+            assert!(!put.explained, "{mtu_bytes}: {}", survivors_in_lines(&explanation));
         }
     }
 }
@@ -234,9 +243,9 @@ fn a_node_whose_link_is_halved_is_named_by_figures_per_node() {
     }
     let explanation = explained(&site, &figures);
     let first = &explanation.survivors[0];
-    assert_eq!(first.deviations.len(), 1, "{}", reported(&explanation));
-    assert!(first.deviations[0].id.starts_with("slow-node"), "{}", reported(&explanation));
-    assert!(first.deviations[0].value.starts_with("n3:"), "{}", reported(&explanation));
+    assert_eq!(first.deviations.len(), 1, "{}", survivors_in_lines(&explanation));
+    assert!(first.deviations[0].id.starts_with("slow-node"), "{}", survivors_in_lines(&explanation));
+    assert!(first.deviations[0].value.starts_with("n3:"), "{}", survivors_in_lines(&explanation));
 }
 
 #[test]
@@ -258,7 +267,7 @@ fn figures_that_are_none_are_refused_with_what_to_give() {
 #[test]
 fn a_figure_above_every_ceiling_leaves_no_survivor_and_says_so() {
     let explanation = explained(&fifty_six(), &observed(Some(9000.0 * GIB), None, 0.02));
-    assert!(explanation.survivors.is_empty(), "{}", reported(&explanation));
+    assert!(explanation.survivors.is_empty(), "{}", survivors_in_lines(&explanation));
     assert!(explanation.caveats.iter().any(|caveat| caveat.starts_with("no hypothesis survives")));
     // The one that allows most is told by what it says, and JSON has its name.
     let standing = &explanation.described[0];
@@ -323,7 +332,7 @@ fn larger_packets_of_the_public_plane_are_those_of_clients_too_unless_theirs_are
         assert_eq!(predicted > 1.03 * planned(&site), follows, "{clients}");
         let explanation = explained(&site, &observed(Some(planned(&larger)), None, 0.01));
         let first = explanation.survivors.first().map(|hypothesis| hypothesis.id.as_str());
-        assert_eq!(first, Some("mtu(public: 9000)"), "{clients}\n{}", reported(&explanation));
+        assert_eq!(first, Some("mtu(public: 9000)"), "{clients}\n{}", survivors_in_lines(&explanation));
     }
 }
 
@@ -371,9 +380,14 @@ fn nothing_that_is_left_is_three_standard_errors_above_its_own_ceiling() {
     }
     for (get, put) in [(350.0, 200.0), (330.0, 210.0), (320.0, 235.0)] {
         let explanation = explained(&site, &observed(Some(get * GIB), Some(put * GIB), 0.02));
-        assert_eq!(explanation.survivors.is_empty(), get > 340.0, "{get} and {put}\n{}", reported(&explanation));
+        assert_eq!(
+            explanation.survivors.is_empty(),
+            get > 340.0,
+            "{get} and {put}\n{}",
+            survivors_in_lines(&explanation)
+        );
         for of in explanation.survivors.iter().flat_map(|hypothesis| &hypothesis.residuals) {
-            assert!(of.above_sigmas.is_none_or(|sigmas| sigmas <= 3.0), "{of:?}\n{}", reported(&explanation));
+            assert!(of.above_sigmas.is_none_or(|sigmas| sigmas <= 3.0), "{of:?}\n{}", survivors_in_lines(&explanation));
         }
     }
 }
@@ -423,7 +437,7 @@ fn two_causes_at_once_are_found_where_no_single_one_explains_both_figures() {
     });
     let explanation = explained(&site, &figures);
     let pair = survivor(&explanation, "plane-shared(bond0) + bond-mode(bond0: active-backup)");
-    assert!(pair.residuals.iter().all(|residual| residual.explained), "{}", reported(&explanation));
+    assert!(pair.residuals.iter().all(|residual| residual.explained), "{}", survivors_in_lines(&explanation));
     assert_eq!(pair.deviations.len(), 2);
 }
 
@@ -436,7 +450,7 @@ fn what_is_in_no_row_stays_unexplained() {
     });
     let explanation = explained(&site, &figures);
     let unexplained: Vec<&Quantity> = explanation.unexplained.iter().map(|residual| &residual.what).collect();
-    assert_eq!(unexplained, [&Quantity::Put], "drives at 3 % are in no row:\n{}", reported(&explanation));
+    assert_eq!(unexplained, [&Quantity::Put], "drives at 3 % are in no row:\n{}", survivors_in_lines(&explanation));
 }
 
 #[test]
@@ -447,7 +461,7 @@ fn a_figure_above_the_ceiling_is_explained_by_an_assumed_value_that_is_higher() 
     }
     let explanation = explained(&site, &observed(Some(300.0 * GIB), None, 0.02));
     let faster = survivor(&explanation, "link-speed(bond0 and bond1: 25.0 Gb/s)");
-    assert!(faster.residuals[0].explained, "{}", reported(&explanation));
+    assert!(faster.residuals[0].explained, "{}", survivors_in_lines(&explanation));
     assert_eq!(faster.remedy.gives, "nothing: the site is faster than described");
     assert!(explanation.survivors.iter().all(|hypothesis| hypothesis.id != "as-described"));
 }

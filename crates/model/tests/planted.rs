@@ -222,13 +222,13 @@ struct Judged {
     place: Option<usize>,
     /// The leader's weight, where it is a cause.
     leading: Option<f64>,
-    told_by: ToldBy,
-    reported: String,
+    distinguished_by: DistinguishedBy,
+    line: String,
 }
 
 /// What tells a planted cause from all others.
 #[derive(Clone, Copy, PartialEq)]
-enum ToldBy {
+enum DistinguishedBy {
     Nothing,
     PutAlone,
     Figures,
@@ -244,20 +244,20 @@ fn judged(seed: u64) -> Judged {
     let leader = explanation.survivors.first().filter(|first| !first.deviations.is_empty());
     let rivals = singles(&site, &planted.observations).expect("the site runs");
     let is_rival = |single: &&Single| !single.deviation.as_ref().is_some_and(|of| is_cause(&planted.cause, of));
-    let told_by = if rivals.iter().filter(is_rival).any(|rival| resembles(&planted, rival)) {
-        ToldBy::Nothing
+    let distinguished_by = if rivals.iter().filter(is_rival).any(|rival| resembles(&planted, rival)) {
+        DistinguishedBy::Nothing
     } else if shows_in_put_alone(&planted, &rivals[0]) {
-        ToldBy::PutAlone
+        DistinguishedBy::PutAlone
     } else {
-        ToldBy::Figures
+        DistinguishedBy::Figures
     };
     Judged {
         drawn_above: is_drawn_above(&planted),
         survivors: explanation.survivors.len(),
         place: explanation.survivors.iter().position(is_planted),
         leading: leader.map(|first| first.weight),
-        told_by,
-        reported: reported(seed, &planted, &explanation),
+        distinguished_by,
+        line: in_words(seed, &planted, &explanation),
     }
 }
 
@@ -266,17 +266,18 @@ fn planted_causes_survive_and_are_first_where_no_rival_resembles_them() {
     let sites = each(SITES, judged);
     let count = |holds: &dyn Fn(&Judged) -> bool| sites.iter().filter(|site| holds(site)).count() as u32;
     let is_first = |site: &Judged| site.place == Some(0);
-    let told = |by: ToldBy| move |site: &Judged| site.told_by == by;
-    let of_put = count(&told(ToldBy::PutAlone));
-    let first_of_put = count(&|site| told(ToldBy::PutAlone)(site) && is_first(site));
-    let second_of_put = count(&|site| told(ToldBy::PutAlone)(site) && site.place.is_some_and(|place| place < 2));
-    let distinct = count(&told(ToldBy::Figures));
-    let first = count(&|site| told(ToldBy::Figures)(site) && is_first(site));
+    let is_by = |by: DistinguishedBy| move |site: &Judged| site.distinguished_by == by;
+    let of_put = count(&is_by(DistinguishedBy::PutAlone));
+    let first_of_put = count(&|site| is_by(DistinguishedBy::PutAlone)(site) && is_first(site));
+    let second_of_put =
+        count(&|site| is_by(DistinguishedBy::PutAlone)(site) && site.place.is_some_and(|place| place < 2));
+    let distinct = count(&is_by(DistinguishedBy::Figures));
+    let first = count(&|site| is_by(DistinguishedBy::Figures)(site) && is_first(site));
     let named = |holds: &dyn Fn(&Judged) -> bool| {
-        sites.iter().filter(|site| holds(site)).map(|site| site.reported.clone()).collect::<Vec<_>>()
+        sites.iter().filter(|site| holds(site)).map(|site| site.line.clone()).collect::<Vec<_>>()
     };
     let lost = named(&|site| site.place.is_none() && !site.drawn_above);
-    let behind = named(&|site| told(ToldBy::Figures)(site) && !is_first(site));
+    let behind = named(&|site| is_by(DistinguishedBy::Figures)(site) && !is_first(site));
     let drawn_above = count(&|site| site.drawn_above);
     println!("of {of_put} that show in PUT alone {first_of_put} are first, {second_of_put} first or second");
     for least in WEIGHTS {
@@ -297,7 +298,7 @@ fn planted_causes_survive_and_are_first_where_no_rival_resembles_them() {
 }
 
 /// A site that went wrong.
-fn reported(seed: u64, planted: &Planted, explanation: &Explanation) -> String {
+fn in_words(seed: u64, planted: &Planted, explanation: &Explanation) -> String {
     let leaders: Vec<String> =
         explanation.survivors.iter().take(3).map(|first| format!("{} {:.3}", first.id, first.weight)).collect();
     let cause = planted.cause.deviation.as_ref().map(|deviation| format!("{} {}", deviation.id, deviation.value));

@@ -93,7 +93,7 @@ pub enum ExperimentStep {
 /// A place in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Block, from 0, those that were spoiled included.
+    /// Block, from 0; excluded ones count too.
     pub block: u32,
     /// Place within the block, from 0.
     pub position: u32,
@@ -125,7 +125,7 @@ pub struct CellOutcome {
     /// What happened to happen meanwhile, and should not differ between the cells of a block: foreign load, throttling.
     #[serde(default)]
     pub moment: BTreeMap<String, String>,
-    /// What went wrong besides, which spoils the block: requests that failed, an interruption.
+    /// What went wrong besides, which excludes the block: requests that failed, an interruption.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
@@ -152,7 +152,7 @@ pub struct MeasuredCell {
     /// By how much the last third of a long cell is above what other cells measure, as a logarithm; absent of those.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub later: Option<f64>,
-    /// Whether it is what spoilt its block.
+    /// Whether its block is excluded because of it.
     #[serde(default)]
     pub faulty: bool,
     /// Other figures.
@@ -165,7 +165,8 @@ pub struct Block {
     /// In the order in which they ran.
     pub cells: Vec<MeasuredCell>,
     /// Why it does not count; empty where it does.
-    pub spoiled: Vec<String>,
+    #[serde(rename = "spoiled")]
+    pub excluded: Vec<String>,
 }
 
 /// What may be said of an arm.
@@ -188,8 +189,9 @@ pub enum Decision {
     Association,
     /// The figures cannot be what they are said to be.
     Refused,
-    /// It differs in the blocks that are left, and its own cells spoilt the others.
-    SpoiltByArm,
+    /// It differs in the blocks that are left, and its own cells exclude the others.
+    #[serde(rename = "spoilt-by-arm")]
+    ExcludesBlocks,
     /// It differs, and what it leaves behind for the next cell may be why.
     CarriedOver,
     /// It differs between cells that were still on their way when they ended.
@@ -243,8 +245,9 @@ pub struct Effect {
 pub enum ArmVerdict {
     /// Faster.
     Helps,
-    /// Slower.
-    Costs,
+    /// Slower. Folders and JSON have an older word for it.
+    #[serde(rename = "costs")]
+    Slower,
     /// No effect as large as matters.
     RuledOut,
     /// Neither is known.
@@ -300,9 +303,11 @@ pub enum RemarkKind {
     /// A figure above what the link carries.
     Impossible,
     /// Blocks that do not count.
-    Spoiled,
-    /// Blocks that one arm spoilt more often than the baseline.
-    SpoiltByArm,
+    #[serde(rename = "spoiled")]
+    Excluded,
+    /// Blocks that one arm excludes more often than the baseline.
+    #[serde(rename = "spoilt-by-arm")]
+    ExcludesBlocks,
     /// A faster arm of which latency or errors may be worse.
     NotAdvised,
     /// Something changed always together with time.
@@ -333,8 +338,9 @@ pub enum ExperimentStopReason {
     Blocks,
     /// Another block would not end in time.
     Time,
-    /// As many blocks were spoiled as were to count.
-    Spoiled,
+    /// As many blocks were excluded as were to count.
+    #[serde(rename = "spoiled")]
+    Excluded,
     /// It goes on, or was interrupted.
     NotYet,
 }
@@ -356,9 +362,9 @@ pub struct Report {
     /// Blocks that count.
     #[serde(default)]
     pub counted_blocks: u32,
-    /// Blocks that were spoiled.
-    #[serde(default)]
-    pub spoiled_blocks: u32,
+    /// Blocks that were excluded.
+    #[serde(rename = "spoiled_blocks", default)]
+    pub excluded_blocks: u32,
     /// From the beginning of the first cell of a block to the end of the last, in nanoseconds.
     #[serde(default)]
     pub elapsed_ns: u64,
@@ -471,4 +477,26 @@ pub struct TableReport {
     pub series: Vec<TableSeries>,
     /// What else must be known, the most severe first.
     pub remarks: Vec<Remark>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::to_value;
+
+    use super::*;
+
+    #[test]
+    fn folders_and_json_keep_the_older_words() {
+        let block = Block { excluded: vec!["throttled".to_owned()], ..Block::default() };
+        assert_eq!(to_value(&block).unwrap()["spoiled"][0], "throttled");
+        for (value, word) in [
+            (to_value(ArmVerdict::Slower), "costs"),
+            (to_value(Decision::ExcludesBlocks), "spoilt-by-arm"),
+            (to_value(RemarkKind::ExcludesBlocks), "spoilt-by-arm"),
+            (to_value(RemarkKind::Excluded), "spoiled"),
+            (to_value(ExperimentStopReason::Excluded), "spoiled"),
+        ] {
+            assert_eq!(value.unwrap(), word);
+        }
+    }
 }

@@ -120,7 +120,7 @@
     ctx.restore();
   };
 
-  const isSpoiled = (block) => block.spoiled.length > 0;
+  const isExcluded = (block) => block.spoiled.length > 0;
   const seconds = (ns) => ns / 1e9;
   const cells = blocks.flatMap((block) => block.cells).sort((a, b) => a.started_ns - b.started_ns);
   const began = cells.length ? cells[0].started_ns : 0;
@@ -144,7 +144,7 @@
   const drawCells = (into) => {
     const format = shown.experiment.bytes_per_s ? bytesPerS : perS;
     const xs = cells.map((cell) => seconds((cell.started_ns + cell.ended_ns) / 2 - began));
-    const spans = blocks.filter((block) => isSpoiled(block) && block.cells.length).map((block) => [
+    const spans = blocks.filter((block) => isExcluded(block) && block.cells.length).map((block) => [
       seconds(Math.min(...block.cells.map((c) => c.started_ns)) - began),
       seconds(Math.max(...block.cells.map((c) => c.ended_ns)) - began),
     ]);
@@ -163,12 +163,12 @@
     const of = (block, arm) => block.cells.find((cell) => cell.arm === arm)?.throughput_per_s;
     const difference = (arm) => (block) => {
       const [own, baseline] = [of(block, arm), of(block, 0)];
-      return isSpoiled(block) || !own || !baseline ? null : own / baseline - 1;
+      return isExcluded(block) || !own || !baseline ? null : own / baseline - 1;
     };
     const arms = design.arms.map((_, arm) => arm).slice(1);
     const columns = arms.map((arm) => blocks.map(difference(arm)));
     const farthest = Math.max(1.5 * design.matters_share, ...columns.flat().map(Math.abs));
-    const spans = blocks.flatMap((block, i) => (isSpoiled(block) ? [[i + 0.5, i + 1.5]] : []));
+    const spans = blocks.flatMap((block, i) => (isExcluded(block) ? [[i + 0.5, i + 1.5]] : []));
     draw(figure(into, "Differences from the baseline within each block", "shaded along 0: what does not matter", 280), {
       scales: { x: { time: false, range: () => [0.5, blocks.length + 0.5] }, y: { range: () => [-1.08 * farthest, 1.08 * farthest] } },
       axes: [axis({ size: 26, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] }), yAxis((v) => (v === 0 ? "0" : signed(v)))],

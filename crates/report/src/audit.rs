@@ -1,14 +1,16 @@
 //! An audit as text for a terminal, JSON and one self-contained HTML page.
 
+use std::path::Path;
+
 use linerate_record::audit::{Audit, AuditFinding, Difference, Unreached, UnreadPart};
 use linerate_record::finding::Severity;
 
 use crate::ink::Ink;
 use crate::terminal::{TextStyle, clean, hanging, hanging_in, paint, wrapped};
-use crate::words::{self, audit as reported};
+use crate::words::{self, audit as wording};
 
 /// Differences that are told unless all are asked for: those that weigh most.
-const TOLD: usize = 10;
+const SHOWN_MAX: usize = 10;
 
 /// The audit as pretty JSON, with a line feed at its end. Reading it back gives an equal audit.
 ///
@@ -41,15 +43,21 @@ pub fn text(audit: &Audit, all: bool, look: TextStyle) -> String {
     for part in &audit.unreadable {
         text.push_str(&unread(part, look));
     }
-    text.push_str(&hanging(" ▸", 3, &reported::verdict(audit), look));
+    text.push_str(&hanging(" ▸", 3, &wording::verdict(audit), look));
     if !audit.differences.is_empty() {
-        text.push_str(&hanging("   try", 8, &reported::undoably(audit), look));
+        text.push_str(&hanging("   try", 8, &wording::undoably(audit), look));
     }
     text
 }
 
+/// What a capture of a machine wrote into a folder.
+#[must_use]
+pub fn captured(folder: &Path, files: usize, settings: usize) -> String {
+    format!("{}: {files} files, and {settings} settings that are not files\n", folder.display())
+}
+
 fn header(audit: &Audit, look: TextStyle) -> String {
-    reported::facts(audit).map(|(name, value)| hanging(&format!(" {name}"), 11, &value, look)).concat()
+    wording::facts(audit).map(|(name, value)| hanging(&format!(" {name}"), 11, &value, look)).concat()
 }
 
 fn finding_lines(finding: &AuditFinding, look: TextStyle) -> String {
@@ -72,12 +80,12 @@ fn unreached(all_found: &[Unreached], all: bool, look: TextStyle) -> String {
     if all_found.is_empty() {
         return String::new();
     }
-    let rows = reported::unreached_alike(all_found);
-    let shown = if all { rows.len() } else { TOLD.min(rows.len()) };
+    let rows = wording::unreached_alike(all_found);
+    let shown = if all { rows.len() } else { SHOWN_MAX.min(rows.len()) };
     let title = "Settings of the host that do not reach an engine: its network namespace has its own";
     let mut text = format!("\n{}", titled(Ink::Yellow, title, look));
     for one in &rows[..shown] {
-        text.push_str(&hanging("   ", 3, &reported::unreached(one), look));
+        text.push_str(&hanging("   ", 3, &wording::unreached(one), look));
     }
     if let Some(more) = rows.len().checked_sub(shown).filter(|more| *more > 0) {
         text.push_str(&hanging("   ", 3, &format!("… and {more} more: --all shows them"), look));
@@ -97,8 +105,8 @@ fn differences(differences: &[Difference], all: bool, look: TextStyle) -> String
     }
     let title = "Differences from the profile, by weight (of the resource relieved × confidence)";
     let mut text = format!("\n{}", titled(Ink::Dim, title, look));
-    let rows = reported::differences_alike(differences);
-    let shown = if all { rows.len() } else { TOLD.min(rows.len()) };
+    let rows = wording::differences_alike(differences);
+    let shown = if all { rows.len() } else { SHOWN_MAX.min(rows.len()) };
     for row in &rows[..shown] {
         text.push_str(&difference_lines(row, look));
     }
@@ -110,22 +118,22 @@ fn differences(differences: &[Difference], all: bool, look: TextStyle) -> String
     text
 }
 
-fn difference_lines(row: &reported::Alike<'_, Difference>, look: TextStyle) -> String {
+fn difference_lines(row: &wording::Alike<'_, Difference>, look: TextStyle) -> String {
     let difference = row.first;
     let weight = format!("{:.2}", difference.weight);
-    let name = reported::place(difference, &row.pids);
-    let change = format!("{} → {}", reported::value(&difference.present), reported::value(&difference.wanted));
+    let name = wording::place(difference, &row.pids);
+    let change = format!("{} → {}", wording::value(&difference.present), wording::value(&difference.wanted));
     let confidence = words::confidence(difference.confidence);
     let head = format!("{}: {change} ({confidence}, {})", clean(&name), difference.relieves);
     let mut text = hanging(&format!(" {weight}"), 7, &head, look);
     text.push_str(&hanging("       why", 14, &difference.why, look));
-    text.push_str(&hanging("       when", 14, &reported::when(difference), look));
-    for command in difference.commands.iter().take(reported::COMMANDS_SHOWN) {
+    text.push_str(&hanging("       when", 14, &wording::when(difference), look));
+    for command in difference.commands.iter().take(wording::COMMANDS_SHOWN) {
         text.push_str(&hanging("       try", 14, command, look));
     }
     text
 }
 
 fn unread(part: &UnreadPart, look: TextStyle) -> String {
-    hanging_in(Ink::Yellow, " unread", 11, &reported::unread(part), look)
+    hanging_in(Ink::Yellow, " unread", 11, &wording::unread(part), look)
 }

@@ -11,10 +11,10 @@ use linerate_record::units::{bits_per_s, count};
 
 use crate::ink::Ink;
 use crate::terminal::{TextStyle, clean, cut, hanging_in, paint};
-use crate::words::{self, experiment as reported};
+use crate::words::{self, experiment as wording};
 
 pub use self::planned::{PlannedArm, PlannedExperiment, PlannedRounds, interrupted_again, run_deeds, run_planned};
-pub use self::progress::progress_line;
+pub use self::progress::{CellPlace, cell_line, progress_line};
 pub use self::reach::reaches_neither;
 pub use self::run::{run_html, run_json, run_text};
 
@@ -53,8 +53,8 @@ pub fn table_text(report: &TableReport, look: TextStyle) -> String {
 /// A line for each remark, with its kind before it.
 fn remark_lines(remarks: &[Remark], look: TextStyle) -> String {
     let line = |remark: &Remark| {
-        let ink = if reported::is_severe(remark.kind) { Ink::Red } else { Ink::Yellow };
-        let lead = format!(" {}", reported::remark(remark.kind));
+        let ink = if wording::is_severe(remark.kind) { Ink::Red } else { Ink::Yellow };
+        let lead = format!(" {}", wording::remark(remark.kind));
         hanging_in(ink, &lead, REMARK_COLUMNS, &format!("{}: {}", remark.about, remark.sentence), look)
     };
     remarks.iter().map(line).collect()

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::ink::Ink;
 use crate::terminal::{TextStyle, clean, cut, hanging, hanging_in, paint};
-use crate::words::{self, audit as reported, plural};
+use crate::words::{self, audit as wording, plural};
 
 /// Nodes that are named in a list; of more, the others are counted.
 const NAMED: usize = 6;
@@ -28,7 +28,7 @@ type Kind = (String, String);
 const NAME: usize = 16;
 
 /// Differences and findings that are told unless all are asked for.
-const TOLD: usize = 10;
+const SHOWN_MAX: usize = 10;
 
 /// From here on, a clock is told apart: S3 refuses requests of clocks that are minutes off, and logs of machines that
 /// are a second apart are read wrongly.
@@ -281,7 +281,7 @@ fn unlike(rows: &[Unlike], compared: u32, look: TextStyle) -> String {
         let most = row.values.first().map_or(0, |value| value.nodes.len());
         let is_majority = row.values.iter().skip(1).all(|value| value.nodes.len() < most);
         let values = row.values.iter().enumerate().map(|(i, value)| {
-            let what = value.value.as_deref().map_or_else(|| "none".to_owned(), reported::value);
+            let what = value.value.as_deref().map_or_else(|| "none".to_owned(), wording::value);
             let names: Vec<&str> = value.nodes.iter().map(String::as_str).collect();
             let who = if i == 0 && is_majority && most > 1 { nodes(most) } else { named(&names) };
             format!("{who} {what}")
@@ -295,7 +295,7 @@ fn unlike(rows: &[Unlike], compared: u32, look: TextStyle) -> String {
 }
 
 fn findings(audit: &FleetAudit, all: bool, look: TextStyle) -> String {
-    let shown = if all { audit.findings.len() } else { TOLD.min(audit.findings.len()) };
+    let shown = if all { audit.findings.len() } else { SHOWN_MAX.min(audit.findings.len()) };
     let mut text = String::new();
     for one in &audit.findings[..shown] {
         let ink = match one.finding.severity {
@@ -318,10 +318,10 @@ fn differences(audit: &FleetAudit, all: bool, look: TextStyle) -> String {
     }
     let title = " Differences from the profile, by weight";
     let mut text = paint(Ink::Dim, title, look) + "\n";
-    let shown = if all { audit.differences.len() } else { TOLD.min(audit.differences.len()) };
+    let shown = if all { audit.differences.len() } else { SHOWN_MAX.min(audit.differences.len()) };
     for one in &audit.differences[..shown] {
         let difference = &one.difference;
-        let change = format!("{} → {}", reported::value(&difference.present), reported::value(&difference.wanted));
+        let change = format!("{} → {}", wording::value(&difference.present), wording::value(&difference.wanted));
         let claim = format!("{}: {change}: {}", place(one), who(&one.nodes, audit));
         text.push_str(&hanging(&format!(" {:.2}", difference.weight), 7, &claim, look));
         if all {

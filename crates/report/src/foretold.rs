@@ -89,6 +89,14 @@ pub fn in_words(load: &Load, before: WrittenBefore) -> String {
     format!("{what} would load it {cap}; {written}")
 }
 
+/// What must be said of a load of several clients.
+#[must_use]
+pub fn clients_in_words(names: &str, counts: &[u32]) -> String {
+    let counts: Vec<String> = counts.iter().map(u32::to_string).collect();
+    let counts = counts.join(", ");
+    format!("the load comes from {names}, each series from {counts} of them; requests in flight are per client")
+}
+
 /// The target in words.
 fn target_in_words(load: &Load) -> String {
     match &load.endpoint.server {
@@ -245,6 +253,15 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
+    }
+
+    #[test]
+    fn a_load_of_several_clients_says_how_many_drive_each_series() {
+        let note = clients_in_words("c1, c2, c3", &[1, 2, 3]);
+        assert_eq!(
+            note,
+            "the load comes from c1, c2, c3, each series from 1, 2, 3 of them; requests in flight are per client"
+        );
     }
 
     #[test]

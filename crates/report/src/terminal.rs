@@ -226,7 +226,7 @@ fn growth_table(growth: &Growth, look: TextStyle) -> String {
         text.push_str(&hanging("   plan", 18, &words::growth::planned(plan), look));
     }
     if let Some(scaling) = &growth.scaling {
-        text.push_str(&hanging("   USL", 18, &words::law(scaling, " over clients"), look));
+        text.push_str(&hanging("   USL", 18, &words::usl(scaling, " over clients"), look));
     }
     text
 }

@@ -1,5 +1,6 @@
 //! Changes of settings as text: what is planned, what became of it, how an application stands, and what is rolled back.
 
+mod amiss;
 pub mod export;
 mod untaken;
 
@@ -10,6 +11,7 @@ use linerate_record::journal::{By, Undo};
 use linerate_record::knob::{ChangeSet, SettingPlace};
 use linerate_record::lines::{folded, wrapped};
 
+pub use amiss::{Amiss, amiss};
 pub use untaken::{Untaken, untaken};
 
 /// How an application of changes stands.

@@ -235,12 +235,12 @@ pub(crate) fn predicted(predicted: &PredictedCurve) -> String {
 
 /// What the Universal Scalability Law says of a series, or that it says nothing.
 pub(crate) fn scaling(scaling: &UslScaling) -> String {
-    law(scaling, "")
+    usl(scaling, "")
 }
 
 /// The same, over what it is where that is not requests in flight.
-pub(crate) fn law(scaling: &UslScaling, over: &str) -> String {
-    let Fit { sigma, kappa, peak, extrapolated, chi_square, degrees, lack_of_fit, .. } = &scaling.law;
+pub(crate) fn usl(scaling: &UslScaling, over: &str) -> String {
+    let Fit { sigma, kappa, peak, extrapolated, chi_square, degrees, lack_of_fit, .. } = &scaling.fit;
     if *lack_of_fit {
         return format!(
             "the Universal Scalability Law{over} does not describe these points (χ² {} of {degrees} degrees)",

@@ -22,6 +22,9 @@ fn json_reads_back_as_the_same() {
         let json = run_json(&reported);
         assert!(json.ends_with("}\n"));
         assert_eq!(serde_json::from_str::<ExperimentReport>(&json).unwrap(), reported);
+        // An older word, which stays until the schema changes.
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(value["report"]["spoiled_blocks"], reported.report.excluded_blocks);
     }
 }
 
@@ -135,7 +138,7 @@ fn what_voids_an_effect_is_its_verdict() {
         (Decision::CarriedOver, "carried over"),
         (Decision::NotSettled, "not settled"),
         (Decision::AtFirst, "at first"),
-        (Decision::SpoiltByArm, "excludes blocks"),
+        (Decision::ExcludesBlocks, "excludes blocks"),
     ] {
         let mut reported = tried::experiment();
         (reported.report.effects[0].decision, reported.report.effects[0].verdict) = (decision, ArmVerdict::Unknown);
@@ -156,7 +159,7 @@ fn every_way_to_end_is_told() {
         ),
         (ExperimentStopReason::Blocks, "stop reason all 24 blocks are spent; "),
         (ExperimentStopReason::Time, "stop reason another block would not have ended within 60 min 00 s; "),
-        (ExperimentStopReason::Spoiled, "stop reason as many blocks are excluded as were to count; "),
+        (ExperimentStopReason::Excluded, "stop reason as many blocks are excluded as were to count; "),
         (ExperimentStopReason::NotYet, "stop reason it is still running, or was interrupted; "),
     ] {
         let mut reported = tried::experiment();
@@ -178,15 +181,15 @@ fn a_line_after_each_block_tells_what_goes_on_and_what_was_decided() {
     (going.effects[1].verdict, going.effects[3].verdict) = (ArmVerdict::Running, ArmVerdict::Running);
     let before = progress_line(&going);
     assert!(before.contains("; net.core.netdev_budget=600 ") && !before.contains("--threads"), "{before}");
-    going.blocks.retain(|block| block.spoiled.is_empty());
+    going.blocks.retain(|block| block.excluded.is_empty());
     going.blocks.truncate(12);
-    (going.counted_blocks, going.spoiled_blocks) = (12, 0);
+    (going.counted_blocks, going.excluded_blocks) = (12, 0);
     let at_look = progress_line(&going);
     assert!(at_look.contains("; decided: --threads 4 dropped: dropped early"), "{at_look}");
-    going.blocks[11].spoiled.push("throttled".to_owned());
-    (going.counted_blocks, going.spoiled_blocks) = (11, 1);
-    let spoiled = progress_line(&going);
-    assert!(spoiled.starts_with("11 of at most 24 blocks; block 12 does not count: throttled; "), "{spoiled}");
+    going.blocks[11].excluded.push("throttled".to_owned());
+    (going.counted_blocks, going.excluded_blocks) = (11, 1);
+    let excluded = progress_line(&going);
+    assert!(excluded.starts_with("11 of at most 24 blocks; block 12 does not count: throttled; "), "{excluded}");
 
     let ended = progress_line(&tried::experiment().report);
     assert!(ended.contains("decided: net.core.netdev_budget=600 ruled out: no effect larger"), "{ended}");

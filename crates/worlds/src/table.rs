@@ -49,7 +49,7 @@ impl HeldShare {
 
     /// In hundredths: `94.2 (92.1 to 95.8) of 700`.
     #[must_use]
-    pub fn reported(self) -> String {
+    pub fn in_words(self) -> String {
         if self.count == 0 {
             return "none".to_owned();
         }
@@ -74,9 +74,9 @@ mod tests {
     #[test]
     fn shares_are_told_with_wilsons_interval() {
         let mut share = HeldShare::default();
-        assert_eq!(share.reported(), "none");
+        assert_eq!(share.in_words(), "none");
         (0..20).for_each(|i| share.add(i < 19));
-        assert_eq!(share.reported(), "95.0 (76.4 to 99.1) of 20");
+        assert_eq!(share.in_words(), "95.0 (76.4 to 99.1) of 20");
     }
 
     #[test]

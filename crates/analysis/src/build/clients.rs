@@ -158,7 +158,7 @@ fn sum(from_ms: u64, mut same: Vec<&Interval>) -> Result<Interval, DecodeError> 
         client_cpu_ns: same.iter().map(|i| i.client_cpu_ns).sum(),
         thread_cpu_ns: of_each.into_iter().flat_map(threads).collect(),
         target_cpu_ns: of_target,
-        held_back: same.iter().map(|i| i.held_back).fold(0, u32::saturating_add),
+        waiting_for_cap: same.iter().map(|i| i.waiting_for_cap).fold(0, u32::saturating_add),
         rested_ns: same.iter().map(|i| i.rested_ns).sum(),
         paused_ns: same.iter().map(|i| i.paused_ns).sum(),
         open,
@@ -343,7 +343,7 @@ pub(super) fn limit(
     let driving = series.best_point().map_or(0, |best| best.clients.len());
     let Some((name, first)) = bound.first().copied().filter(|_| 2 * bound.len() >= driving) else { return of_all };
     let claim = match bound.len() {
-        1 => named::reported(name, &first.claim),
+        1 => named::of_client(name, &first.claim),
         many => {
             format!("{many} of {driving} clients are the bottleneck themselves: at the first, {name}, {}", first.claim)
         }

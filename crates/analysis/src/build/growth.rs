@@ -32,13 +32,14 @@ fn of_series(of: &[&Series], seed: u64) -> Option<Growth> {
     if largest.limit.as_ref().is_some_and(|limit| limit.bound == Bottleneck::RateCap) {
         verdict.outcome = GrowthOutcome::Capped;
     }
-    let law = if verdict.outcome == GrowthOutcome::Capped { None } else { shape::law(&points(&visits), seed) };
+    let scaling =
+        if verdict.outcome == GrowthOutcome::Capped { None } else { shape::usl_scaling(&points(&visits), seed) };
     Some(Growth {
         workload: first.workload.clone(),
         size: first.size.clone(),
         measure: first.measure,
         verdict,
-        scaling: law,
+        scaling,
         planned: None,
     })
 }

@@ -38,19 +38,19 @@ pub(super) fn scaling(series: &Series, seed: u64) -> Option<UslScaling> {
         let error = error.max(ERROR_FLOOR * estimate.mean);
         Some(UslPoint { concurrency: p.concurrency, throughput: estimate.mean, error })
     };
-    law(&series.points.iter().filter_map(observed).collect::<Vec<_>>(), seed)
+    usl_scaling(&series.points.iter().filter_map(observed).collect::<Vec<_>>(), seed)
 }
 
 /// The law of points by rising concurrency, or number of clients, with its curve.
-pub(super) fn law(points: &[UslPoint], seed: u64) -> Option<UslScaling> {
-    let law = usl::fit(points, seed).ok()?;
+pub(super) fn usl_scaling(points: &[UslPoint], seed: u64) -> Option<UslScaling> {
+    let fit = usl::fit(points, seed).ok()?;
     let (first, last) = (f64::from(points.first()?.concurrency), f64::from(points.last()?.concurrency));
     let at = |step: u32| {
         let n = first * (last / first).powf(f64::from(step) / f64::from(CURVE_STEPS));
-        [n, usl::throughput(law.lambda_per_s.value, law.sigma.value, law.kappa.value, n)]
+        [n, usl::throughput(fit.lambda_per_s.value, fit.sigma.value, fit.kappa.value, n)]
     };
-    let curve = if law.lack_of_fit { Vec::new() } else { (0..=CURVE_STEPS).map(at).collect() };
-    Some(UslScaling { law, curve })
+    let curve = if fit.lack_of_fit { Vec::new() } else { (0..=CURVE_STEPS).map(at).collect() };
+    Some(UslScaling { fit, curve })
 }
 
 #[cfg(test)]
@@ -91,12 +91,12 @@ mod tests {
     fn a_law_that_fits_is_drawn_over_the_points_and_one_that_does_not_is_not() {
         let law = |n: u32| (n, usl::throughput(100.0, 0.05, 0.001, f64::from(n)));
         let fitting = scaling(&series(&[1, 2, 4, 8, 16, 32, 64].map(law)), 1).unwrap();
-        assert!(!fitting.law.lack_of_fit && fitting.law.peak.is_some_and(|p| (p.value - 30.8).abs() < 1.0));
+        assert!(!fitting.fit.lack_of_fit && fitting.fit.peak.is_some_and(|p| (p.value - 30.8).abs() < 1.0));
         let (first, last) = (fitting.curve.first().unwrap(), fitting.curve.last().unwrap());
         assert!((first[0] - 1.0).abs() < 1e-9 && (last[0] - 64.0).abs() < 1e-9);
         assert!((first[1] / 1_048_576.0 - 100.0).abs() < 0.1, "{first:?}");
         let corner = scaling(&series(&[1, 2, 4, 8, 16, 32, 64].map(|n| (n, f64::from(n.min(8)) * 100.0))), 1).unwrap();
-        assert!(corner.law.lack_of_fit && corner.curve.is_empty());
+        assert!(corner.fit.lack_of_fit && corner.curve.is_empty());
         assert_eq!(scaling(&series(&[(1, 1.0), (2, 2.0), (4, 4.0)]), 1), None);
     }
 }

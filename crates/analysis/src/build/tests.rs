@@ -129,7 +129,7 @@ pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Recor
                 client_cpu_ns: 20_000_000,
                 thread_cpu_ns: vec![10_000_000, 10_000_000],
                 target_cpu_ns: None,
-                held_back: 0,
+                waiting_for_cap: 0,
                 rested_ns: 0,
                 paused_ns: 0,
                 open: None,
@@ -315,9 +315,9 @@ fn a_ceiling_without_tls_stands_beside_the_one_over_it_and_bounds_nothing() {
 }
 
 #[test]
-fn requests_held_back_name_the_cap() {
+fn requests_that_wait_for_the_cap_name_it() {
     let mut records = records(&[1, 2], |_| 5);
-    records.intervals.iter_mut().for_each(|i| i.held_back = 1);
+    records.intervals.iter_mut().for_each(|i| i.waiting_for_cap = 1);
     records.manifest.asked.max_rate = Some(Worded::read("100/s"));
     assert_eq!(limit(&build(&records).unwrap()), Bottleneck::RateCap);
     records.manifest.asked.max_rate = Some(Worded::read("1000/s"));
@@ -329,21 +329,21 @@ fn a_curve_that_levels_off_at_the_cap_has_no_knee_of_the_target() {
     let mut records = records(&[1, 2, 4, 8, 16], |c| u64::from(c.min(4)) * 25);
     assert_eq!(build(&records).unwrap().series[0].knee.as_ref().unwrap().outcome, KneeOutcome::Found);
     let rate = build(&records).unwrap().series[0].points[3].requests_per_s.mean;
-    for (cap, held_back, outcome) in
-        [(1.0, 1), (1.0, 0), (1.1, 1), (1.1, 0), (1.3, 1), (10.0, 0)].map(|(of_rate, held_back)| {
+    for (cap, waiting_for_cap, outcome) in
+        [(1.0, 1), (1.0, 0), (1.1, 1), (1.1, 0), (1.3, 1), (10.0, 0)].map(|(of_rate, waiting_for_cap)| {
             // At the cap, or below it and held back by it.
-            let is_capped = of_rate < 1.05 || of_rate < 1.15 && held_back > 0;
-            (of_rate * rate, held_back, if is_capped { KneeOutcome::Capped } else { KneeOutcome::Found })
+            let is_capped = of_rate < 1.05 || of_rate < 1.15 && waiting_for_cap > 0;
+            (of_rate * rate, waiting_for_cap, if is_capped { KneeOutcome::Capped } else { KneeOutcome::Found })
         })
     {
         records.manifest.asked.max_rate = Some(Worded::read(&format!("{cap:.0}/s")));
-        records.intervals.iter_mut().for_each(|i| i.held_back = held_back);
+        records.intervals.iter_mut().for_each(|i| i.waiting_for_cap = waiting_for_cap);
         let view = build(&records).unwrap();
         let series = &view.series[0];
-        assert_eq!(series.knee.as_ref().unwrap().outcome, outcome, "{cap} {held_back}");
+        assert_eq!(series.knee.as_ref().unwrap().outcome, outcome, "{cap} {waiting_for_cap}");
         assert_eq!(series.scaling.is_some(), outcome == KneeOutcome::Found, "the law is of the cap too");
         let bound = series.limit.as_ref().unwrap().bound;
-        assert_eq!(bound == Bottleneck::RateCap, outcome == KneeOutcome::Capped, "{cap} {held_back}: {bound:?}");
+        assert_eq!(bound == Bottleneck::RateCap, outcome == KneeOutcome::Capped, "{cap} {waiting_for_cap}: {bound:?}");
     }
 }
 
@@ -508,9 +508,9 @@ fn a_point_in_which_nothing_ends_is_lost_however_short() {
     assert!(lost.points == [1] && lost.claim.contains("no request was answered in 400 ms"), "{lost:?}");
     // Nothing was due in most of it, or Ctrl-C ended it.
     let idle = records.intervals.iter_mut().filter(|i| i.point == 1);
-    idle.for_each(|i| i.held_back = 1);
+    idle.for_each(|i| i.waiting_for_cap = 1);
     assert!(crate::findings::requests_failed(&build(&records).unwrap()).is_none());
-    records.intervals.iter_mut().for_each(|i| i.held_back = 0);
+    records.intervals.iter_mut().for_each(|i| i.waiting_for_cap = 0);
     let Some(PointLine::End(end)) = records.points.last_mut() else { panic!("an end comes last") };
     end.ended = StopReason::Interrupted;
     assert!(crate::findings::requests_failed(&build(&records).unwrap()).is_none());

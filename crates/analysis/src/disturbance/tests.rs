@@ -32,14 +32,14 @@ fn look() -> ProcessorLook {
     }
 }
 
-fn reported(records: &Records) -> (SeriesLimit, View) {
+fn limit_and_view(records: &Records) -> (SeriesLimit, View) {
     let view = build(records).unwrap();
     (view.series[0].limit.clone().unwrap(), view)
 }
 
 #[test]
 fn other_programs_on_full_processors_are_named_and_are_no_bottleneck() {
-    let (limit, view) = reported(&run(1.0, || Some(look())));
+    let (limit, view) = limit_and_view(&run(1.0, || Some(look())));
     assert_eq!(limit.bound, Bottleneck::Disturbed, "{limit:?}");
     assert!(
         limit.evidence.contains("other programs used 1.08 of them (rustc 0.81, cc 0.25), linerate 0.20"),
@@ -58,7 +58,7 @@ fn a_look_that_reaches_into_another_point_gives_nobody_more_than_there_is() {
     // Linerate and the target have 1.64 of the two processors, and the look says that others have 1.2 of them.
     let mut records = run(1.0, || Some(look()));
     records.intervals.iter_mut().for_each(|interval| interval.target_cpu_ns = Some(156_000_000));
-    let (_, view) = reported(&records);
+    let (_, view) = limit_and_view(&records);
     let point = &view.series[0].points[0];
     let known = point.client_cpu.unwrap().cores + point.target_cpu.unwrap().cores;
     assert!(known > 1.5 && known < 2.0, "{known}");
@@ -70,14 +70,14 @@ fn a_look_that_reaches_into_another_point_gives_nobody_more_than_there_is() {
 fn programs_that_are_booked_for_their_children_have_no_more_than_all_others() {
     let program = |name: &str, cpu_ms| ProgramTime { name: name.into(), cpu_ms };
     let twice = || ProcessorLook { programs: vec![program("bash", 200), program("sh", 120)], ..look() };
-    let (limit, _) = reported(&run(1.0, || Some(twice())));
+    let (limit, _) = limit_and_view(&run(1.0, || Some(twice())));
     assert!(limit.evidence.contains("other programs used 1.08 of them (bash 0.68, sh 0.41)"), "{limit:?}");
 }
 
 #[test]
 fn the_target_and_linerate_on_full_processors_share_them() {
     let calm = || ProcessorLook { own_ms: Some(190), foreign_ms: 10, programs: Vec::new(), ..look() };
-    let (limit, view) = reported(&run(1.0, || Some(calm())));
+    let (limit, view) = limit_and_view(&run(1.0, || Some(calm())));
     assert!(limit.bound == Bottleneck::Machine && limit.claim.contains("share them"), "{limit:?}");
     assert!(view.findings.iter().all(|f| f.kind != FindingKind::Disturbed));
 }
@@ -88,13 +88,13 @@ fn other_programs_that_share_full_processors_are_named_below_a_quarter_too() {
     let some = || ProcessorLook { own_ms: Some(152), foreign_ms: 48, programs: vec![rustc()], ..look() };
     let mut records = run(1.0, || Some(some()));
     records.intervals.iter_mut().for_each(|interval| interval.target_cpu_ns = Some(132_000_000));
-    let (limit, _) = reported(&records);
+    let (limit, _) = limit_and_view(&records);
     assert_eq!(limit.bound, Bottleneck::Machine, "{limit:?}");
     assert!(limit.claim.ends_with(": client, target and other programs share them"), "{limit:?}");
     let named = "linerate used 0.20 of them, the target 1.32, other programs 0.48 (rustc 0.40)";
     assert!(limit.evidence.ends_with(named), "{limit:?}");
     // What clocks differ by is nobody's.
-    let (limit, _) = reported(&run(1.0, || Some(ProcessorLook { own_ms: Some(197), foreign_ms: 3, ..some() })));
+    let (limit, _) = limit_and_view(&run(1.0, || Some(ProcessorLook { own_ms: Some(197), foreign_ms: 3, ..some() })));
     assert!(
         limit.claim.ends_with("client and target share them") && limit.evidence.ends_with("the target 0.72"),
         "{limit:?}"
@@ -105,7 +105,7 @@ fn other_programs_that_share_full_processors_are_named_below_a_quarter_too() {
 fn other_programs_beside_a_target_elsewhere_and_processors_to_spare_are_a_note() {
     let mut records = run(0.8, || Some(look()));
     records.manifest.target.on_this_machine = false;
-    let (limit, view) = reported(&records);
+    let (limit, view) = limit_and_view(&records);
     assert_eq!(limit.bound, Bottleneck::Target);
     let found = view.findings.iter().find(|f| f.kind == FindingKind::Disturbed).unwrap();
     assert_eq!(found.severity, Severity::Note);
@@ -113,7 +113,7 @@ fn other_programs_beside_a_target_elsewhere_and_processors_to_spare_are_a_note()
 
 #[test]
 fn a_target_beside_other_programs_is_not_called_the_bottleneck_with_processors_to_spare() {
-    let (limit, view) = reported(&run(0.8, || Some(look())));
+    let (limit, view) = limit_and_view(&run(0.8, || Some(look())));
     assert!(limit.bound == Bottleneck::Disturbed && limit.claim.starts_with("the run was disturbed"), "{limit:?}");
     assert!(limit.evidence.starts_with("at 2 in flight, 80 % of 2 processors busy; other programs used"), "{limit:?}");
     let found = view.findings.iter().find(|f| f.kind == FindingKind::Disturbed).unwrap();
@@ -124,11 +124,11 @@ fn a_target_beside_other_programs_is_not_called_the_bottleneck_with_processors_t
 fn a_series_is_disturbed_by_what_one_of_its_points_was() {
     let calm = || ProcessorLook { own_ms: Some(200), foreign_ms: 0, programs: Vec::new(), ..look() };
     let mut records = run(0.8, || Some(calm()));
-    assert_eq!(reported(&records).0.bound, Bottleneck::Target);
+    assert_eq!(limit_and_view(&records).0.bound, Bottleneck::Target);
     let first_ends = records.intervals.iter().filter(|i| i.point == 0).map(|i| i.to_ms).max().unwrap();
     let of_first = records.readings.iter_mut().filter(|reading| reading.at_ms <= first_ends);
     of_first.skip(1).for_each(|reading| reading.look = Some(look()));
-    let (limit, view) = reported(&records);
+    let (limit, view) = limit_and_view(&records);
     let found = view.findings.iter().find(|f| f.kind == FindingKind::Disturbed).unwrap();
     assert_eq!(found.points, [0], "{found:?}");
     assert!(limit.bound == Bottleneck::Disturbed && limit.evidence.starts_with("at 1 in flight"), "{limit:?}");
@@ -149,14 +149,14 @@ fn heat_at_one_point_disturbs_that_point_and_the_series_says_how_many_there_were
         inside.for_each(|reading| reading.look = Some(ProcessorLook { slowed: 3, ..calm() }));
     };
     heat(&mut records, spans[0]);
-    let (limit, view) = reported(&records);
+    let (limit, view) = limit_and_view(&records);
     assert_eq!(limit.bound, Bottleneck::Target, "{limit:?}");
     assert!(limit.evidence.ends_with("; 1 of 2 points were disturbed, this one was not"), "{limit:?}");
     let found = view.findings.iter().find(|f| f.kind == FindingKind::Disturbed).unwrap();
     assert!(found.points == [1 - best] && found.severity == Severity::Warning, "{found:?}");
     // Where the best point is concerned, the series is.
     heat(&mut records, spans[1]);
-    let (limit, _) = reported(&records);
+    let (limit, _) = limit_and_view(&records);
     assert!(limit.bound == Bottleneck::Disturbed && limit.evidence.contains("2 of 2 points"), "{limit:?}");
 }
 
@@ -165,7 +165,7 @@ fn a_parent_that_is_booked_for_its_children_leaves_others_what_they_had() {
     // The children that have ended ran for 6 s, most of it before this look.
     let program = |name: &str, cpu_ms| ProgramTime { name: name.into(), cpu_ms };
     let long = || ProcessorLook { foreign_ms: 6_000, programs: vec![program("bash", 90), program("cc", 28)], ..look() };
-    let (limit, _) = reported(&run(1.0, || Some(long())));
+    let (limit, _) = limit_and_view(&run(1.0, || Some(long())));
     let named = limit.evidence.split(['(', ')']).nth(1).unwrap();
     let cores: Vec<f64> = named.split(", ").map(|one| one.rsplit(' ').next().unwrap().parse().unwrap()).collect();
     assert!(cores.iter().sum::<f64>() > 0.5, "{limit:?}");
@@ -175,10 +175,10 @@ fn a_parent_that_is_booked_for_its_children_leaves_others_what_they_had() {
 fn what_no_program_that_was_read_had_is_told() {
     let rustc = || ProgramTime { name: "rustc".into(), cpu_ms: 4 };
     let unread = || ProcessorLook { foreign_ms: 4, programs: vec![rustc()], ..look() };
-    let (limit, _) = reported(&run(1.0, || Some(unread())));
+    let (limit, _) = limit_and_view(&run(1.0, || Some(unread())));
     let rest = "(rustc 0.04; 1.04 by programs that ended before they were read, or that cannot be read)";
     assert!(limit.evidence.contains(rest), "{limit:?}");
-    let (limit, _) = reported(&run(1.0, || Some(look())));
+    let (limit, _) = limit_and_view(&run(1.0, || Some(look())));
     assert!(!limit.evidence.contains("cannot be read"), "{limit:?}");
 }
 
@@ -187,7 +187,7 @@ fn another_linerate_and_a_target_of_which_looks_alone_know_are_named() {
     let another = || ProgramTime { name: "linerate".into(), cpu_ms: 118 };
     let mut records = run(1.0, || Some(ProcessorLook { programs: vec![another()], ..look() }));
     records.intervals.iter_mut().for_each(|interval| interval.target_cpu_ns = None);
-    let (limit, _) = reported(&records);
+    let (limit, _) = limit_and_view(&records);
     assert_eq!(limit.bound, Bottleneck::Disturbed, "{limit:?}");
     let named = "(another linerate 1.18), linerate 0.20, the target and the kernel's threads 0.60";
     assert!(limit.evidence.ends_with(named), "{limit:?}");
@@ -197,7 +197,7 @@ fn another_linerate_and_a_target_of_which_looks_alone_know_are_named() {
 fn who_shares_the_processors_is_not_said_where_the_target_is_not_known() {
     let mut records = run(1.0, || Some(ProcessorLook { own_ms: None, ..look() }));
     records.intervals.iter_mut().for_each(|interval| interval.target_cpu_ns = None);
-    let (limit, _) = reported(&records);
+    let (limit, _) = limit_and_view(&records);
     assert!(limit.bound == Bottleneck::Machine && !limit.claim.contains("share"), "{limit:?}");
     assert!(limit.evidence.contains("rustc 0.90") && limit.remedy.contains("--target-pid"), "{limit:?}");
 }
@@ -206,27 +206,28 @@ fn who_shares_the_processors_is_not_said_where_the_target_is_not_known() {
 fn a_folder_without_looks_says_that_others_took_most() {
     let mut records = run(1.0, || None);
     records.intervals.iter_mut().for_each(|interval| interval.target_cpu_ns = Some(50_000_000));
-    let (limit, _) = reported(&records);
+    let (limit, _) = limit_and_view(&records);
     assert!(limit.bound == Bottleneck::Disturbed && limit.evidence.contains("other programs used 1.30"), "{limit:?}");
     records.intervals.iter_mut().for_each(|interval| interval.target_cpu_ns = Some(120_000_000));
-    assert_eq!(reported(&records).0.bound, Bottleneck::Machine);
+    assert_eq!(limit_and_view(&records).0.bound, Bottleneck::Machine);
 }
 
 #[test]
 fn quotas_heat_and_a_hypervisor_are_told() {
     let quota = |throttled| Some(QuotaPeriods { periods: 100, throttled });
     let calm = || ProcessorLook { used_ms: 100, own_ms: Some(100), foreign_ms: 0, programs: Vec::new(), ..look() };
-    let (limit, view) = reported(&run(0.5, || Some(ProcessorLook { client_quota: quota(40), slowed: 2, ..calm() })));
+    let (limit, view) =
+        limit_and_view(&run(0.5, || Some(ProcessorLook { client_quota: quota(40), slowed: 2, ..calm() })));
     assert!(limit.bound == Bottleneck::Disturbed && limit.evidence.contains("40 % of its periods"), "{limit:?}");
     let found = view.findings.iter().find(|f| f.kind == FindingKind::Disturbed).unwrap();
     assert!(found.evidence.contains("throttled by heat") && found.evidence.contains("40 %"), "{found:?}");
 
-    let (limit, view) = reported(&run(0.5, || Some(ProcessorLook { target_quota: quota(40), ..calm() })));
+    let (limit, view) = limit_and_view(&run(0.5, || Some(ProcessorLook { target_quota: quota(40), ..calm() })));
     assert!(limit.bound == Bottleneck::Target && limit.claim.contains("quota"), "{limit:?}");
     assert!(view.findings.iter().all(|f| f.kind != FindingKind::Disturbed));
 
     let (limit, _) =
-        reported(&run(0.5, || Some(ProcessorLook { client_quota: quota(0), target_quota: quota(0), ..calm() })));
+        limit_and_view(&run(0.5, || Some(ProcessorLook { client_quota: quota(0), target_quota: quota(0), ..calm() })));
     assert!(limit.bound == Bottleneck::Target && !limit.claim.contains("quota"), "{limit:?}");
 
     let mut records = run(0.7, || Some(calm()));
@@ -234,6 +235,6 @@ fn quotas_heat_and_a_hypervisor_are_told() {
         reading.cpus[0].idle_ms = 0;
         reading.cpus[0].steal_ms = i * 30;
     }
-    let (limit, _) = reported(&records);
+    let (limit, _) = limit_and_view(&records);
     assert!(limit.bound == Bottleneck::Disturbed && limit.claim.contains("hypervisor"), "{limit:?}");
 }

@@ -114,7 +114,7 @@ mod tests {
     use crate::long_run::tests::noise;
 
     /// The finding of latencies around 1 ms, of which a share lies around `times` as much.
-    fn reported(share: f64, times: f64, spread: f64, seed: u64) -> Option<Finding> {
+    fn finding_of(share: f64, times: f64, spread: f64, seed: u64) -> Option<Finding> {
         let mut records = records(&[4], |_| 100);
         let mut gauss = noise(seed);
         for interval in &mut records.intervals {
@@ -133,17 +133,17 @@ mod tests {
 
     #[test]
     fn two_modes_are_told_with_their_latencies_and_shares() {
-        let found = reported(0.3, 8.0, 0.15, 1).unwrap();
+        let found = finding_of(0.3, 8.0, 0.15, 1).unwrap();
         assert!(found.severity == Severity::Note && found.evidence.starts_with("30 % of requests"), "{found:?}");
-        assert!(reported(0.06, 20.0, 0.15, 2).is_some());
+        assert!(finding_of(0.06, 20.0, 0.15, 2).is_some());
     }
 
     #[test]
     fn one_mode_a_shoulder_and_a_rare_tail_are_not() {
         for seed in 0..20 {
-            assert_eq!(reported(0.0, 1.0, 0.5, seed), None, "one wide mode");
-            assert_eq!(reported(0.4, 1.5, 0.4, seed), None, "a shoulder");
-            assert_eq!(reported(0.02, 30.0, 0.2, seed), None, "two in a hundred are a tail");
+            assert_eq!(finding_of(0.0, 1.0, 0.5, seed), None, "one wide mode");
+            assert_eq!(finding_of(0.4, 1.5, 0.4, seed), None, "a shoulder");
+            assert_eq!(finding_of(0.02, 30.0, 0.2, seed), None, "two in a hundred are a tail");
         }
     }
 }

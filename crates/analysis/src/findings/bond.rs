@@ -85,7 +85,7 @@ mod tests {
     use crate::build::tests::records;
 
     /// The finding of a bond of two links of 1 Gb/s that receive so many Mb/s each.
-    fn reported(mbits: [u64; 2]) -> Option<Finding> {
+    fn finding_of(mbits: [u64; 2]) -> Option<Finding> {
         let mut records = records(&[1, 2], |_| 5);
         let link = |name: &str| MachineNic {
             name: name.into(),
@@ -112,18 +112,18 @@ mod tests {
 
     #[test]
     fn a_full_member_beside_an_idle_one_is_named_with_the_hash() {
-        let found = reported([960, 8]).unwrap();
+        let found = finding_of([960, 8]).unwrap();
         assert!(found.claim.contains("one of 2 members of bond0"), "{found:?}");
         for part in ["ens1f0 received 960 Mb/s of 1.00 Gb/s", "ens1f1 8.00 Mb/s", "xmit_hash_policy layer2"] {
             assert!(found.evidence.contains(part), "{found:?}");
         }
-        assert!(reported([0, 950]).is_some(), "a member that never moved a byte idles too");
+        assert!(finding_of([0, 950]).is_some(), "a member that never moved a byte idles too");
     }
 
     #[test]
     fn members_that_share_or_have_room_are_no_finding() {
         for mbits in [[960, 940], [700, 8], [0, 0]] {
-            assert_eq!(reported(mbits), None, "{mbits:?}");
+            assert_eq!(finding_of(mbits), None, "{mbits:?}");
         }
     }
 }

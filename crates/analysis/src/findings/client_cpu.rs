@@ -152,7 +152,7 @@ mod tests {
     }
 
     /// Findings of a run of which processors spend so many of 100 ms in user code and in software interrupts.
-    fn reported(cores: &[(u64, u64)]) -> Vec<FindingKind> {
+    fn kinds_of_run(cores: &[(u64, u64)]) -> Vec<FindingKind> {
         let mut records = records(&[1, 2], |_| 5);
         let times = |i: u64| {
             let core = |(cpu, &(user, softirq)): (u32, &(u64, u64))| CpuTimes {
@@ -176,13 +176,13 @@ mod tests {
             (vec![(90, 8), (20, 2), (30, 2), (10, 0)], false),
             (vec![(10, 88)], false),
         ] {
-            assert_eq!(reported(&cores).contains(&FindingKind::InterruptsOnOneProcessor), expected, "{cores:?}");
+            assert_eq!(kinds_of_run(&cores).contains(&FindingKind::InterruptsOnOneProcessor), expected, "{cores:?}");
         }
     }
 
     #[test]
     fn much_time_in_software_interrupts_is_told() {
-        assert!(reported(&[(20, 45), (20, 45)]).contains(&FindingKind::SoftirqLoad));
-        assert!(!reported(&[(60, 30), (60, 30)]).contains(&FindingKind::SoftirqLoad));
+        assert!(kinds_of_run(&[(20, 45), (20, 45)]).contains(&FindingKind::SoftirqLoad));
+        assert!(!kinds_of_run(&[(60, 30), (60, 30)]).contains(&FindingKind::SoftirqLoad));
     }
 }

@@ -69,7 +69,7 @@ mod tests {
     use crate::build::tests::records;
 
     /// The finding of a run of 100 s whose wall clock is ahead by so many milliseconds after so many seconds.
-    fn reported(ahead_ms: fn(u64) -> i64) -> Option<Finding> {
+    fn finding_of(ahead_ms: fn(u64) -> i64) -> Option<Finding> {
         let mut records = records(&[1, 2], |_| 5);
         let unix_ms = |s: u64| Some((1_800_000_000_000 + s as i64 * 1_000 + ahead_ms(s)) as u64);
         records.readings =
@@ -79,9 +79,9 @@ mod tests {
 
     #[test]
     fn steps_either_way_are_told_with_their_size_and_time() {
-        let back = reported(|s| if s < 40 { 0 } else { -1_500 }).unwrap();
+        let back = finding_of(|s| if s < 40 { 0 } else { -1_500 }).unwrap();
         assert!(back.claim.contains("-1.500 s") && back.evidence.contains("40.0 s into"), "{back:?}");
-        assert!(reported(|s| if s == 7 { 60 } else { 0 }).unwrap().evidence.starts_with("2 steps"));
+        assert!(finding_of(|s| if s == 7 { 60 } else { 0 }).unwrap().evidence.starts_with("2 steps"));
     }
 
     #[test]
@@ -102,9 +102,9 @@ mod tests {
 
     #[test]
     fn a_clock_that_nobody_steers_is_a_note_and_slewing_is_none() {
-        let drift = reported(|s| s as i64).unwrap();
+        let drift = finding_of(|s| s as i64).unwrap();
         assert!(drift.severity == Severity::Note && drift.claim.contains("+1000 ppm"), "{drift:?}");
-        assert_eq!(reported(|s| s as i64 / 2), None, "as fast as a time daemon slews");
-        assert_eq!(reported(|s| (s % 3) as i64), None, "readings are off by a few milliseconds");
+        assert_eq!(finding_of(|s| s as i64 / 2), None, "as fast as a time daemon slews");
+        assert_eq!(finding_of(|s| (s % 3) as i64), None, "readings are off by a few milliseconds");
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
 
 fn of_point(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
     let others = disturbance::of_point(point, &run.measured(point.point), run.records, &run.samples)?;
-    let reported = others.reported();
+    let reported = others.in_words();
     let severity = if others.is_severe() { Severity::Warning } else { Severity::Note };
     let claim = match severity {
         Severity::Note => "other programs ran at the same time as the load",

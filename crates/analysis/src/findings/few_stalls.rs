@@ -80,7 +80,7 @@ mod tests {
     use crate::build::tests::records;
 
     /// The finding of a point of 40 intervals, each around 100, but for those named, in which nothing ends.
-    fn reported(stalled: &[usize]) -> Option<Finding> {
+    fn finding_of(stalled: &[usize]) -> Option<Finding> {
         let mut records = records(&[4], |_| 100);
         let one = records.intervals[0].clone();
         let length_ms = one.to_ms - one.from_ms;
@@ -100,15 +100,15 @@ mod tests {
 
     #[test]
     fn one_long_stall_is_told_with_what_it_moves_the_mean_by() {
-        let found = reported(&[3, 11, 12, 13, 14, 30]).unwrap();
+        let found = finding_of(&[3, 11, 12, 13, 14, 30]).unwrap();
         assert!(found.claim.contains("3 stalls") && found.evidence.contains("67 %"), "{found:?}");
         assert!(found.evidence.contains("12.0 %"), "{found:?}");
     }
 
     #[test]
     fn none_and_several_of_one_length_are_not() {
-        assert_eq!(reported(&[]), None);
-        assert_eq!(reported(&[4, 12, 20, 28]), None);
+        assert_eq!(finding_of(&[]), None);
+        assert_eq!(finding_of(&[4, 12, 20, 28]), None);
     }
 
     #[test]

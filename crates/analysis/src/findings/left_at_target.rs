@@ -113,6 +113,9 @@ pub fn kept_at_target(command: &str) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::build::build;
+    use crate::build::tests::records;
+    use crate::findings::is_only_left_behind;
 
     #[test]
     fn what_remains_is_counted_and_says_what_deletes_it() {
@@ -138,6 +141,25 @@ mod tests {
             assert!(found.evidence.starts_with(evidence), "{found:?}");
             assert_eq!((found.severity, found.confidence), (Severity::Warning, Confidence::Certain), "{found:?}");
             assert_eq!(found.remedy, "linerate clean r deletes what is below s3://b/p/");
+        }
+    }
+
+    #[test]
+    fn a_run_that_only_left_objects_is_told_from_one_that_also_broke_off() {
+        let left = || left_at_target(&LeftAtTarget::Uploads(2), "c", "p");
+        for (found, is_complete, expected) in [
+            (Some(left()), true, true),
+            (Some(left()), false, false),
+            (Some(kept_at_target("c")), true, false),
+            (None, true, false),
+        ] {
+            let mut records = records(&[1], |_| 5);
+            records.findings.extend(found);
+            if !is_complete {
+                records.points.pop();
+            }
+            let view = build(&records).unwrap();
+            assert_eq!(is_only_left_behind(&view), expected, "{is_complete} {:?}", view.findings);
         }
     }
 

@@ -36,7 +36,8 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
 
 fn of_point(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
     let again = point.error_count() > 0 || !point.retries.is_empty();
-    let rested = again || run.measured(point.point).iter().any(|i| i.held_back > 0 || i.rested_ns + i.paused_ns > 0);
+    let rested =
+        again || run.measured(point.point).iter().any(|i| i.waiting_for_cap > 0 || i.rested_ns + i.paused_ns > 0);
     // An open loop keeps no number in flight.
     if point.open.is_some()
         || point.requests < REQUESTS_MIN
@@ -79,7 +80,7 @@ mod tests {
     use crate::build::tests::{kinds, records};
 
     /// The finding of two points of 300 requests per interval, with latencies `times` as long as they should be.
-    fn reported(times: f64, change: fn(&mut crate::records::Records)) -> Option<Finding> {
+    fn finding_of(times: f64, change: fn(&mut crate::records::Records)) -> Option<Finding> {
         let mut records = records(&[2, 4], |_| 300);
         for row in records.intervals.iter_mut().flat_map(|i| &mut i.rows) {
             let mut total = linerate_record::histogram::empty();
@@ -97,27 +98,27 @@ mod tests {
     #[test]
     fn slots_that_idle_are_told_by_how_much() {
         for (times, severity) in [(0.9, Some(Severity::Note)), (0.5, Some(Severity::Warning)), (1.0, None)] {
-            assert_eq!(reported(times, |_| ()).map(|f| f.severity), severity, "{times}");
+            assert_eq!(finding_of(times, |_| ()).map(|f| f.severity), severity, "{times}");
         }
-        let half = reported(0.5, |_| ()).unwrap();
+        let half = finding_of(0.5, |_| ()).unwrap();
         assert!(half.claim.contains("idle 50 %") && half.points == [0, 1], "{half:?}");
-        let more = reported(1.5, |_| ()).unwrap();
+        let more = finding_of(1.5, |_| ()).unwrap();
         assert!(more.severity == Severity::Warning && more.claim.contains("50 % more"), "{more:?}");
     }
 
     #[test]
     fn who_imports_a_run_is_given_no_advice_about_threads_of_linerate() {
-        let imported = reported(0.5, |records| records.manifest.asked.threads = 0).unwrap();
+        let imported = finding_of(0.5, |records| records.manifest.asked.threads = 0).unwrap();
         assert!(!imported.remedy.contains("--") && !imported.remedy.contains("linerate"), "{imported:?}");
-        assert!(reported(0.5, |_| ()).unwrap().remedy.contains("--threads"));
+        assert!(finding_of(0.5, |_| ()).unwrap().remedy.contains("--threads"));
     }
 
     #[test]
     fn slots_that_rest_on_purpose_are_no_finding() {
-        assert_eq!(reported(0.5, |records| records.intervals.iter_mut().for_each(|i| i.held_back = 1)), None);
-        assert_eq!(reported(0.5, |records| records.intervals.iter_mut().for_each(|i| i.paused_ns = 1)), None);
+        assert_eq!(finding_of(0.5, |records| records.intervals.iter_mut().for_each(|i| i.waiting_for_cap = 1)), None);
+        assert_eq!(finding_of(0.5, |records| records.intervals.iter_mut().for_each(|i| i.paused_ns = 1)), None);
         assert_eq!(
-            reported(0.5, |records| {
+            finding_of(0.5, |records| {
                 for row in records.intervals.iter_mut().flat_map(|i| &mut i.rows) {
                     row.errors.insert("timeout".into(), 1);
                 }

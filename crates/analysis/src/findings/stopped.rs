@@ -56,7 +56,7 @@ mod tests {
     use crate::build::tests::records;
 
     /// The finding of a run of 30 s, read at these seconds.
-    fn reported(seconds: &[u64], alter: fn(&mut Reading)) -> Option<Finding> {
+    fn finding_of(seconds: &[u64], alter: fn(&mut Reading)) -> Option<Finding> {
         let mut records = records(&[1, 2], |_| 5);
         let reading = |&s: &u64| Reading { at_ms: s * 1_000, ..Reading::default() };
         records.readings = seconds.iter().map(reading).collect();
@@ -68,19 +68,19 @@ mod tests {
     fn a_stop_a_freeze_and_a_sleep_are_told_apart_and_a_late_reading_is_none() {
         let all: Vec<u64> = (0..30).collect();
         let gap: Vec<u64> = (0..10).chain(17..30).collect();
-        let stopped = reported(&gap, |r| r.continued = r.at_ms == 17_000).unwrap();
+        let stopped = finding_of(&gap, |r| r.continued = r.at_ms == 17_000).unwrap();
         assert!(stopped.claim.contains("stopped once") && stopped.evidence.starts_with("8.0 s"), "{stopped:?}");
         assert_eq!((stopped.severity, stopped.confidence), (Severity::Critical, Confidence::Certain));
-        let frozen = reported(&gap, |_| ()).unwrap();
+        let frozen = finding_of(&gap, |_| ()).unwrap();
         assert!(frozen.confidence == Confidence::Likely && frozen.claim.contains("did not run"), "{frozen:?}");
-        let slept = reported(&all, |r| r.slept_ms = if r.at_ms > 9_000 { 3_600_000 } else { 0 }).unwrap();
+        let slept = finding_of(&all, |r| r.slept_ms = if r.at_ms > 9_000 { 3_600_000 } else { 0 }).unwrap();
         assert!(slept.claim.contains("slept for 3600.0 s"), "{slept:?}");
-        assert_eq!(reported(&all, |r| r.slept_ms = r.at_ms % 3), None, "clocks are not read at one instant");
+        assert_eq!(finding_of(&all, |r| r.slept_ms = r.at_ms % 3), None, "clocks are not read at one instant");
         let late: Vec<u64> = (0..10).chain(11..30).collect();
-        assert_eq!(reported(&late, |_| ()), None);
+        assert_eq!(finding_of(&late, |_| ()), None);
         let rarely: Vec<u64> = (0..10).map(|n| n * 10).collect();
-        assert_eq!(reported(&rarely, |_| ()), None, "long runs are read less often");
-        assert_eq!(reported(&[], |_| ()), None);
-        assert_eq!(reported(&[0], |_| ()), None);
+        assert_eq!(finding_of(&rarely, |_| ()), None, "long runs are read less often");
+        assert_eq!(finding_of(&[], |_| ()), None);
+        assert_eq!(finding_of(&[0], |_| ()), None);
     }
 }

@@ -32,7 +32,7 @@ fn in_flight(run: &Run<'_>, point: &Point) -> Option<u64> {
     if point.open.is_some() {
         return measured.iter().filter_map(|i| Some(u64::from(i.open.as_ref()?.in_flight))).max();
     }
-    measured.iter().all(|i| i.held_back == 0).then_some(u64::from(point.concurrency))
+    measured.iter().all(|i| i.waiting_for_cap == 0).then_some(u64::from(point.concurrency))
 }
 
 #[cfg(test)]
@@ -64,6 +64,6 @@ mod tests {
             };
             assert_eq!(evidence(reported(&open)), expected, "{in_flight}");
         }
-        assert_eq!(reported(&|records| records.intervals.iter_mut().for_each(|i| i.held_back = 3)), None);
+        assert_eq!(reported(&|records| records.intervals.iter_mut().for_each(|i| i.waiting_for_cap = 3)), None);
     }
 }

@@ -37,7 +37,7 @@ mod tests {
     use crate::build::tests::records;
 
     /// The finding of a series with these requests in each interval.
-    fn reported(curve: &[(u32, u64)]) -> Option<Finding> {
+    fn finding_of(curve: &[(u32, u64)]) -> Option<Finding> {
         let concurrencies: Vec<u32> = curve.iter().map(|&(concurrency, _)| concurrency).collect();
         let rate = |at: u32| curve.iter().find(|(concurrency, _)| *concurrency == at).map_or(0, |(_, rate)| *rate);
         let records = records(&concurrencies, rate);
@@ -46,9 +46,9 @@ mod tests {
 
     #[test]
     fn a_tooth_is_told_by_where_it_is() {
-        let found = reported(&[(4, 400), (6, 600), (8, 800), (11, 550), (16, 800)]).unwrap();
+        let found = finding_of(&[(4, 400), (6, 600), (8, 800), (11, 550), (16, 800)]).unwrap();
         assert!(found.severity == Severity::Note && found.evidence.contains("11 in flight lies 31 %"), "{found:?}");
-        let gap = reported(&[(4, 400), (6, 600), (11, 550), (16, 800)]).unwrap();
+        let gap = finding_of(&[(4, 400), (6, 600), (11, 550), (16, 800)]).unwrap();
         assert!(gap.severity == Severity::Warning && gap.remedy.contains("--concurrent"), "{gap:?}");
     }
 
@@ -59,7 +59,7 @@ mod tests {
             [(4, 400), (8, 800), (11, 600), (16, 590)],
             [(4, 400), (8, 700), (11, 850), (16, 1_000)],
         ] {
-            assert_eq!(reported(&curve), None, "{curve:?}");
+            assert_eq!(finding_of(&curve), None, "{curve:?}");
         }
     }
 }

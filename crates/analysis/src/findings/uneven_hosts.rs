@@ -103,7 +103,7 @@ mod tests {
     use crate::build::tests::{records, row};
 
     /// The finding of a host that takes `requests` per interval beside one that takes 50, `times` as long.
-    fn reported(times: u64, requests: u64, select: HostSelect) -> Option<Finding> {
+    fn finding_of(times: u64, requests: u64, select: HostSelect) -> Option<Finding> {
         let mut records = records(&[8], |_| 50);
         for interval in &mut records.intervals {
             interval.rows = vec![row(0, 50, 1 << 20, 1_000_000), row(1, requests, 1 << 20, 1_000_000 * times / 10)];
@@ -114,17 +114,21 @@ mod tests {
 
     #[test]
     fn a_slow_host_is_named_with_how_slow_it_is() {
-        let found = reported(30, 50, HostSelect::RoundRobin).unwrap();
+        let found = finding_of(30, 50, HostSelect::RoundRobin).unwrap();
         assert!(found.severity == Severity::Warning && found.claim.contains("b:9000 took 3.0 times"), "{found:?}");
-        assert_eq!(reported(13, 50, HostSelect::RoundRobin), None, "30 % slower is within what hosts differ by");
-        assert_eq!(reported(30, 1, HostSelect::RoundRobin), None, "ten requests are too few to say");
+        assert_eq!(finding_of(13, 50, HostSelect::RoundRobin), None, "30 % slower is within what hosts differ by");
+        assert_eq!(finding_of(30, 1, HostSelect::RoundRobin), None, "ten requests are too few to say");
     }
 
     #[test]
     fn a_host_that_takes_another_share_is_a_note_where_shares_are_free() {
-        let found = reported(10, 90, HostSelect::LeastOutstanding).unwrap();
+        let found = finding_of(10, 90, HostSelect::LeastOutstanding).unwrap();
         assert!(found.severity == Severity::Note && found.claim.contains('%'), "{found:?}");
-        assert_eq!(reported(10, 55, HostSelect::LeastOutstanding), None);
-        assert_eq!(reported(10, 90, HostSelect::RoundRobin), None, "a host that is given its turn says nothing by it");
+        assert_eq!(finding_of(10, 55, HostSelect::LeastOutstanding), None);
+        assert_eq!(
+            finding_of(10, 90, HostSelect::RoundRobin),
+            None,
+            "a host that is given its turn says nothing by it"
+        );
     }
 }

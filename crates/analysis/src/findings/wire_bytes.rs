@@ -169,7 +169,7 @@ mod tests {
     use crate::build::tests::{kinds, readings, records};
 
     /// Findings of GETs of 100 MiB/s, `times` of which interfaces received; on each interface alike.
-    fn reported(times: f64, interfaces: &[&str], change: fn(&mut crate::records::Records)) -> Vec<FindingKind> {
+    fn kinds_of_run(times: f64, interfaces: &[&str], change: fn(&mut crate::records::Records)) -> Vec<FindingKind> {
         let mut records = records(&[1, 2], |_| 5);
         records.readings = readings(0.2, 0);
         for (reading, i) in records.readings.iter_mut().zip(0u32..) {
@@ -190,7 +190,7 @@ mod tests {
             (1.1, vec![]),
             (1.6, vec![FindingKind::WireOverhead]),
         ] {
-            assert_eq!(reported(times, &["eth0"], |_| ()), expected, "{times}");
+            assert_eq!(kinds_of_run(times, &["eth0"], |_| ()), expected, "{times}");
         }
     }
 
@@ -203,14 +203,18 @@ mod tests {
             records.readings.drain(1..=5);
             (records.readings[0].took_ms, records.readings[0].nics) = (500, then);
         };
-        assert_eq!(reported(1.0, &["eth0"], late), []);
-        assert_eq!(reported(0.5, &["eth0"], late), [FindingKind::BytesUnaccounted], "a count that is double");
+        assert_eq!(kinds_of_run(1.0, &["eth0"], late), []);
+        assert_eq!(kinds_of_run(0.5, &["eth0"], late), [FindingKind::BytesUnaccounted], "a count that is double");
         let hidden = |records: &mut crate::records::Records| {
             let then = records.readings[5].nics.clone();
             records.readings.drain(1..=5);
             records.readings[0].nics = then;
         };
-        assert_eq!(reported(1.0, &["eth0"], hidden), [FindingKind::BytesUnaccounted], "nobody knows of such readings");
+        assert_eq!(
+            kinds_of_run(1.0, &["eth0"], hidden),
+            [FindingKind::BytesUnaccounted],
+            "nobody knows of such readings"
+        );
     }
 
     #[test]
@@ -234,12 +238,12 @@ mod tests {
 
     #[test]
     fn loopback_counts_where_the_target_is_on_this_machine_and_only_there() {
-        assert_eq!(reported(1.0, &["lo"], |r| r.manifest.target.on_this_machine = true), []);
+        assert_eq!(kinds_of_run(1.0, &["lo"], |r| r.manifest.target.on_this_machine = true), []);
         assert_eq!(
-            reported(0.1, &["lo"], |r| r.manifest.target.on_this_machine = true),
+            kinds_of_run(0.1, &["lo"], |r| r.manifest.target.on_this_machine = true),
             [FindingKind::BytesUnaccounted]
         );
-        assert_eq!(reported(1.0, &["lo"], |_| ()), [], "no interface on the way is known");
+        assert_eq!(kinds_of_run(1.0, &["lo"], |_| ()), [], "no interface on the way is known");
     }
 
     #[test]
@@ -253,8 +257,8 @@ mod tests {
             records.manifest.clients[0].machine.nics =
                 vec![over("ens1", &[]), over("ens2", &[]), over("bond0", &["ens1", "ens2"]), over("vlan", &["bond0"])];
         };
-        assert_eq!(reported(0.5, &["ens1", "ens2", "bond0", "vlan"], stacked), []);
-        assert_eq!(reported(0.5, &["ens1", "ens2", "bond0", "vlan"], |_| ()), [FindingKind::WireOverhead]);
+        assert_eq!(kinds_of_run(0.5, &["ens1", "ens2", "bond0", "vlan"], stacked), []);
+        assert_eq!(kinds_of_run(0.5, &["ens1", "ens2", "bond0", "vlan"], |_| ()), [FindingKind::WireOverhead]);
     }
 
     #[test]
@@ -263,6 +267,6 @@ mod tests {
             let at_restart = records.readings[15].nics[0].rx_bytes;
             records.readings.iter_mut().skip(15).for_each(|r| r.nics[0].rx_bytes -= at_restart);
         };
-        assert!(!reported(1.0, &["eth0"], restarted).contains(&FindingKind::BytesUnaccounted));
+        assert!(!kinds_of_run(1.0, &["eth0"], restarted).contains(&FindingKind::BytesUnaccounted));
     }
 }

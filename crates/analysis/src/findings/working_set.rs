@@ -103,7 +103,7 @@ mod tests {
     use crate::records::Records;
 
     /// The finding of reads of 100 MiB/s from a set of 10 MiB.
-    fn reported(change: impl Fn(&mut Records)) -> Option<Finding> {
+    fn finding_of(change: impl Fn(&mut Records)) -> Option<Finding> {
         let mut records = records(&[1, 2], |_| 5);
         for line in &mut records.points {
             if let PointLine::Begin(begin) = line {
@@ -129,14 +129,14 @@ mod tests {
 
     #[test]
     fn drives_that_read_nothing_give_the_page_cache_away() {
-        let found = reported(|r| here(r, 1)).unwrap();
+        let found = finding_of(|r| here(r, 1)).unwrap();
         assert_eq!((found.severity, found.confidence), (Severity::Warning, Confidence::Certain));
         assert!(
             found.claim.contains("came from the target's memory") && found.evidence.contains("10.0 MiB"),
             "{found:?}"
         );
-        assert_eq!(reported(|r| here(r, 90)), None, "drives read what was served");
-        let own = reported(|r| {
+        assert_eq!(finding_of(|r| here(r, 90)), None, "drives read what was served");
+        let own = finding_of(|r| {
             here(r, 1);
             r.manifest.target.kind = TargetKind::Embedded.into();
         });
@@ -145,12 +145,12 @@ mod tests {
 
     #[test]
     fn elsewhere_the_memory_told_decides_and_is_asked_for() {
-        let asked = reported(|_| ()).unwrap();
+        let asked = finding_of(|_| ()).unwrap();
         assert!(asked.severity == Severity::Note && asked.remedy.contains("--target-memory"), "{asked:?}");
-        let fits = reported(|r| r.manifest.asked.target_memory_bytes = Some(64 << 30)).unwrap();
+        let fits = finding_of(|r| r.manifest.asked.target_memory_bytes = Some(64 << 30)).unwrap();
         assert_eq!((fits.severity, fits.points.as_slice()), (Severity::Warning, [0, 1].as_slice()));
         assert!(fits.evidence.contains("128 GiB"), "of both hosts: {fits:?}");
-        assert_eq!(reported(|r| r.manifest.asked.target_memory_bytes = Some(4 << 20)), None);
+        assert_eq!(finding_of(|r| r.manifest.asked.target_memory_bytes = Some(4 << 20)), None);
     }
 
     #[test]
@@ -162,6 +162,6 @@ mod tests {
                 }
             }
         };
-        assert_eq!(reported(writes), None);
+        assert_eq!(finding_of(writes), None);
     }
 }

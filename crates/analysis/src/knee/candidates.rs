@@ -14,7 +14,7 @@ use super::{SHARE, uneven};
 use crate::usl::chi_square_99;
 
 /// Standard errors within which the interval that is told lies: 95 %.
-pub(super) const TOLD_AT: f64 = 1.96;
+pub(super) const NORMAL_95: f64 = 1.96;
 
 /// Standard errors by which a candidate must be refused before the search leaves it: 99 %, since it looks many times.
 pub(super) const SURE: f64 = 2.576;
@@ -24,7 +24,7 @@ pub(super) const SURE: f64 = 2.576;
 const OFF: f64 = 4.0;
 
 /// Degrees of freedom that errors as told count for beside the residuals'.
-const TOLD: f64 = 4.0;
+const ERROR_DEGREES: f64 = 4.0;
 
 /// What can be the knee, as indices of the grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,16 +51,16 @@ pub(super) fn telling(rungs: &[Rung], grid: &[u32], precision: f64, visits_max: 
     let open = || rungs.iter().filter(|r| r.visits < visits_max);
     let Some(shape) = shape(rungs, grid) else {
         let found = one_by_one(rungs, grid, SURE);
-        let best = rungs.iter().map(|r| r.throughput.mean - TOLD_AT * r.error).fold(0.0, f64::max);
+        let best = rungs.iter().map(|r| r.throughput.mean - NORMAL_95 * r.error).fold(0.0, f64::max);
         let tells = |r: &&Rung| (found.lowest..=found.highest).contains(&r.index) || r.throughput.mean >= best;
-        let vague = |r: &&Rung| TOLD_AT * r.error > precision * r.throughput.mean;
+        let vague = |r: &&Rung| NORMAL_95 * r.error > precision * r.throughput.mean;
         return open().filter(tells).filter(vague).max_by(|a, b| a.error.total_cmp(&b.error)).map(|r| r.index);
     };
     let line = Line::new(&shape, rungs, grid);
     let found = line.candidates(SURE);
     let clear = |i: usize| line.surplus(i).abs() / line.error(i).max(f64::MIN_POSITIVE);
     let decides = (found.lowest..=found.highest).min_by(|&a, &b| clear(a).total_cmp(&clear(b)))?;
-    if TOLD_AT * line.error(decides) <= precision {
+    if NORMAL_95 * line.error(decides) <= precision {
         return None;
     }
     let gain = |r: &Rung| shape.curve.gain(r.concurrency, grid[decides], grid[line.best]);
@@ -106,7 +106,7 @@ impl<'a> Line<'a> {
         let at = |index: usize| if index < shape.from { f64::NEG_INFINITY } else { curve.at(grid[index]) };
         let reached: Vec<f64> = (0..=last).map(at).collect();
         let best = (0..=last).rev().max_by(|&a, &b| reached[a].total_cmp(&reached[b])).unwrap_or(last);
-        let off = (curve.chi_square + TOLD) / (curve.degrees as f64 + TOLD);
+        let off = (curve.chi_square + ERROR_DEGREES) / (curve.degrees as f64 + ERROR_DEGREES);
         Line { shape, grid, reached, best, widened: off.max(1.0).sqrt() }
     }
 

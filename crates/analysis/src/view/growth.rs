@@ -6,7 +6,7 @@ use linerate_record::run::{PointSizes, Worded};
 use serde::{Deserialize, Serialize};
 
 use super::{Measure, UslScaling};
-use crate::growth::GrowthVerdict;
+use crate::growth::{GrowthPoint, GrowthVerdict};
 
 /// Throughput over the number of clients: of series that differ in it alone, each at the concurrency that gave most.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,4 +47,13 @@ pub struct PlannedClients {
     pub bottleneck: Resource,
     /// Measured, as a share of the ceiling.
     pub measured_share: f64,
+}
+
+impl PlannedClients {
+    /// A ceiling, with what was measured held against it.
+    #[must_use]
+    pub fn beside(measured: &GrowthPoint, (bottleneck, ceiling_bytes_per_s): (Resource, f64)) -> Self {
+        let measured_share = measured.throughput.mean / ceiling_bytes_per_s;
+        PlannedClients { clients: measured.clients, ceiling_bytes_per_s, bottleneck, measured_share }
+    }
 }

@@ -95,7 +95,7 @@ fn row(name: &str, searched: &[&Searched]) -> Vec<String> {
         near.add(one.within_a_step());
         covers.add(one.covers());
     }
-    vec![name.to_owned(), near.reported(), covers.reported(), format!("{:.0}", mean_ms(searched) / 1e3)]
+    vec![name.to_owned(), near.in_words(), covers.in_words(), format!("{:.0}", mean_ms(searched) / 1e3)]
 }
 
 /// Searches of which something does not hold, for a message: kind, seed, truth, found.

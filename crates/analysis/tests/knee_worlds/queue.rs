@@ -122,7 +122,7 @@ fn the_highest_rate_of_a_queue_lies_between_what_holds_and_what_misses() {
     };
     let mean_s = all.iter().map(|s| s.found.spent_ms).sum::<u64>() as f64 / SEEDS as f64 / 1e3;
     let reported = |holds: &dyn Fn(&Searched) -> bool| {
-        HeldShare { count: SEEDS, held: all.iter().filter(|s| holds(s)).count() as u64 }.reported()
+        HeldShare { count: SEEDS, held: all.iter().filter(|s| holds(s)).count() as u64 }.in_words()
     };
     let row = vec![reported(&near), reported(&covers), format!("{mean_s:.0}")];
     let columns = ["within a quarter of the truth, %", "between what holds and what misses, %", "time, s"];

@@ -64,10 +64,10 @@ fn a_canary_ends_runs_that_exceed_its_bound_and_few_others() {
     for world in &WORLDS {
         let came = tried(world, tries(5).min(200));
         if world.name == "stationary" {
-            assert!(came.at_the_edge.interval().0 <= 0.1, "{}", came.at_the_edge.reported());
-            assert!(came.beyond.interval().1 >= 0.95, "{}", came.beyond.reported());
+            assert!(came.at_the_edge.interval().0 <= 0.1, "{}", came.at_the_edge.in_words());
+            assert!(came.beyond.interval().1 >= 0.95, "{}", came.beyond.in_words());
         }
-        let reported = [came.at_the_edge, came.within, came.beyond, came.soon].map(HeldShare::reported);
+        let reported = [came.at_the_edge, came.within, came.beyond, came.soon].map(HeldShare::in_words);
         rows.push([world.name.to_owned()].into_iter().chain(reported).collect());
     }
     let columns = [

@@ -59,10 +59,10 @@ fn growth_is_told_as_often_as_it_says() {
                 }
             }
             // Where a figure lies on the bound itself no method tells; none of these does.
-            assert!(early.interval().0 <= 0.05, "{name}: an end before it, {}", early.reported());
-            assert!(covered.interval().1 >= 0.95, "{name}: {}", covered.reported());
-            assert!(ratios.interval().1 >= 0.93, "{name}: {}", ratios.reported());
-            let shares = [right, covered, early, ratios].map(HeldShare::reported);
+            assert!(early.interval().0 <= 0.05, "{name}: an end before it, {}", early.in_words());
+            assert!(covered.interval().1 >= 0.95, "{name}: {}", covered.in_words());
+            assert!(ratios.interval().1 >= 0.93, "{name}: {}", ratios.in_words());
+            let shares = [right, covered, early, ratios].map(HeldShare::in_words);
             rows.push([&[name.to_owned(), format!("{times}")], &shares[..]].concat());
         }
     }
@@ -98,9 +98,9 @@ fn alike_clients_are_seldom_called_slow() {
                 third.add(slower(&all, 1).is_some_and(|found| found.slow.contains(&(clients / 2))));
             }
             let is_normal = name.starts_with("normal");
-            assert!(!is_normal || called.interval().0 <= 0.02, "{name}, {clients}: {}", called.reported());
-            assert!(name != "normal, 3 %" || clients < 8 || third.value() >= 0.99, "{clients}: {}", third.reported());
-            rows.push(vec![name.to_owned(), clients.to_string(), called.reported(), third.reported()]);
+            assert!(!is_normal || called.interval().0 <= 0.02, "{name}, {clients}: {}", called.in_words());
+            assert!(name != "normal, 3 %" || clients < 8 || third.value() >= 0.99, "{clients}: {}", third.in_words());
+            rows.push(vec![name.to_owned(), clients.to_string(), called.in_words(), third.in_words()]);
         }
     }
     let columns = ["clients differ", "clients", "any called slow", "one at a third is named"];

@@ -55,15 +55,15 @@ fn equals_are_called_different_in_one_comparison_of_twenty_whatever_the_world() 
         for effect in EFFECTS {
             let came = tried(world, effect, tries(40));
             let case =
-                format!("{} {effect}: {} called, {}", world.name, came.called.reported(), came.covers.reported());
+                format!("{} {effect}: {} called, {}", world.name, came.called.in_words(), came.covers.in_words());
             assert!(effect > 0.0 || came.called.interval().0 <= 0.07, "{case}");
             assert!(came.covers.interval().1 >= 0.92, "{case}");
             let median = came.detectable.get(came.detectable.len() / 2);
             rows.push(vec![
                 world.name.to_owned(),
                 format!("{:+.0} %", 100.0 * effect),
-                came.called.reported(),
-                came.covers.reported(),
+                came.called.in_words(),
+                came.covers.in_words(),
                 median.map_or("none".to_owned(), |d| format!("{:.1}", 100.0 * d)),
             ]);
         }

@@ -78,7 +78,7 @@ fn a_knee_is_told_where_it_is_or_not_at_all() {
                     covers.add((index(knee.lowest)..=index(knee.highest)).contains(&truth));
                 }
             }
-            let case = format!("{name}, {}: {}, {}", kind.name, covers.reported(), uneven.reported());
+            let case = format!("{name}, {}: {}, {}", kind.name, covers.in_words(), uneven.in_words());
             let is_served = !NOT_SERVED.contains(&(name, kind.name));
             served.count += if is_served { covers.count } else { 0 };
             served.held += if is_served { covers.held } else { 0 };
@@ -88,12 +88,12 @@ fn a_knee_is_told_where_it_is_or_not_at_all() {
             mistaken.count += if may_look_uneven { 0 } else { uneven.count };
             mistaken.held += if may_look_uneven { 0 } else { uneven.held };
             let seconds = format!("{:.0}", ms as f64 / 1e3 / runs as f64);
-            let shares = [near, covers, reported, uneven].map(HeldShare::reported);
+            let shares = [near, covers, reported, uneven].map(HeldShare::in_words);
             rows.push([name, kind.name].map(str::to_owned).into_iter().chain(shares).chain([seconds]).collect());
         }
     }
-    assert!(served.interval().1 >= 0.93, "{}", served.reported());
-    assert!(mistaken.interval().0 < 0.05, "{}", mistaken.reported());
+    assert!(served.interval().1 >= 0.93, "{}", served.in_words());
+    assert!(mistaken.interval().0 < 0.05, "{}", mistaken.in_words());
     let columns = [
         "world",
         "curve",

@@ -1,7 +1,7 @@
 //! The throughput of a point: its interval, and when it ends.
 
 use linerate_analysis::estimate::{REACH, mean_with_interval};
-use linerate_analysis::precision::{PrecisionWatch, Rule, reported};
+use linerate_analysis::precision::{PrecisionWatch, Rule, bounded};
 use linerate_analysis::view::Estimate;
 use linerate_record::run::StopReason;
 use linerate_worlds::{Closed, Dice, WORLDS, World};
@@ -63,7 +63,7 @@ pub(crate) fn point(how: How, concurrency: u32, unit: f64, requests: impl Iterat
     let measured = &rates[(watch.warmup_ms() / INTERVAL_MS) as usize..];
     let measured_ms = measured.len() as u64 * INTERVAL_MS;
     Point {
-        estimate: reported(mean_with_interval(measured), Some(ended), measured_ms, how.precision),
+        estimate: bounded(mean_with_interval(measured), Some(ended), measured_ms, how.precision),
         early: ended == StopReason::Precise,
         settled: watch.settled(),
         measured_ms,
@@ -113,17 +113,17 @@ fn what_is_told_of_a_point_holds_for_what_comes_back_within_a_quarter_of_its_tim
             rows.push(vec![
                 world.name.to_owned(),
                 how.name.to_owned(),
-                came.within.reported(),
-                came.beyond.reported(),
-                came.reported.reported(),
-                came.early.reported(),
+                came.within.in_words(),
+                came.beyond.in_words(),
+                came.reported.in_words(),
+                came.early.in_words(),
                 percent(came.bias),
                 percent(came.width),
                 format!("{:.1}", came.seconds),
             ]);
             let least = if NOT_SERVED.contains(&world.name) { 0.75 } else { 0.93 };
             let (_, high) = came.within.interval();
-            let case = format!("{} {}: {}", world.name, how.name, came.within.reported());
+            let case = format!("{} {}: {}", world.name, how.name, came.within.in_words());
             assert!(came.within.count == 0 || high >= least, "{case}");
         }
     }

@@ -105,12 +105,12 @@ fn a_rate_is_called_what_it_is_not_no_more_often_than_is_stated() {
                     }
                 }
             }
-            let case = format!("{name}, {requests}: {} {}", missed.reported(), held.reported());
+            let case = format!("{name}, {requests}: {} {}", missed.in_words(), held.in_words());
             let is_blind = matches!(slow, Slow::Pauses(600.0)) && requests > 50;
             let at_most = if is_blind { BLIND } else { STATED };
             assert!(missed.interval().0 <= STATED && held.interval().0 <= at_most, "{case}");
             assert!(requests > 50 || doubt.interval().1 > 0.9, "few requests show little: {case}");
-            let figures = [missed, held, doubt].map(HeldShare::reported);
+            let figures = [missed, held, doubt].map(HeldShare::in_words);
             rows.push([name.to_owned(), requests.to_string()].into_iter().chain(figures).collect::<Vec<_>>());
         }
     }

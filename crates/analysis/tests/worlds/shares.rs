@@ -123,12 +123,12 @@ fn a_share_over_a_bound_and_a_p99_are_known_as_far_as_their_intervals_say() {
         let least = if NOT_SERVED.contains(&world.name) { 0.7 } else { 0.9 };
         for share in [came.within, came.p99] {
             let (_, most) = share.interval();
-            assert!(share.count == 0 || most >= least, "{}: {}", world.name, share.reported());
+            assert!(share.count == 0 || most >= least, "{}: {}", world.name, share.in_words());
         }
         came.widths.sort_by(f64::total_cmp);
         let width = came.widths.get(came.widths.len() / 2).map_or("none".to_owned(), |w| format!("{w:.2}"));
         let shares = [came.within, came.beyond, came.falsely, came.p99, came.p99_beyond, came.p99_reported];
-        let reported = shares.map(HeldShare::reported);
+        let reported = shares.map(HeldShare::in_words);
         rows.push([world.name.to_owned()].into_iter().chain(reported).chain([width]).collect());
     }
     let columns = [

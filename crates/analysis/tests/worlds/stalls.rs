@@ -85,11 +85,11 @@ fn a_mean_that_rests_on_few_stalls_is_told_and_noise_is_not() {
         for length_ms in LENGTHS_MS {
             let came = tried(world, length_ms, tries(30));
             let cells = [came.reported, came.covers, came.covers_where_reported, came.covers_elsewhere]
-                .map(HeldShare::reported);
+                .map(HeldShare::in_words);
             let point = format!("{} s", length_ms / 1000);
             rows.push([world.name.to_owned(), point].into_iter().chain(cells).collect());
             let (low, _) = came.reported.interval();
-            assert!(STALLED.contains(&world.name) || low < 0.05, "{} {}", world.name, came.reported.reported());
+            assert!(STALLED.contains(&world.name) || low < 0.05, "{} {}", world.name, came.reported.in_words());
         }
     }
     let columns = [

@@ -65,7 +65,7 @@ fn a_warm_up_is_cut_and_phases_that_come_back_are_not() {
     for world in &WORLDS {
         for planted in PLANTED {
             let came = tried(world, planted, tries(100));
-            let case = format!("{}, {}: {} cut", world.name, planted.name, came.cut.reported());
+            let case = format!("{}, {}: {} cut", world.name, planted.name, came.cut.in_words());
             if planted.ms == 0 && ["stationary", "slow phases", "pauses", "stalls"].contains(&world.name) {
                 assert!(came.cut.interval().0 <= 0.1, "{case}");
             }
@@ -75,10 +75,10 @@ fn a_warm_up_is_cut_and_phases_that_come_back_are_not() {
             rows.push(vec![
                 world.name.to_owned(),
                 planted.name.to_owned(),
-                came.cut.reported(),
+                came.cut.in_words(),
                 format!("{:+.2}", 100.0 * came.off),
                 format!("{:+.2}", 100.0 * came.off_uncut),
-                came.settled.reported(),
+                came.settled.in_words(),
             ]);
         }
     }

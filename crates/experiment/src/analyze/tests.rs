@@ -34,6 +34,7 @@ fn blocks_show_an_effect_rule_one_out_or_say_what_they_would_have_seen() {
         let report = of(&blocks(n, share, spread, "block"));
         let effect = &report.series[0].effects[0];
         assert!(effect.decision == decision && effect.sentence.contains(part), "{effect:?}");
+        assert_eq!(require_effects(&report), Ok(()));
     }
 }
 
@@ -43,6 +44,7 @@ fn what_was_not_drawn_is_an_association_and_what_came_first_is_confounded() {
     let undrawn = analyze(&read(&text).unwrap(), &AnalysisOptions { drawn: false, ..asked() }).unwrap();
     let effect = &undrawn.series[0].effects[0];
     assert_eq!(effect.decision, Decision::Association, "{effect:?}");
+    assert_eq!(require_effects(&undrawn), Err(NoEffect));
     assert!(effect.sentence.starts_with("association: 5.0 % higher than default"), "{effect:?}");
     let without_order: String = text.replace(",order", "").lines().fold(String::new(), |text, line| {
         let cells: Vec<&str> = line.split(',').collect();

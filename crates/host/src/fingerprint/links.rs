@@ -79,7 +79,7 @@ fn from_table(table: &str, host: Ipv4Addr) -> Option<String> {
 }
 
 /// What is said of each.
-pub(super) fn reported(root: &Root, interfaces: &Interfaces) -> Vec<(String, String)> {
+pub(super) fn facts(root: &Root, interfaces: &Interfaces) -> Vec<(String, String)> {
     let routes: Vec<&str> = interfaces.routes.iter().map(String::as_str).collect();
     let mut rows = vec![(INTERFACES.to_owned(), if routes.is_empty() { "none".into() } else { routes.join(", ") })];
     for name in &interfaces.all {

@@ -201,7 +201,7 @@ pub(super) fn put_back(inside: &Inside<'_>, besides: &[&Beside]) -> io::Result<(
     }
     let odd = besides.iter().find_map(|beside| {
         let now = value(inside, &beside.address)?;
-        (!is_same(beside, &now, &beside.value)).then(|| (reported(&beside.address), now, &beside.value))
+        (!is_same(beside, &now, &beside.value)).then(|| (in_words(&beside.address), now, &beside.value))
     });
     match odd {
         None => Ok(()),
@@ -223,7 +223,7 @@ fn is_same(beside: &Beside, one: &str, other: &str) -> bool {
 
 /// Where a setting beside another lives, for people.
 #[must_use]
-pub fn reported(address: &Address) -> String {
+pub fn in_words(address: &Address) -> String {
     match address {
         Address::Sysctl(name) => name.clone(),
         Address::Sysfs(path) => format!("/sys/{path}"),

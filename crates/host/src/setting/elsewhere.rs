@@ -73,7 +73,7 @@ fn follows(link: &Link, prior: u32, new: u32) -> bool {
 /// What cannot be looked into is a reason where `is_strict`.
 pub(super) fn refusal(on_top: &OnTop, prior: u32, new: u32, is_strict: bool) -> Option<String> {
     let moved: Vec<String> =
-        on_top.uppers.iter().filter(|upper| follows(&upper.link, prior, new)).map(reported).collect();
+        on_top.uppers.iter().filter(|upper| follows(&upper.link, prior, new)).map(in_words).collect();
     if !moved.is_empty() {
         return Some(format!(
             "the kernel changes the MTU of {} with it, and undoing does not restore that: set it there manually first, \
@@ -93,7 +93,7 @@ pub(super) fn stands_elsewhere(link: &Link) -> bool {
     link.space_of_below.is_some() && !ON_THEIR_OWN.contains(&link.kind.as_str())
 }
 
-fn reported(upper: &Upper) -> String {
+fn in_words(upper: &Upper) -> String {
     let Upper { link, space, .. } = upper;
     format!("{} {} (now {}) in {space}", link.kind, link.name, link.mtu)
 }
@@ -104,7 +104,7 @@ pub(super) fn moved(before: &OnTop, after: &OnTop) -> Option<String> {
         let is_it = |now: &&Upper| (now.inode, now.link.index) == (then.inode, then.link.index);
         after.uppers.iter().find(is_it).filter(|now| now.link.mtu != then.link.mtu)
     };
-    let all = before.uppers.iter().filter_map(|then| Some(format!("{}, was {}", reported(now(then)?), then.link.mtu)));
+    let all = before.uppers.iter().filter_map(|then| Some(format!("{}, was {}", in_words(now(then)?), then.link.mtu)));
     let all: Vec<String> = all.collect();
     (!all.is_empty()).then(|| format!("the kernel changed the MTU of {} with it: restore it there", all.join("; ")))
 }

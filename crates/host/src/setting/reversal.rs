@@ -18,7 +18,7 @@ pub(super) fn refusal(inside: &Inside<'_>, spot: &Spot, prior: &str, new: &str) 
     let moving = beside::read(inside, spot);
     let of_moving = moving.iter().find_map(|beside| {
         let why = unwritable(&spot::of_address(&beside.address).ok()?, &beside.value)?;
-        Some(format!("{} changes with it: {why}", beside::reported(&beside.address)))
+        Some(format!("{} changes with it: {why}", beside::in_words(&beside.address)))
     });
     unwritable(spot, prior).or(of_moving).or_else(|| match spot {
         Spot::Mtu(device) => of_mtu(inside, device, prior.parse().ok()?, new.trim().parse().ok()?),

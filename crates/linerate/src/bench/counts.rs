@@ -1,4 +1,4 @@
-//! ClientCounts of several clients, added up as they come: of the time that all of them have told of.
+//! Counts of several clients, added up as they come: of the time that all of them have reported.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,19 +9,19 @@ use linerate_record::run::{Interval, IntervalRow, Op};
 /// Under which kind failures are counted whose kinds come with the intervals.
 const FAILED: &str = "failed";
 
-/// What a client told of and is not added up yet.
+/// What a client has reported and is not added up yet.
 #[derive(Default)]
-struct Told {
+struct ClientPulses {
     pulses: VecDeque<Pulse>,
-    /// First interval that it did not tell of.
+    /// First interval that it has not reported.
     until: u64,
-    /// Whether it tells no more.
+    /// Whether it reports no more.
     is_over: bool,
 }
 
 /// The counts of a point.
 pub(super) struct ClientCounts {
-    told: BTreeMap<usize, Told>,
+    of_clients: BTreeMap<usize, ClientPulses>,
     interval_ms: u64,
     begin_ms: u64,
     /// First interval that is not added up.
@@ -30,8 +30,8 @@ pub(super) struct ClientCounts {
 
 impl ClientCounts {
     pub(super) fn new(clients: &[usize], interval_ms: u64) -> ClientCounts {
-        let told = clients.iter().map(|&client| (client, Told::default())).collect();
-        ClientCounts { told, interval_ms, begin_ms: 0, next: 0 }
+        let of_clients = clients.iter().map(|&client| (client, ClientPulses::default())).collect();
+        ClientCounts { of_clients, interval_ms, begin_ms: 0, next: 0 }
     }
 
     /// The point begins at this instant.
@@ -39,35 +39,35 @@ impl ClientCounts {
         self.begin_ms = at_ms;
     }
 
-    /// A client tells of so many intervals more.
+    /// A client reports so many intervals more.
     pub(super) fn add(&mut self, client: usize, pulse: &Pulse) {
-        if let Some(told) = self.told.get_mut(&client) {
-            told.until = pulse.first.saturating_add(pulse.count);
-            told.pulses.push_back(pulse.clone());
+        if let Some(client) = self.of_clients.get_mut(&client) {
+            client.until = pulse.first.saturating_add(pulse.count);
+            client.pulses.push_back(pulse.clone());
         }
     }
 
-    /// A client tells no more.
+    /// A client reports no more.
     pub(super) fn leave(&mut self, client: usize) {
-        if let Some(told) = self.told.get_mut(&client) {
-            told.is_over = true;
+        if let Some(client) = self.of_clients.get_mut(&client) {
+            client.is_over = true;
         }
     }
 
-    /// The intervals that all have told of since, as one; none where there are none.
+    /// The intervals that all have reported since, as one; none where there are none.
     pub(super) fn next(&mut self) -> Option<Interval<Latencies>> {
-        let going = self.told.values().filter(|told| !told.is_over).map(|told| told.until).min();
-        let until = going.or_else(|| self.told.values().map(|told| told.until).max())?;
+        let going = self.of_clients.values().filter(|client| !client.is_over).map(|client| client.until).min();
+        let until = going.or_else(|| self.of_clients.values().map(|client| client.until).max())?;
         let from = self.next;
         if until <= from {
             return None;
         }
         self.next = until;
         let mut rows = BTreeMap::new();
-        for told in self.told.values_mut() {
-            told.pulses.iter().for_each(|pulse| add_share(&mut rows, pulse, from, until));
-            while told.pulses.front().is_some_and(|pulse| pulse.first + pulse.count <= until) {
-                told.pulses.pop_front();
+        for client in self.of_clients.values_mut() {
+            client.pulses.iter().for_each(|pulse| add_share(&mut rows, pulse, from, until));
+            while client.pulses.front().is_some_and(|pulse| pulse.first + pulse.count <= until) {
+                client.pulses.pop_front();
             }
         }
         Some(Interval {
@@ -80,7 +80,7 @@ impl ClientCounts {
             client_cpu_ns: 0,
             thread_cpu_ns: Vec::new(),
             target_cpu_ns: None,
-            held_back: 0,
+            waiting_for_cap: 0,
             rested_ns: 0,
             paused_ns: 0,
             open: None,
@@ -88,7 +88,7 @@ impl ClientCounts {
     }
 }
 
-/// Adds what of a pulse falls between two intervals: where it lies across the end of what all told of, evenly.
+/// Adds what of a pulse falls between two intervals: where it lies across the end of what all have reported, evenly.
 fn add_share(rows: &mut BTreeMap<Op, IntervalRow<Latencies>>, pulse: &Pulse, from: u64, until: u64) {
     let end = pulse.first + pulse.count;
     let (inner_from, inner_until) = (pulse.first.max(from), end.min(until));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn only_time_that_all_told_of_is_added_up_and_nothing_is_lost() {
+    fn only_time_that_all_reported_is_added_up_and_nothing_is_lost() {
         let mut counts = ClientCounts::new(&[0, 2], 100);
         counts.begin(1_000);
         counts.add(0, &pulse(0, 2, 20));

@@ -1,7 +1,7 @@
 //! `--dry-run`: what a run would do, told and not done. Nothing is reached, started or made.
 
 use linerate_record::load::{Load, Server};
-use linerate_report::foretold::{ForetoldRun, dry_run};
+use linerate_report::foretold::{ForetoldRun, clients_in_words, dry_run};
 
 use super::beforehand::beforehand;
 use super::needs::Needs;
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::{consent, timing};
 
 /// Lines of at most `columns` columns, where that is said.
-pub(super) fn reported(
+pub(super) fn dry_run_text(
     load: &Load,
     needs: &Needs,
     mut notes: Vec<String>,
@@ -24,11 +24,7 @@ pub(super) fn reported(
     let most = needs.clients.as_ref().map_or(1, |clients| clients.most() as usize);
     let timing = timing::timing(load, hosts * most * counts)?;
     let most_ms = load.series() as u64 * counts as u64 * timing.series_ms(&load.levels);
-    notes.extend(needs.clients.iter().map(|clients| {
-        let counts: Vec<String> = clients.counts.iter().map(u32::to_string).collect();
-        let (names, counts) = (clients.names(), counts.join(", "));
-        format!("the load comes from {names}, each series from {counts} of them; requests in flight are per client")
-    }));
+    notes.extend(needs.clients.iter().map(|clients| clients_in_words(&clients.names(), &clients.counts)));
     let (id, before, consent) = (&needs.id, beforehand(load), consent.as_deref());
     let foretold = ForetoldRun { load, id, before, most_ms, consent, notes: &notes };
     Ok(dry_run(&foretold, columns))

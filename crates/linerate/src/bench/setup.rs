@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use linerate_analysis::course::points_max;
 use linerate_analysis::findings;
 use linerate_fleet::loading::{CA_BYTES_MAX, LoadKeys, LoadOrder};
 use linerate_host::fingerprint::neighbours::TargetHere;
@@ -122,7 +123,7 @@ impl<'a> Setup<'a> {
             hosts,
         };
         let timing = timing::timing(&load, session.hosts.len() * times(clients_asked.as_ref()))?;
-        let points = load.series() * timing::points_worth(&load.levels);
+        let points = load.series() * points_max(&load.levels);
         let hosts = || session.hosts.iter().map(|host| host.authority.clone()).collect();
         let metrics = metrics.map(|listener| metrics::start(listener, hosts(), points, output.quiet)).transpose()?;
         Ok(Setup {

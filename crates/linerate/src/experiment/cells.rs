@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use linerate_analysis::findings::left_behind;
-use linerate_experiment::fault::FailedInARow;
+use linerate_analysis::findings::is_only_left_behind;
+use linerate_experiment::fault::{FailedInARow, INTERRUPTED, of_failed_load};
 use linerate_experiment::lasting::{ROUNDS_MAX, ROUNDS_MIN};
 use linerate_experiment::state::{self, ExperimentState};
-use linerate_experiment::steps;
+use linerate_experiment::{steps, times};
 use linerate_host::serving;
 use linerate_record::experiment::{self, Cell, CellOutcome, Done, Experiment, ExperimentStep, Means};
 use linerate_record::knob::Space;
 use linerate_record::load::{Load, Precision, Time, WarmUp};
 use linerate_record::units::whole_ns;
+use linerate_report::experiment::{CellPlace, cell_line, progress_line};
 
 use super::aim::{ArmTarget, ArmTargets, ObjectSet};
 use super::fingerprint::{self, Sight};
@@ -33,9 +34,6 @@ pub(super) const LOOK: Duration = Duration::from_millis(100);
 
 /// What a cell may take beside its load before its changes are taken back whatever happens: a restart, clearing up.
 pub(super) const BESIDE: Duration = Duration::from_secs(1800);
-
-/// What a cell is expected to take beside its load.
-pub(super) const BETWEEN_NS: u64 = 400_000_000;
 
 /// Everything that does not change from cell to cell.
 pub(super) struct Scene {
@@ -153,31 +151,30 @@ pub(super) fn drive(
         let name = &experiment.design.arms[cell.arm as usize].name;
         let place = match state.ended {
             experiment::ExperimentStopReason::NotYet => {
-                format!("block {} of at most {}", cell.block + 1, experiment.design.blocks_max)
+                CellPlace::Block { number: cell.block + 1, most: experiment.design.blocks_max }
             }
-            _ => format!("whether it lasts, round {} of {ROUNDS_MIN} to {ROUNDS_MAX}", state.rounds.len() + 1),
+            _ => CellPlace::Round { number: state.rounds.len() + 1, least: ROUNDS_MIN, most: ROUNDS_MAX },
         };
-        progress.live(&format!("{place}: {name}"));
+        progress.live(&cell_line(name, place));
         let mut outcome = match one(scene, experiment, loads, &cell) {
             Err(Failure::Interrupted) => return Ok(()),
             outcome => outcome?,
         };
         if std::mem::take(&mut resumed) {
-            outcome.fault.get_or_insert_with(|| "the experiment was interrupted within this block".to_owned());
+            outcome.fault.get_or_insert_with(|| INTERRUPTED.to_owned());
         }
-        let too_often = failed.count(cell.arm as usize, &outcome);
-        let why = outcome.fault.clone().unwrap_or_default();
+        let given_up = failed.count(cell.arm as usize, name, &outcome);
         let before = state.ended;
         *state = steps::observe(std::mem::replace(state, state::begin(experiment.design.clone())), &outcome);
         let ended = Some(state.ended).filter(|ended| *ended != before);
         state.recorded = ended.or(state.recorded);
         outcomes.push(&Done { cell, outcome, ended })?;
-        if let Some(failed) = too_often {
-            return Err(Failure::Load(format!("{name}: the load failed {failed} times in a row: {why}")));
+        if let Some(given_up) = given_up {
+            return Err(Failure::Load(given_up.to_string()));
         }
-        progress.step((cell.settle_ns + cell.measure_ns + BETWEEN_NS) / 1_000_000);
+        progress.step(times::cell_ns(&cell) / 1_000_000);
         if state.open.cells.is_empty() {
-            progress.finished(&linerate_report::experiment::progress_line(&steps::report(state)));
+            progress.finished(&progress_line(&steps::report(state)));
         }
     }
     Ok(())
@@ -203,7 +200,7 @@ fn one(scene: &Scene, experiment: &Experiment, loads: &[Load], cell: &Cell) -> R
             }
             Some(_) if has_only_left(&folder, &ended) => cell::read(&folder, experiment.bytes_per_s)?,
             _ if came(&scene.interrupt.stop) => return Err(Failure::Interrupted),
-            _ => CellOutcome { fault: Some(format!("the load failed: {}", ended.said)), ..CellOutcome::default() },
+            _ => of_failed_load(&ended.said),
         };
         if came(&scene.interrupt.stop) {
             return Err(Failure::Interrupted);
@@ -257,10 +254,9 @@ fn until_it_serves(
     }
 }
 
-/// Whether a load went well but for what the target did not delete: its figures are as good as any.
+/// Whether a load ended as one that the target refuses, and its folder says that it merely left objects there.
 fn has_only_left(folder: &Path, ended: &Ended) -> bool {
-    ended.code == Some(i32::from(code::TARGET))
-        && views::view_of(folder).is_ok_and(|view| view.run.complete && left_behind(&view).is_some())
+    ended.code == Some(i32::from(code::TARGET)) && views::view_of(folder).is_ok_and(|view| is_only_left_behind(&view))
 }
 
 /// Waits until loads that a killed process left have ended: they would be in the next cell's figures.

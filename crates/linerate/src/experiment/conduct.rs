@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use linerate_experiment::design;
 use linerate_experiment::lasting::{ROUNDS_MAX, ROUNDS_MIN};
-use linerate_experiment::state::{self, ExperimentState};
-use linerate_experiment::steps;
+use linerate_experiment::state::{self, ExperimentState, has_booted};
+use linerate_experiment::{steps, times};
 use linerate_host::Root;
 use linerate_record::experiment::{Arm, BaselineLoad, Design, EXPERIMENT_SCHEMA, Experiment, ExperimentStep, Means};
 use linerate_record::load::{Load, LoadPatch, differences};
@@ -30,10 +30,6 @@ use crate::interrupt::{self, came};
 use crate::output::OutputFormat;
 use crate::printing;
 use crate::progress::{Progress, say};
-
-/// How many times as long as others a cell at the end is that tells whether an effect lasts: by default, and at least.
-const LASTING_TIMES: u32 = 10;
-const LASTING_TIMES_MIN: u32 = 2;
 
 /// What is wrong with what the flags ask for.
 pub(super) fn check(flags: &ConductFlags, read: Reader) -> Result<(), Failure> {
@@ -116,7 +112,9 @@ pub(super) fn begin(flags: &ConductFlags, read: Reader) -> Result<ExitCode, Fail
     let outcomes = folder::outcomes(&scene.folder)?;
     let state = state::begin(experiment.design.clone());
     scene.clock = ExperimentClock::start(0);
-    held(&experiment.design).filter(|_| !flags.output.quiet).iter().for_each(|(_, words)| say(words));
+    if let Some(affordable) = times::affordable(&experiment.design).filter(|_| !flags.output.quiet) {
+        say(&affordable.to_string());
+    }
     conduct(&scene, &experiment, state, outcomes, flags.output.format, flags.output.quiet)
 }
 
@@ -131,8 +129,8 @@ fn planned(lineup: &arms::Lineup, base: &Load, design: &Design) -> String {
         notes: &lineup.notes,
         design,
         cells: design.blocks_max as usize * design.arms.len(),
-        expected_ns: expected(design).as_nanos() as f64,
-        held: held(design).map(|(_, words)| words),
+        expected_ns: times::longest(design).as_nanos() as f64,
+        held: times::affordable(design).map(|affordable| affordable.to_string()),
         rounds: (design.lasting_ns > 0).then(|| PlannedRounds {
             least: ROUNDS_MIN,
             most: ROUNDS_MAX,
@@ -212,16 +210,12 @@ fn recorded(experiment: &Experiment, flags: &ResumeFlags) -> Result<Vec<ArmLoad>
     loads.into_iter().zip(&experiment.means).zip(&experiment.design.arms).map(one).collect()
 }
 
-/// After a boot nothing would be as in the first cell, and no block would count.
 fn require_same_boot(state: &ExperimentState) -> Result<(), Failure> {
-    let now = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let then = state.reference.as_ref().and_then(|print| print.get(linerate_record::fingerprint::BOOT));
-    match then {
-        Some(then) if then != now.trim() => {
-            Err(Failure::usage("the machine has booted since the experiment began: begin a new one"))
-        }
-        _ => Ok(()),
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    if has_booted(state, boot.trim()) {
+        return Err(Failure::usage("the machine has booted since the experiment began: begin a new one"));
     }
+    Ok(())
 }
 
 /// Runs cells until the statistician has heard enough; puts everything back and shows what it shows.
@@ -233,7 +227,7 @@ fn conduct(
     format: OutputFormat,
     quiet: bool,
 ) -> Result<ExitCode, Failure> {
-    let progress = Progress::new(expected(&experiment.design), quiet || format != OutputFormat::Text);
+    let progress = Progress::new(times::longest(&experiment.design), quiet || format != OutputFormat::Text);
     let seed = experiment.design.seed;
     progress.doing(&format!(
         "{} on {}, seed {seed}, in {}",
@@ -266,58 +260,13 @@ fn conduct(
     Ok(ExitCode::SUCCESS)
 }
 
-/// How many blocks the time given holds, where these are fewer than those given; and that in words.
-fn held(design: &Design) -> Option<(u32, String)> {
-    let whole = expected(&Design { time_max_ns: None, ..design.clone() });
-    let most = design.time_max_ns.map(Duration::from_nanos).filter(|most| *most < whole)?;
-    let share = most.as_secs_f64() / whole.as_secs_f64();
-    let blocks = (share * f64::from(design.blocks_max)).floor() as u32;
-    Some((
-        blocks,
-        format!("--budget {most:?} is enough for about {blocks} of the {} blocks of --blocks", design.blocks_max),
-    ))
-}
-
-/// Refuses a time that holds fewer blocks than could show anything.
-fn require_time(design: &Design) -> Result<(), Failure> {
-    let least = design::least_of(design);
-    let Some((_, words)) = held(design).filter(|(blocks, _)| *blocks < least) else { return Ok(()) };
-    let whole = expected(&Design { time_max_ns: None, blocks_max: least, ..design.clone() });
-    let (alpha, needed) = (design.alpha, Duration::from_secs(whole.as_secs() + 1));
-    Err(Failure::usage(format!(
-        "{words}, and fewer than {least} can show nothing at alpha {alpha}: give {needed:?} or more, or a shorter \
-         --settle or --measure"
-    )))
-}
-
-/// The longest that it takes, but for changes and preparations.
-fn expected(design: &Design) -> Duration {
-    let cells = u64::from(design.blocks_max) * design.arms.len() as u64;
-    let all = cells.saturating_mul(design.settle_first_ns + design.measure_ns + cells::BETWEEN_NS);
-    Duration::from_nanos(design.time_max_ns.map_or(all, |most| most.min(all)))
-}
-
 /// The design of these arms.
 fn plan(flags: &ConductFlags, arms: &[Planned], seed: u64, factors: Vec<String>) -> Result<Design, Failure> {
     if flags.plan.link.is_some() && !flags.load.moves_bytes() {
         let load = flags.load.in_flag();
         return Err(Failure::usage(format!("--link bounds bytes, and {load} is reported in requests: leave it out")));
     }
-    if flags.plan.settle < Duration::from_millis(50) {
-        let given = flags.plan.settle;
-        return Err(Failure::usage(format!("--settle {given:?} is too short to begin with: give 50ms or more")));
-    }
-    if flags.plan.measure < Duration::from_millis(200) {
-        let given = flags.plan.measure;
-        return Err(Failure::usage(format!("--measure {given:?} is too short to say anything: give 200ms or more")));
-    }
-    let lasting = flags.plan.lasting.unwrap_or(flags.plan.measure * LASTING_TIMES);
-    if !lasting.is_zero() && lasting < flags.plan.measure * LASTING_TIMES_MIN {
-        let (least, given) = (flags.plan.measure * LASTING_TIMES_MIN, flags.plan.lasting.unwrap_or_default());
-        return Err(Failure::usage(format!(
-            "--lasting {given:?} is too short to see what changes later: give {least:?} or more, twice --measure, or 0s"
-        )));
-    }
+    let lasting = times::lasting(flags.plan.settle, flags.plan.measure, flags.plan.lasting).map_err(Failure::usage)?;
     let asked = design::DesignRequest {
         same: !flags.arms.no_same,
         alpha: flags.plan.alpha.0,
@@ -331,8 +280,8 @@ fn plan(flags: &ConductFlags, arms: &[Planned], seed: u64, factors: Vec<String>)
         factors,
         ..design::asked(&arms[0].name, arms[1..].iter().map(|arm| arm.name.clone()).collect(), seed)
     };
-    let design = design::design(&asked).map_err(|error| Failure::usage(error.to_string()))?;
-    require_time(&design)?;
+    let design = design::design(&asked).map_err(Failure::usage)?;
+    times::require_budget(&design).map_err(Failure::usage)?;
     Ok(design)
 }
 

@@ -36,7 +36,7 @@ pub(super) fn begin(root: &Root, sight: &Sight) -> fingerprint::Begun {
 /// place and may differ from block to block.
 pub(super) fn end(begun: fingerprint::Begun, root: &Root, sight: &Sight) -> (Print, Print) {
     let ended = fingerprint::end(begun, root);
-    let (mut print, mut moment) = (ended.standing, moment::reported(&ended.meanwhile));
+    let (mut print, mut moment) = (ended.standing, moment::in_words(&ended.meanwhile));
     moment.extend(ended.flaps);
     let spaces = [Space::Host, sight.space.clone()];
     let spaces = if spaces[0] == spaces[1] { &spaces[..1] } else { &spaces[..] };

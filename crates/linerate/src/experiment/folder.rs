@@ -49,7 +49,7 @@ pub(super) fn read(path: &Path) -> Result<(Experiment, ExperimentState), Failure
 pub(super) fn require_place(path: &Path) -> Result<(), Failure> {
     let failed = |source| Failure::File { what: "look at", path: path.to_owned(), source };
     let there = path.ancestors().find(|above| above.exists()).unwrap_or(path);
-    own::require_way(there).map_err(|error| error.reported(failed))
+    own::require_way(there).map_err(|error| error.into_failure(failed))
 }
 
 /// Forgets that it was begun here: it has ended.

@@ -1,12 +1,11 @@
 //! Before anything is loaded, each arm is put in place for a moment: what the kernel refuses, what reaches nobody and
 //! what else it moves is told then, and not after an hour.
 
-use std::collections::BTreeSet;
-
-use linerate_experiment::reach::{Reach, judge, of_sockets};
+use linerate_experiment::fingerprint::{differ_besides, factors_of_targets, require_keys as require_keys_of};
+use linerate_experiment::reach::{NothingTested, Reach, judge, of_sockets};
 use linerate_host::Root;
 use linerate_record::experiment::NotTested;
-use linerate_record::fingerprint as keys;
+use linerate_record::fingerprint::is_of_nic;
 use linerate_record::knob::{SettingPlace, Space};
 use linerate_settings::changes::differ;
 
@@ -60,7 +59,7 @@ pub(super) fn rehearse(scene: &Scene, arms: &[Planned], quiet: bool) -> Result<V
 /// target that each cell starts are not known yet.
 pub(super) fn require_keys(wanted: &[String], rehearsed: &[Rehearsed]) -> Result<(), Failure> {
     let known = rehearsed.iter().flat_map(|one| one.print.keys().chain(one.moment.keys())).collect();
-    require_among(wanted, &known, |_| false)
+    require_keys_of(wanted, &known, |_| false).map_err(Failure::usage)
 }
 
 /// The same before anybody is loaded: by which interfaces the targets are reached is not known yet either.
@@ -70,18 +69,8 @@ pub(super) fn require_keys_here(wanted: &[String], root: &Root, space: &Space) -
     }
     let sight = Sight { space: space.clone(), ..Sight::default() };
     let (print, moment) = fingerprint::end(fingerprint::begin(root, &sight), root, &sight);
-    require_among(wanted, &print.keys().chain(moment.keys()).collect(), keys::is_of_nic)
-}
-
-fn require_among(wanted: &[String], known: &BTreeSet<&String>, is_taken: fn(&str) -> bool) -> Result<(), Failure> {
-    let is_known = |key: &String| known.contains(key) || keys::is_of_target(key) || is_taken(key);
-    let Some(unknown) = wanted.iter().find(|key| !is_known(key)) else { return Ok(()) };
-    // Settings are some hundreds.
-    let names = known.iter().filter(|key| !keys::is_of_setting(key)).map(|key| key.as_str());
-    let names = names.collect::<Vec<_>>().join(", ");
-    Err(Failure::usage(format!(
-        "--may-differ {unknown:?} is not a key of the fingerprint: write one of {names}, or \"setting KNOB\""
-    )))
+    let known = print.keys().chain(moment.keys()).collect();
+    require_keys_of(wanted, &known, is_of_nic).map_err(Failure::usage)
 }
 
 /// Leaves out the arms that reach nobody.
@@ -109,33 +98,17 @@ pub(super) fn keep(scene: &Scene, lineup: &Lineup, rehearsed: &[Rehearsed]) -> R
         }
     }
     if kept.arms.len() == 1 {
-        let whys: Vec<String> = kept.not_tested.iter().map(|left| format!("{}: {}", left.arm, left.why)).collect();
-        return Err(Failure::usage(format!("nothing is tested: {}", whys.join("; "))));
+        return Err(Failure::usage(NothingTested(kept.not_tested)));
     }
     let means: Vec<_> = kept.arms.iter().map(|arm| arm.means.clone()).collect();
     kept.factors = fingerprint::factors(&means, &prints, scene.ground.restart.is_some());
     if scene.ground.restart.is_none() {
         kept.notes.extend(of_sockets(kept.arms.iter().flat_map(|arm| &arm.means.changes)));
     }
-    kept.notes.extend(moved_besides(&means, &kept.factors));
-    // Who answers is known of a load only; arms that load different targets differ in that.
-    if kept.aims.iter().any(|aim| aim.hosts != kept.aims[0].hosts || aim.load != kept.aims[0].load) {
-        kept.factors.extend([keys::TARGET_SERVER, keys::TARGET_TLS, keys::TARGET_HOSTS].map(str::to_owned));
-    }
-    // An experiment that goes on starts another.
-    if scene.aims.own.is_some() {
-        kept.factors.extend([keys::TARGET_HOSTS, keys::TARGET_STARTED].map(str::to_owned));
-    }
+    kept.notes.extend(differ_besides(&means, &kept.factors));
+    let differ = kept.aims.iter().any(|aim| aim.hosts != kept.aims[0].hosts || aim.load != kept.aims[0].load);
+    kept.factors.extend(factors_of_targets(differ, scene.aims.own.is_some()));
     kept.factors.sort();
     kept.factors.dedup();
     Ok(kept)
-}
-
-/// What arms move besides what they change.
-fn moved_besides(means: &[linerate_record::experiment::Means], factors: &[String]) -> Option<String> {
-    let asked: Vec<String> =
-        means.iter().flat_map(|means| &means.changes).map(|change| keys::of_setting(&change.place)).collect();
-    let besides: Vec<&str> =
-        factors.iter().filter(|key| !asked.contains(key) && *key != keys::TARGET_STARTED).map(String::as_str).collect();
-    (!besides.is_empty()).then(|| format!("the arms differ in {} as well", besides.join(", ")))
 }

@@ -23,7 +23,7 @@ use crate::{changes, masks, output, printing};
 /// `linerate experiment report`.
 pub(super) fn run(flags: &ExperimentReportFlags) -> Result<ExitCode, Failure> {
     let (experiment, state) = folder::read(&flags.folder)?;
-    let reported = reported(&experiment, &state);
+    let reported = report_of(&experiment, &state);
     output::put_out(&rendered(&reported, flags.format, flags.output.is_some()), flags.output.as_deref())
 }
 
@@ -35,7 +35,7 @@ pub(super) fn finish(
     format: OutputFormat,
     quiet: bool,
 ) -> Result<(), Failure> {
-    let reported = reported(experiment, state);
+    let reported = report_of(experiment, state);
     // Printed before a file is written: a disk that is full now must not keep the figures from being seen.
     if !quiet {
         printing::print(&rendered(&reported, format, false))?;
@@ -54,7 +54,7 @@ pub(super) fn finish(
     Ok(())
 }
 
-fn reported(experiment: &Experiment, state: &ExperimentState) -> ExperimentReport {
+fn report_of(experiment: &Experiment, state: &ExperimentState) -> ExperimentReport {
     let report = steps::report(state);
     let advice = advice(experiment, &report);
     ExperimentReport { experiment: experiment.clone(), report, advice }

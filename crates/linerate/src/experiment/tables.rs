@@ -2,9 +2,8 @@
 
 use std::process::ExitCode;
 
-use linerate_experiment::analyze::{AnalysisOptions, analyze};
+use linerate_experiment::analyze::{AnalysisOptions, NoEffect, analyze, require_effects};
 use linerate_experiment::table;
-use linerate_record::experiment::Decision;
 
 use super::flags::{AnalyzeFlags, TableFormat};
 use crate::failure::{Failure, code};
@@ -34,9 +33,7 @@ pub(super) fn run(flags: &AnalyzeFlags) -> Result<ExitCode, Failure> {
         TableFormat::Json => linerate_report::experiment::table_json(&found),
     };
     let done = output::put_out(&rendered, None)?;
-    let decisions = found.series.iter().flat_map(|series| &series.effects).map(|effect| effect.decision);
-    let is_no_effect = |decision| matches!(decision, Decision::Association | Decision::Confounded);
-    let why = "what differs is an association, or confounded with time: no effect of the arm";
-    let no_effect = decisions.into_iter().any(is_no_effect);
-    if no_effect { Err(Failure::Outcome { why: why.into(), code: code::NO_EFFECT }) } else { Ok(done) }
+    let no_effect = |error: NoEffect| Failure::Outcome { why: error.to_string(), code: code::NO_EFFECT };
+    require_effects(&found).map_err(no_effect)?;
+    Ok(done)
 }

@@ -22,8 +22,8 @@ use crate::{consent, interrupt, kubeconfig, named, output, printing, reaching};
 /// How often the API server is asked how far it is.
 const ASKED_EACH: Duration = Duration::from_secs(1);
 
-/// How often a log is told.
-const TOLD_EACH: Duration = Duration::from_secs(10);
+/// How often a log that stays the same is printed again.
+const LOG_REPEATED_EACH: Duration = Duration::from_secs(10);
 
 /// What is wrong with what is wished for.
 pub(super) fn check(flags: &ClientFlags) -> Result<(), Failure> {
@@ -137,7 +137,7 @@ fn waited(cluster: &Arc<KubeCluster>, wishes: &Wishes, within: Duration) -> Resu
             found => found.map_err(|fault| failed(&fault))?,
         };
         let text = progress(&found, wishes);
-        if told.as_ref().is_none_or(|(at, before)| *before != text || at.elapsed() > TOLD_EACH) {
+        if told.as_ref().is_none_or(|(at, before)| *before != text || at.elapsed() > LOG_REPEATED_EACH) {
             say(&text);
             told = Some((Instant::now(), text));
         }

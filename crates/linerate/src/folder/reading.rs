@@ -36,7 +36,7 @@ pub(crate) fn read_manifest(path: &Path) -> Result<Manifest, Failure> {
 /// Reads the manifest of a run folder that is to be acted upon: this user's own.
 pub(crate) fn read_own_manifest(path: &Path) -> Result<Manifest, Failure> {
     let text = own::read(path, "run.json", MANIFEST_BYTES_MAX);
-    manifest(path, &text.map_err(|error| error.reported(|error| not_a_run(path, &error)))?)
+    manifest(path, &text.map_err(|error| error.into_failure(|error| not_a_run(path, &error)))?)
 }
 
 fn not_a_run(path: &Path, error: &dyn std::fmt::Display) -> Failure {
@@ -88,7 +88,7 @@ pub(crate) fn asked_text(path: &Path) -> Result<Vec<u8>, Failure> {
 
 /// What an experiment was asked, to be acted upon: of a folder that is this user's own.
 pub(crate) fn own_asked_text(path: &Path) -> Result<Vec<u8>, Failure> {
-    own::read(path, ASKED, ASKED_BYTES_MAX).map_err(|error| error.reported(|error| no_experiment(path, error)))
+    own::read(path, ASKED, ASKED_BYTES_MAX).map_err(|error| error.into_failure(|error| no_experiment(path, error)))
 }
 
 fn no_experiment(path: &Path, error: io::Error) -> Failure {

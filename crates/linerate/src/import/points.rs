@@ -2,15 +2,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use linerate_analysis::imported::counted_part;
 use linerate_record::histogram::{HIGH_NS, Latencies};
 use linerate_record::run::{INTERVALS_BYTES_MAX, Interval, IntervalRow, Op};
 
-use super::warp_csv::{Span, Survey, WarpRequest};
+use super::warp_csv::{Survey, WarpRequest};
 use crate::failure::Failure;
 use crate::timing::ROW_BYTES_MAX;
-
-/// Shortest time for which all threads must be at work, so that figures are of it alone.
-const AT_WORK_MIN_NS: i64 = 300_000_000;
 
 /// Most rows of intervals that are open at a time, at 60 KiB each.
 const OPEN_ROWS_MAX: u64 = 2_048;
@@ -44,44 +42,34 @@ pub(super) struct ImportLayout {
 impl ImportLayout {
     /// `None` where no operation is one of linerate's.
     pub(super) fn of(survey: &Survey) -> Option<Self> {
-        let (kept, left_out) = sorted_out(survey);
-        let spans: Vec<(&String, &Span)> = kept.iter().flat_map(|(_, threads)| threads.iter()).collect();
-        let mut threads: BTreeMap<&String, (i64, i64)> = BTreeMap::new();
-        for (whose, span) in &spans {
-            let known = threads.entry(whose).or_insert((span.first_end_ns, span.last_start_ns));
-            *known = (known.0.min(span.first_end_ns), known.1.max(span.last_start_ns));
-        }
-        let first_ns = spans.iter().map(|(_, s)| s.first_start_ns).min()?;
-        let last_ns = spans.iter().map(|(_, s)| s.last_end_ns).max()?;
-        let at_work = (threads.values().map(|t| t.0).max()?, threads.values().map(|t| t.1).min()?);
-        let all_at_work = at_work.1 - at_work.0 >= AT_WORK_MIN_NS;
-        let (from_ns, to_ns) = if all_at_work { at_work } else { (first_ns, last_ns) };
+        let part = counted_part(&survey.spans)?;
+        let (first_ns, last_ns) = part.whole_ns;
         let zero_unix_ms = u64::try_from(first_ns / 1_000_000).unwrap_or(0);
         let since_ms = |ns: i64| u64::try_from(ns).unwrap_or(0).div_ceil(1_000_000).saturating_sub(zero_unix_ms);
-        let (from_ms, end_ms) = (if all_at_work { since_ms(from_ns) } else { 0 }, since_ms(last_ns).max(1));
+        let from_ms = if part.all_at_work { since_ms(part.measured_ns.0) } else { 0 };
+        let end_ms = since_ms(last_ns).max(1);
         // Rounded down: the last interval, too, is one in which all were at work.
-        let span_ms = (since_ms(to_ns) - u64::from(all_at_work)).saturating_sub(from_ms).max(1);
-        let rows = (survey.hosts.len() * kept.len()) as u64;
-        let longest_ms = since_ms(first_ns + spans.iter().map(|(_, s)| s.longest_ns).max()?);
+        let span_ms = (since_ms(part.measured_ns.1) - u64::from(part.all_at_work)).saturating_sub(from_ms).max(1);
+        let rows = (survey.hosts.len() * part.ops.len()) as u64;
+        let longest_ms = since_ms(first_ns + part.longest_ns);
         let for_memory_ms = longest_ms.div_ceil((OPEN_ROWS_MAX / rows).saturating_sub(2).max(1));
         let lines_max = (INTERVALS_BYTES_MAX / (rows * ROW_BYTES_MAX)).max(4);
         let for_size_ms = (end_ms).div_ceil(lines_max);
         let fine_ms = (span_ms / 20).clamp(100, 1_000) / 10 * 10;
         let interval_ms = fine_ms.max(for_memory_ms).max(for_size_ms).min(span_ms);
-        let (requests, bytes) = spans.iter().fold((0, 0), |(r, b), (_, s)| (r + s.requests, b + s.bytes));
         Some(ImportLayout {
             hosts: survey.hosts.clone(),
-            ops: kept.iter().map(|(op, threads)| (*op, threads.values().map(|s| s.requests).sum())).collect(),
-            left_out,
-            concurrency: u32::try_from(threads.len()).unwrap_or(u32::MAX),
-            mean_bytes: bytes / requests.max(1),
+            ops: part.ops,
+            left_out: part.left_out,
+            concurrency: u32::try_from(part.threads).unwrap_or(u32::MAX),
+            mean_bytes: part.bytes / part.requests.max(1),
             interval_ms,
             from_ms,
             measured: span_ms / interval_ms,
             end_ms,
             zero_unix_ms,
             bytes_max: (end_ms / interval_ms + 2) * rows * ROW_BYTES_MAX,
-            all_at_work,
+            all_at_work: part.all_at_work,
         })
     }
 
@@ -99,30 +87,6 @@ impl ImportLayout {
     fn begin_ns(&self, interval: i64) -> i64 {
         i64::try_from(self.zero_unix_ms + self.from_ms).unwrap_or(0) * 1_000_000 + interval * self.interval_ns()
     }
-}
-
-type Threads = BTreeMap<String, Span>;
-
-/// Operations measured, and others with their requests.
-type SortedOut<'a> = (Vec<(Op, &'a Threads)>, Vec<(String, u64)>);
-
-/// The operations measured, and the others: those that linerate does not have, and preparation, which had ended before
-/// anything else began.
-fn sorted_out(survey: &Survey) -> SortedOut<'_> {
-    let (mut kept, mut left_out) = (Vec::new(), Vec::new());
-    let ended_ns = |threads: &Threads| threads.values().map(|s| s.last_end_ns).max();
-    let began_ns = |threads: &Threads| threads.values().map(|s| s.first_start_ns).min();
-    for (name, threads) in &survey.spans {
-        let others = survey.spans.iter().filter(|(other, _)| *other != name);
-        let next_ns = others.filter_map(|(_, threads)| began_ns(threads)).min();
-        let prepares = next_ns.zip(ended_ns(threads)).is_some_and(|(next, ended)| ended <= next);
-        match name.to_ascii_lowercase().parse::<Op>() {
-            Ok(op) if !prepares => kept.push((op, threads)),
-            _ => left_out.push((name.clone(), threads.values().map(|s| s.requests).sum())),
-        }
-    }
-    kept.sort_by_key(|(op, _)| *op);
-    (kept, left_out)
 }
 
 /// The rows of one interval.
@@ -203,13 +167,13 @@ impl<'a> OpenIntervals<'a> {
             let share = (ns - from_ns) as f64 / (request.end_ns - from_ns).max(1) as f64;
             (request.bytes as f64 * share) as u64
         };
-        let mut reported = 0;
+        let mut counted = 0;
         for interval in first..=last {
             let sum = if interval == last { request.bytes } else { until(self.layout.begin_ns(interval + 1)) };
-            if sum > reported {
-                self.counting(interval, host, op).moved_bytes += i64::try_from(sum - reported).unwrap_or(i64::MAX);
+            if sum > counted {
+                self.counting(interval, host, op).moved_bytes += i64::try_from(sum - counted).unwrap_or(i64::MAX);
             }
-            reported = sum;
+            counted = sum;
         }
     }
 
@@ -238,7 +202,7 @@ impl<'a> OpenIntervals<'a> {
             client_cpu_ns: 0,
             thread_cpu_ns: Vec::new(),
             target_cpu_ns: None,
-            held_back: 0,
+            waiting_for_cap: 0,
             rested_ns: 0,
             paused_ns: 0,
             open: None,

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use jiff::Timestamp;
+use linerate_analysis::imported::{ThreadSpan, Threads};
 use linerate_load::hosts::HOSTS_MAX;
 
 use super::refused;
@@ -58,42 +59,6 @@ pub(super) struct WarpRequest<'a> {
     objects: u64,
 }
 
-/// When a thread ended its first request and began its last, and so on for all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) first_start_ns: i64,
-    pub(super) first_end_ns: i64,
-    pub(super) last_start_ns: i64,
-    pub(super) last_end_ns: i64,
-    pub(super) longest_ns: i64,
-    pub(super) requests: u64,
-    pub(super) bytes: u64,
-}
-
-impl Span {
-    fn add(&mut self, request: &WarpRequest<'_>) {
-        self.first_start_ns = self.first_start_ns.min(request.start_ns);
-        self.first_end_ns = self.first_end_ns.min(request.end_ns);
-        self.last_start_ns = self.last_start_ns.max(request.start_ns);
-        self.last_end_ns = self.last_end_ns.max(request.end_ns);
-        self.longest_ns = self.longest_ns.max(request.end_ns - request.start_ns);
-        self.requests += 1;
-        self.bytes += request.bytes;
-    }
-
-    fn of(request: &WarpRequest<'_>) -> Self {
-        Span {
-            first_start_ns: request.start_ns,
-            first_end_ns: request.end_ns,
-            last_start_ns: request.start_ns,
-            last_end_ns: request.end_ns,
-            longest_ns: request.end_ns - request.start_ns,
-            requests: 1,
-            bytes: request.bytes,
-        }
-    }
-}
-
 /// What is in a file.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
@@ -101,7 +66,7 @@ pub(super) struct Survey {
     /// Endpoints, in the order in which they come.
     pub(super) hosts: Vec<String>,
     /// Per operation and thread (of one of warp's clients).
-    pub(super) spans: BTreeMap<String, BTreeMap<String, Span>>,
+    pub(super) spans: BTreeMap<String, Threads>,
     /// Most objects of one request.
     pub(super) objects_per_request: u64,
     /// The last comment: the command that was run.
@@ -159,10 +124,10 @@ pub(super) fn survey(path: &Path) -> Result<Survey, Failure> {
         whose.push_str(request.thread);
         let Some(of_op) = survey.spans.get_mut(request.op) else { return Ok(()) };
         if let Some(span) = of_op.get_mut(&whose) {
-            span.add(request);
+            span.add(request.start_ns, request.end_ns, request.bytes);
             return Ok(());
         }
-        of_op.insert(whose.clone(), Span::of(request));
+        of_op.insert(whose.clone(), ThreadSpan::of(request.start_ns, request.end_ns, request.bytes));
         threads += 1;
         if threads + survey.hosts.len() > DISTINCT_MAX {
             return Err(format!("more than {DISTINCT_MAX} threads, operations and hosts: more than one run has").into());

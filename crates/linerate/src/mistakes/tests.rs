@@ -275,7 +275,7 @@ fn one_mistake_is_told_as_clap_tells_it() {
             continue;
         };
         let expected = warp::explain(&first, &words).unwrap_or_else(|| refusal(&first));
-        let reported = reported(&args, &first, &checked).to_string();
+        let reported = failure_of(&args, &first, &checked).to_string();
         if reported != expected {
             wrong.push((line, reported));
         }
@@ -304,7 +304,7 @@ fn one_mistake_is_told_in_words_of_linerates_own_where_clap_has_none() {
     ] {
         let args = args(line);
         let first = Cli::try_parse_from(&args).expect_err(line);
-        let reported = reported(&args, &first, &checked).to_string();
+        let reported = failure_of(&args, &first, &checked).to_string();
         assert!(reported.starts_with(expected) && !reported.contains(MASK), "{line}: {reported}");
     }
 }
@@ -314,7 +314,7 @@ fn a_line_that_is_too_long_to_be_looked_at_says_so() {
     let args = args(&format!("linerate bench --nonsense {}", "x ".repeat(300)));
     let first = Cli::try_parse_from(&args).unwrap_err();
     assert!(
-        reported(&args, &first, &checked)
+        failure_of(&args, &first, &checked)
             .to_string()
             .ends_with("only its first mistake is reported: there may be more.")
     );
@@ -325,7 +325,7 @@ fn a_value_with_a_line_break_does_not_cut_what_is_said_of_it() {
     let of = |words: &[&str]| -> Vec<OsString> { words.iter().map(OsString::from).collect() };
     let args = of(&["linerate", "bench", "--lookup", "p\nq"]);
     let first = Cli::try_parse_from(&args).unwrap_err();
-    for text in [reported(&args, &first, &checked).to_string(), in_lines(&args, &first, &checked).remove(0)] {
+    for text in [failure_of(&args, &first, &checked).to_string(), in_lines(&args, &first, &checked).remove(0)] {
         assert!(text.starts_with("invalid value 'p\\u000aq' for '--lookup <LOOKUP>'"), "{text}");
         assert!(text.contains("[possible values: path, host]"), "{text}");
     }
@@ -336,7 +336,7 @@ fn what_is_no_utf8_is_told_by_its_flag() {
     let mut args = args("linerate bench --bucket x --prefix x --threads 0");
     args[3] = std::os::unix::ffi::OsStringExt::from_vec(vec![0xff]);
     let first = Cli::try_parse_from(&args[..4]).unwrap_err();
-    let reported = reported(&args[..4], &first, &checked).to_string();
+    let reported = failure_of(&args[..4], &first, &checked).to_string();
     assert_eq!(reported, "the text given for '--bucket <BUCKET>' is not UTF-8: write it in UTF-8");
     args[5] = args[3].clone();
     let reported = in_lines(&args, &Cli::try_parse_from(&args).unwrap_err(), &checked);

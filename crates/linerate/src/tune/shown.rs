@@ -7,7 +7,7 @@ use linerate_host::journal::{JournalContent, JournalFolder, Made};
 use linerate_host::{Root, setting, watch};
 use linerate_record::knob::same;
 use linerate_record::lines::folded;
-use linerate_report::tune::{self as report, Application, Changed, Moved, Now, Standing};
+use linerate_report::tune::{self as report, Amiss, Application, Changed, Moved, Now, Standing};
 
 use super::acting::unknown;
 use crate::applying::{ground, root, state};
@@ -29,21 +29,20 @@ pub(super) fn status() -> Result<ExitCode, Failure> {
         if has_booted(&machine, &reported.begin) {
             continue;
         }
-        let id = &reported.begin.id;
+        let id = || reported.begin.id.clone();
         if is_unwatched(reported) {
             text.push_str(report::UNWATCHED);
-            amiss.push(format!("no watch is running to roll {id} back"));
+            amiss.push(Amiss::Unwatched { id: id() });
         }
         if let Some((_, _, left @ 1..)) = reported.closed {
-            let left = report::counted(left as usize, "setting");
-            amiss.push(format!("{left} of {id} not restored: linerate tune rollback {id}"));
+            amiss.push(Amiss::NotRestored { id: id(), left });
         }
         for made in &reported.made {
             text.push_str(&report::changed(&present(made, &ground(&machine, &state))));
         }
     }
     if let Some(lost) = apply::lost(&Root::live()) {
-        amiss.push(format!("the journal of {} is missing", lost.id));
+        amiss.push(Amiss::JournalLost { id: lost.id.clone() });
         let apply::LostWatch { id, journals, wait_ms, file, .. } = lost;
         text.push_str(&report::lost(&report::Lost { id, journals, wait_ms, file }));
     }
@@ -54,7 +53,7 @@ pub(super) fn status() -> Result<ExitCode, Failure> {
     if amiss.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    Err(Failure::Tune { why: amiss.join("; "), code: code::UNCHANGED })
+    Err(Failure::Tune { why: report::amiss(&amiss), code: code::UNCHANGED })
 }
 
 /// Prints, on a terminal in lines that fit it.
@@ -140,7 +139,7 @@ pub(super) fn moved_besides(made: &Made) -> Vec<Moved> {
     let after = made.became.as_ref().map_or(&[][..], |(_, beside)| beside);
     let moved = made.beside.iter().filter_map(|before| {
         let after = after.iter().find(|after| after.address == before.address && after.value != before.value)?;
-        let what = setting::reported_beside(&before.address);
+        let what = setting::beside_in_words(&before.address);
         Some(Moved { what, before: before.value.clone(), after: after.value.clone() })
     });
     moved.collect()

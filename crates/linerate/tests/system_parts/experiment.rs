@@ -27,7 +27,7 @@ fn against(spaces: &Namespaces, minio: &Minio, state: &Path, arguments: &[&str])
     wrapped(spaces.in_client(), &inner).output().expect("ip runs")
 }
 
-fn reported(output: &Output) -> Result<ExperimentReport, Failed> {
+fn report_of(output: &Output) -> Result<ExperimentReport, Failed> {
     assert!(output.status.success(), "{}", shown(output));
     Ok(serde_json::from_slice(&output.stdout)?)
 }
@@ -69,7 +69,7 @@ pub(crate) fn finds() -> Result<(), Failed> {
         let mut arguments = vec!["--knob", &larger, "--knob", &inert, "-o", folder.to_str().ok_or("UTF-8")?];
         arguments.extend("--load get:1MiB@4 --alpha 0.005 --blocks 24 --link 1Gb/s --seed".split(' '));
         arguments.push(&seed);
-        let reported = reported(&against(&spaces, &minio, state.path(), &arguments))?;
+        let reported = report_of(&against(&spaces, &minio, state.path(), &arguments))?;
         let is_shown = shown_and_nothing_else(&reported, &larger)?;
         assert_eq!((rmem(), sysctl(INERT)), before);
         assert_eq!(minio.objects("linerate-bench"), Vec::<String>::new(), "what was read is gone");
@@ -138,7 +138,7 @@ pub(crate) fn tells() -> Result<(), Failed> {
     assert!(!folder.exists(), "what never began leaves nothing");
     let inert = other_inert();
     let (beside, _) = run("beside", &["--knob", &inert]);
-    let reported = reported(&beside)?;
+    let reported = report_of(&beside)?;
     assert!(
         reported.experiment.not_tested.iter().any(|left| left.arm == smaller && left.why.contains("reaches neither"))
     );
@@ -205,7 +205,7 @@ pub(crate) fn restarts() -> Result<(), Failed> {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    let reported = reported(&child.wait_with_output()?)?;
+    let reported = report_of(&child.wait_with_output()?)?;
     let cells: Vec<Done> = std::fs::read_to_string(folder.join("outcomes.jsonl"))?
         .lines()
         .map(serde_json::from_str)
@@ -214,7 +214,7 @@ pub(crate) fn restarts() -> Result<(), Failed> {
         cells.iter().filter_map(|done| done.outcome.fingerprint.get("target.started")).collect();
     // For each arm before the first cell, then as it was; for writing what is read, and at the end.
     assert_eq!((processes.len(), restarted), (cells.len(), cells.len() + 5), "a process for each cell");
-    assert!(reported.report.blocks.iter().all(|block| block.spoiled.is_empty()), "{:?}", reported.report.remarks);
+    assert!(reported.report.blocks.iter().all(|block| block.excluded.is_empty()), "{:?}", reported.report.remarks);
     assert!(cells.iter().all(|done| done.outcome.secondary.contains_key("target_cpu_s_per_gib")), "of that process");
     assert_eq!(minio.objects("linerate-bench"), Vec::<String>::new(), "what was read is gone");
     Ok(())

@@ -78,7 +78,7 @@ impl Answer {
             return Ok(());
         }
         let begins = beginning(&answer.body);
-        let begins = session.credentials.as_ref().map_or(begins.clone(), |keys| keys.reported(begins));
+        let begins = session.credentials.as_ref().map_or(begins.clone(), |keys| keys.redacted(begins));
         let why = format!("it is \"{begins}\", but S3 sends nothing there");
         Err(BucketError::Answer { call: answer.asked, why })
     }

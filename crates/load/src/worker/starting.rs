@@ -83,7 +83,7 @@ impl Worker<'_> {
             self.start(next.what, capped_ns, now_ns);
         }
         if let Some(next) = self.next.as_ref().filter(|next| next.turn.at_ns > now_ns) {
-            self.held_back = self.held_back.max(self.open_slots + u32::from(next.what.keeps_its_slot()));
+            self.waiting_for_cap = self.waiting_for_cap.max(self.open_slots + u32::from(next.what.keeps_its_slot()));
         }
     }
 

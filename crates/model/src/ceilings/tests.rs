@@ -15,7 +15,7 @@ fn find(site: &Site, work: &Work, resource: Resource) -> Option<ResourceLimit> {
     limits(site, &geometries(site).unwrap(), work).into_iter().find(|limit| limit.resource == resource)
 }
 
-fn reported(site: &Site, work: &Work, resource: Resource) -> Ceiling {
+fn ceiling_of(site: &Site, work: &Work, resource: Resource) -> Ceiling {
     let all = ceilings(site, &geometries(site).unwrap(), work);
     all.into_iter().find(|ceiling| ceiling.resource == resource).expect("the resource is used")
 }
@@ -87,11 +87,11 @@ fn clients_limit_by_their_own_ports_and_packets() {
     near(find(&site, &GET, Resource::ClientIngress).expect("they read").limit_bytes_per_s, 2.0 * one, "two clients");
     site.clients.bond = Some(linerate_record::site::BondMode::ActiveBackup);
     near(find(&site, &GET, Resource::ClientIngress).expect("they read").limit_bytes_per_s, one, "one port of each");
-    let mtu = reported(&site, &GET, Resource::PublicEgress).inputs.into_iter().find(|input| input.name == "MTU");
+    let mtu = ceiling_of(&site, &GET, Resource::PublicEgress).inputs.into_iter().find(|input| input.name == "MTU");
     assert_eq!(mtu.expect("framing is told").value, "1500 B", "TCP agrees on the smaller segment");
     site.clients.count = 0;
     assert_eq!(find(&site, &GET, Resource::ClientIngress), None, "not described");
-    assert!(reported(&site, &GET, Resource::PublicEgress).inputs.iter().any(|input| input.value == "9000 B"));
+    assert!(ceiling_of(&site, &GET, Resource::PublicEgress).inputs.iter().any(|input| input.value == "9000 B"));
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn one_entry_node_limits_a_site_to_what_its_nic_its_sockets_and_its_memory_carry
         let share = entry.limit_bytes_per_s / expected;
         assert!((0.97..=1.0).contains(&share), "{narrowest}: {share} of {expected}");
         assert_eq!(limits(site, &geometries(site).unwrap(), work)[0], entry, "{narrowest}");
-        let ceiling = reported(site, work, Resource::EntryNode);
+        let ceiling = ceiling_of(site, work, Resource::EntryNode);
         let told = ceiling.inputs.iter().find(|input| input.name == "narrowest of the node").map(|input| &input.value);
         assert_eq!(told.map(String::as_str), Some(narrowest));
         near(ceiling.capacity / ceiling.demand, entry.limit_bytes_per_s, narrowest);
@@ -178,13 +178,13 @@ fn a_mix_of_reads_and_writes_shares_a_drives_time() {
 fn a_ceiling_tells_which_inputs_nobody_stated() {
     let mut site = sites::site();
     let name = site.groups[0].name.clone();
-    let before = reported(&site, &GET, Resource::Cpu);
+    let before = ceiling_of(&site, &GET, Resource::Cpu);
     let cores = |ceiling: &Ceiling| ceiling.inputs.iter().find(|input| input.name == "cores").cloned();
     assert!(!cores(&before).expect("cores are an input").assumed);
     site.assumed.insert(format!("nodes.{name}.cores"), "not stated".to_owned());
     site.assumed.insert("planes.public.mtu".to_owned(), "not stated".to_owned());
-    assert!(cores(&reported(&site, &GET, Resource::Cpu)).expect("cores are an input").assumed);
-    let network = reported(&site, &GET, Resource::PublicEgress);
+    assert!(cores(&ceiling_of(&site, &GET, Resource::Cpu)).expect("cores are an input").assumed);
+    let network = ceiling_of(&site, &GET, Resource::PublicEgress);
     assert!(network.inputs.iter().any(|input| input.name == "MTU" && input.assumed), "{network:?}");
     assert!(before.inputs.iter().any(|input| input.path.is_none() && input.assumed), "constants are estimates");
 }
@@ -196,7 +196,7 @@ fn only_the_values_that_nobody_stated_are_told_as_such() {
         "nodes: {count: 8, drives: {count: 4, capacity: 4TB}, nics: [{ports: 1, speed: 100Gb/s}]}\nengine: minio\n";
     let assumed = |text: &str| -> Vec<String> {
         let site = linerate_site::read(text, "site.yaml").expect("it is whole");
-        let inputs = reported(&site, &GET, Resource::PublicEgress).inputs;
+        let inputs = ceiling_of(&site, &GET, Resource::PublicEgress).inputs;
         inputs.into_iter().filter(|input| input.assumed).map(|input| input.name).collect()
     };
     assert!(!linerate_site::read(text, "site.yaml").expect("it is whole").assumed.is_empty());
@@ -226,7 +226,7 @@ fn two_peers_on_one_link_may_have_a_member_each() {
     // All that clients are sent is on one of two members, and it is two thirds of the bytes.
     near(egress(&site).capacity, full * 0.75, "a member each");
     let reached =
-        reported(&site, &GET, Resource::PublicEgress).inputs.into_iter().find(|of| of.name == "members reached");
+        ceiling_of(&site, &GET, Resource::PublicEgress).inputs.into_iter().find(|of| of.name == "members reached");
     let reached = reached.expect("not all are").value;
     assert!(reached.starts_with("1 of 2 by clients, 1 by other nodes, 2 together at best"), "{reached}");
     bond(&mut site, BondMode::ActiveBackup, TransmitHash::Layer2);

@@ -219,7 +219,7 @@ impl Variant {
             value: self.value.clone(),
             claim: self.claim.clone(),
             cost: self.cost,
-            shown_by: self.shown_by.reported(),
+            shown_by: self.shown_by.in_words(),
             contradicts: self.contradicts.clone(),
         }
     }
@@ -303,7 +303,7 @@ impl PlaneChoice {
     }
 
     /// For people.
-    pub(super) fn reported(self) -> String {
+    pub(super) fn in_words(self) -> String {
         if self == PlaneChoice::Every { "every plane".to_owned() } else { format!("the {} plane", self.name()) }
     }
 

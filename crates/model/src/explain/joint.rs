@@ -105,7 +105,7 @@ impl<'a> JointLoad<'a> {
 }
 
 /// What is left of odd nodes while the others give what they were measured at.
-pub(super) fn held_back<'a>(odd: &[OfOdd<'a>], joint: &JointLoad) -> Vec<OfOdd<'a>> {
+pub(super) fn left_of_odd<'a>(odd: &[OfOdd<'a>], joint: &JointLoad) -> Vec<OfOdd<'a>> {
     let ratio = joint.load.share(joint.of_others_bytes_per_s);
     odd.iter().map(|odd| OfOdd { ratio: ratio.max(odd.least_ratio), ..*odd }).collect()
 }

@@ -23,8 +23,8 @@ const SUSPECT_SIGMAS: f64 = 1.5;
 /// The chance that one of the figures of nodes is astray by itself, and not by a cause at that node.
 const STRAY: f64 = 0.002;
 
-/// A node is told of from so many.
-pub(super) const TOLD_SIGMAS: f64 = 4.0;
+/// A node is an outlier, and reported, from so many.
+pub(super) const OUTLIER_SIGMAS: f64 = 4.0;
 
 /// How many suspects are looked into.
 const MOST_SUSPECTS: usize = 3;
@@ -339,11 +339,11 @@ pub(super) fn suspects(site: &Site, observations: &Observations) -> Vec<String> 
 }
 
 /// What figures of nodes say by themselves: those that are low, the furthest first.
-pub(super) fn reported(get: &OperationFigures, put: &OperationFigures) -> Vec<String> {
-    [("GET", get), ("PUT", put)].into_iter().flat_map(|(verb, figures)| reported_of(verb, figures)).collect()
+pub(super) fn low_nodes_in_words(get: &OperationFigures, put: &OperationFigures) -> Vec<String> {
+    [("GET", get), ("PUT", put)].into_iter().flat_map(|(verb, figures)| low_in_words(verb, figures)).collect()
 }
 
-fn reported_of(verb: &str, figures: &OperationFigures) -> Vec<String> {
+fn low_in_words(verb: &str, figures: &OperationFigures) -> Vec<String> {
     let mut low = slow(figures);
     low.sort_by(|a, b| a.1.total_cmp(&b.1));
     let (Some(least), Some(most)) = (low.first(), low.last()) else { return Vec::new() };
@@ -381,7 +381,7 @@ fn reported_of(verb: &str, figures: &OperationFigures) -> Vec<String> {
 
 /// Nodes that are low for certain.
 fn slow(figures: &OperationFigures) -> Vec<(String, f64, f64)> {
-    let is_low = |(_, share, sigma): &&(String, f64, f64)| *share < 1.0 - TOLD_SIGMAS * sigma;
+    let is_low = |(_, share, sigma): &&(String, f64, f64)| *share < 1.0 - OUTLIER_SIGMAS * sigma;
     if !figures.tells_of_one() {
         return Vec::new();
     }
@@ -477,10 +477,10 @@ mod tests {
     #[test]
     fn a_node_that_is_far_below_is_told_of_first_and_by_its_name() {
         let low = figures(&site(), &observed(&[100.0, 101.0, 50.0, 99.0]), true);
-        let reported = reported(&low, &OperationFigures::default());
+        let reported = low_nodes_in_words(&low, &OperationFigures::default());
         assert!(reported.len() == 1 && reported[0].starts_with("n2 gives 50 % of the median"), "{reported:?}");
         let even = figures(&site(), &observed(&[100.0, 101.0, 96.0, 99.0]), true);
-        assert!(super::reported(&even, &OperationFigures::default()).is_empty());
+        assert!(super::low_nodes_in_words(&even, &OperationFigures::default()).is_empty());
     }
 
     /// A node that has so much of what the others have, whose median is 100.

@@ -2,7 +2,7 @@
 
 use linerate_record::site::Site;
 
-use super::nodes::{TOLD_SIGMAS, apart, kind_of, median};
+use super::nodes::{OUTLIER_SIGMAS, apart, kind_of, median};
 use crate::layout::racks_of;
 
 /// A rack of which all nodes are slow, and no other node of their kind is.
@@ -57,7 +57,7 @@ fn is_slow(these: &[&(String, f64, f64)], others: &[&(String, f64, f64)]) -> boo
     let shares: Vec<(String, f64, f64)> =
         others.iter().map(|(node, rate, sigma)| (node.clone(), rate / usual, *sigma)).collect();
     let spread = apart(&shares).unwrap_or(0.0);
-    let is_low = |(_, rate, sigma): &&(String, f64, f64)| *rate < usual * (1.0 - TOLD_SIGMAS * sigma.max(spread));
+    let is_low = |(_, rate, sigma): &&(String, f64, f64)| *rate < usual * (1.0 - OUTLIER_SIGMAS * sigma.max(spread));
     these.iter().all(is_low) && !others.iter().any(is_low)
 }
 

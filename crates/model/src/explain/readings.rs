@@ -179,7 +179,7 @@ pub(super) const READINGS: [DiagnosticReading; 16] = [
 
 impl ReadingId {
     /// What is read and how, in one phrase.
-    pub(super) fn reported(self) -> String {
+    pub(super) fn in_words(self) -> String {
         let row = READINGS.iter().find(|row| row.id == self);
         row.map_or_else(String::new, |row| format!("{}: {}", row.what, row.how))
     }
@@ -200,7 +200,7 @@ mod tests {
     fn each_reading_has_one_row() {
         for (i, row) in READINGS.iter().enumerate() {
             assert!(READINGS[..i].iter().all(|other| other.id != row.id), "{}", row.what);
-            assert_eq!(row.id.reported(), format!("{}: {}", row.what, row.how));
+            assert_eq!(row.id.in_words(), format!("{}: {}", row.what, row.how));
         }
     }
 }

@@ -6,7 +6,7 @@ use linerate_record::site::{NodeGroup, Plane, Site};
 use super::forecast::{
     Forecast, HypotheticalSite, OperationCeiling, OperationQuery, all_limits, limits_alone, odd_share_alone, work,
 };
-use super::joint::{Density, JointLoad, Shown, held_back};
+use super::joint::{Density, JointLoad, Shown, left_of_odd};
 use super::likelihood::{self, is_explained, is_refuted, is_refuted_of_node};
 use super::nodes::{self, OfOdd, OperationFigures};
 use super::words;
@@ -175,7 +175,7 @@ pub(super) fn score(evidence: &ObservedFigures, world: &HypotheticalSite, foreca
         let (ln, accounts) = match &said.load {
             Some(load) => {
                 let total = load.over_its_error(|total| density((total.min(said.most), total.min(said.most))));
-                shown.with_total(total, nodes::ln_density(figures, &held_back(&odd, load)))
+                shown.with_total(total, nodes::ln_density(figures, &left_of_odd(&odd, load)))
             }
             None => (said.over_loads(observed, unknown).ln() + shown.ln_full, are_odd),
         };

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     /// The bottleneck of GET: the public link, by its MTU among other things.
-    fn reported(assumed: &str) -> Vec<PlanFinding> {
+    fn findings_of(assumed: &str) -> Vec<PlanFinding> {
         of(PlanFindingKind::RestsOnAssumed, |site: &mut Site| {
             site.groups[0].nics[0].speed_bits_per_s = 10e9;
             site.assumed.insert(assumed.to_owned(), "not stated".to_owned());
@@ -55,13 +55,13 @@ mod tests {
         let mut site = crate::sites::site();
         site.groups[0].nics[0].speed_bits_per_s = 10e9;
         let path = planned(&site, 1.0).ceilings[0].inputs.iter().find_map(|input| input.path.clone()).unwrap();
-        let found = reported(&path);
+        let found = findings_of(&path);
         assert!(found.iter().any(|finding| finding.evidence.contains(&path)), "{path}: {found:?}");
     }
 
     #[test]
     fn assumed_values_of_what_does_not_bind_are_not_spoken_of() {
-        assert!(reported("nodes.storage.memory_bandwidth").is_empty());
+        assert!(findings_of("nodes.storage.memory_bandwidth").is_empty());
         assert!(of(PlanFindingKind::RestsOnAssumed, |_| ()).is_empty());
     }
 }

@@ -133,7 +133,7 @@ mod tests {
     use super::super::tests::of;
     use super::*;
 
-    fn reported(mode: BondMode, hash: TransmitHash, switch: SwitchHash, routed: bool) -> Vec<Severity> {
+    fn severities(mode: BondMode, hash: TransmitHash, switch: SwitchHash, routed: bool) -> Vec<Severity> {
         let found = of(PlanFindingKind::BondHash, |site| {
             let bond = &mut site.groups[0].bonds[0];
             (bond.mode, bond.transmit_hash, bond.switch_hash) = (mode, hash, switch);
@@ -157,7 +157,7 @@ mod tests {
             (BalanceXor, Layer2, L4, false, Note),
             (Lacp, Layer34, L2, true, Warning),
         ] {
-            assert_eq!(reported(mode, hash, switch, routed), [severity], "{mode:?} {hash:?} {switch:?} {routed}");
+            assert_eq!(severities(mode, hash, switch, routed), [severity], "{mode:?} {hash:?} {switch:?} {routed}");
         }
     }
 
@@ -185,8 +185,8 @@ mod tests {
 
     #[test]
     fn hashes_of_ports_and_lone_ports_are_well() {
-        assert!(reported(BondMode::Lacp, TransmitHash::Layer34, SwitchHash::L4, true).is_empty());
-        assert!(reported(BondMode::Lacp, TransmitHash::Layer34, SwitchHash::L2, false).is_empty());
+        assert!(severities(BondMode::Lacp, TransmitHash::Layer34, SwitchHash::L4, true).is_empty());
+        assert!(severities(BondMode::Lacp, TransmitHash::Layer34, SwitchHash::L2, false).is_empty());
         let lone = of(PlanFindingKind::BondHash, |site| {
             site.groups[0].nics[0].ports = 1;
             site.groups[0].bonds[0].transmit_hash = TransmitHash::VlanSrcMac;

@@ -39,7 +39,7 @@ mod tests {
     use super::super::tests::of;
     use super::*;
 
-    fn reported(stored_bytes: u64, growth_per_year: f64, retention_years: f64) -> Vec<Severity> {
+    fn severities(stored_bytes: u64, growth_per_year: f64, retention_years: f64) -> Vec<Severity> {
         let found = of(PlanFindingKind::Capacity, |site| {
             site.data.stored_bytes = stored_bytes;
             site.data.growth_per_year = growth_per_year;
@@ -50,14 +50,14 @@ mod tests {
 
     #[test]
     fn what_fills_within_the_retention_is_warned_of_and_what_is_full_is_serious() {
-        assert_eq!(reported(1_200_000_000_000_000, 0.5, 5.0), [Severity::Warning]);
-        assert_eq!(reported(5_000_000_000_000_000, 0.0, 0.0), [Severity::Critical]);
+        assert_eq!(severities(1_200_000_000_000_000, 0.5, 5.0), [Severity::Warning]);
+        assert_eq!(severities(5_000_000_000_000_000, 0.0, 0.0), [Severity::Critical]);
     }
 
     #[test]
     fn what_lasts_and_what_is_not_described_is_not_spoken_of() {
-        assert!(reported(1_200_000_000_000_000, 0.1, 5.0).is_empty());
-        assert!(reported(0, 0.5, 5.0).is_empty());
-        assert!(reported(1_200_000_000_000_000, 0.5, 0.0).is_empty());
+        assert!(severities(1_200_000_000_000_000, 0.1, 5.0).is_empty());
+        assert!(severities(0, 0.5, 5.0).is_empty());
+        assert!(severities(1_200_000_000_000_000, 0.5, 0.0).is_empty());
     }
 }

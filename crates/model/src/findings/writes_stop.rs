@@ -79,7 +79,7 @@ mod tests {
     use super::super::tests::of;
     use super::*;
 
-    fn reported(product: Product, protection: Protection, nodes: u32, drives: u32) -> Vec<(Severity, String)> {
+    fn findings_of(product: Product, protection: Protection, nodes: u32, drives: u32) -> Vec<(Severity, String)> {
         let found = of(PlanFindingKind::WritesStop, |site| {
             site.engine.product = product;
             site.engine.protection = protection;
@@ -121,7 +121,7 @@ mod tests {
         ] {
             let expected: Vec<(Severity, String)> =
                 expected.into_iter().map(|(severity, claim)| (severity, claim.to_owned())).collect();
-            let found = reported(product, protection, nodes, drives);
+            let found = findings_of(product, protection, nodes, drives);
             assert_eq!(found, expected, "{product:?} {protection:?} on {nodes} × {drives}");
             assert!(found.iter().all(|(_, claim)| claim != drive_both));
         }

@@ -104,7 +104,7 @@ fn of_plane(
             (false, Direction::Ingress) => Resource::PrivateIngress,
         };
         let placement = of_bond(site, group, bond, public, direction);
-        all.push(reported(resource, Some(&group.name), members, flows, placement, seed));
+        all.push(flow_spread(resource, Some(&group.name), members, flows, placement, seed));
     }
 }
 
@@ -118,7 +118,7 @@ fn of_clients(site: &Site, seed: u64, all: &mut Vec<Spread>) {
     for (resource, direction) in
         [(Resource::ClientIngress, Direction::Ingress), (Resource::ClientEgress, Direction::Egress)]
     {
-        let mut spread = reported(resource, None, clients.ports, flows, of_client(site, direction), seed);
+        let mut spread = flow_spread(resource, None, clients.ports, flows, of_client(site, direction), seed);
         // Ports that are no bond are taken to carry the load all of them, as the site's description has it.
         spread.counted_members = spread.counted_members.filter(|_| clients.bond.is_some());
         all.push(spread);
@@ -141,10 +141,10 @@ fn of_fabric(site: &Site, geometries: &Geometries, seed: u64, all: &mut Vec<Spre
         among_nodes(site, geometries).saturating_mul(site.nodes() - in_rack).div_ceil(others)
     };
     let count = of_node.saturating_mul(in_rack).clamp(1, FLOWS_MAX);
-    all.push(reported(Resource::RackUp, None, spines, count, of_spines(site), seed));
+    all.push(flow_spread(Resource::RackUp, None, spines, count, of_spines(site), seed));
 }
 
-fn reported(
+fn flow_spread(
     resource: Resource,
     group: Option<&str>,
     members: u32,
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_both_planes_share_is_held_back_by_what_has_one_member_of_it() {
+    fn a_link_that_both_planes_share_is_limited_by_what_has_one_member_of_it() {
         // MinIO's GET sends 1 byte to the client and 15/16 to other nodes (and hashes). Clients behind a router have
         // one member of two; nodes in one segment have both: the one member's share decides, 1 and not 2 / (1 + 15/16).
         let limit = |hash| {

@@ -17,7 +17,7 @@ fn of(product: Product, protection: Protection, nodes: u32) -> Site {
     site
 }
 
-fn reported(site: &Site) -> Vec<Restoring> {
+fn restorations(site: &Site) -> Vec<Restoring> {
     restoring(site, &pools(site).unwrap(), layout(site).unwrap().usable_bytes)
 }
 
@@ -30,7 +30,7 @@ fn a_replaced_drive_is_written_and_a_replaced_node_is_sent_k_shards_for_each() {
     let site = of(Product::Minio, SETS, 16);
     let (_, link) = among_nodes(&site, &site.groups[0], Direction::Ingress);
     assert!((0.98..1.0).contains(&(link / 12.5e9)), "{link}");
-    let all = reported(&site);
+    let all = restorations(&site);
     let [drive, node] = &all[..] else { panic!("{all:?}") };
     assert_eq!((drive.rebuild.read_bytes_per_byte, drive.rebuild.bottleneck), (12.0, Resource::DriveBandwidth));
     assert!((drive.rebuild.alone_bytes_per_s / 1e9 - 1.0).abs() < 1e-9, "{drive:?}");
@@ -54,7 +54,7 @@ fn shards_that_are_lost_together_are_restored_from_one_reading() {
     // 4 nodes: sets of 8 (40 drives), 4+4, two shards a node: 4 shards are read for 2. Six are left, two a node, so
     // that each of three nodes sends 2 × 2 / 6.
     let site = of(Product::Minio, SETS, 4);
-    let node = &reported(&site)[1];
+    let node = &restorations(&site)[1];
     assert_eq!(node.rebuild.read_bytes_per_byte, 2.0, "{node:?}");
     let (_, link) = among_nodes(&site, &site.groups[0], Direction::Ingress);
     assert!((node.rebuild.alone_bytes_per_s - link / 2.0).abs() < 1.0, "{node:?}");
@@ -70,7 +70,7 @@ fn small_objects_on_disks_are_restored_as_fast_as_disks_seek() {
     // 64 KiB in 12 + 4: 5,462 bytes of a shard with its hash 32, in xl.meta with 512 of metadata: two blocks of 4 KiB.
     // Written by one access for it and two for the journal: 50 objects a second on the disk that replaces another.
     site.data.object_bytes = 64 << 10;
-    let drive = &reported(&site)[0];
+    let drive = &restorations(&site)[0];
     assert_eq!(drive.rebuild.bottleneck, Resource::DriveOperations, "{drive:?}");
     assert!((drive.rebuild.alone_bytes_per_s - 50.0 * 8192.0).abs() < 1e-6, "{drive:?}");
     assert!((drive.rebuild.alone_s - 10e12 / (50.0 * 8192.0)).abs() < 1e-3, "{drive:?}");
@@ -79,12 +79,12 @@ fn small_objects_on_disks_are_restored_as_fast_as_disks_seek() {
     assert!(drive.used(Resource::DriveBandwidth) < 0.001, "{drive:?}");
     // Large ones by their bytes: a shard of 1 GiB / 12 takes 0.36 s, and its six accesses 0.04 s.
     site.data.object_bytes = 1 << 30;
-    let drive = &reported(&site)[0].rebuild;
+    let drive = &restorations(&site)[0].rebuild;
     assert_eq!(drive.bottleneck, Resource::DriveBandwidth, "{drive:?}");
     assert!((drive.alone_bytes_per_s - 250e6).abs() < 1.0, "{drive:?}");
     // Nobody states how large they are: by their bytes.
     site.data.object_bytes = 0;
-    let drive = &reported(&site)[0];
+    let drive = &restorations(&site)[0];
     assert_eq!(drive.rebuild.bottleneck, Resource::DriveBandwidth, "{drive:?}");
     assert_eq!(drive.used(Resource::DriveOperations), drive.used(Resource::DriveBandwidth));
 }
@@ -95,7 +95,7 @@ fn what_is_stored_and_the_stated_share_count() {
     // 1.6 PB raw, 1.2 PB usable, 0.3 PB stored: a quarter of each drive.
     site.data.stored_bytes = 300_000_000_000_000;
     site.goals.rebuild_share = Some(0.5);
-    let drive = &reported(&site)[0].rebuild;
+    let drive = &restorations(&site)[0].rebuild;
     assert!((drive.restored_bytes - 2.5e12).abs() < 1e3 && !drive.taken_full && !drive.share_assumed, "{drive:?}");
     assert!((drive.alone_s - 2_500.0).abs() < 1e-6 && (drive.shared_s - 5_000.0).abs() < 1e-6, "{drive:?}");
 }
@@ -106,13 +106,13 @@ fn ceph_restores_onto_all_nodes_and_onto_none_where_there_are_as_many_as_shards(
     // 9 nodes, 8 left: per byte 2 are read and 1 is written, over 80 drives: (2 / 2 + 1 / 1) / 80 ns. Links: 2 / 8 in.
     let site = of(Product::CephRgw, coded, 9);
     let (_, link) = among_nodes(&site, &site.groups[0], Direction::Ingress);
-    let node = &reported(&site)[1].rebuild;
+    let node = &restorations(&site)[1].rebuild;
     let slowest = (2.0 / 8.0 / link).max(2.0 / 80.0 / 1e9);
     assert!((node.alone_bytes_per_s * slowest - 1.0).abs() < 1e-9, "{node:?}");
     assert_eq!((node.share, node.bottleneck), (0.5, Resource::DriveBandwidth), "{node:?}");
     assert!(node.why.starts_with("restored onto the 8 remaining nodes"), "{node:?}");
     // 4 nodes: three are left for four shards. The node that replaces it takes all, ten drives of 1 GB/s.
-    let node = &reported(&of(Product::CephRgw, coded, 4))[1].rebuild;
+    let node = &restorations(&of(Product::CephRgw, coded, 4))[1].rebuild;
     assert!(node.why.starts_with("no node is left for 1 of 4 shards"), "{node:?}");
     assert!((node.alone_bytes_per_s - 10e9).abs() < 1.0, "{node:?}");
 }
@@ -121,12 +121,12 @@ fn ceph_restores_onto_all_nodes_and_onto_none_where_there_are_as_many_as_shards(
 fn copies_are_read_once_and_what_has_no_other_shards_is_not_restored() {
     let copies = |copies| Protection::Replicas { copies };
     // Ten drives of 1 GB/s are slower than the link's 12.4.
-    let node = &reported(&of(Product::Garage, copies(3), 3))[1].rebuild;
+    let node = &restorations(&of(Product::Garage, copies(3), 3))[1].rebuild;
     assert_eq!((node.read_bytes_per_byte, node.bottleneck), (1.0, Resource::DriveBandwidth), "{node:?}");
     assert!((node.alone_bytes_per_s - 10e9).abs() < 1.0, "{node:?}");
-    assert!(reported(&of(Product::CephRgw, copies(1), 3)).is_empty());
+    assert!(restorations(&of(Product::CephRgw, copies(1), 3)).is_empty());
     // One node: a set of 10, 6+4. A drive is healed from the same node, the node is not.
-    let alone = reported(&of(Product::Minio, SETS, 1));
+    let alone = restorations(&of(Product::Minio, SETS, 1));
     assert_eq!(alone.iter().map(|restoring| restoring.rebuild.lost).collect::<Vec<_>>(), [FailedPart::Drive]);
     assert_eq!(alone[0].used(Resource::PrivateIngress), 0.0);
 }
@@ -153,7 +153,7 @@ fn of_kinds(kinds: &[(u32, u64)], stored_share: f64) -> Site {
 fn ceph_restores_onto_nodes_by_their_capacity() {
     // Four nodes of 200 TB and eight of 50 TB at 40 %: of 1,200 TB 480 are held, 80 and 20 a node. When a large one is
     // gone, each TB is at 480 / 1,000: of the 80 the three take 16 each, the eight 4.
-    let node = &reported(&of_kinds(&[(4, 20), (8, 5)], 0.4))[1];
+    let node = &restorations(&of_kinds(&[(4, 20), (8, 5)], 0.4))[1];
     assert!((node.rebuild.restored_bytes / 80e12 - 1.0).abs() < 1e-9, "{node:?}");
     assert!(node.rebuild.why.starts_with("restored onto the 11 remaining nodes"), "{node:?}");
     // A large node writes a fifth of it to ten drives of 1 GB/s, and reads 2 × 80 / 400 of it at 2 GB/s: 0.4 s of 10
@@ -174,7 +174,7 @@ fn ceph_restores_nothing_onto_nodes_that_are_full_or_would_be() {
         (vec![(1, 20), (5, 10)], 0.60, true),
         (vec![(1, 20), (5, 10)], 0.68, false),
     ] {
-        let node = &reported(&of_kinds(&kinds, stored))[1].rebuild;
+        let node = &restorations(&of_kinds(&kinds, stored))[1].rebuild;
         let onto_all = node.why.starts_with("restored onto the");
         assert_eq!(onto_all, takes, "{kinds:?} at {stored}: {node:?}");
         assert!(takes || node.why.contains("% full with it, and backfilling stops at 90 %"), "{node:?}");
@@ -183,7 +183,7 @@ fn ceph_restores_nothing_onto_nodes_that_are_full_or_would_be() {
     }
     // A drive: the nine that are left in its node, where no other node is free of the others' shards.
     for (stored, takes) in [(0.80, true), (0.82, false)] {
-        let drive = &reported(&of_kinds(&[(4, 10)], stored))[0].rebuild;
+        let drive = &restorations(&of_kinds(&[(4, 10)], stored))[0].rebuild;
         assert_eq!(drive.why.starts_with("restored onto the other drives of its node"), takes, "{stored}: {drive:?}");
         assert!(takes || drive.alone_bytes_per_s <= 1e9 * (1.0 + 1e-9), "{drive:?}");
     }
@@ -192,6 +192,6 @@ fn ceph_restores_nothing_onto_nodes_that_are_full_or_would_be() {
 #[test]
 fn where_nobody_states_what_is_stored_a_plan_says_up_to_what_the_others_take_it() {
     // Eight nodes of 100 TB, 2+2: 400 TB usable. Seven are at 90 % with 7 / 8 × 0.9 of it: 315 TB.
-    let node = &reported(&of_kinds(&[(8, 10)], 0.0))[1].rebuild;
+    let node = &restorations(&of_kinds(&[(8, 10)], 0.0))[1].rebuild;
     assert!(node.taken_full && node.why.contains("at most 315 TB is stored"), "{node:?}");
 }

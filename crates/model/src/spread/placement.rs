@@ -88,11 +88,11 @@ impl Choosing {
 
     /// The flow from which on another takes no member that is not taken; absent where each flow may.
     #[must_use]
-    pub const fn reported_apart(&self) -> Option<u32> {
+    pub const fn distinct_flows(&self) -> Option<u32> {
         match self {
             Self::One => Some(1),
             Self::PerPeer(peers) | Self::Dealt(Some(peers)) => Some(*peers),
-            Self::Hashed(hashing) => reported_apart(hashing.policy, hashing.encapsulation, hashing.peers),
+            Self::Hashed(hashing) => distinct_flows(hashing.policy, hashing.encapsulation, hashing.peers),
             Self::Turns | Self::PerFlow | Self::Dealt(None) => None,
         }
     }
@@ -100,7 +100,7 @@ impl Choosing {
     /// Members that flows reach at the most, however many there are: no more than groups of flows that are told apart.
     #[must_use]
     pub fn reach(&self, members: u32) -> u32 {
-        self.reported_apart().map_or(members, |groups| groups.max(1).min(members))
+        self.distinct_flows().map_or(members, |groups| groups.max(1).min(members))
     }
 }
 
@@ -117,7 +117,7 @@ const fn has_ports_outside(encapsulation: Encapsulation) -> bool {
 }
 
 /// What a policy tells apart: flows, or so many groups of them.
-const fn reported_apart(policy: TransmitHash, encapsulation: Encapsulation, peers: Peers) -> Option<u32> {
+const fn distinct_flows(policy: TransmitHash, encapsulation: Encapsulation, peers: Peers) -> Option<u32> {
     match policy {
         TransmitHash::VlanSrcMac => Some(1),
         TransmitHash::Layer2 if peers.routed => Some(1),
@@ -140,7 +140,7 @@ pub fn egress(bond: &Bond, kernel: Option<Kernel>, plane: &Plane, peers: Peers) 
             let together = if bond.mode == BondMode::BalanceAlb {
                 Some(peers.count)
             } else {
-                reported_apart(policy, plane.encapsulation, peers)
+                distinct_flows(policy, plane.encapsulation, peers)
             };
             placement(Choosing::Dealt(together), "the driver distributes destinations over members by their load")
         }

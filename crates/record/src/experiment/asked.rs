@@ -74,7 +74,7 @@ pub enum BaselineLoad {
     /// The description, but for the times of a cell.
     Described(Box<Load>),
     /// As folders of schema 1 tell it, the rest being in flags.
-    Told(String),
+    Shorthand(String),
 }
 
 impl BaselineLoad {
@@ -83,7 +83,7 @@ impl BaselineLoad {
     pub fn described(&self) -> Option<&Load> {
         match self {
             BaselineLoad::Described(load) => Some(load),
-            BaselineLoad::Told(_) => None,
+            BaselineLoad::Shorthand(_) => None,
         }
     }
 }
@@ -92,7 +92,7 @@ impl fmt::Display for BaselineLoad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BaselineLoad::Described(load) => f.pad(&load.shorthand()),
-            BaselineLoad::Told(text) => f.pad(text),
+            BaselineLoad::Shorthand(text) => f.pad(text),
         }
     }
 }
@@ -100,7 +100,7 @@ impl fmt::Display for BaselineLoad {
 impl<'de> Deserialize<'de> for BaselineLoad {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match Value::deserialize(deserializer)? {
-            Value::String(text) => Ok(BaselineLoad::Told(text)),
+            Value::String(text) => Ok(BaselineLoad::Shorthand(text)),
             value => serde_json::from_value(value)
                 .map(BaselineLoad::Described)
                 .map_err(|error| D::Error::custom(format!("load: {error}"))),

@@ -308,7 +308,7 @@ mod tests {
     const SCHEDULER: Domain = Domain::Words(&["none", "mq-deadline", "bfq"]);
 
     /// What is said of a value; nothing where it fits.
-    fn reported(locator: Locator, takes: Domain, seen: &AsRead<'_>, new: &str) -> String {
+    fn refusal(locator: Locator, takes: Domain, seen: &AsRead<'_>, new: &str) -> String {
         let knob = Knob { locator, takes, ..KNOB };
         fits(&knob, seen, new).err().unwrap_or_default()
     }
@@ -369,7 +369,7 @@ mod tests {
             (Domain::Processors, "", "not a mask of processors"),
             (Domain::Processors, " ", "not a mask of processors"),
         ] {
-            let reported = reported(Locator::Mtu, takes, &AsRead::default(), new);
+            let reported = refusal(Locator::Mtu, takes, &AsRead::default(), new);
             assert!(reported.contains(why) && reported.is_empty() == why.is_empty(), "{takes}: {new:?}: {reported}");
         }
     }
@@ -402,7 +402,7 @@ mod tests {
             (RPS, Domain::Processors, seen("00000000,00000000", &[], None), "1,00000000,00000000", "has processor 64"),
             (RPS, Domain::Processors, seen("rx-0=0 rx-1=3", &[], None), "10", "has processor 4"),
         ] {
-            let reported = reported(locator, takes, &seen, new);
+            let reported = refusal(locator, takes, &seen, new);
             assert!(reported.contains(why) && reported.is_empty() == why.is_empty(), "{takes}: {new:?}: {reported}");
         }
     }

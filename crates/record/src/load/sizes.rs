@@ -24,7 +24,7 @@ const BUCKETS_MAX: usize = 1024;
 #[serde(try_from = "String", into = "String")]
 pub struct Sizes {
     text: String,
-    law: SizeDistribution,
+    distribution: SizeDistribution,
 }
 
 /// What sizes are drawn by.
@@ -111,7 +111,7 @@ fn weighted(text: &str, parts: &[&str]) -> Result<Sizes, SizesError> {
     if buckets.is_empty() || buckets.len() > BUCKETS_MAX {
         return Err(fail());
     }
-    Ok(Sizes { text: parts.join(","), law: SizeDistribution::Weighted(buckets) })
+    Ok(Sizes { text: parts.join(","), distribution: SizeDistribution::Weighted(buckets) })
 }
 
 fn checked(bytes: Bytes) -> Result<u64, SizesError> {
@@ -119,8 +119,8 @@ fn checked(bytes: Bytes) -> Result<u64, SizesError> {
 }
 
 /// Reads `MEDIAN/SIGMA`.
-fn log_normal(law: &str) -> Option<SizeDistribution> {
-    let (median, sigma) = law.split_once('/')?;
+fn log_normal(text: &str) -> Option<SizeDistribution> {
+    let (median, sigma) = text.split_once('/')?;
     let median = median.parse::<Bytes>().ok()?.0;
     let sigma: f64 = sigma.trim().parse().ok()?;
     let sigma_e6 = (sigma * 1e6).round() as u32;
@@ -139,20 +139,20 @@ impl FromStr for Sizes {
     type Err = SizesError;
 
     fn from_str(text: &str) -> Result<Self, SizesError> {
-        if let Some(law) = text.strip_prefix("lognormal:") {
-            let law = log_normal(law).ok_or_else(|| SizesError::LogNormal(text.to_owned()))?;
-            return Ok(Sizes { text: text.to_owned(), law });
+        if let Some(of) = text.strip_prefix("lognormal:") {
+            let distribution = log_normal(of).ok_or_else(|| SizesError::LogNormal(text.to_owned()))?;
+            return Ok(Sizes { text: text.to_owned(), distribution });
         }
         let Some(range) = text.strip_prefix("random:") else {
             let bytes = checked(text.parse::<Bytes>()?)?;
-            return Ok(Sizes { text: text.to_owned(), law: SizeDistribution::Fixed(bytes) });
+            return Ok(Sizes { text: text.to_owned(), distribution: SizeDistribution::Fixed(bytes) });
         };
         let (min, max) = range.split_once('-').ok_or_else(|| SizesError::Range(text.to_owned()))?;
         let (min, max) = (checked(min.parse::<Bytes>()?)?, checked(max.parse::<Bytes>()?)?);
         if min >= max {
             return Err(SizesError::Range(text.to_owned()));
         }
-        Ok(Sizes { text: text.to_owned(), law: SizeDistribution::Uniform { min, max } })
+        Ok(Sizes { text: text.to_owned(), distribution: SizeDistribution::Uniform { min, max } })
     }
 }
 
@@ -181,14 +181,14 @@ impl From<Sizes> for String {
 impl Sizes {
     /// What they are drawn by.
     #[must_use]
-    pub const fn law(&self) -> &SizeDistribution {
-        &self.law
+    pub const fn distribution(&self) -> &SizeDistribution {
+        &self.distribution
     }
 
     /// The largest size there can be.
     #[must_use]
     pub fn max(&self) -> u64 {
-        match &self.law {
+        match &self.distribution {
             SizeDistribution::Fixed(size) => *size,
             SizeDistribution::Uniform { max, .. } => *max,
             SizeDistribution::LogNormal { .. } => PUT_BYTES_MAX,
@@ -199,7 +199,7 @@ impl Sizes {
     /// What all but one object in a thousand stay below.
     #[must_use]
     pub fn usual_max(&self) -> u64 {
-        match &self.law {
+        match &self.distribution {
             SizeDistribution::LogNormal { median, sigma_e6 } => log_normal_at(*median, *sigma_e6, 3.09),
             _ => self.max(),
         }
@@ -208,7 +208,7 @@ impl Sizes {
     /// The mean size.
     #[must_use]
     pub fn mean(&self) -> f64 {
-        match &self.law {
+        match &self.distribution {
             SizeDistribution::Fixed(size) => *size as f64,
             SizeDistribution::Uniform { min, max } => (*min as f64 + *max as f64) / 2.0,
             // The density times the size, added up over slices: a closed form would leave out that sizes are cut.
@@ -235,7 +235,7 @@ impl Sizes {
     /// The sizes, where there are few enough to name.
     #[must_use]
     pub fn each(&self) -> Vec<u64> {
-        match &self.law {
+        match &self.distribution {
             SizeDistribution::Fixed(size) => vec![*size],
             SizeDistribution::Uniform { .. } | SizeDistribution::LogNormal { .. } => Vec::new(),
             SizeDistribution::Weighted(buckets) => buckets.iter().map(|b| b.0).collect(),

@@ -33,8 +33,8 @@ pub struct Interval<H = EncodedHistogram> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_cpu_ns: Option<u64>,
     /// Most requests that waited for `--max-rate` at one time.
-    #[serde(default, skip_serializing_if = "crate::is_default")]
-    pub held_back: u32,
+    #[serde(rename = "held_back", default, skip_serializing_if = "crate::is_default")]
+    pub waiting_for_cap: u32,
     /// For how long slots stood open after connections that failed, because linerate waits before it asks again: in
     /// nanoseconds, added up over slots. None is counted in folders of versions that did not record it.
     #[serde(default, skip_serializing_if = "crate::is_default")]
@@ -75,7 +75,7 @@ impl Interval<Latencies> {
             client_cpu_ns: self.client_cpu_ns,
             thread_cpu_ns: self.thread_cpu_ns,
             target_cpu_ns: self.target_cpu_ns,
-            held_back: self.held_back,
+            waiting_for_cap: self.waiting_for_cap,
             rested_ns: self.rested_ns,
             paused_ns: self.paused_ns,
             open: self.open.map(|open| open.map(|late| encode(&late))),
@@ -329,6 +329,14 @@ mod tests {
         let interval: Interval = serde_json::from_str(text).unwrap();
         assert!(!interval.warmup);
         assert_eq!(interval.target_cpu_ns, None);
+    }
+
+    #[test]
+    fn requests_that_wait_for_the_cap_keep_their_older_name_in_folders() {
+        let interval: Interval = Interval { waiting_for_cap: 3, ..Interval::default() };
+        let json = serde_json::to_value(&interval).unwrap();
+        assert_eq!(json["held_back"], 3);
+        assert_eq!(serde_json::from_value::<Interval>(json).unwrap(), interval);
     }
 
     #[test]

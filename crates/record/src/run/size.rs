@@ -52,7 +52,7 @@ impl Worded<PointSizes> {
     #[must_use]
     pub const fn bytes(&self) -> Option<u64> {
         match self {
-            Worded::Known(PointSizes::Drawn(sizes)) => match sizes.law() {
+            Worded::Known(PointSizes::Drawn(sizes)) => match sizes.distribution() {
                 SizeDistribution::Fixed(bytes) => Some(*bytes),
                 _ => None,
             },

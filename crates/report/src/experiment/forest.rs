@@ -4,7 +4,7 @@ use linerate_record::experiment::{ArmVerdict, Effect, Report};
 
 use crate::ink::Ink;
 use crate::terminal::{TextStyle, clean, paint, width};
-use crate::words::experiment as reported;
+use crate::words::experiment as wording;
 use crate::words::{ABSENT, change};
 
 /// Columns of an arm's name, at most: longer ones have a line of their own.
@@ -46,7 +46,7 @@ pub(super) fn plot(report: &Report, look: TextStyle) -> String {
             "{:1$}┊ what matters: ± {2}",
             "",
             name_columns + 3,
-            reported::exact_percent(report.design.matters_share)
+            wording::exact_percent(report.design.matters_share)
         );
         text.push_str(&format!("{}\n", paint(Ink::Dim, &reported, look)));
     }
@@ -115,13 +115,13 @@ fn row(effect: &Effect, axis: Option<&Axis>, name_columns: usize, look: TextStyl
         if width(&name) > name_columns { (format!(" {name}\n"), String::new()) } else { (String::new(), name) };
     let ink = match effect.verdict {
         ArmVerdict::Helps => Ink::Green,
-        ArmVerdict::Costs => Ink::Red,
+        ArmVerdict::Slower => Ink::Red,
         ArmVerdict::Unknown => Ink::Yellow,
         ArmVerdict::RuledOut | ArmVerdict::Running => Ink::Dim,
     };
     let drawn = axis.map_or_else(String::new, |axis| format!("  {}", paint(ink, &axis.drawn(effect), look)));
     let share = effect.share.map_or_else(|| ABSENT.to_owned(), change);
-    let interval = reported::interval(effect.low_share, effect.high_share).unwrap_or_else(|| ABSENT.to_owned());
-    let decision = paint(ink, reported::decision(effect), look);
+    let interval = wording::interval(effect.low_share, effect.high_share).unwrap_or_else(|| ABSENT.to_owned());
+    let decision = paint(ink, wording::decision(effect), look);
     format!("{above} {name:<name_columns$}{drawn} {share:>8}  {interval:<17}  {:>6}  {decision}\n", effect.runs)
 }

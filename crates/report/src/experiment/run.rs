@@ -6,7 +6,7 @@ use linerate_record::units::duration_ns;
 use super::{forest, remark_lines};
 use crate::ink::Ink;
 use crate::terminal::{TextStyle, clean, cut, hanging, hanging_in, paint};
-use crate::words::experiment as reported;
+use crate::words::experiment as wording;
 use crate::words::{self, ABSENT, change};
 
 /// Columns before what is told of a name.
@@ -38,7 +38,7 @@ pub fn run_html(reported: &ExperimentReport) -> String {
 pub fn run_text(report: &ExperimentReport, look: TextStyle) -> String {
     [
         header(report, look),
-        hanging_in(ink(report), " ▸", 3, &reported::outcome(&report.report).join(" "), look),
+        hanging_in(ink(report), " ▸", 3, &wording::outcome(&report.report).join(" "), look),
         ending(report, look),
         apart(&forest::plot(&report.report, look)),
         apart(&undecided(report, look)),
@@ -71,7 +71,7 @@ fn header(report: &ExperimentReport, look: TextStyle) -> String {
 
 fn ending(report: &ExperimentReport, look: TextStyle) -> String {
     let report = &report.report;
-    let mut reported = format!("{}; {}", reported::ended(report), reported::blocks_reported(report));
+    let mut reported = format!("{}; {}", wording::ended(report), wording::blocks_in_words(report));
     if !report.blocks.is_empty() {
         reported.push_str(&format!("; {}", duration_ns(report.elapsed_ns as f64)));
     }
@@ -96,7 +96,7 @@ fn secondary(report: &ExperimentReport, look: TextStyle) -> String {
     let mut arm = None;
     for one in all.iter().filter(is_something) {
         if text.is_empty() {
-            text = hanging(" Other figures", 15, reported::SECONDARY, look);
+            text = hanging(" Other figures", 15, wording::SECONDARY, look);
         }
         if arm.replace(&one.arm) != Some(&one.arm) {
             text.push_str(&format!(" {}\n", clean(&one.arm)));
@@ -107,10 +107,10 @@ fn secondary(report: &ExperimentReport, look: TextStyle) -> String {
 }
 
 fn secondary_row(one: &Secondary, look: TextStyle) -> String {
-    let value = |value: f64| reported::figure_value(&one.figure, value);
+    let value = |value: f64| wording::figure_value(&one.figure, value);
     let share = one.share.map_or_else(|| ABSENT.to_owned(), change);
-    let interval = reported::interval(one.low_share, one.high_share).unwrap_or_default();
-    let name = cut(&clean(&reported::figure(&one.figure)), FIGURE_COLUMNS);
+    let interval = wording::interval(one.low_share, one.high_share).unwrap_or_default();
+    let name = cut(&clean(&wording::figure(&one.figure)), FIGURE_COLUMNS);
     let name = paint(Ink::Dim, &format!("{name:<FIGURE_COLUMNS$}"), look);
     let row = format!("{:>11} → {:<11} {share:>8}  {interval}", value(one.baseline), value(one.value));
     format!("   {name} {}\n", row.trim_end())

@@ -7,12 +7,12 @@ use linerate_record::audit::{Audit, AuditFinding};
 use super::PLAN_SCRIPT;
 use super::markup::{escaped, table};
 use super::sheet::{self, FindingRow, HtmlRow, Section, exact, named};
-use crate::words::{self, audit as reported};
+use crate::words::{self, audit as wording};
 
 /// The page: findings, what never reaches an engine, every difference, what could not be read, what was assumed.
 pub(crate) fn page(audit: &Audit) -> String {
-    let header = sheet::header("Audit of a machine", &reported::facts(audit));
-    let verdict = format!("<article class=\"card\"><p>{}</p></article>\n", escaped(&reported::verdict(audit)));
+    let header = sheet::header("Audit of a machine", &wording::facts(audit));
+    let verdict = format!("<article class=\"card\"><p>{}</p></article>\n", escaped(&wording::verdict(audit)));
     let sections = [
         ("verdict", "Verdict", verdict),
         ("findings", "Findings", findings(&audit.findings)),
@@ -38,17 +38,17 @@ fn unreached(audit: &Audit) -> String {
     if audit.unreached.is_empty() {
         return String::new();
     }
-    let row = |row: reported::Alike<'_, linerate_record::audit::Unreached>| {
+    let row = |row: wording::Alike<'_, linerate_record::audit::Unreached>| {
         let one = row.first;
         HtmlRow::default()
             .name(&one.knob)
-            .words(&reported::value(&one.host))
-            .words(&reported::value(&one.engine_value))
-            .words(&one.wanted.as_deref().map_or_else(|| words::ABSENT.to_owned(), reported::value))
-            .words(&format!("{}, {}", one.engine.program, reported::processes(&row.pids)))
+            .words(&wording::value(&one.host))
+            .words(&wording::value(&one.engine_value))
+            .words(&one.wanted.as_deref().map_or_else(|| words::ABSENT.to_owned(), wording::value))
+            .words(&format!("{}, {}", one.engine.program, wording::processes(&row.pids)))
             .whole()
     };
-    let rows: String = reported::unreached_alike(&audit.unreached).into_iter().map(row).collect();
+    let rows: String = wording::unreached_alike(&audit.unreached).into_iter().map(row).collect();
     table(
         "Network namespaces of engines have separate values",
         &["Setting", "<Host", "<Engine", "<Wanted", "<Which"],
@@ -74,14 +74,14 @@ fn differences(audit: &Audit) -> String {
     let row = |(at, one): (usize, &linerate_record::audit::Difference)| {
         let weight = exact(&format!("differences.{at}.weight"), one.weight);
         let mut html = HtmlRow::default()
-            .name(&reported::place(one, &reported::pids(one)))
-            .words(&reported::value(&one.present))
-            .words(&reported::value(&one.wanted))
+            .name(&wording::place(one, &wording::pids(one)))
+            .words(&wording::value(&one.present))
+            .words(&wording::value(&one.wanted))
             .whole()
             .trim_end()
             .to_owned();
         let commands: Vec<String> =
-            one.commands.iter().take(reported::COMMANDS_SHOWN).map(|command| escaped(command)).collect();
+            one.commands.iter().take(wording::COMMANDS_SHOWN).map(|command| escaped(command)).collect();
         let _ = writeln!(
             html,
             "<td{weight}>{:.2}<td class=\"l\">{}<td class=\"l wide\">{}. Relieves {}<td class=\"l wide\">{}\
@@ -90,7 +90,7 @@ fn differences(audit: &Audit) -> String {
             words::confidence(one.confidence),
             escaped(&one.why),
             escaped(&one.relieves),
-            escaped(&reported::when(one)),
+            escaped(&wording::when(one)),
             commands.join("<br>"),
         );
         html

@@ -94,7 +94,7 @@ fn throughput(view: &View, series: &Series) -> Value {
         "label": words::series_name(series),
         "measure": series.measure,
         "load": load_name(&series.points),
-        "knee": series.knee.as_ref().filter(|knee| is_reported(knee)).map(knee),
+        "knee": series.knee.as_ref().filter(|knee| is_found(knee)).map(knee),
         "law": series.scaling.as_ref().map(|scaling| &scaling.curve),
         "plan": series.predicted.as_ref().map(|predicted| &predicted.points),
         "ceiling": ceiling.map(|ceiling| ceiling.point.throughput(series.measure).mean),
@@ -125,7 +125,7 @@ fn growth(growth: &Growth) -> Value {
 }
 
 /// Whether the search came to a knee.
-const fn is_reported(knee: &Knee) -> bool {
+const fn is_found(knee: &Knee) -> bool {
     matches!(knee.outcome, KneeOutcome::Found | KneeOutcome::Retrograde)
 }
 

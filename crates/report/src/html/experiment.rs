@@ -11,7 +11,7 @@ use serde_json::json;
 use super::EXPERIMENT_SCRIPT;
 use super::markup::{escaped, table};
 use super::sheet::{self, HtmlRow, Section, exact};
-use crate::words::experiment as reported;
+use crate::words::experiment as wording;
 use crate::words::{self, ABSENT, change};
 
 /// The page: what was found, the profile that results, effects, blocks over time, and how it was measured.
@@ -25,7 +25,7 @@ pub(crate) fn page(report: &ExperimentReport) -> String {
         ("blocks", "Blocks over time", blocks(report)),
         ("secondary", "Other figures", secondary(report)),
         ("looks", "Looks", setup::looks(&report.report)),
-        ("excluded", "Excluded blocks", setup::spoiled(&report.report)),
+        ("excluded", "Excluded blocks", setup::excluded(&report.report)),
         ("not-tested", "Not tested", setup::not_tested(experiment)),
         ("design", "Design", setup::design(report)),
     ];
@@ -46,13 +46,13 @@ fn drawn(report: &ExperimentReport) -> String {
 
 /// What was found, as a heading, with what it was found on.
 fn header(report: &ExperimentReport) -> String {
-    let (experiment, found) = (&report.experiment, reported::outcome(&report.report));
+    let (experiment, found) = (&report.experiment, wording::outcome(&report.report));
     let title = found.first().map_or("", |first| first.trim_end_matches('.'));
     let mut facts = vec![
         ("Load", experiment.load.to_string()),
         ("Target", experiment.target.clone()),
-        ("Stop reason", reported::ended(&report.report)),
-        ("Blocks", reported::blocks_reported(&report.report)),
+        ("Stop reason", wording::ended(&report.report)),
+        ("Blocks", wording::blocks_in_words(&report.report)),
     ];
     if !report.report.blocks.is_empty() {
         facts.push(("Time", duration_ns(report.report.elapsed_ns as f64)));
@@ -69,14 +69,14 @@ fn verdicts(report: &ExperimentReport) -> String {
     let item = |effect: &Effect| {
         let (border, tag) = match effect.verdict {
             ArmVerdict::Helps => ("good", "target"),
-            ArmVerdict::Costs => ("critical", "critical"),
+            ArmVerdict::Slower => ("critical", "critical"),
             ArmVerdict::Unknown => ("warning", "warning"),
             ArmVerdict::RuledOut | ArmVerdict::Running => ("", ""),
         };
         format!(
             "<li class=\"{border}\"><p class=\"rank\"><span class=\"tag {tag}\">{}</span></p>\
              <div><p class=\"claim\">{}</p><p>{}</p></div></li>\n",
-            reported::decision(effect),
+            wording::decision(effect),
             escaped(&effect.arm),
             escaped(&effect.sentence),
         )
@@ -112,8 +112,8 @@ fn effects(report: &ExperimentReport) -> String {
          Faint brackets: the least effect that would have been shown in four experiments of five. A ring is the \
          baseline against itself.",
         design.arms.first().map_or("the baseline", |arm| arm.name.as_str()),
-        reported::exact_percent(report.report.confidence),
-        reported::exact_percent(design.matters_share),
+        wording::exact_percent(report.report.confidence),
+        wording::exact_percent(design.matters_share),
     );
     format!(
         "<p class=\"hint\">{}</p>\n<figure class=\"chart js-only\" id=\"forest\"></figure>\n{}",
@@ -133,12 +133,12 @@ fn effect_row(i: usize, effect: &Effect) -> String {
     {
         row = cell(row, field, value, &change);
     }
-    row = cell(row, "p", effect.p, &reported::probability).figure(&path("runs"), effect.runs, &effect.runs.to_string());
+    row = cell(row, "p", effect.p, &wording::probability).figure(&path("runs"), effect.runs, &effect.runs.to_string());
     row = cell(row, "effective", effect.effective, &words::decimal);
     row = cell(row, "detectable_share", effect.detectable_share, &|v| change(v).trim_start_matches('+').to_owned());
     row = cell(row, "runs_needed", effect.runs_needed.map(f64::from), &|v| words::grouped(v as u64));
     row = cell(row, "needed_ns", effect.needed_ns.map(|ns| ns as f64), &duration_ns);
-    row.words(reported::decision(effect)).whole()
+    row.words(wording::decision(effect)).whole()
 }
 
 fn remarks(report: &ExperimentReport) -> String {
@@ -149,12 +149,12 @@ fn remarks(report: &ExperimentReport) -> String {
     }
     let mut html = String::from("<ul class=\"findings\">\n");
     for remark in remarks {
-        let class = if reported::is_severe(remark.kind) { "critical" } else { "warning" };
+        let class = if wording::is_severe(remark.kind) { "critical" } else { "warning" };
         let _ = writeln!(
             html,
             "<li class=\"{class}\"><p class=\"rank\"><span class=\"tag {class}\">{}</span></p>\
              <div><p class=\"claim\">{}</p><p>{}</p></div></li>",
-            reported::remark(remark.kind),
+            wording::remark(remark.kind),
             escaped(&remark.about),
             escaped(&remark.sentence),
         );
@@ -200,22 +200,22 @@ fn secondary(report: &ExperimentReport) -> String {
     }
     let row = |(i, one): (usize, &Secondary)| {
         let path = |field: &str| format!("report.secondary.{i}.{field}");
-        let value = |value: f64| reported::figure_value(&one.figure, value);
+        let value = |value: f64| wording::figure_value(&one.figure, value);
         let opens = i == 0 || all[i - 1].arm != one.arm;
         let row = HtmlRow::default()
             .name(if opens { &one.arm } else { "" })
-            .words(&reported::figure(&one.figure))
+            .words(&wording::figure(&one.figure))
             .figure(&path("baseline"), one.baseline, &value(one.baseline))
             .figure(&path("value"), one.value, &value(one.value));
         let row = match one.share {
             Some(share) => row.figure(&path("share"), share, &change(share)),
             None => row.number(ABSENT),
         };
-        let interval = reported::interval(one.low_share, one.high_share).unwrap_or_else(|| ABSENT.to_owned());
+        let interval = wording::interval(one.low_share, one.high_share).unwrap_or_else(|| ABSENT.to_owned());
         let row = row.words(&interval).figure(&path("blocks"), one.blocks, &one.blocks.to_string()).whole();
         if opens { row.replacen("<tr>", "<tr class=\"new\">", 1) } else { row }
     };
     let rows: String = all.iter().enumerate().map(row).collect();
-    let hint = format!("<p class=\"hint\">These are {}.</p>\n", reported::SECONDARY);
+    let hint = format!("<p class=\"hint\">These are {}.</p>\n", wording::SECONDARY);
     hint + &table("Figures beside throughput", &SECONDARY_HEADS, &rows)
 }

@@ -48,7 +48,7 @@ fn one(growth: &Growth) -> String {
         format!("<p class=\"bound\">{}: {}</p>\n", escaped(&label), escaped(&words::growth::verdict(growth)));
     let lines = [
         growth.planned.as_ref().map(|plan| format!("Plan: {}", words::growth::planned(plan))),
-        growth.scaling.as_ref().map(|scaling| words::law(scaling, " over clients")),
+        growth.scaling.as_ref().map(|scaling| words::usl(scaling, " over clients")),
     ];
     for line in lines.into_iter().flatten() {
         let _ = writeln!(html, "<p class=\"evidence\">{}</p>", escaped(&line));

@@ -110,7 +110,7 @@ fn card(series: &Series, ceiling: Option<&ClientCeiling>, asked: &LoadRequest, e
 
 /// The best throughput in large, and what it cost in waiting.
 fn headline(series: &Series, point: &Point, best: &Best, exact: Exact) -> String {
-    let (field, estimate) = (reported(series.measure, point).0, &best.throughput);
+    let (field, estimate) = (leading_figure(series.measure, point).0, &best.throughput);
     let text = bytes_per_s_iec(estimate.mean);
     let (number, unit) = text.rsplit_once(' ').unwrap_or((text.as_str(), ""));
     let (number, unit) = match series.measure {
@@ -139,7 +139,7 @@ fn headline(series: &Series, point: &Point, best: &Best, exact: Exact) -> String
     )
 }
 
-fn reported(measure: Measure, point: &Point) -> (&'static str, String) {
+fn leading_figure(measure: Measure, point: &Point) -> (&'static str, String) {
     match measure {
         Measure::Bytes => ("bytes_per_s.mean", bytes_per_s_iec(point.bytes_per_s.mean)),
         Measure::Requests => ("requests_per_s.mean", words::requests_per_s(point.requests_per_s.mean)),
@@ -148,7 +148,7 @@ fn reported(measure: Measure, point: &Point) -> (&'static str, String) {
 
 /// How far the best stands from what linerate drives where nothing but itself can bind.
 fn client_ceiling_line(measure: Measure, share: f64, ceiling: &ClientCeiling, note: &str, exact: Exact) -> String {
-    let (field, text) = reported(measure, &ceiling.point);
+    let (field, text) = leading_figure(measure, &ceiling.point);
     let cells = PointCells::of(ceiling.point.point, exact);
     format!(
         "<div class=\"meter\" style=\"--w:{:.1}%\" aria-hidden=\"true\"></div>\n<p class=\"at\">{} of the \
@@ -187,12 +187,12 @@ pub(super) fn findings(findings: &[Finding]) -> String {
             severity: finding.severity,
             beside: format!(" {}{about}", words::confidence(finding.confidence)),
             claim: &finding.claim,
-            below: [reported_if_any("Evidence", &finding.evidence), reported_if_any("Remedy", &finding.remedy)]
+            below: [labelled_if_any("Evidence", &finding.evidence), labelled_if_any("Remedy", &finding.remedy)]
                 .concat(),
         }
     }))
 }
 
-fn reported_if_any(name: &str, text: &str) -> String {
+fn labelled_if_any(name: &str, text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("<p><span class=\"k\">{name}</span> {}</p>", escaped(text)) }
 }

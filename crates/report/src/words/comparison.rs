@@ -101,7 +101,7 @@ pub(crate) fn noted(comparison: &Comparison) -> Vec<(&'static str, String)> {
         note("in short", &closing);
     }
     if let Some(threshold) = &comparison.threshold {
-        note("threshold", &threshold_reported(threshold, comparison));
+        note("threshold", &threshold_in_words(threshold, comparison));
     }
     notes
 }
@@ -136,7 +136,7 @@ fn closing(comparison: &Comparison) -> Option<String> {
     }
 }
 
-fn threshold_reported(threshold: &ComparisonThreshold, comparison: &Comparison) -> String {
+fn threshold_in_words(threshold: &ComparisonThreshold, comparison: &Comparison) -> String {
     let share = words::percent(threshold.share);
     // Throughputs that were not tested, in the order of the names of their points.
     let throughputs = comparison.series.iter().flat_map(|series| &series.points).filter_map(|point| {

@@ -15,7 +15,7 @@ pub(crate) const fn decision(effect: &Effect) -> &'static str {
     match (effect.verdict, effect.decision) {
         (ArmVerdict::Running, _) => "goes on",
         (ArmVerdict::Helps, _) => "helps",
-        (ArmVerdict::Costs, _) => "slower",
+        (ArmVerdict::Slower, _) => "slower",
         (_, decision) => decided(decision),
     }
 }
@@ -31,7 +31,7 @@ pub(crate) const fn decided(decision: Decision) -> &'static str {
         Decision::Confounded => "confounded",
         Decision::Association => "association",
         Decision::Refused => "refused",
-        Decision::SpoiltByArm => "excludes blocks",
+        Decision::ExcludesBlocks => "excludes blocks",
         Decision::CarriedOver => "carried over",
         Decision::NotSettled => "not settled",
         Decision::AtFirst => "at first",
@@ -51,7 +51,7 @@ pub(crate) fn outcome(report: &Report) -> Vec<String> {
     let name = |effect: &Effect| effect.arm.clone();
     let parts: [(ArmVerdict, String, &Named); 5] = [
         (ArmVerdict::Helps, "Helps".to_owned(), &figures),
-        (ArmVerdict::Costs, "Slower".to_owned(), &figures),
+        (ArmVerdict::Slower, "Slower".to_owned(), &figures),
         (ArmVerdict::RuledOut, format!("No effect of {matters} or more"), &name),
         (ArmVerdict::Unknown, "Cannot tell".to_owned(), &name),
         (ArmVerdict::Running, "Not decided yet".to_owned(), &name),
@@ -118,15 +118,15 @@ fn stop_reason(report: &Report, ended: ExperimentStopReason) -> String {
             Some(time) => format!("another block would not have ended within {}", duration_ns(time as f64)),
             None => "another block would not have ended in time".to_owned(),
         },
-        ExperimentStopReason::Spoiled => "as many blocks are excluded as were to count".to_owned(),
+        ExperimentStopReason::Excluded => "as many blocks are excluded as were to count".to_owned(),
         ExperimentStopReason::NotYet => "it is still running, or was interrupted".to_owned(),
     }
 }
 
 /// `14 of at most 24 blocks count, 2 are excluded`.
-pub(crate) fn blocks_reported(report: &Report) -> String {
-    let (counted, spoiled) = (report.counted_blocks, report.spoiled_blocks);
-    let excluded = match spoiled {
+pub(crate) fn blocks_in_words(report: &Report) -> String {
+    let (counted, excluded) = (report.counted_blocks, report.excluded_blocks);
+    let excluded = match excluded {
         0 => String::new(),
         1 => ", 1 is excluded".to_owned(),
         n => format!(", {n} are excluded"),
@@ -158,8 +158,8 @@ pub(crate) fn probability(p: f64) -> String {
 pub(crate) const fn remark(kind: RemarkKind) -> &'static str {
     match kind {
         RemarkKind::Impossible => "impossible",
-        RemarkKind::Spoiled => "excluded",
-        RemarkKind::SpoiltByArm => "excludes blocks",
+        RemarkKind::Excluded => "excluded",
+        RemarkKind::ExcludesBlocks => "excludes blocks",
         RemarkKind::NotAdvised => "not advised",
         RemarkKind::ConfoundedWithTime => "confounded",
         RemarkKind::Bimodal => "bimodal",
@@ -174,7 +174,7 @@ pub(crate) const fn remark(kind: RemarkKind) -> &'static str {
 
 /// Whether a remark of the kind puts every effect in doubt.
 pub(crate) const fn is_severe(kind: RemarkKind) -> bool {
-    matches!(kind, RemarkKind::Impossible | RemarkKind::SpoiltByArm)
+    matches!(kind, RemarkKind::Impossible | RemarkKind::ExcludesBlocks)
 }
 
 /// Said wherever secondary figures are.

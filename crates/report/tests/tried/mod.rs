@@ -29,8 +29,8 @@ const TRIED: [Tried; 7] = [
     ("--threads 4", Role::Trial, -0.006, Decision::Futile, 12),
 ];
 
-/// Blocks that were spoiled, by place.
-const SPOILED: [u32; 2] = [3, 11];
+/// Blocks that were excluded, by place.
+const EXCLUDED: [u32; 2] = [3, 11];
 
 /// Six arms over 16 blocks, with everything that a report can hold.
 pub(crate) fn experiment() -> ExperimentReport {
@@ -47,7 +47,7 @@ pub(crate) fn experiment() -> ExperimentReport {
             elapsed_ns: elapsed_ns(&blocks),
             blocks,
             counted_blocks: 14,
-            spoiled_blocks: 2,
+            excluded_blocks: 2,
             confidence: 1.0 - ALPHA,
             rounds: Vec::new(),
             looks: looks(),
@@ -74,7 +74,7 @@ pub(crate) fn begun() -> ExperimentReport {
     let mut reported = experiment();
     reported.report.ended = ExperimentStopReason::NotYet;
     reported.report.blocks.truncate(1);
-    (reported.report.counted_blocks, reported.report.spoiled_blocks) = (1, 0);
+    (reported.report.counted_blocks, reported.report.excluded_blocks) = (1, 0);
     reported.report.elapsed_ns = elapsed_ns(&reported.report.blocks);
     reported.report.looks.clear();
     reported.report.secondary.clear();
@@ -120,17 +120,17 @@ fn noise(n: u32) -> f64 {
 
 fn block(number: u32) -> Block {
     let arms = TRIED.len() as u32;
-    let counted = number + 1 - SPOILED.iter().filter(|spoiled| **spoiled < number).count() as u32;
+    let counted = number + 1 - EXCLUDED.iter().filter(|excluded| **excluded < number).count() as u32;
     let runs: Vec<u32> =
         (0..arms).map(|i| (i + 3 * number) % arms).filter(|arm| counted <= TRIED[*arm as usize].4).collect();
     let start_ns = u64::from(number) * 130 * SECOND;
     let cells = (0..).zip(runs).map(|(position, arm)| cell(number, arm, start_ns + position * 18 * SECOND));
-    let spoiled = match number {
+    let excluded = match number {
         3 => vec!["as it is: kernel is \"6.12.9\", and was \"6.12.8\" at first".to_owned()],
         11 => vec![format!("{HOSTILE}: 14.1 GiB/s is above what the link carries, 11.6 GiB/s (100 Gb/s)")],
         _ => Vec::new(),
     };
-    Block { cells: cells.collect(), spoiled }
+    Block { cells: cells.collect(), excluded }
 }
 
 fn cell(block: u32, arm: u32, started_ns: u64) -> MeasuredCell {
@@ -156,7 +156,7 @@ fn cell(block: u32, arm: u32, started_ns: u64) -> MeasuredCell {
 fn effect(blocks: &[Block], arm: u32) -> Effect {
     let (name, role, _, decision, runs) = TRIED[arm as usize];
     let figure = |block: &Block, arm: u32| block.cells.iter().find(|cell| cell.arm == arm)?.throughput_per_s;
-    let counted = blocks.iter().filter(|block| block.spoiled.is_empty());
+    let counted = blocks.iter().filter(|block| block.excluded.is_empty());
     let logs: Vec<f64> = counted.filter_map(|block| Some((figure(block, arm)? / figure(block, 0)?).ln())).collect();
     assert_eq!(logs.len(), runs as usize, "{name}");
     let n = logs.len() as f64;
@@ -180,7 +180,7 @@ fn effect(blocks: &[Block], arm: u32) -> Effect {
         effective: Some(n),
         decision,
         verdict: match decision {
-            Decision::Shown if mean < 0.0 => ArmVerdict::Costs,
+            Decision::Shown if mean < 0.0 => ArmVerdict::Slower,
             Decision::Shown => ArmVerdict::Helps,
             Decision::RuledOut => ArmVerdict::RuledOut,
             _ => ArmVerdict::Unknown,
@@ -243,11 +243,11 @@ fn remarks() -> Vec<Remark> {
         |kind, about: &str, sentence: &str| Remark { kind, about: about.to_owned(), sentence: sentence.to_owned() };
     vec![
         remark(
-            RemarkKind::Spoiled,
+            RemarkKind::Excluded,
             "block 4",
             "does not count: as it is: kernel is \"6.12.9\", and was \"6.12.8\" at first",
         ),
-        remark(RemarkKind::Spoiled, "block 12", &format!("does not count: {HOSTILE}: above what the link carries")),
+        remark(RemarkKind::Excluded, "block 12", &format!("does not count: {HOSTILE}: above what the link carries")),
         remark(RemarkKind::Outlying, TRIED[3].0, "block 9 differs by +8.3 %, far from the others"),
         remark(RemarkKind::Drift, "blocks", "figures fall by 2.8 % from the first block to the last"),
         remark(

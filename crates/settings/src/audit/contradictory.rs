@@ -217,7 +217,7 @@ mod tests {
     use crate::knobs::find;
     use crate::knobs::fixtures::{machine, set, site};
 
-    fn reported(settings: &[(&str, &str)]) -> Vec<String> {
+    fn findings_of(settings: &[(&str, &str)]) -> Vec<String> {
         let mut snapshot = machine();
         for (id, value) in settings {
             set(&mut snapshot, find(id).expect(id), None, value);
@@ -275,9 +275,9 @@ mod tests {
             (&[("vm.min_free_kbytes", "67108864")], &[("vm.min_free_kbytes", "1048576")], "a tenth of memory"),
         ];
         for (contradictory, harmless, claim) in cases {
-            let found = reported(contradictory);
+            let found = findings_of(contradictory);
             assert!(found.len() == 1 && found[0].contains(claim), "{contradictory:?}: {found:?}");
-            assert_eq!(reported(harmless), [""; 0], "{harmless:?}");
+            assert_eq!(findings_of(harmless), [""; 0], "{harmless:?}");
         }
     }
 }

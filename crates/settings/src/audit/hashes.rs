@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use crate::knobs::fixtures::{machine, set_bond_mode, site};
 
-    fn reported(mode: &str, policy: &str, racks: u32) -> Option<(Severity, String)> {
+    fn finding_of(mode: &str, policy: &str, racks: u32) -> Option<(Severity, String)> {
         let (mut snapshot, mut site) = (machine(), site());
         set_bond_mode(&mut snapshot, mode);
         for bond in snapshot.machine.nics.iter_mut().filter_map(|nic| nic.bond.as_mut()) {
@@ -122,13 +122,13 @@ mod tests {
 
     #[test]
     fn a_hash_of_ports_spreads_and_one_of_mac_addresses_behind_a_router_does_not() {
-        assert_eq!(reported("802.3ad", "layer3+4", 1), None);
-        assert_eq!(reported("802.3ad", "layer3+4", 4), None);
-        let routed = reported("802.3ad", "layer2", 4).expect("a finding");
+        assert_eq!(finding_of("802.3ad", "layer3+4", 1), None);
+        assert_eq!(finding_of("802.3ad", "layer3+4", 4), None);
+        let routed = finding_of("802.3ad", "layer2", 4).expect("a finding");
         assert_eq!(routed.0, Severity::Critical);
         assert_eq!(routed.1, "bond0 hashes by layer2, which fills 50 % of its 2 members");
-        assert_eq!(reported("802.3ad", "layer2", 1).expect("a finding").0, Severity::Note);
-        assert_eq!(reported("active-backup", "layer2", 1).expect("a finding").0, Severity::Warning);
-        assert_eq!(reported("802.3ad", "no such policy", 4).expect("a finding").0, Severity::Critical);
+        assert_eq!(finding_of("802.3ad", "layer2", 1).expect("a finding").0, Severity::Note);
+        assert_eq!(finding_of("active-backup", "layer2", 1).expect("a finding").0, Severity::Warning);
+        assert_eq!(finding_of("802.3ad", "no such policy", 4).expect("a finding").0, Severity::Critical);
     }
 }

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
     use crate::knobs::fixtures::{machine, site};
 
-    fn reported(lines: &[(&str, &str)]) -> Vec<String> {
+    fn evidence_of(lines: &[(&str, &str)]) -> Vec<String> {
         let mut snapshot = machine();
         let line = |(file, value): &(&str, &str)| Configured {
             file: (*file).to_owned(),
@@ -52,10 +52,10 @@ mod tests {
     fn the_file_that_wins_is_told_and_those_that_lose() {
         let (early, late, shipped) =
             ("etc/sysctl.d/10-own.conf", "etc/sysctl.d/90-s3.conf", "usr/lib/sysctl.d/50-x.conf");
-        assert_eq!(reported(&[(early, "1"), (late, "10")]), [format!("10 in {late} overrides 1 in {early}")]);
-        assert_eq!(reported(&[(early, "1"), (shipped, "60")]), [format!("60 in {shipped} overrides 1 in {early}")]);
-        assert_eq!(reported(&[(early, "10"), (late, "10")]), [""; 0], "they agree");
-        assert_eq!(reported(&[(shipped, "60"), (late, "10")]), [""; 0], "what is shipped may be outdone");
-        assert_eq!(reported(&[(late, "10")]), [""; 0]);
+        assert_eq!(evidence_of(&[(early, "1"), (late, "10")]), [format!("10 in {late} overrides 1 in {early}")]);
+        assert_eq!(evidence_of(&[(early, "1"), (shipped, "60")]), [format!("60 in {shipped} overrides 1 in {early}")]);
+        assert_eq!(evidence_of(&[(early, "10"), (late, "10")]), [""; 0], "they agree");
+        assert_eq!(evidence_of(&[(shipped, "60"), (late, "10")]), [""; 0], "what is shipped may be outdone");
+        assert_eq!(evidence_of(&[(late, "10")]), [""; 0]);
     }
 }

@@ -19,7 +19,7 @@ const APART_MAX: u64 = 2;
 const NAMED_MAX: usize = 3;
 
 /// A claim with the client that it is about.
-pub(super) fn reported(name: &str, claim: &str) -> String {
+pub(super) fn of_client(name: &str, claim: &str) -> String {
     format!("client {name}: {claim}")
 }
 
@@ -43,7 +43,7 @@ pub(super) fn grouped(all: Vec<(String, Finding)>) -> Vec<Finding> {
         let who: BTreeSet<&str> = of_kind.iter().map(|(name, _)| name.as_str()).collect();
         let [(first, told), ..] = &of_kind[..] else { continue };
         if who.len() <= NAMED_MAX {
-            findings.extend(of_kind.iter().map(|(name, f)| Finding { claim: reported(name, &f.claim), ..f.clone() }));
+            findings.extend(of_kind.iter().map(|(name, f)| Finding { claim: of_client(name, &f.claim), ..f.clone() }));
             continue;
         }
         // In the order of the run, as rows are.
@@ -171,7 +171,7 @@ fn finding(
     let [one, many] = what;
     let claim = match who[..] {
         [] => return None,
-        [name] => reported(name, one),
+        [name] => of_client(name, one),
         _ => format!("{} of {of} clients {many}: {}", who.len(), names(&who)),
     };
     let evidence = all.iter().take(NAMED_MAX).map(|(name, of)| format!("{name} {}", of.evidence));

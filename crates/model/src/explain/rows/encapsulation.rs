@@ -41,7 +41,7 @@ fn unheard_of(site: &Site, kind: Encapsulation) -> f64 {
 }
 
 fn of(site: &Site, which: PlaneChoice, (kind, word): (Encapsulation, &str), cost: f64) -> Variant {
-    let (planes, parts) = (which.reported(), which.parts(SiteParts::PUBLIC_WRAP, SiteParts::PRIVATE_WRAP));
+    let (planes, parts) = (which.in_words(), which.parts(SiteParts::PUBLIC_WRAP, SiteParts::PRIVATE_WRAP));
     let stated = which.stated(site, "encapsulation", |plane| format!("{:?}", plane.encapsulation).to_lowercase());
     let claim = if kind == Encapsulation::None {
         format!("packets of {planes} are routed natively")

@@ -23,7 +23,7 @@ fn differs(stated: u32, size: u32) -> bool {
 }
 
 fn of(site: &Site, which: PlaneChoice, size: u32) -> Variant {
-    let (planes, parts) = (which.reported(), which.parts(SiteParts::PUBLIC_MTU, SiteParts::PRIVATE_MTU));
+    let (planes, parts) = (which.in_words(), which.parts(SiteParts::PUBLIC_MTU, SiteParts::PRIVATE_MTU));
     let claim = format!("packets of {planes} are up to {size} bytes");
     // As a plan of the corrected site: clients of whom nothing else is stated have the packets of the public plane.
     let clients_follow = which != PlaneChoice::Private && site.is_assumed("clients.mtu");

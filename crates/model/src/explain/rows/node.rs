@@ -256,7 +256,7 @@ mod tests {
         let one_way: Vec<_> = found.iter().filter(|fault| matches!(fault.hold, Some(Hold::Links { .. }))).collect();
         assert_eq!(one_way.len(), 8);
         for fault in one_way {
-            let shown = fault.shown_by.reported();
+            let shown = fault.shown_by.in_words();
             assert!(shown.contains("iperf3") && shown.contains("tx_bytes") && !shown.contains("ethtool"), "{shown}");
         }
         let slow = found.iter().filter(|fault| fault.what.contains("run at"));

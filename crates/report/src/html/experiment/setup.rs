@@ -4,7 +4,7 @@ use linerate_record::experiment::{Arm, Design, Experiment, ExperimentReport, Loo
 use linerate_record::knob::{Change, Space};
 use linerate_record::units::{bits_per_s, duration_ns};
 
-use super::{HtmlRow, escaped, exact, reported, table, words};
+use super::{HtmlRow, escaped, exact, table, wording, words};
 use crate::html::markup;
 
 /// The changes that were shown to help, and how to make them.
@@ -38,7 +38,7 @@ pub(super) fn looks(report: &Report) -> String {
     let row = |(i, look): (usize, &Look)| {
         let decided = look.decided.iter().map(|(number, decision)| {
             let arm = report.design.arms.get(*number as usize).map_or("an arm", |arm| arm.name.as_str());
-            format!("{arm}: {}", reported::decided(*decision))
+            format!("{arm}: {}", wording::decided(*decision))
         });
         let spent = format!("{:.2} %", 100.0 * look.alpha_spent);
         HtmlRow::default()
@@ -49,19 +49,19 @@ pub(super) fn looks(report: &Report) -> String {
     };
     let hint = format!(
         "<p class=\"hint\">Of {} in total: repeated looks do not raise the rate of false positives.</p>\n",
-        reported::exact_percent(report.design.alpha)
+        wording::exact_percent(report.design.alpha)
     );
     let heads = ["Blocks that count", "Level spent|share of false calls risked up to here", "<Decided"];
     hint + &table("Looks at the blocks", &heads, &report.looks.iter().enumerate().map(row).collect::<String>())
 }
 
-/// Blocks that were spoiled, each with its reasons.
-pub(super) fn spoiled(report: &Report) -> String {
-    let spoiled = (1..).zip(&report.blocks).filter(|(_, block)| !block.spoiled.is_empty());
+/// Blocks that were excluded, each with its reasons.
+pub(super) fn excluded(report: &Report) -> String {
+    let excluded = (1..).zip(&report.blocks).filter(|(_, block)| !block.excluded.is_empty());
     let row = |(number, block): (usize, &linerate_record::experiment::Block)| {
-        HtmlRow::default().name(&number.to_string()).sentence(&block.spoiled.join("; ")).whole()
+        HtmlRow::default().name(&number.to_string()).sentence(&block.excluded.join("; ")).whole()
     };
-    let rows: String = spoiled.map(row).collect();
+    let rows: String = excluded.map(row).collect();
     if rows.is_empty() { rows } else { table("Excluded blocks", &["Block", "<Why"], &rows) }
 }
 
@@ -81,7 +81,7 @@ pub(super) fn design(report: &ExperimentReport) -> String {
     let (nothing, loads) = (Means::default(), experiment.load_differences());
     let row = |(i, arm): (usize, &Arm)| {
         let load = loads.get(i).map_or(&[][..], Vec::as_slice);
-        let means = reported::means(experiment.means.get(i).unwrap_or(&nothing), load);
+        let means = wording::means(experiment.means.get(i).unwrap_or(&nothing), load);
         let means: Vec<String> = means.iter().map(|line| format!("<code>{}</code>", escaped(line))).collect();
         let role = match arm.role {
             Role::Baseline => "baseline",
@@ -103,8 +103,8 @@ fn facts(experiment: &Experiment, report: &Report) -> String {
         design.seed
     );
     let mut facts = vec![
-        ("False calls", format!("at most {} of the reported effects are false", reported::exact_percent(design.alpha))),
-        ("What matters", format!("an effect of {}", reported::exact_percent(design.matters_share))),
+        ("False calls", format!("at most {} of the reported effects are false", wording::exact_percent(design.alpha))),
+        ("What matters", format!("an effect of {}", wording::exact_percent(design.matters_share))),
         ("At most", at_most(design)),
         ("Looks after", design.looks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ") + " blocks that count"),
         ("Rearrangements", words::grouped(u64::from(design.draws))),

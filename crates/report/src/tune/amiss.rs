@@ -1,0 +1,59 @@
+//! What is wrong with applications of changes, in the line with which a command ends.
+
+use super::counted;
+
+/// What is wrong with an application of changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Amiss {
+    /// No watch rolls it back.
+    Unwatched {
+        /// Its name.
+        id: String,
+    },
+    /// It was rolled back, and some of its settings are not restored.
+    NotRestored {
+        /// Its name.
+        id: String,
+        /// How many settings.
+        left: u32,
+    },
+    /// Its journal is not where it was.
+    JournalLost {
+        /// Its name.
+        id: String,
+    },
+}
+
+/// What is wrong with applications of changes, in a line.
+#[must_use]
+pub fn amiss(all: &[Amiss]) -> String {
+    let in_words = |one: &Amiss| match one {
+        Amiss::Unwatched { id } => format!("no watch is running to roll {id} back"),
+        Amiss::NotRestored { id, left } => {
+            format!("{} of {id} not restored: linerate tune rollback {id}", counted(*left as usize, "setting"))
+        }
+        Amiss::JournalLost { id } => format!("the journal of {id} is missing"),
+    };
+    all.iter().map(in_words).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_is_wrong_is_in_one_line_with_what_to_do() {
+        let id = || "1123-1".to_owned();
+        let all = [
+            Amiss::Unwatched { id: id() },
+            Amiss::NotRestored { id: id(), left: 1 },
+            Amiss::NotRestored { id: id(), left: 2 },
+            Amiss::JournalLost { id: id() },
+        ];
+        assert_eq!(
+            amiss(&all),
+            "no watch is running to roll 1123-1 back; 1 setting of 1123-1 not restored: linerate tune rollback 1123-1; \
+             2 settings of 1123-1 not restored: linerate tune rollback 1123-1; the journal of 1123-1 is missing"
+        );
+    }
+}
