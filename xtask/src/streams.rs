@@ -252,8 +252,8 @@ fn judged(samples: &[Value], options: &Options) -> Result<(String, bool), Box<dy
     let word = |is_kept: bool| if is_kept { "kept" } else { "missed" };
     let agents = f64::from(options.agents);
     let mut text = format!(
-        "# Exec streams through a real API server\n\n`cargo xtask streams --agents {} --seconds {}`: {} operations in \
-         each interval of each agent, {} occupied buckets in each of their histograms. Readings each {} s are in \
+        "# Exec streams through a real API server\n\n`cargo xtask streams --agents {} --seconds {}`: {} operations in\neach \
+         interval of each agent, {} occupied buckets in each of their histograms. Readings each {} s are in\n\
          `samples.jsonl`.\n\n| what | bound | measured | |\n|---|---|---|---|\n",
         options.agents,
         options.seconds,
@@ -292,7 +292,8 @@ fn judged(samples: &[Value], options: &Options) -> Result<(String, bool), Box<dy
     text.push_str(&format!("\nThe point was watched for {:.0} s.", own.seconds));
     if let Some(after) = Part::of(samples, "reporting", "coordinator") {
         text.push_str(&format!(
-            " Behind it the coordinator read back and reported what was recorded, with {:.0} MiB at the most.",
+            " Behind it the coordinator read back and reported what was\n\
+             recorded, with {:.0} MiB at the most.",
             after.most_mib
         ));
     }

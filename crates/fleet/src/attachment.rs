@@ -5,7 +5,7 @@
 //! other has not taken. So a stream may end anywhere, in the middle of a message, and the messages never know of it.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -121,8 +121,8 @@ pub fn word(word: &impl Serialize) -> Vec<u8> {
 pub struct SentBytes {
     bytes: VecDeque<u8>,
     sent: u64,
-    /// When so much had been sent, oldest first.
-    marks: VecDeque<(Instant, u64)>,
+    /// When so much had been sent, oldest first: since the first stream.
+    marks: VecDeque<(Duration, u64)>,
 }
 
 impl SentBytes {
@@ -134,9 +134,9 @@ impl SentBytes {
         self.bytes.drain(..excess);
     }
 
-    /// Lets go of what was sent longer ago than that. For a sender whose receiver ends when it hears nothing for half as
-    /// long: bytes come in order, so whoever has not taken these took nothing since.
-    pub fn forget(&mut self, now: Instant, older: Duration) {
+    /// Lets go of what was sent longer ago than that; `now` is since the first stream. For a sender whose receiver ends
+    /// when it hears nothing for half as long: bytes come in order, so whoever has not taken these took nothing since.
+    pub fn forget(&mut self, now: Duration, older: Duration) {
         if self.marks.back().is_none_or(|(at, _)| now >= *at + MARKED_EACH) {
             self.marks.push_back((now, self.sent));
         }
@@ -250,10 +250,10 @@ mod tests {
 
     #[test]
     fn what_is_old_is_not_kept_and_what_is_not_is() {
-        let (begin, mut kept) = (Instant::now(), SentBytes::default());
+        let mut kept = SentBytes::default();
         // A hundred bytes each half second, for an hour.
         for half in 0..7_200u32 {
-            let now = begin + Duration::from_millis(500) * half;
+            let now = Duration::from_millis(500) * half;
             kept.forget(now, Duration::from_secs(60));
             kept.push(&[7; 100]);
             assert!(kept.bytes.len() <= 12_400 && kept.marks.len() <= 62, "{}", kept.bytes.len());

@@ -75,6 +75,8 @@ pub(crate) struct Inbound {
 /// What goes, over all attachments.
 pub(crate) struct Outbound {
     pub(crate) kept: SentBytes,
+    /// When the first stream was begun.
+    pub(crate) since: Instant,
     /// Whether there was a stream before.
     pub(crate) is_begun: bool,
     /// For how long the agent goes on without a message, once it has said so.
@@ -279,7 +281,7 @@ async fn carry(
         tokio::select! {
             _ = looks.tick() => {
                 // An agent that has taken nothing for so long has ended.
-                outbound.kept.forget(std::time::Instant::now(), outbound.lease * 2);
+                outbound.kept.forget(outbound.since.elapsed(), outbound.lease * 2);
                 let silent = since(heard);
                 shared.mend(silent >= DOUBTED_AFTER);
                 if silent >= BROKEN_AFTER {

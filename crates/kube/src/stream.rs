@@ -61,7 +61,12 @@ impl PodStream {
                 token,
                 pod: None,
                 inbound: Inbound::default(),
-                outbound: Outbound { kept: SentBytes::default(), is_begun: false, lease: Duration::ZERO },
+                outbound: Outbound {
+                    kept: SentBytes::default(),
+                    since: Instant::now(),
+                    is_begun: false,
+                    lease: Duration::ZERO,
+                },
             };
             let end = tokio::select! {
                 end = lasting.run(there, &told) => end,
