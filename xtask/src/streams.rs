@@ -252,8 +252,8 @@ fn judged(samples: &[Value], options: &Options) -> Result<(String, bool), Box<dy
     let word = |is_kept: bool| if is_kept { "kept" } else { "missed" };
     let agents = f64::from(options.agents);
     let mut text = format!(
-        "# Exec streams through a real API server\n\n`cargo xtask streams --agents {} --seconds {}`: {} operations in\neach \
-         interval of each agent, {} occupied buckets in each of their histograms. Readings each {} s are in\n\
+        "# Exec streams through a real API server\n\n`cargo xtask streams --agents {} --seconds {}`: {} operations in\n\
+         each interval of each agent, {} occupied buckets in each of their histograms. Readings each {} s are in\n\
          `samples.jsonl`.\n\n| what | bound | measured | |\n|---|---|---|---|\n",
         options.agents,
         options.seconds,
