@@ -149,8 +149,8 @@ pub(super) fn ln_of_one_cause(ratios: &[f64], each: f64) -> f64 {
     (0.5 * each.exp() + 0.5 * together).max(f64::MIN_POSITIVE).ln()
 }
 
-/// What [`ln_density`] reaches at the most, wherever the figure lies; no less than where requests in flight are unknown,
-/// which only widens it.
+/// What [`ln_density`] reaches at the most, wherever the figure lies. Unknown requests in flight only widen it: it is
+/// no higher there.
 pub(super) fn most_ln_density(sigma: f64, unknown: f64) -> f64 {
     let ratios = (-50..=50).map(|step| 1.0 + f64::from(step) * 0.1 * sigma);
     ratios.map(|ratio| ln_density(ratio, sigma, unknown)).fold(f64::NEG_INFINITY, f64::max) + 0.01
