@@ -127,6 +127,10 @@ pub struct FigureStanding {
     pub there: f64,
     /// The unit of both: that of the bottleneck.
     pub unit: Unit,
+    /// What it takes of the bottleneck and what is there, in one sentence: `GET needs 211 Gb/s out of each node on the
+    /// public plane; that link carries 198 Gb/s`. Of a node that was measured alone, `claim`.
+    #[serde(default)]
+    pub needs: String,
     /// All of that in one sentence.
     pub claim: String,
     /// The most that any hypothesis allows; absent where the site as described allows the figure.

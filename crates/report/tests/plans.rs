@@ -59,10 +59,14 @@ fn a_page_says_what_was_observed_of_the_site_where_anything_was() {
 #[test]
 fn a_brief_answer_advises_nothing_that_is_unlikely_and_gives_no_line_to_what_weighs_nothing() {
     let mut made = planned::explanation();
+    // What a run and its nodes show comes before advice.
+    assert!(!explanation::text(&made, false, PLAIN).contains(" try for 1"));
+    made.of_run.clear();
+    made.of_nodes.clear();
     let text = explanation::text(&made, false, PLAIN);
     assert!(text.contains(" try for 1") && text.contains("\n  2 "), "{text}");
     let whole = made.kinds[0].weight;
-    assert!(text.contains(&format!("or 1 alike, together {:.0} %", 100.0 * whole)), "{text}");
+    assert!(text.contains(&format!("; 1 alike, together {:.0} %", 100.0 * whole)), "{text}");
     let own = format!("\n  1  {:>3.0} %", 100.0 * made.survivors[0].weight);
     assert!(text.contains(&own), "{own}: {text}");
     (made.kinds[0].weight, made.kinds[1].weight, made.none_of_these) = (0.3, 0.004, 0.69);
@@ -283,4 +287,72 @@ fn a_curve_of_many_numbers_of_nodes_is_told_in_few_rows() {
     assert!(text.contains("bend 484") && text.contains("bend 256") && text.contains("bends not shown"), "{text}");
     assert!(text.lines().count() < 150, "{}", text.lines().count());
     assert!(plan::html(&plan).len() < 400_000, "{}", plan::html(&plan).len());
+}
+
+/// What is shown of an explanation in brief, in its lines and in one.
+fn brief(explanation: &Explanation, width: usize) -> (Vec<String>, String) {
+    let text = explanation::text(explanation, false, TextStyle { color: false, width });
+    (text.lines().map(str::to_owned).collect(), text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[test]
+fn ten_lines_answer_however_much_there_is_to_say() {
+    let mut made = planned::explanation();
+    let long = "word ".repeat(60);
+    made.of_run.push(long.clone());
+    made.of_nodes = vec![long.clone(), long.clone()];
+    made.survivors[0].remedy.change = long.clone();
+    made.survivors[0].deviations[0].claim = format!("first {long}");
+    made.survivors[1].deviations[0].claim = format!("second {long}");
+    made.described[0].above_sigmas = Some(4.0);
+    for width in [60, 80, 100, 160] {
+        let (lines, text) = brief(&made, width);
+        assert_eq!(lines.len(), 10, "{width}: {lines:#?}");
+        assert!(lines.iter().all(|line| line.chars().count() <= width), "{width}: {lines:#?}");
+        for part in ["first word", "second word", "GET needs 49.5", "PUT needs 105.8", "none of these", "more remark"] {
+            assert!(text.contains(part), "{width}: {part}: {lines:#?}");
+        }
+    }
+    // What is cut says so, and what fits is not cut.
+    assert!(brief(&made, 80).1.contains("word …"), "{:#?}", brief(&made, 80).0);
+    assert!(!brief(&planned::explanation(), 120).1.contains('…'), "{:#?}", brief(&planned::explanation(), 120).0);
+}
+
+/// What refutes the description is among the ten lines: the resource, what a figure needs of it and what is there.
+#[test]
+fn a_figure_above_its_ceiling_says_in_brief_what_it_needs_and_what_is_there() {
+    let mut made = planned::explanation();
+    let (lines, text) = brief(&made, 80);
+    let refuted = "refuted PUT needs 105.8 Gb/s out of each node; that link carries 99 Gb/s";
+    assert!(text.contains(refuted) && !text.contains("GET needs"), "{lines:#?}");
+    // Where nothing is left, with the most that anything allows; a figure that is left is above its ceiling.
+    (made.survivors, made.kinds, made.separator) = (Vec::new(), Vec::new(), None);
+    let (lines, text) = brief(&made, 80);
+    assert!(text.contains(&format!("{refuted}; the most that any hypothesis allows is 90.0 GiB/s")), "{lines:#?}");
+    made.survivors = planned::explanation().survivors;
+    made.survivors[0].deviations.clear();
+    let (lines, text) = brief(&made, 80);
+    assert!(text.contains("above PUT needs 105.8 Gb/s") && !text.contains("refuted PUT"), "{lines:#?}");
+    // Of single nodes alone, the furthest.
+    for (standing, (node, sigmas)) in made.described.iter_mut().zip([("n1", 4.0), ("n2", 5.0)]) {
+        standing.what = Quantity::NodeGet { node: node.to_owned() };
+        (standing.above_sigmas, standing.needs) = (Some(sigmas), format!("GET of {node} needs more"));
+    }
+    let (lines, text) = brief(&made, 80);
+    assert!(text.contains("above GET of n2 needs more") && !text.contains("n1 needs"), "{lines:#?}");
+}
+
+/// A rival with half of the leader's weight does not stand behind it.
+#[test]
+fn two_hypotheses_of_about_one_weight_are_said_to_be_not_separated() {
+    let mut made = planned::explanation();
+    let is_together = |made: &Explanation| brief(made, 80).1.contains("▸ 1 and 2 are not separated");
+    assert!(is_together(&made), "{:#?}", brief(&made, 80).0);
+    made.none_of_these = 0.51;
+    assert!(!is_together(&made), "{:#?}", brief(&made, 80).0);
+    made.none_of_these = 0.1;
+    made.survivors[1].weight = 0.49 * made.survivors[0].weight;
+    assert!(!is_together(&made), "{:#?}", brief(&made, 80).0);
+    made.kinds.truncate(1);
+    assert!(!is_together(&made), "{:#?}", brief(&made, 80).0);
 }

@@ -7,7 +7,7 @@ use super::forecast::{
     Forecast, HypotheticalSite, OperationCeiling, OperationQuery, all_limits, limits_alone, odd_share_alone, work,
 };
 use super::joint::{Density, JointLoad, Shown, left_of_odd};
-use super::likelihood::{self, is_explained, is_refuted, is_refuted_of_node};
+use super::likelihood::{self, InFlight, is_explained, is_refuted, is_refuted_of_node};
 use super::nodes::{self, OfOdd, OperationFigures};
 use super::words;
 use crate::bond::line_rate_bits_per_s;
@@ -274,6 +274,8 @@ struct TotalForecast<'a> {
     most: f64,
     /// What it is wrong by: its own error, and that of the curve where it is held against one.
     sigma: f64,
+    /// Whether it is held against one.
+    in_flight: InFlight,
 }
 
 impl<'a> TotalForecast<'a> {
@@ -293,7 +295,10 @@ impl<'a> TotalForecast<'a> {
             (a.min(b), a.max(b))
         });
         let instead = (alone && most > even * (1.0 + SAME)).then_some((most, most));
-        TotalForecast { ceiling, load, range, instead, most, sigma: own_sigma.hypot(curve_error(ceiling.reach)) }
+        let sigma = own_sigma.hypot(curve_error(ceiling.reach));
+        let is_known = evidence.in_flight[usize::from(!reads)].is_some();
+        let in_flight = if is_known { InFlight::Known } else { InFlight::Unknown };
+        TotalForecast { ceiling, load, range, instead, most, sigma, in_flight }
     }
 
     /// What requests in flight reach of a range.
@@ -316,13 +321,33 @@ impl<'a> TotalForecast<'a> {
     fn over_loads(&self, observed: f64, unknown: f64) -> Density {
         let in_turn = self.density(self.range, observed, unknown);
         let instead = self.instead_reached().zip(self.instead);
-        instead.map_or(in_turn, |(reached, (_, top))| {
-            in_turn.or(UNSEEN, density_of_total(reached, top, observed, self.sigma, unknown))
-        })
+        instead
+            .map_or(in_turn, |(reached, (_, top))| in_turn.or(UNSEEN, self.density_of(reached, top, observed, unknown)))
     }
 
     fn density(&self, range: (f64, f64), observed: f64, unknown: f64) -> Density {
-        density_of_total(self.reached(range), range.1, observed, self.sigma, unknown)
+        self.density_of(self.reached(range), range.1, observed, unknown)
+    }
+
+    /// Where what a ceiling gives is a range: either end, or anywhere from the least on up to the ceiling itself, for
+    /// how long a request takes alone is known least of all.
+    fn density_of(&self, (low, high): (f64, f64), top: f64, observed: f64, unknown: f64) -> Density {
+        let of = |ceiling: f64| {
+            let (at_ceiling, below) = likelihood::densities(observed / ceiling, self.sigma, unknown, self.in_flight);
+            Density { at_ceiling, below }
+        };
+        let at_low = of(low);
+        if top / low - 1.0 < self.sigma {
+            return at_low;
+        }
+        let at_high = of(high);
+        // The figure errs at both of its ends.
+        let below = |end: f64| likelihood::normal_tail((observed / end - 1.0) / self.sigma);
+        let between = (below(top) - below(low)).max(0.0) / (top / low).ln();
+        Density {
+            at_ceiling: 0.4 * at_low.at_ceiling + 0.4 * at_high.at_ceiling + 0.2 * between,
+            below: 0.4 * at_low.below + 0.4 * at_high.below,
+        }
     }
 }
 
@@ -357,27 +382,6 @@ pub(super) fn now_given(
     let Some((observed, sigma)) = evidence.total(reads) else { return Some(ceiling.even_bytes_per_s) };
     let said = TotalForecast::of(evidence, world, ceiling, reads, sigma);
     is_explained(observed / said.nearest(observed), said.sigma, 1).then_some(observed)
-}
-
-/// Where what a ceiling gives is a range: either end, or anywhere from the least on up to the ceiling itself, for how
-/// long a request takes alone is known least of all.
-fn density_of_total((low, high): (f64, f64), top: f64, observed: f64, sigma: f64, unknown: f64) -> Density {
-    let of = |ceiling: f64| {
-        let (at_ceiling, below) = likelihood::densities(observed / ceiling, sigma, unknown);
-        Density { at_ceiling, below }
-    };
-    let at_low = of(low);
-    if top / low - 1.0 < sigma {
-        return at_low;
-    }
-    let at_high = of(high);
-    // The figure errs at both of its ends.
-    let below = |end: f64| likelihood::normal_tail((observed / end - 1.0) / sigma);
-    let between = (below(top) - below(low)).max(0.0) / (top / low).ln();
-    Density {
-        at_ceiling: 0.4 * at_low.at_ceiling + 0.4 * at_high.at_ceiling + 0.2 * between,
-        below: 0.4 * at_low.below + 0.4 * at_high.below,
-    }
 }
 
 /// What a hypothesis says of one figure.

@@ -28,6 +28,7 @@ pub(super) fn standings(evidence: &ObservedFigures, search: &Search, variants: &
         let most = standing.above_sigmas.and_then(|_| most(search, variants, reads));
         let (most, of_most) = most.unzip();
         standing.most = most;
+        standing.needs = needs(&standing, limit.resource);
         let reached = (evidence.in_flight[usize::from(!reads)], ceiling.reach, ceiling.most_reach);
         standing.claim = claim(&standing, limit.resource, reached, of_most.as_deref());
         Some(standing)
@@ -57,15 +58,29 @@ fn of_nodes(evidence: &ObservedFigures, search: &Search, reads: bool) -> Vec<Fig
             needed: share * limit.capacity,
             there: limit.capacity,
             unit: resource.unit(),
+            needs: String::new(),
             claim: String::new(),
             most: None,
             ceilings: Vec::new(),
             goal_bytes_per_s: None,
         };
         standing.claim = claim_of_node(&standing, resource, figures.alone);
+        standing.needs = if figures.alone { standing.claim.clone() } else { needs(&standing, resource) };
         Some(standing)
     };
     figures.rates().filter_map(of).collect()
+}
+
+/// What a figure takes of the bottleneck, and what that has.
+fn needs(standing: &FigureStanding, resource: Resource) -> String {
+    let whose = match &standing.what {
+        Quantity::Get => "GET".to_owned(),
+        Quantity::Put => "PUT".to_owned(),
+        Quantity::NodeGet { node } => format!("GET of {node}, and as much of every node,"),
+        Quantity::NodePut { node } => format!("PUT of {node}, and as much of every node,"),
+    };
+    let (way, has) = places(resource);
+    format!("{whose} needs {} {way}; {has} {}", resource.amount(standing.needed), resource.amount(standing.there))
 }
 
 /// The standing of one node in one sentence.
@@ -103,6 +118,7 @@ fn of_figure(limit: &ResourceLimit, reads: bool, observed: f64, sigma: f64) -> F
         needed: share * limit.capacity,
         there: limit.capacity,
         unit: limit.resource.unit(),
+        needs: String::new(),
         claim: String::new(),
         most: None,
         ceilings: Vec::new(),

@@ -10,7 +10,8 @@ use linerate_record::plan::{PlanFinding, PlanFindingKind, Resource, Spread};
 use linerate_record::site::{Bond, BondMode, Encapsulation, Entry, NodeGroup, Plane, SwitchHash, TransmitHash};
 
 use super::{Case, finding};
-use crate::bond::{mode_name, ports};
+use crate::bond::{Direction, mode_name, ports};
+use crate::spread::ends::{MemberReach, reach};
 
 const SOURCE: &str =
     "drivers/net/bonding/bond_main.c (bond_xmit_hash), Documentation/networking/bonding.rst; sources/004";
@@ -30,8 +31,9 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             if severity == Severity::Note && is_filled(case, group, name) {
                 continue;
             }
-            let claim =
-                format!("\"{}\" of \"{}\" may not use all of its {members} members: {why}", bond.name, group.name);
+            let used = certain(case, group, name, bond.mode)
+                .unwrap_or_else(|| format!("may not use all of its {members} members"));
+            let claim = format!("\"{}\" of \"{}\" {used}: {why}", bond.name, group.name);
             let evidence = format!(
                 "{} plane over {members} ports, mode {}, transmit hash {}, the switch hashes {}",
                 name,
@@ -42,6 +44,33 @@ pub(super) fn check(case: &Case, out: &mut Vec<PlanFinding>) {
             out.push(finding(PlanFindingKind::BondHash, severity, (claim, evidence), remedy, SOURCE));
         }
     }
+}
+
+/// What of a plane's bond its traffic leaves idle for certain, whatever its flows are, as the ceilings count it.
+fn certain(case: &Case, group: &NodeGroup, plane: &str, mode: BondMode) -> Option<String> {
+    let is_public = plane == "public";
+    let reach = |public: bool, direction| reach(case.site, group, public, direction);
+    let both = [Direction::Egress, Direction::Ingress];
+    let [sent, received] = both.map(|direction| reach(is_public, direction));
+    // What nodes send each other on the same link may reach more of it.
+    let is_more = |(own, direction): (&MemberReach, Direction)| reach(false, direction).members > own.members;
+    let is_apart = is_public && case.site.planes.are_shared();
+    let more = is_apart && [&sent, &received].into_iter().zip(both).any(is_more);
+    let (of, to, from) = (sent.of, if more { " to clients" } else { "" }, if more { " from clients" } else { "" });
+    let (members, way) = match (sent.members < of, received.members < of) {
+        (true, true) if sent.members == received.members => {
+            (sent.members, if more { " for clients".to_owned() } else { String::new() })
+        }
+        (true, true) => (sent.members.max(received.members), String::new()),
+        (true, false) => (sent.members, format!(" to send{to}")),
+        (false, true) => (received.members, format!(" to receive{from}")),
+        (false, false) => return None,
+    };
+    Some(match (mode, members) {
+        (BondMode::Broadcast, _) => format!("carries no more than one of its {of} members"),
+        (_, 1) => format!("uses one of its {of} members{way}"),
+        _ => format!("uses at most {members} of its {of} members{way}"),
+    })
 }
 
 /// Whether the flows of this site fill a plane's bond all the same, wherever that was computed.
@@ -61,9 +90,9 @@ fn reason(case: &Case, name: &str, plane: &Plane, bond: &Bond) -> Option<(Severi
     use Severity::{Note, Warning};
     let layer34 = "set the transmit hash to layer3+4, on the switch as well";
     match bond.mode {
-        BondMode::ActiveBackup => return Some((Note, "one member always carries everything", "use 802.3ad")),
+        BondMode::ActiveBackup => return Some((Note, "active-backup leaves the others idle", "use 802.3ad")),
         BondMode::Broadcast => return Some((Warning, "every member carries the same packets", "use 802.3ad")),
-        BondMode::BalanceTlb => return Some((Warning, "it receives on one member only", "use 802.3ad")),
+        BondMode::BalanceTlb => return Some((Warning, "balance-tlb balances only what it sends", "use 802.3ad")),
         BondMode::BalanceRr | BondMode::BalanceAlb => return None,
         BondMode::Lacp | BondMode::BalanceXor => (),
     }
@@ -130,6 +159,8 @@ fn switch_name(hash: SwitchHash) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use linerate_record::site::TrafficPolicy;
+
     use super::super::tests::of;
     use super::*;
 
@@ -158,6 +189,40 @@ mod tests {
             (Lacp, Layer34, L2, true, Warning),
         ] {
             assert_eq!(severities(mode, hash, switch, routed), [severity], "{mode:?} {hash:?} {switch:?} {routed}");
+        }
+    }
+
+    /// Traffic that reaches one member whatever its flows are is not said to reach it perhaps, nor the other way round.
+    #[test]
+    fn what_is_certain_of_a_bond_is_said_as_certain() {
+        use BondMode::{ActiveBackup, BalanceTlb, Broadcast, Lacp};
+        use SwitchHash::{L2, L4};
+        use TransmitHash::{Layer2, Layer34, VlanSrcMac};
+        let bgp = || Entry::Bgp { policy: TrafficPolicy::Local };
+        for (mode, hash, switch, entry, shared, expected) in [
+            (Lacp, Layer2, L4, bgp(), false, "uses one of its 2 members to send: behind a router"),
+            (Lacp, Layer2, L4, bgp(), true, "uses one of its 2 members to send to clients: behind a router"),
+            (Lacp, Layer2, L2, bgp(), false, "uses one of its 2 members: behind a router"),
+            (Lacp, Layer34, L2, bgp(), false, "uses one of its 2 members to receive: behind a router"),
+            (Lacp, VlanSrcMac, L4, Entry::ClientSide, true, "uses one of its 2 members to send: vlan+srcmac"),
+            (BalanceTlb, Layer34, L4, Entry::ClientSide, false, "uses one of its 2 members to receive: balance-tlb"),
+            (ActiveBackup, Layer34, L4, Entry::ClientSide, false, "uses one of its 2 members: active-backup"),
+            (Broadcast, Layer34, L4, Entry::ClientSide, false, "carries no more than one of its 2 members: every"),
+            (Lacp, Layer2, L4, Entry::ClientSide, false, "may not use all of its 2 members: layer2 chooses one"),
+        ] {
+            let found = of(PlanFindingKind::BondHash, |site| {
+                site.entry = entry;
+                site.groups[0].racks = 1;
+                site.groups[0].nics.iter_mut().for_each(|nic| nic.ports = 2);
+                let bond = &mut site.groups[0].bonds[0];
+                (bond.mode, bond.transmit_hash, bond.switch_hash) = (mode, hash, switch);
+                if shared {
+                    site.planes.private = None;
+                }
+            });
+            let claim = found.iter().find(|of| of.evidence.starts_with("public")).map(|of| of.claim.as_str());
+            let claim = claim.unwrap_or_else(|| panic!("{mode:?} {hash:?}: {found:?}"));
+            assert!(claim.contains(expected), "{mode:?} {hash:?} {switch:?} {shared}: {claim}");
         }
     }
 

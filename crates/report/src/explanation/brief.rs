@@ -1,50 +1,147 @@
-//! Ten lines that answer: what share of its ceiling was measured, which causes fit, what tells them apart, what helps.
-//! Everything else is behind `--why`.
+//! At most ten lines that answer: what share of its ceiling was measured and what refutes the description, which causes
+//! fit, what tells them apart, what helps. Everything else is behind `--why`.
 
-use linerate_record::explanation::{Explanation, FigureStanding, Kind};
+use linerate_record::explanation::{Explanation, FigureStanding, Kind, Quantity};
 use linerate_record::units::bytes_per_s_iec;
 
 use crate::ink::Ink;
-use crate::terminal::{TextStyle, hanging, hanging_in};
+use crate::terminal::{TextStyle, hanging_in};
 use crate::words::{self, explained, model};
 
-/// Kinds of hypotheses in a line each; the others are counted.
-const KINDS_SHOWN: usize = 3;
+/// Lines that answer.
+const LINES: usize = 10;
+/// Kinds of hypotheses in a line each: the first, and what is likeliest beside it. The others are counted.
+const KINDS_SHOWN: usize = 2;
 /// Behind the first, a kind of less weight than this has no line.
 const LEAST_SHOWN: f64 = 0.01;
-/// Remarks on a run and on figures of nodes in a line each; the others are counted.
-const REMARKS_SHOWN: usize = 3;
+/// Lines that a sentence has which is not cut, at the most.
+const WHOLE: usize = 3;
 /// Columns before what a line says.
 const LEAD: usize = 12;
 
+/// How much something matters: what comes first has its lines first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// What the description does not allow.
+    Refuted,
+    /// The first hypothesis.
+    First,
+    /// What came of it, and where the rest is.
+    Answer,
+    /// What may be instead.
+    Rival,
+    /// What was measured.
+    Measured,
+    /// What a run or nodes show by themselves.
+    Remark,
+    /// What to read.
+    Next,
+    /// What to change.
+    Remedy,
+}
+
+/// Something to say: clauses of one sentence, as many of which are shown as there is room for.
+struct Part {
+    rank: Rank,
+    ink: Ink,
+    lead: String,
+    indent: usize,
+    clauses: Vec<String>,
+}
+
+impl Part {
+    fn new(rank: Rank, ink: Ink, lead: impl Into<String>, clauses: Vec<String>) -> Part {
+        let clauses = clauses.into_iter().filter(|clause| !clause.is_empty()).collect();
+        Part { rank, ink, lead: lead.into(), indent: LEAD, clauses }
+    }
+
+    fn rendered(&self, sentence: &str, look: TextStyle) -> String {
+        hanging_in(self.ink, &self.lead, self.indent, sentence, look)
+    }
+
+    /// Lines that so many of its clauses take.
+    fn lines(&self, clauses: usize, look: TextStyle) -> usize {
+        let shown = self.clauses.get(..clauses).unwrap_or(&self.clauses);
+        self.rendered(&shown.join("; "), look).lines().count()
+    }
+
+    /// Lines that it has at least: what refutes the description is not cut.
+    fn least(&self, look: TextStyle) -> usize {
+        if self.rank == Rank::Refuted { self.lines(1, look).min(WHOLE) } else { 1 }
+    }
+
+    /// In so many lines: the first clause, cut where even that is too long, and of the others each that still fits.
+    fn text(&self, lines: usize, look: TextStyle) -> String {
+        let fits = |sentence: &str| self.rendered(sentence, look).lines().count() <= lines;
+        let Some((first, others)) = self.clauses.split_first() else { return String::new() };
+        let mut sentence = first.clone();
+        if !fits(&sentence) {
+            let mut words: Vec<&str> = first.split_whitespace().collect();
+            while words.len() > 1 && !fits(&format!("{} …", words.join(" "))) {
+                words.pop();
+            }
+            return self.rendered(&format!("{} …", words.join(" ")), look);
+        }
+        for clause in others {
+            let longer = format!("{sentence}; {clause}");
+            if fits(&longer) {
+                sentence = longer;
+            }
+        }
+        self.rendered(&sentence, look)
+    }
+}
+
 pub(super) fn text(explanation: &Explanation, look: TextStyle) -> String {
-    let mut text = hanging(" observed", LEAD, &observed(explanation), look);
+    within(parts(explanation), look)
+}
+
+/// Parts in at most [`LINES`] lines: those that each has at least, then what each takes of its first clause and of all,
+/// what matters most being first. Where there are too few, what matters least is left out.
+fn within(mut parts: Vec<Part>, look: TextStyle) -> String {
+    parts.retain(|part| !part.clauses.is_empty());
+    let least = |parts: &[Part]| -> Vec<usize> { parts.iter().map(|part| part.least(look)).collect() };
+    while least(&parts).iter().sum::<usize>() > LINES {
+        let last = parts.iter().enumerate().max_by_key(|(_, part)| part.rank).map_or(0, |(place, _)| place);
+        parts.remove(last);
+    }
+    let mut order: Vec<usize> = (0..parts.len()).collect();
+    order.sort_by_key(|&place| parts[place].rank);
+    let mut lines = least(&parts);
+    let mut left = LINES - lines.iter().sum::<usize>();
+    for clauses in [1, usize::MAX] {
+        for &place in &order {
+            let more = parts[place].lines(clauses, look).saturating_sub(lines[place]).min(left);
+            lines[place] += more;
+            left -= more;
+        }
+    }
+    parts.iter().zip(lines).map(|(part, lines)| part.text(lines, look)).collect()
+}
+
+fn parts(explanation: &Explanation) -> Vec<Part> {
+    let mut parts = vec![Part::new(Rank::Measured, Ink::Dim, " observed", observed(explanation))];
+    parts.extend(refuted(explanation));
     for (lead, remarks) in [(" run", &explanation.of_run), (" nodes", &explanation.of_nodes)] {
-        for remark in remarks.iter().take(REMARKS_SHOWN) {
-            text.push_str(&hanging_in(Ink::Yellow, lead, LEAD, remark, look));
-        }
+        parts.push(Part::new(Rank::Remark, Ink::Yellow, lead, remarks.iter().take(1).cloned().collect()));
     }
-    let survivors = &explanation.survivors;
-    let outcome = explained::outcome(survivors, explanation.none_of_these, explanation.considered);
-    let weights = if survivors.is_empty() { "" } else { "; weights are not probabilities" };
-    text.push_str(&hanging(" ▸", 3, &format!("{outcome}{weights}"), look));
-    for kind in &explanation.kinds[..shown(explanation)] {
-        text.push_str(&kind_line(kind, explanation, look));
+    let outcome = explained::outcome_in_brief(explanation);
+    parts.push(Part { indent: 3, ..Part::new(Rank::Answer, Ink::Dim, " ▸", outcome) });
+    for (place, kind) in explanation.kinds[..shown(explanation)].iter().enumerate() {
+        parts.extend(kind_part(place, kind, explanation));
     }
-    if survivors.is_empty() {
-        for residual in &explanation.unexplained {
-            let reported = explained::unexplained(residual, survivors);
-            text.push_str(&hanging_in(Ink::Red, " unexplained", LEAD + 1, &reported, look));
-        }
+    if explanation.survivors.is_empty() {
+        parts.push(Part::new(Rank::Rival, Ink::Red, " misses", unexplained(explanation)));
     } else {
         let lead = format!("  –  {:>5}", words::percent(explanation.none_of_these));
-        text.push_str(&hanging(&lead, LEAD, model::NONE_OF_THESE, look));
+        let none = ["none of these: an unknown cause", "weights are not probabilities"].map(str::to_owned);
+        parts.push(Part::new(Rank::Rival, Ink::Dim, lead, none.into()));
     }
-    if let Some(separator) = &explanation.separator {
-        text.push_str(&hanging_in(Ink::Green, " read next", LEAD, &separator.reading, look));
-    }
-    text.push_str(&remedy(explanation, look));
-    text + &hanging(" --why", LEAD, &rest(explanation), look)
+    let reading = explanation.separator.iter().map(|separator| separator.reading.clone());
+    parts.push(Part::new(Rank::Next, Ink::Green, " read next", reading.collect()));
+    parts.push(Part::new(Rank::Remedy, Ink::Dim, " try for 1", remedy(explanation)));
+    parts.push(Part::new(Rank::Answer, Ink::Dim, " --why", rest(explanation)));
+    parts
 }
 
 /// So many kinds have a line: the first, and others that weigh something beside all.
@@ -53,58 +150,90 @@ fn shown(explanation: &Explanation) -> usize {
     explanation.kinds.iter().take(KINDS_SHOWN).take_while(told).count().max(explanation.kinds.len().min(1))
 }
 
-/// Each figure of the site with what it is of its ceiling, and how many there are of single nodes.
-fn observed(explanation: &Explanation) -> String {
+/// Each figure of the site with what it is of its ceiling, how many there are of single nodes, and their error.
+fn observed(explanation: &Explanation) -> Vec<String> {
     let of_site = explanation.described.iter().filter(|standing| model::of_site(&standing.what));
-    let mut reported: Vec<String> = of_site.map(standing).collect();
+    let share = |(place, of): (usize, &FigureStanding)| {
+        let (what, rate) = (model::quantity(&of.what), bytes_per_s_iec(of.observed_bytes_per_s));
+        format!("{what} {rate} ({}{})", words::percent(of.share), if place == 0 { " of its ceiling" } else { "" })
+    };
+    // Both are one clause: neither is left out.
+    let mut reported = vec![of_site.clone().enumerate().map(share).collect::<Vec<_>>().join(", ")];
     if let Some(nodes) = &explanation.node_figures {
         let range = explained::range(Some(nodes.least_bytes_per_s), nodes.most_bytes_per_s);
         reported.push(format!("{} of single nodes, {range}", words::plural(nodes.figures, "figure")));
     }
-    reported.push(model::measuring_error(explanation));
-    reported.join("; ")
+    reported.push(model::figures_error(&explanation.observations));
+    if let Some(in_flight) = explanation.observations.figures.iter().find_map(|figure| figure.in_flight) {
+        reported.push(format!("{} in flight", words::grouped(in_flight)));
+    }
+    let ceilings: Vec<String> = of_site
+        .map(|of| format!("{} {}", model::quantity(&of.what), bytes_per_s_iec(of.ceiling_bytes_per_s)))
+        .collect();
+    if !ceilings.is_empty() {
+        reported.push(format!("at most {}", ceilings.join(", ")));
+    }
+    reported
 }
 
-/// `GET 152 GiB/s, 49.5 % of its ceiling (307 GiB/s)`.
-fn standing(of: &FigureStanding) -> String {
-    format!(
-        "{} {}, {} of its ceiling ({})",
-        model::quantity(&of.what),
-        bytes_per_s_iec(of.observed_bytes_per_s),
-        words::percent(of.share),
-        bytes_per_s_iec(of.ceiling_bytes_per_s)
-    )
+/// What the site as described does not allow: each figure of the site that is above its ceiling, else the furthest of
+/// single nodes.
+fn refuted(explanation: &Explanation) -> Vec<Part> {
+    let is_left = explanation.survivors.iter().any(|hypothesis| hypothesis.deviations.is_empty());
+    let lead = if is_left { " above" } else { " refuted" };
+    let above = || explanation.described.iter().filter(|standing| standing.above_sigmas.is_some());
+    let of_site: Vec<&FigureStanding> = above().filter(|standing| model::of_site(&standing.what)).collect();
+    let furthest = above().max_by(|a, b| a.above_sigmas.unwrap_or(0.0).total_cmp(&b.above_sigmas.unwrap_or(0.0)));
+    let shown = if of_site.is_empty() { furthest.into_iter().collect() } else { of_site };
+    let of = |standing: &FigureStanding| {
+        let most = standing.most.as_ref().map(|most| {
+            format!("the most that any hypothesis allows is {}", bytes_per_s_iec(most.ceiling_bytes_per_s))
+        });
+        let clauses = [standing.needs.clone()].into_iter().chain(most.filter(|_| explanation.survivors.is_empty()));
+        Part::new(Rank::Refuted, Ink::Red, lead, clauses.collect())
+    };
+    shown.into_iter().map(of).collect()
 }
 
-/// The first of a kind with its own weight, as everywhere, and how many others there are with the weight of all.
-fn kind_line(kind: &Kind, explanation: &Explanation, look: TextStyle) -> String {
-    let Some(&first) = kind.survivors.first() else { return String::new() };
-    let hypothesis = &explanation.survivors[first];
+/// Figures that the site as described leaves unexplained, where nothing is left; those that refute it have their line.
+fn unexplained(explanation: &Explanation) -> Vec<String> {
+    let missed = explanation.unexplained.iter().filter(|residual| residual.above_sigmas.is_none());
+    missed.map(explained::missed).collect()
+}
+
+/// The first of a kind with its own weight, as everywhere, what it leaves unexplained, and how many others there are
+/// with the weight of all.
+fn kind_part(place: usize, kind: &Kind, explanation: &Explanation) -> Option<Part> {
+    let first = *kind.survivors.first()?;
+    let hypothesis = explanation.survivors.get(first)?;
     let lead = format!(" {:>2}  {:>5}", first + 1, words::percent(hypothesis.weight));
-    let (mut reported, lacks) = (explained::marked(hypothesis), explained::lacks(hypothesis));
-    if let Some(others) = kind.survivors.len().checked_sub(1).filter(|others| *others > 0) {
-        let (others, together) = (words::grouped(others as u64), words::percent(kind.weight));
-        reported.push_str(&format!(", or {others} alike, together {together}"));
-    }
-    if !lacks.is_empty() {
-        reported = format!("{reported}; {lacks}");
-    }
-    hanging_in(Ink::Yellow, &lead, LEAD, &reported, look)
+    // What none explains is said above; by how much the first misses it is said here.
+    let known: Vec<&Quantity> = if place == 0 { Vec::new() } else { explained::never_explained(explanation) };
+    let others = kind.survivors.len() - 1;
+    let alike = if others == 0 {
+        String::new()
+    } else {
+        format!("{} alike, together {}", words::grouped(others as u64), words::percent(kind.weight))
+    };
+    let contradicted = explained::contradicted(hypothesis).unwrap_or_default();
+    let clauses =
+        vec![explained::hypothesis(hypothesis), alike, explained::lacks_beside(hypothesis, &known), contradicted];
+    Some(Part::new(if place == 0 { Rank::First } else { Rank::Rival }, Ink::Yellow, lead, clauses))
 }
 
 /// What would relieve the first, and what that gives: no advice where something unknown is likelier than its kind.
-fn remedy(explanation: &Explanation, look: TextStyle) -> String {
+fn remedy(explanation: &Explanation) -> Vec<String> {
     let of_kind = explanation.kinds.first().map_or(0.0, |kind| kind.weight);
-    let Some(first) = explanation.survivors.first().filter(|_| of_kind >= explanation.none_of_these) else {
-        return String::new();
-    };
-    let parts = [first.remedy.change.as_str(), first.remedy.gives.as_str()];
-    let told: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    hanging(" try for 1", LEAD, &told.join(": "), look)
+    let first = explanation.survivors.first().filter(|_| of_kind >= explanation.none_of_these);
+    let Some(remedy) = first.map(|first| &first.remedy) else { return Vec::new() };
+    // What comes next is the plan's to say, and a gain that is not known is none to name.
+    let is_gain = |clause: &&str| !clause.starts_with("bottleneck then") && !clause.starts_with("unknown");
+    let gains = remedy.gives.split("; ").filter(is_gain).map(str::to_owned);
+    [remedy.change.clone()].into_iter().chain(gains).collect()
 }
 
 /// What `--why` shows beside that.
-fn rest(explanation: &Explanation) -> String {
+fn rest(explanation: &Explanation) -> Vec<String> {
     let mut parts = Vec::new();
     let shown = shown(explanation);
     if let Some(more) = explanation.survivors.len().checked_sub(shown).filter(|more| *more > 0) {
@@ -112,7 +241,7 @@ fn rest(explanation: &Explanation) -> String {
         parts.push(format!("{} more {hypotheses}", words::grouped(more as u64)));
     }
     let remarks = [&explanation.of_run, &explanation.of_nodes];
-    let more: usize = remarks.iter().map(|all| all.len().saturating_sub(REMARKS_SHOWN)).sum();
+    let more: usize = remarks.iter().map(|all| all.len().saturating_sub(1)).sum();
     if more > 0 {
         parts.push(words::plural(more as u64, "more remark"));
     }
@@ -123,5 +252,5 @@ fn rest(explanation: &Explanation) -> String {
     if !explanation.caveats.is_empty() {
         parts.push(words::plural(explanation.caveats.len() as u64, "caveat"));
     }
-    parts.join(", ")
+    parts
 }

@@ -1,6 +1,6 @@
 //! How hypotheses read, and what they say of each figure.
 
-use linerate_record::explanation::{Hypothesis, Residual};
+use linerate_record::explanation::{Explanation, Hypothesis, Kind, Quantity, Residual};
 use linerate_record::units::bytes_per_s_iec;
 
 use super::model::{of_site, quantity};
@@ -16,9 +16,14 @@ pub(crate) fn hypothesis(hypothesis: &Hypothesis) -> String {
 
 /// The same with what the site states that is not so under it: where this has no line of its own.
 pub(crate) fn marked(of: &Hypothesis) -> String {
-    let stated: Vec<&str> = of.deviations.iter().flat_map(|d| &d.contradicts).map(String::as_str).collect();
     let reported = hypothesis(of);
-    if stated.is_empty() { reported } else { format!("{reported} ({})", against(&stated.join(", "))) }
+    contradicted(of).map_or(reported.clone(), |stated| format!("{reported} ({stated})"))
+}
+
+/// All that the site states and that is not so under a hypothesis.
+pub(crate) fn contradicted(of: &Hypothesis) -> Option<String> {
+    let stated: Vec<&str> = of.deviations.iter().flat_map(|d| &d.contradicts).map(String::as_str).collect();
+    (!stated.is_empty()).then(|| against(&stated.join(", ")))
 }
 
 /// By how much a figure is above its ceiling, which may be far above what is predicted with its requests in flight.
@@ -36,8 +41,14 @@ const NAMED: usize = 4;
 
 /// What a hypothesis does not explain, in its own row: `leaves PUT unexplained, 27.2 % below`.
 pub(crate) fn lacks(hypothesis: &Hypothesis) -> String {
+    lacks_beside(hypothesis, &[])
+}
+
+/// The same without figures of which it stands elsewhere already that nothing explains them.
+pub(crate) fn lacks_beside(hypothesis: &Hypothesis, known: &[&Quantity]) -> String {
+    let is_lacking = |residual: &&Residual| !residual.explained && !known.contains(&&residual.what);
     let (site, mut nodes): (Vec<&Residual>, Vec<&Residual>) =
-        hypothesis.residuals.iter().filter(|residual| !residual.explained).partition(|r| of_site(&r.what));
+        hypothesis.residuals.iter().filter(is_lacking).partition(|r| of_site(&r.what));
     let off = |residual: &Residual| {
         let side = if residual.residual_share < 0.0 { "below" } else { "above" };
         format!("{} {side}", size(residual.residual_share))
@@ -105,6 +116,55 @@ pub(crate) fn outcome(survivors: &[Hypothesis], none_of_these: f64, considered: 
     }
 }
 
+/// The same in brief: which hypotheses lead together, what remains of what was looked at, and what nothing explains.
+pub(crate) fn outcome_in_brief(explanation: &Explanation) -> Vec<String> {
+    let survivors = &explanation.survivors;
+    let looked_at = grouped(u64::from(explanation.considered));
+    if survivors.is_empty() {
+        return vec![format!("none of {looked_at} hypotheses fits what was observed")];
+    }
+    let together = abreast(explanation).map(|(a, b)| format!("{a} and {b} are not separated"));
+    let whole = survivors.iter().filter(|hypothesis| hypothesis.residuals.iter().all(|of| of.explained)).count();
+    let are = |n: usize, one: &str, several: &str| if n == 1 { one.to_owned() } else { several.to_owned() };
+    let left = survivors.len();
+    let reported = match whole {
+        0 => {
+            let what = never_explained(explanation);
+            let what: Vec<String> = what.into_iter().map(quantity).collect();
+            let what = if what.is_empty() { "every figure".to_owned() } else { what.join(" or ") };
+            let none = are(left, "it does not explain", "none explains");
+            format!("{left} of {looked_at} hypotheses {} not refuted, {none} {what}", are(left, "is", "are"))
+        }
+        n if explanation.none_of_these > OUTWEIGHED => {
+            let (fit, these) = (are(n, "fits", "fit"), are(n, "it", "them"));
+            format!("{n} of {looked_at} hypotheses {fit} every figure, but an unknown cause outweighs {these}")
+        }
+        n => format!("{n} of {looked_at} hypotheses {} every figure", are(n, "explains", "explain")),
+    };
+    together.into_iter().chain([reported]).collect()
+}
+
+/// Figures of the whole site that no hypothesis explains.
+pub(crate) fn never_explained(explanation: &Explanation) -> Vec<&Quantity> {
+    explanation.unexplained.iter().map(|residual| &residual.what).filter(|what| of_site(what)).collect()
+}
+
+/// A kind with so much of the weight of the first does not stand behind it: judgements about how often causes occur
+/// differ by more (`docs/method/explain.md`).
+const ABREAST: f64 = 0.5;
+
+/// The numbers of the first of the first two kinds, where weights do not tell which of them leads, nor does something
+/// unknown lead.
+fn abreast(explanation: &Explanation) -> Option<(usize, usize)> {
+    if explanation.none_of_these > OUTWEIGHED {
+        return None;
+    }
+    let first_of = |kind: &Kind| kind.survivors.first().copied();
+    let (a, b) = (explanation.kinds.first().and_then(first_of)?, explanation.kinds.get(1).and_then(first_of)?);
+    let weight = |place: usize| explanation.survivors.get(place).map_or(0.0, |of| of.weight);
+    (weight(b) >= ABREAST * weight(a)).then_some((a + 1, b + 1))
+}
+
 /// Whether a figure fits, in a word.
 pub(crate) fn verdict(residual: &Residual) -> &'static str {
     match (residual.explained, residual.above_sigmas) {
@@ -151,6 +211,12 @@ pub(crate) fn residual(residual: &Residual) -> String {
     )
 }
 
+/// A figure that the site as described misses: `PUT is 27.2 % below what the site as described gives`.
+pub(crate) fn missed(residual: &Residual) -> String {
+    let side = if residual.residual_share < 0.0 { "below" } else { "above" };
+    format!("{} is {} {side} what the site as described gives", quantity(&residual.what), size(residual.residual_share))
+}
+
 /// A figure that nothing explains, with whose prediction it is held against.
 pub(crate) fn unexplained(of: &Residual, survivors: &[Hypothesis]) -> String {
     let whose = if survivors.is_empty() {
@@ -163,7 +229,7 @@ pub(crate) fn unexplained(of: &Residual, survivors: &[Hypothesis]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::explanation::{Quantity, Remedy};
+    use linerate_record::explanation::Remedy;
 
     use super::*;
 

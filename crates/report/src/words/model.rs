@@ -1,6 +1,6 @@
 //! How sites, plans and explanations read.
 
-use linerate_record::explanation::{Explanation, Hypothesis, Kind, Observed, Quantity, Separator};
+use linerate_record::explanation::{Explanation, Hypothesis, Kind, Observations, Observed, Quantity, Separator};
 use linerate_record::plan::{
     Ceiling, Curve, CurvePoint, FailedPart, Input, LayoutPlan, Plan, PoolLayout, Rebuild, Resource, ScalePoint, Sizing,
     Spread, Tolerance, Work,
@@ -453,12 +453,16 @@ pub(crate) const fn of_site(quantity: &Quantity) -> bool {
     matches!(quantity, Quantity::Get | Quantity::Put)
 }
 
-/// The errors that figures are taken to have: `± 2 %`; with the most of the curve where some are held against it.
+/// The errors that figures are taken to have: `± 2 %`, where one does not state its own.
+pub(crate) fn figures_error(observations: &Observations) -> String {
+    let is_own = observations.figures.iter().any(|figure| figure.error_share.is_some());
+    format!("± {}{}", percent(observations.error_share), if is_own { " where none is stated" } else { "" })
+}
+
+/// The same with the most of the curve where some are held against it.
 pub(crate) fn measuring_error(explanation: &Explanation) -> String {
     let Explanation { observations, curve_error_share, .. } = explanation;
-    let is_own = observations.figures.iter().any(|figure| figure.error_share.is_some());
-    let measured =
-        format!("± {}{}", percent(observations.error_share), if is_own { " where none is stated" } else { "" });
+    let measured = figures_error(observations);
     let Some(curve) = *curve_error_share else { return measured };
     let curve = percent(curve);
     format!("{measured}, and up to ± {curve} of the curve over requests in flight, less near to its ceiling")

@@ -387,6 +387,7 @@ pub(crate) fn explanation() -> Explanation {
 
 fn standing(what: Quantity, observed: f64, ceiling: f64, above_sigmas: Option<f64>) -> FigureStanding {
     let most = above_sigmas.map(|_| Most { ceiling_bytes_per_s: 90.0 * GIB, id: "layout(12+2)".to_owned() });
+    let verb = if what == Quantity::Get { "GET" } else { "PUT" };
     FigureStanding {
         what,
         observed_bytes_per_s: observed * GIB,
@@ -397,6 +398,10 @@ fn standing(what: Quantity, observed: f64, ceiling: f64, above_sigmas: Option<f6
         needed: 99.0e9 * observed / ceiling / 8.0,
         there: 99.0e9 / 8.0,
         unit: Unit::BytesPerS,
+        needs: format!(
+            "{verb} needs {:.1} Gb/s out of each node; that link carries 99 Gb/s",
+            99.0 * observed / ceiling
+        ),
         claim: format!("it needs {:.1} Gb/s out of each node; that link carries 99 Gb/s", 99.0 * observed / ceiling),
         ceilings: vec![
             described(Resource::PublicEgress, ceiling),
