@@ -306,6 +306,7 @@ pub(crate) mod tests {
             write_first: 0,
             read_set: 1,
             read_count: 9,
+            delete_first: 0,
             listed: 0,
             listed_most: 0,
             verify: false,

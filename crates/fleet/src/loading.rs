@@ -126,8 +126,11 @@ pub struct PointOrder {
     pub write_first: u64,
     /// Set that is read.
     pub read_set: u32,
-    /// Objects in it.
+    /// Objects in it; in a point of deletes, the number below which this agent deletes.
     pub read_count: u64,
+    /// First number of it that this agent deletes, in a point of deletes.
+    #[serde(default)]
+    pub delete_first: u64,
     /// Objects of the run that a listing must show.
     pub listed: u64,
     /// Objects that a listing may show.
@@ -420,6 +423,9 @@ pub(crate) fn check_end(end: &DrivenEnd, order: &PointOrder) -> Result<(), Strin
     if end.written_until >= 1 << 40 || (!order.workload.writes() && end.stored > 0) {
         return Err(format!("objects up to number {}", end.written_until));
     }
+    if order.workload.deletes_only() && end.deleted > order.read_count.saturating_sub(order.delete_first) {
+        return Err(format!("{} deleted objects, more than it was to delete", end.deleted));
+    }
     if end.unfinished.len() > LEFT_UPLOADS_MAX {
         return Err(format!("{} uploads, but at most {LEFT_UPLOADS_MAX} are allowed", end.unfinished.len()));
     }
@@ -440,7 +446,8 @@ pub fn check_order(order: &PointOrder) -> Result<(), String> {
         && (1..=1_024).contains(&threads)
         && (1_000_000..=86_400_000_000_000).contains(&order.interval_ns)
         && order.write_first < 1 << 40
-        && order.read_count < 1 << 40;
+        && order.read_count < 1 << 40
+        && order.delete_first <= order.read_count;
     if is_sound { Ok(()) } else { Err("a point that cannot be driven".to_owned()) }
 }
 

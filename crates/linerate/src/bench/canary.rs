@@ -141,6 +141,7 @@ fn plan(op: Op, sizes: Sizes) -> PointPlan {
         threads: 1,
         write_set: 0,
         write_first: 0,
+        delete_first: 0,
         // The canary uploads nothing in parts.
         parts: Parts { bytes: PART_BYTES_MIN, concurrent: 1 },
         source: Source::Set { set: 0, count: 0 },

@@ -61,6 +61,7 @@ fn point(intervals: u64) -> PointOrder {
         write_first: 0,
         read_set: 0,
         read_count: 100,
+        delete_first: 0,
         listed: 0,
         listed_most: u64::MAX,
         verify: false,

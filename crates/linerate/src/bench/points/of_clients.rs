@@ -63,6 +63,7 @@ fn order(setup: &Setup<'_>, plan: &PointPlan, clients: usize) -> PointOrder {
         write_first: plan.write_first,
         read_set,
         read_count,
+        delete_first: plan.delete_first,
         listed: plan.listed,
         listed_most: plan.listed_most,
         verify: plan.verify,
@@ -70,6 +71,11 @@ fn order(setup: &Setup<'_>, plan: &PointPlan, clients: usize) -> PointOrder {
         interval_ns: plan.interval_ns,
         is_recorded: true,
     }
+}
+
+/// The first number of part `place` of `parts` even parts of so many objects.
+fn bound(count: u64, place: u64, parts: u64) -> u64 {
+    u64::try_from(u128::from(count) * u128::from(place) / u128::from(parts.max(1))).unwrap_or(count)
 }
 
 /// What each client itself drives against a null target beside it: all of them at once, as the load comes.
@@ -175,7 +181,18 @@ impl SeriesRun<'_> {
         let plan = PointPlan { listed_most, ..plan };
         let spec = spec(workload, self.size, concurrency, drivers.len(), count);
         let base = PointOrder { until: OrderUntil::Intervals(timing.all), ..order(setup, &plan, drivers.len()) };
-        let of = |place: usize| PointOrder { write_set: sets[place], ..base.clone() };
+        // Each object is deleted once, by one of them; where they only read, all read all.
+        let parts = drivers.len() as u64;
+        let part = |place: usize| match source {
+            Source::Set { count, .. } if workload.deletes_only() => {
+                (bound(*count, place as u64, parts), bound(*count, place as u64 + 1, parts))
+            }
+            _ => (0, base.read_count),
+        };
+        let of = |place: usize| {
+            let (delete_first, read_count) = part(place);
+            PointOrder { write_set: sets[place], delete_first, read_count, ..base.clone() }
+        };
         let driven = Driven {
             drivers: &drivers,
             error_limit: setup.load.stops.error_limit,
@@ -186,16 +203,15 @@ impl SeriesRun<'_> {
         let rule = (&plan, timing.rule(spec.concurrency));
         let drive = |tape: &mut Tape<'_>| clients.drive(&driven, of, tape);
         let driven = recorder.point(Purpose::Measure, &spec, rule, self.progress, drive, DrivenPoint::ending);
-        if driven.is_err() && workload.writes() {
-            // What was written is not known, and swept up at the end.
-            objects.note_unknown(u64::from(spec.concurrency));
+        if driven.is_err() {
+            self.note_lost(source, spec.concurrency, objects);
         }
         let (outcome, view) = driven?;
         let mut found = Vec::new();
         for ((client, end), set) in outcome.ends.into_iter().zip(sets) {
             let merged = end.as_ref().map_or(0, |end| end.merged);
             found.extend((merged > 0).then(|| clients.merged(client, merged, recorder.next_point - 1)));
-            self.note(end, set, concurrency, objects);
+            self.note(end, (set, source), concurrency, objects);
         }
         found.iter().try_for_each(|finding| recorder.finding(finding))?;
         tell_of_lost(clients, recorder)?;
@@ -209,24 +225,40 @@ impl SeriesRun<'_> {
         Ok(if ends_run { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    /// Notes what a client wrote in a point; of one that was lost, that it is not known.
-    fn note(&self, end: Option<DrivenEnd>, set: u32, concurrency: u32, objects: &mut RunObjects<'_>) {
+    /// Notes what a client wrote or deleted in a point; of one that was lost, that it is not known.
+    fn note(
+        &self,
+        end: Option<DrivenEnd>,
+        (set, source): (u32, &Source),
+        concurrency: u32,
+        objects: &mut RunObjects<'_>,
+    ) {
         let writes = self.workload.writes();
         let Some(end) = end else {
-            if writes {
-                objects.note_unknown(u64::from(concurrency));
-            }
+            self.note_lost(source, concurrency, objects);
             return;
         };
         if writes {
             // What a mixed workload deletes is of what it wrote.
             let stored = (!self.workload.has(Op::Delete)).then_some(end.stored);
             objects.note(set, end.written_until, self.sizes, stored);
+        } else if let (Source::Set { set, .. }, true) = (source, self.workload.has(Op::Delete)) {
+            objects.note_deleted(*set, end.deleted);
         }
         objects.note_unended(end.unended_writes, end.unfinished.into_iter().map(unfinished).collect());
     }
 
-    /// Writes objects for reading, each client a range of their numbers, and notes them for clearing; not part of any
+    /// Notes that it is not known what was written or deleted by so many requests at a time.
+    fn note_lost(&self, source: &Source, concurrency: u32, objects: &mut RunObjects<'_>) {
+        if self.workload.writes() {
+            // It is swept up at the end.
+            objects.note_unknown(u64::from(concurrency));
+        } else if let (Source::Set { set, .. }, true) = (source, self.workload.has(Op::Delete)) {
+            objects.note_deletions_unknown(*set);
+        }
+    }
+
+    /// Writes objects for reading or deleting, each client a range of their numbers, and notes them for clearing; not part of any
     /// figure.
     pub(super) fn write_by_clients(
         &self,
@@ -245,10 +277,9 @@ impl SeriesRun<'_> {
         let plan = plan(setup, &self.writer(), self.sizes, each, setup.timing, nothing);
         let base =
             PointOrder { write_set: set, verify: false, is_recorded: false, ..order(setup, &plan, drivers.len()) };
-        let bound = |place: u64| count * place / all;
         let of = |place: usize| PointOrder {
-            write_first: bound(place as u64),
-            until: OrderUntil::Written(bound(place as u64 + 1)),
+            write_first: bound(count, place as u64, all),
+            until: OrderUntil::Written(bound(count, place as u64 + 1, all)),
             ..base.clone()
         };
         let (interval_ms, interrupted) = (setup.timing.interval_ms, self.with.interrupted);

@@ -10,7 +10,6 @@ pub(super) fn mistakes(flags: &BenchFlags, load: &Load) -> Vec<String> {
         return Vec::new();
     }
     let (target, output) = (&flags.target, &flags.output);
-    let deletes = load.work.iter().any(|work| work.workload.deletes_only());
     let cases = [
         (
             load.endpoint.server.is_own(),
@@ -25,7 +24,6 @@ pub(super) fn mistakes(flags: &BenchFlags, load: &Load) -> Vec<String> {
             load.levels.is_open(),
             "--rate and --slo are for one machine: with --fleet, give --concurrent numbers, and --max-rate for a cap",
         ),
-        (deletes, "--op delete is for one machine: with --fleet, use --op mixed, or leave delete out"),
         (
             load.objects.list_existing,
             "--list-existing is for one machine: with --fleet, objects are written beforehand; drop it",
