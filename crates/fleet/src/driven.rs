@@ -216,7 +216,7 @@ impl DrivenLoad {
     /// Joins the parts of an interval; it, where it is whole.
     fn interval(&mut self, part: Interval, is_last: bool, bytes: usize) -> Result<Option<Box<Interval>>, String> {
         let Some(order) = &self.order else { return Ok(None) };
-        check_interval(&part, &order.workload, self.hosts)?;
+        check_interval(&part, order, self.hosts)?;
         let most = most_intervals(order);
         self.bytes += bytes;
         if self.bytes > POINT_BYTES_MAX || !matches!(self.stage, Stage::Driving { .. }) {
@@ -229,7 +229,7 @@ impl DrivenLoad {
                     return Err("parts of different intervals".to_owned());
                 }
                 whole.rows.extend(part.rows);
-                check_interval(&whole, &order.workload, self.hosts)?;
+                check_interval(&whole, order, self.hosts)?;
                 whole
             }
         };
@@ -301,6 +301,7 @@ pub(crate) mod tests {
             concurrency: 2,
             threads: Some(1),
             error_limit: None,
+            rate: None,
             max_rate: None,
             write_set: 7,
             write_first: 0,

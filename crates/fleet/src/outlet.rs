@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use linerate_record::histogram::{DecodeError, add_encoded};
 use linerate_record::reading::Reading;
-use linerate_record::run::{Interval, IntervalRow, summed};
+use linerate_record::run::{Interval, IntervalRow, OpenInterval, summed};
 
 use crate::loading::{DrivenEnd, IntervalPart, LoadSaid, Pulse};
 use crate::protocol::{FromAgent, frame};
@@ -77,7 +77,7 @@ impl Outlet {
         if !is_recorded {
             return;
         }
-        let bytes = 200 + interval.rows.iter().map(row_bytes).sum::<usize>();
+        let bytes = interval_bytes(&interval);
         self.kept_bytes += bytes;
         self.intervals.push_back((interval, bytes));
         if self.kept_bytes > KEPT_BYTES_MAX {
@@ -113,7 +113,7 @@ impl Outlet {
                 Some((second, more)) => match sum(&first, &second) {
                     Ok(both) => {
                         self.merged += 1;
-                        let bytes = 200 + both.rows.iter().map(row_bytes).sum::<usize>();
+                        let bytes = interval_bytes(&both);
                         (both, bytes)
                     }
                     // A histogram that was just encoded decodes.
@@ -185,10 +185,18 @@ impl Out {
     }
 }
 
+/// What an interval takes as JSON, about.
+fn interval_bytes(interval: &Interval) -> usize {
+    let open = interval.open.as_ref();
+    let open = open.map_or(0, |open| 100 + open.late.0.len() + open.ages.as_ref().map_or(0, |ages| ages.0.len()));
+    200 + open + interval.rows.iter().map(row_bytes).sum::<usize>()
+}
+
 /// What a row takes as JSON, about.
 fn row_bytes(row: &IntervalRow) -> usize {
     let kinds = row.errors.keys().chain(row.retries.keys()).map(|kind| 2 * kind.len() + 24).sum::<usize>();
-    250 + row.ttfb.0.len() + row.total.0.len() + kinds
+    let intended = row.ttfb_intended.iter().chain(&row.total_intended).map(|histogram| 30 + histogram.0.len());
+    250 + row.ttfb.0.len() + row.total.0.len() + intended.sum::<usize>() + kinds
 }
 
 /// An interval in messages that fit.
@@ -219,6 +227,11 @@ fn sum(first: &Interval, second: &Interval) -> Result<Interval, DecodeError> {
     let longest = first.thread_cpu_ns.len().max(second.thread_cpu_ns.len());
     let at = |all: &[u64], thread: usize| all.get(thread).copied().unwrap_or(0);
     let threads = (0..longest).map(|thread| at(&first.thread_cpu_ns, thread) + at(&second.thread_cpu_ns, thread));
+    let mut open = None;
+    // What waits is that of the second: the first has handed it on.
+    for one in first.open.iter().map(OpenInterval::handed_on).chain(second.open.clone()) {
+        open.get_or_insert_with(OpenInterval::none).add(&one, add_encoded)?;
+    }
     let both = Interval {
         point: first.point,
         client: first.client,
@@ -231,7 +244,7 @@ fn sum(first: &Interval, second: &Interval) -> Result<Interval, DecodeError> {
         held_back: first.held_back.max(second.held_back),
         rested_ns: first.rested_ns + second.rested_ns,
         paused_ns: first.paused_ns + second.paused_ns,
-        open: None,
+        open,
         rows: summed(first.rows.iter().chain(&second.rows), add_encoded)?,
     };
     Ok(both.encoded())

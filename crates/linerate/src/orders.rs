@@ -10,6 +10,7 @@ use linerate_load::session::{PointPlan, Session, Source, Until};
 use linerate_load::sigv4::{Credentials, Secret};
 use linerate_load::tls::Tls;
 use linerate_record::load::{Load, Lookup, Server, Sizes, Workload};
+use linerate_wire::arrivals::Arrivals;
 use linerate_wire::pace::Cap;
 
 use crate::child::TargetProcess;
@@ -56,7 +57,12 @@ pub(crate) fn session(order: &LoadOrder) -> Result<Session, Failure> {
 pub(crate) fn plan(load: &Load, order: &PointOrder) -> Result<PointPlan, Failure> {
     check_order(order).map_err(Failure::usage)?;
     Ok(PointPlan {
-        arrivals: None,
+        arrivals: order.rate.map(|rate| Arrivals {
+            per_s: rate.per_s,
+            spacing: rate.spacing,
+            point: rate.point,
+            client: (rate.client, rate.clients),
+        }),
         error_limit: order.error_limit,
         threads: order.threads.unwrap_or_else(processors),
         write_set: order.write_set,

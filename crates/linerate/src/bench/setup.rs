@@ -377,7 +377,7 @@ impl<'a> Setup<'a> {
     /// The schedule of a point of an open loop.
     pub(crate) fn arrivals(&self, rate_per_s: Option<f64>, point: u32) -> Option<Arrivals> {
         let scheduled = rate_per_s.zip(self.load.levels.spacing());
-        scheduled.map(|(per_s, spacing)| Arrivals { per_s, spacing, point })
+        scheduled.map(|(per_s, spacing)| Arrivals { per_s, spacing, point, client: (0, 1) })
     }
 
     /// Writes the manifest.

@@ -56,6 +56,7 @@ fn point(intervals: u64) -> PointOrder {
         concurrency: 2,
         threads: Some(1),
         error_limit: None,
+        rate: None,
         max_rate: None,
         write_set: 0,
         write_first: 0,

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use linerate_fleet::loading::{DrivenEnd, LeftUpload, OrderUntil, PointOrder, PointTarget};
+use linerate_analysis::course::SeriesCourse;
+use linerate_fleet::loading::{DrivenEnd, LeftUpload, OrderUntil, PointOrder, PointTarget, RateOrder};
 use linerate_load::multipart::Unfinished;
 use linerate_load::object::ObjectId;
 use linerate_load::session::{PointPlan, Source};
@@ -13,13 +14,14 @@ use linerate_record::histogram::Latencies;
 use linerate_record::load::{Level, Sizes, Workload};
 use linerate_record::run::{Interval, Op, PointSizes, PointSpec, Purpose, StopReason};
 use linerate_record::units::{Rate, bytes_iec};
+use linerate_wire::arrivals::Arrivals;
 
 use super::super::clients::{BenchClients, Driven, DrivenPoint, Hearer};
 use super::super::objects::RunObjects;
 use super::super::recorder::{Recorder, Tape};
 use super::super::setup::{CEILING, Setup};
 use super::{
-    CEILING_CONCURRENCY_MAX, PREPARE_CONCURRENCY, SeriesRun, header, line, named_sizes, only, plan, unwritten, writing,
+    CEILING_CONCURRENCY_MAX, PREPARE_CONCURRENCY, SeriesRun, named_sizes, plan, unwritten, writing,
 };
 use crate::failure::Failure;
 use crate::interrupt;
@@ -58,7 +60,15 @@ fn order(setup: &Setup<'_>, plan: &PointPlan, clients: usize) -> PointOrder {
         threads: setup.load.threads,
         // That of all clients together is held against it.
         error_limit: None,
-        max_rate: setup.load.max_rate.map(share),
+        rate: plan.arrivals.map(|Arrivals { per_s, spacing, point, .. }| RateOrder {
+            per_s,
+            spacing,
+            point,
+            client: 0,
+            clients: u32::try_from(clients).unwrap_or(u32::MAX),
+        }),
+        // With a rate, it is the highest that a search tries.
+        max_rate: setup.load.max_rate.filter(|_| plan.arrivals.is_none()).map(share),
         write_set: plan.write_set,
         write_first: plan.write_first,
         read_set,
@@ -71,6 +81,19 @@ fn order(setup: &Setup<'_>, plan: &PointPlan, clients: usize) -> PointOrder {
         interval_ns: plan.interval_ns,
         is_recorded: true,
     }
+}
+
+/// What client `place` of so many is told of a point of all of them.
+fn share(base: &PointOrder, place: usize, clients: usize) -> PointOrder {
+    let (place, all) = (place as u64, clients as u64);
+    // Each object is deleted once, by one of them; where they only read, all read all.
+    let (delete_first, read_count) = if base.workload.deletes_only() {
+        (bound(base.read_count, place, all), bound(base.read_count, place + 1, all))
+    } else {
+        (0, base.read_count)
+    };
+    let rate = base.rate.map(|rate| RateOrder { client: u32::try_from(place).unwrap_or(u32::MAX), ..rate });
+    PointOrder { delete_first, read_count, rate, ..base.clone() }
 }
 
 /// The first number of part `place` of `parts` even parts of so many objects.
@@ -166,9 +189,10 @@ impl SeriesRun<'_> {
         &self,
         clients: &BenchClients,
         count: u32,
-        Level { concurrency, .. }: Level,
+        Level { concurrency, rate_per_s }: Level,
         timing: Timing,
         source: &Source,
+        course: &mut SeriesCourse,
         recorder: &mut Recorder,
         objects: &mut RunObjects<'_>,
     ) -> Result<ControlFlow<()>, Failure> {
@@ -178,21 +202,11 @@ impl SeriesRun<'_> {
         let plan = plan(setup, workload, self.sizes, concurrency, timing, source.clone());
         let fixed = plan.listed > 0 && !workload.writes();
         let listed_most = if fixed { objects.ever() } else { u64::MAX };
-        let plan = PointPlan { listed_most, ..plan };
-        let spec = spec(workload, self.size, concurrency, drivers.len(), count);
+        let arrivals = setup.arrivals(rate_per_s, recorder.next_point);
+        let plan = PointPlan { listed_most, arrivals, ..plan };
+        let spec = PointSpec { rate_per_s, ..spec(workload, self.size, concurrency, drivers.len(), count) };
         let base = PointOrder { until: OrderUntil::Intervals(timing.all), ..order(setup, &plan, drivers.len()) };
-        // Each object is deleted once, by one of them; where they only read, all read all.
-        let parts = drivers.len() as u64;
-        let part = |place: usize| match source {
-            Source::Set { count, .. } if workload.deletes_only() => {
-                (bound(*count, place as u64, parts), bound(*count, place as u64 + 1, parts))
-            }
-            _ => (0, base.read_count),
-        };
-        let of = |place: usize| {
-            let (delete_first, read_count) = part(place);
-            PointOrder { write_set: sets[place], delete_first, read_count, ..base.clone() }
-        };
+        let of = |place: usize| PointOrder { write_set: sets[place], ..share(&base, place, drivers.len()) };
         let driven = Driven {
             drivers: &drivers,
             error_limit: setup.load.stops.error_limit,
@@ -215,14 +229,7 @@ impl SeriesRun<'_> {
         }
         found.iter().try_for_each(|finding| recorder.finding(finding))?;
         tell_of_lost(clients, recorder)?;
-        let view = view?;
-        let figures = view.as_ref().and_then(only);
-        if !self.has_header.replace(true) {
-            self.progress.finished(&header(figures));
-        }
-        self.progress.finished(&line(&spec, figures));
-        let ends_run = matches!(outcome.ended, StopReason::ErrorLimit | StopReason::Canary);
-        Ok(if ends_run { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(self.told(&spec, outcome.ended, view?.as_ref(), course))
     }
 
     /// Notes what a client wrote or deleted in a point; of one that was lost, that it is not known.

@@ -21,10 +21,6 @@ pub(super) fn mistakes(flags: &BenchFlags, load: &Load) -> Vec<String> {
             "--concurrent auto searches from one machine: with --fleet, give --concurrent numbers, such as 16 or 1..64",
         ),
         (
-            load.levels.is_open(),
-            "--rate and --slo are for one machine: with --fleet, give --concurrent numbers, and --max-rate for a cap",
-        ),
-        (
             load.objects.list_existing,
             "--list-existing is for one machine: with --fleet, objects are written beforehand; drop it",
         ),
