@@ -1,6 +1,6 @@
 //! What does not go together with clients of a fleet.
 
-use linerate_record::load::{Levels, Load};
+use linerate_record::load::Load;
 
 use crate::bench::flags::BenchFlags;
 
@@ -15,10 +15,6 @@ pub(super) fn mistakes(flags: &BenchFlags, load: &Load) -> Vec<String> {
             load.endpoint.server.is_own(),
             "--fleet loads one target from several machines, and linerate's own target is started on this one: give \
              --host",
-        ),
-        (
-            matches!(load.levels, Levels::Searched { .. }),
-            "--concurrent auto searches from one machine: with --fleet, give --concurrent numbers, such as 16 or 1..64",
         ),
         (
             load.objects.list_existing,
