@@ -166,8 +166,9 @@ impl Conversation {
             Server::Hosts { authorities, .. } => authorities.len(),
             Server::Own { .. } => 1,
         };
+        let lists = order.existing.is_some();
         let bytes = frame(&ToAgent::Load(Box::new(order)))?;
-        self.load.loads(u32::try_from(hosts).unwrap_or(u32::MAX), now_ns);
+        self.load.loads(u32::try_from(hosts).unwrap_or(u32::MAX), lists, now_ns);
         Ok(bytes)
     }
 

@@ -12,6 +12,9 @@ use crate::loading::{
 /// How long an agent may take to find the hosts that it is to load.
 const LOADED_WITHIN_NS: i64 = 60_000_000_000;
 
+/// How long it may take where it lists objects that were there before, a thousand by a call.
+const LISTED_WITHIN_NS: i64 = 600_000_000_000;
+
 /// How long it may take to make ready for a point.
 const READY_WITHIN_NS: i64 = 30_000_000_000;
 
@@ -55,7 +58,8 @@ enum Stage {
     /// Nobody asked for load.
     Unasked,
     Loading {
-        since_ns: i64,
+        by_ns: i64,
+        lists: bool,
     },
     Loaded,
     Preparing {
@@ -99,10 +103,11 @@ impl DrivenLoad {
         }
     }
 
-    /// It is told whom to load: so many hosts.
-    pub(crate) fn loads(&mut self, hosts: u32, now_ns: i64) {
+    /// It is told whom to load: so many hosts, and whether it lists objects there.
+    pub(crate) fn loads(&mut self, hosts: u32, lists: bool, now_ns: i64) {
         self.hosts = hosts;
-        self.stage = Stage::Loading { since_ns: now_ns };
+        let within_ns = if lists { LISTED_WITHIN_NS } else { LOADED_WITHIN_NS };
+        self.stage = Stage::Loading { by_ns: now_ns.saturating_add(within_ns), lists };
     }
 
     /// It is told what the next point is.
@@ -129,7 +134,8 @@ impl DrivenLoad {
     /// Why it took too long, where it did.
     pub(crate) fn overdue(&self, now_ns: i64) -> Option<String> {
         let (by_ns, what) = match self.stage {
-            Stage::Loading { since_ns } => (since_ns.saturating_add(LOADED_WITHIN_NS), "find the hosts to load"),
+            Stage::Loading { by_ns, lists: false } => (by_ns, "find the hosts to load"),
+            Stage::Loading { by_ns, lists: true } => (by_ns, "list the objects to read"),
             Stage::Preparing { since_ns } => (since_ns.saturating_add(READY_WITHIN_NS), "make ready for a point"),
             Stage::Driving { over_by_ns } => (over_by_ns, "end a point"),
             Stage::Unasked | Stage::Loaded | Stage::Ready => return None,
@@ -320,7 +326,7 @@ pub(crate) mod tests {
     /// One that drives a point against two hosts.
     fn driving() -> DrivenLoad {
         let mut load = DrivenLoad::new();
-        load.loads(2, 0);
+        load.loads(2, false, 0);
         load.take(LoadSaid::Loaded { zero_ns: 5, threads: 2 }, 10).unwrap();
         load.prepares(order(), 0);
         load.take(LoadSaid::Ready { point: 3 }, 10).unwrap();
@@ -457,7 +463,7 @@ pub(crate) mod tests {
     fn who_takes_too_long_is_told_at_what() {
         let second = 1_000_000_000;
         let mut load = DrivenLoad::new();
-        load.loads(1, 0);
+        load.loads(1, false, 0);
         assert_eq!(load.overdue(60 * second), None);
         assert!(load.overdue(61 * second).unwrap().contains("find the hosts"));
         load.take(LoadSaid::Loaded { zero_ns: 0, threads: 1 }, 1).unwrap();

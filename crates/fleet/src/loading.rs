@@ -74,6 +74,20 @@ pub struct LoadOrder {
     pub keys: Option<LoadKeys>,
     /// How long the run will take at the most, in milliseconds: a long one is read less often.
     pub expected_ms: u64,
+    /// The objects that were there before, where those are read: each agent lists them itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub existing: Option<ListedObjects>,
+}
+
+/// Objects as a coordinator listed them: all clients have to read the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedObjects {
+    /// So many are listed at the most, the first in the order of the target.
+    pub most: u64,
+    /// How many there are.
+    pub count: u64,
+    /// SHA-256 of their keys and sizes.
+    pub sha256: String,
 }
 
 /// Who is loaded in a point.
@@ -499,7 +513,7 @@ mod tests {
         };
         let load = crate::driven::tests::load();
         let order =
-            LoadOrder { load, ca_pem: None, run_prefix: "p/".to_owned(), seed: 1, keys: Some(keys), expected_ms: 1 };
+            LoadOrder { load, ca_pem: None, run_prefix: "p/".to_owned(), seed: 1, keys: Some(keys), expected_ms: 1, existing: None };
         let shown = format!("{:?}", ToAgent::Load(Box::new(order.clone())));
         assert!(!shown.contains("very-secret") && !shown.contains("token-of-it") && !shown.contains("AKID"), "{shown}");
         let text = serde_json::to_string(&order).unwrap();

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use linerate_fleet::loading::{LoadOrder, OrderUntil, PointOrder, check_order};
+use linerate_fleet::loading::{ListedObjects, LoadOrder, OrderUntil, PointOrder, check_order};
+use linerate_load::bucket::Bucket;
 use linerate_load::hosts::Host;
 use linerate_load::multipart::Parts;
-use linerate_load::session::{PointPlan, Session, Source, Until};
+use linerate_load::session::{Existing, PointPlan, Session, Source, Until};
 use linerate_load::sigv4::{Credentials, Secret};
 use linerate_load::tls::Tls;
 use linerate_record::load::{Load, Lookup, Server, Sizes, Workload};
 use linerate_wire::arrivals::Arrivals;
 use linerate_wire::pace::Cap;
+use sha2::{Digest as _, Sha256};
 
 use crate::child::TargetProcess;
 use crate::failure::Failure;
@@ -51,6 +53,30 @@ pub(crate) fn session(order: &LoadOrder) -> Result<Session, Failure> {
         seed: order.seed,
         hosts,
     })
+}
+
+/// What is said of objects that were there before, so that others know whether theirs are the same.
+pub(crate) fn listed(objects: &[Existing], most: u64) -> ListedObjects {
+    let mut hash = Sha256::new();
+    for object in objects {
+        // No key holds a line break as it is listed, and no two lists have the same text.
+        hash.update(format!("{} {:?}\n", object.size_bytes, object.key));
+    }
+    let sha256 = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    ListedObjects { most, count: objects.len() as u64, sha256 }
+}
+
+/// The objects that were there before and are to be read, listed here; none where the run reads its own.
+pub(crate) fn existing(order: &LoadOrder, session: &Session) -> Result<Arc<Vec<Existing>>, Failure> {
+    let Some(expected) = &order.existing else { return Ok(Arc::default()) };
+    let most = usize::try_from(expected.most).unwrap_or(usize::MAX);
+    let found = Bucket::connect_any(session).and_then(|mut bucket| bucket.list(&order.load.endpoint.prefix, most))?;
+    if listed(&found, expected.most) != *expected {
+        // What an agent says of a failure is cut where it is longer than this.
+        let why = "it lists other objects than the coordinator did: give a --prefix below which nobody writes";
+        return Err(Failure::usage(why));
+    }
+    Ok(Arc::new(found))
 }
 
 /// The point that an order asks for.

@@ -43,11 +43,14 @@ use crate::processors::processors;
 use crate::progress::say;
 use crate::state::{self, Note};
 use crate::timing::{self, Timing};
-use crate::{bodies, consent, credentials, endpoint, masks, readings, sources, trust};
+use crate::{bodies, consent, credentials, endpoint, masks, orders, readings, sources, trust};
 
 /// Intervals of one ceiling: 0.2 s of warm-up and 0.5 s measured.
 pub(super) const CEILING: Timing =
     Timing { interval_ms: 100, warmup_ms: Some(200), all: 7, precision: None, bytes_max: 0 };
+
+/// Objects that are listed of those that were there before, unless `--objects` says otherwise.
+const LISTED_MOST: u64 = 10_000;
 
 /// What a run has beside its load: whose keys, whether there is consent, and what is shown of it and kept.
 pub(crate) struct RunContext<'a> {
@@ -183,6 +186,7 @@ impl<'a> Setup<'a> {
             seed: self.session.seed,
             keys,
             expected_ms: readings::read_as_long_ms(self.expected(), asked.most()),
+            existing: (!self.existing.is_empty()).then(|| orders::listed(&self.existing, self.listed_most())),
         };
         if !self.output.quiet {
             say(&format!("starting agents on {} clients", asked.most()));
@@ -220,7 +224,7 @@ impl<'a> Setup<'a> {
             self.keeping = kept::look(self, &mut bucket)?;
         }
         if self.load.objects.list_existing {
-            let most = usize::try_from(self.load.objects.count.unwrap_or(10_000)).unwrap_or(usize::MAX);
+            let most = usize::try_from(self.listed_most()).unwrap_or(usize::MAX);
             let prefix = &self.load.endpoint.prefix;
             let found = bucket.list(prefix, most)?;
             if found.is_empty() {
@@ -239,6 +243,11 @@ impl<'a> Setup<'a> {
             self.existing = Arc::new(found);
         }
         Ok(())
+    }
+
+    /// So many objects that were there before are listed at the most.
+    fn listed_most(&self) -> u64 {
+        self.load.objects.count.unwrap_or(LISTED_MOST)
     }
 
     /// Makes the bucket where there is none. The folder says so already, so that a run that is killed can be cleaned.

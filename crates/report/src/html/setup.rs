@@ -108,7 +108,8 @@ fn each_point(asked: &LoadRequest) -> String {
 fn grid(asked: &LoadRequest) -> String {
     if let Some(search) = &asked.search {
         let series: Vec<String> = search.series.iter().map(|s| name(&s.workload, &s.size, s.clients)).collect();
-        return format!("{} × {} to {}, searched", series.join("; "), search.lowest, search.highest);
+        let each = if search.series.iter().any(|s| s.clients.is_some()) { " from each client" } else { "" };
+        return format!("{} × {} to {}{each}, searched", series.join("; "), search.lowest, search.highest);
     }
     let mut series: Vec<(String, Vec<String>)> = Vec::new();
     for point in &asked.points {

@@ -136,6 +136,7 @@ impl Coordinator {
             seed: 1,
             keys: None,
             expected_ms: 1_000,
+            existing: None,
         };
         let bytes = self.conversation.load(order, unix_ns()).unwrap();
         self.to.write_all(&bytes).unwrap();

@@ -16,10 +16,6 @@ pub(super) fn mistakes(flags: &BenchFlags, load: &Load) -> Vec<String> {
             "--fleet loads one target from several machines, and linerate's own target is started on this one: give \
              --host",
         ),
-        (
-            load.objects.list_existing,
-            "--list-existing is for one machine: with --fleet, objects are written beforehand; drop it",
-        ),
         (target.resolve_host, "--resolve-host is for one machine: with --fleet, name each address in --host"),
         (target.source.is_some(), "--source names addresses of this machine: with --fleet, drop it"),
         (
