@@ -163,6 +163,7 @@ impl Conversation {
     /// [`FrameError`] where what it needs does not fit a message.
     pub fn load(&mut self, order: LoadOrder, now_ns: i64) -> Result<Vec<u8>, FrameError> {
         let hosts = match &order.load.endpoint.server {
+            Server::Hosts { .. } if !order.addresses.is_empty() => order.addresses.len(),
             Server::Hosts { authorities, .. } => authorities.len(),
             Server::Own { .. } => 1,
         };

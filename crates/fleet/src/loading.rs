@@ -62,6 +62,10 @@ impl fmt::Debug for LoadKeys {
 pub struct LoadOrder {
     /// The load as it was described. Its hosts are looked up by the agent, whose network may have other names.
     pub load: Load,
+    /// The hosts with their addresses, as run folders name them, where the coordinator looked up every address of each
+    /// name: all clients then load the same. Empty where the agent looks them up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<String>,
     /// Certificates to believe beside the agent's own, as PEM; none for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_pem: Option<String>,
@@ -512,8 +516,16 @@ mod tests {
             session_token: Some("token-of-it".to_owned()),
         };
         let load = crate::driven::tests::load();
-        let order =
-            LoadOrder { load, ca_pem: None, run_prefix: "p/".to_owned(), seed: 1, keys: Some(keys), expected_ms: 1, existing: None };
+        let order = LoadOrder {
+            load,
+            addresses: Vec::new(),
+            ca_pem: None,
+            run_prefix: "p/".to_owned(),
+            seed: 1,
+            keys: Some(keys),
+            expected_ms: 1,
+            existing: None,
+        };
         let shown = format!("{:?}", ToAgent::Load(Box::new(order.clone())));
         assert!(!shown.contains("very-secret") && !shown.contains("token-of-it") && !shown.contains("AKID"), "{shown}");
         let text = serde_json::to_string(&order).unwrap();

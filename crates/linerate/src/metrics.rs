@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use linerate_record::histogram::{Latencies, at_most};
+use linerate_record::histogram::{Latencies, add_encoded, at_most, empty};
 use linerate_record::run::{Interval, PointSpec, Purpose};
 use linerate_report::openmetrics::{BOUNDS_NS, CONTENT_TYPE, Live, Seconds, render};
 
@@ -36,17 +36,22 @@ pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
     })
 }
 
-/// Begins to serve, and says where.
+/// Begins to serve, and says where. Without hosts, the counts of several clients are served: of all hosts together.
 pub(crate) fn start(
     listener: TcpListener,
-    hosts: Vec<String>,
+    hosts: Option<Vec<String>>,
     points: usize,
     quiet: bool,
 ) -> Result<Exporter, Failure> {
     let failed = |error: std::io::Error| Failure::usage(format!("cannot serve --metrics: {error}"));
     let address = listener.local_addr().map_err(failed)?;
-    let live =
-        Live { version: env!("CARGO_PKG_VERSION").to_owned(), hosts, points_asked: points as u64, ..Live::default() };
+    let live = Live {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        client_busy: hosts.is_some().then_some(0.0),
+        hosts: hosts.unwrap_or_default(),
+        points_asked: points as u64,
+        ..Live::default()
+    };
     let (live, stop) = (Arc::new(Mutex::new(live)), Arc::new(AtomicBool::new(false)));
     let (shared, reported) = (Arc::clone(&live), Arc::clone(&stop));
     std::thread::spawn(move || serve(&listener, &shared, &reported));
@@ -92,7 +97,7 @@ impl Exporter {
         let (threads, length_ms) = (figures.thread_cpu_ns.len(), figures.length_ms());
         if threads > 0 && length_ms > 0 {
             let ran_ms = figures.thread_cpu_ns.iter().sum::<u64>() as f64 / 1e6;
-            live.client_busy = (ran_ms / threads as f64 / length_ms as f64).min(1.0);
+            live.client_busy = Some((ran_ms / threads as f64 / length_ms as f64).min(1.0));
         }
         if purpose != Purpose::Measure {
             return;
@@ -116,11 +121,31 @@ impl Exporter {
         }
     }
 
+    /// An interval of one of several clients, which comes later than its counts: what those do not have.
+    pub(crate) fn of_client(&self, purpose: Purpose, figures: &Interval) {
+        let mut live = self.live();
+        live.client_cpu_ns += figures.client_cpu_ns;
+        for row in figures.rows.iter().filter(|_| purpose == Purpose::Measure) {
+            let live = &mut *live;
+            let kinds = [
+                (&mut live.ttfb, row.ttfb_intended.as_ref().unwrap_or(&row.ttfb)),
+                (&mut live.total, row.total_intended.as_ref().unwrap_or(&row.total)),
+            ];
+            for (seconds, encoded) in kinds {
+                let mut latencies = empty();
+                // One that is damaged is told of where the folder is read.
+                if add_encoded(&mut latencies, encoded).is_ok() {
+                    add(seconds.entry(row.op).or_default(), &latencies);
+                }
+            }
+        }
+    }
+
     /// The point has ended.
     pub(crate) fn end(&self, purpose: Purpose) {
         let mut live = self.live();
         live.point = None;
-        live.client_busy = 0.0;
+        live.client_busy = live.client_busy.map(|_| 0.0);
         live.points_done += u64::from(purpose == Purpose::Measure);
     }
 }
@@ -205,7 +230,7 @@ mod tests {
             rows: vec![row],
         };
         let listener = bind(([127, 0, 0, 1], 0).into()).unwrap();
-        let exporter = start(listener, vec!["h:1".into()], 1, true).unwrap();
+        let exporter = start(listener, Some(vec!["h:1".into()]), 1, true).unwrap();
         exporter.interval(Purpose::Measure, &figures, false);
         let mut stream = TcpStream::connect(exporter.address).unwrap();
         stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();

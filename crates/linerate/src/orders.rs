@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use linerate_fleet::loading::{ListedObjects, LoadOrder, OrderUntil, PointOrder, check_order};
 use linerate_load::bucket::Bucket;
-use linerate_load::hosts::Host;
+use linerate_load::hosts::{self, Host};
 use linerate_load::multipart::Parts;
 use linerate_load::session::{Existing, PointPlan, Session, Source, Until};
 use linerate_load::sigv4::{Credentials, Secret};
@@ -26,7 +26,12 @@ pub(crate) fn session(order: &LoadOrder) -> Result<Session, Failure> {
     let Server::Hosts { authorities, .. } = &endpoint.server else {
         return Err(Failure::usage("a target of linerate's own is loaded from its own machine alone"));
     };
-    let hosts = endpoint::resolved(authorities, false, Duration::from_nanos(load.stops.timeout_ns))?;
+    let within = Duration::from_nanos(load.stops.timeout_ns);
+    let hosts = if order.addresses.is_empty() {
+        endpoint::resolved(authorities, false, within)?
+    } else {
+        hosts::resolve_recorded(&hosts::recorded(&order.addresses)?, within)?
+    };
     let trust = endpoint.tls.as_ref().map(|tls| trust::with_pem(tls.insecure, order.ca_pem.as_deref())).transpose()?;
     let keys = order.keys.as_ref().map(|keys| {
         masks::keep_name(&keys.access_key);

@@ -327,9 +327,7 @@ fn what_does_not_go_with_a_fleet_is_refused_and_a_dry_run_tells_its_clients() {
     let host = "--host 127.0.0.1:9";
     for (flags, part) in [
         ("--target null --concurrent 1", "give --host"),
-        ("--host 127.0.0.1:9 --op get --concurrent 1 --resolve-host", "--resolve-host is for one machine"),
         ("--host 127.0.0.1:9 --op get --concurrent 1 --source 127.0.0.1", "--source names addresses of this machine"),
-        ("--host 127.0.0.1:9 --op get --concurrent 1 --metrics 127.0.0.1:0", "--metrics shows figures of one machine"),
         ("--host 127.0.0.1:9 --op get --concurrent 1 --clients 4", "write numbers from 1 to 3"),
         ("--host 127.0.0.1:9 --op get --concurrent 1 --clients 0,1", "write numbers from 1 to 3"),
     ] {

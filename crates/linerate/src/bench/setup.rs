@@ -125,8 +125,10 @@ impl<'a> Setup<'a> {
             hosts,
         };
         let timing = timing::timing(&load, session.hosts.len() * times(clients_asked.as_ref()))?;
-        let points = load.series() * timing::points_worth(&load.levels);
-        let hosts = || session.hosts.iter().map(|host| host.authority.clone()).collect();
+        let counts = clients_asked.as_ref().map_or(1, |asked| asked.counts.len());
+        let points = load.series() * timing::points_worth(&load.levels) * counts;
+        let hosts =
+            || clients_asked.is_none().then(|| session.hosts.iter().map(|host| host.authority.clone()).collect());
         let metrics = metrics.map(|listener| metrics::start(listener, hosts(), points, output.quiet)).transpose()?;
         Ok(Setup {
             metrics: metrics.map(Arc::new),
@@ -179,8 +181,11 @@ impl<'a> Setup<'a> {
             secret_key: keys.secret_key.reveal().to_owned(),
             session_token: keys.session_token.as_ref().map(|token| token.reveal().to_owned()),
         });
+        let every_address = matches!(self.load.endpoint.server, Server::Hosts { every_address: true, .. });
+        let named = |host: &Host| format!("{} ({})", host.authority, host.address.ip());
         let order = LoadOrder {
             load: self.load.clone(),
+            addresses: self.session.hosts.iter().filter(|_| every_address).map(named).collect(),
             ca_pem: ca_file.map(|path| trust::pem(path, CA_BYTES_MAX)).transpose()?,
             run_prefix: self.session.run_prefix.clone(),
             seed: self.session.seed,

@@ -131,6 +131,7 @@ impl Coordinator {
         self.until("it is met", |own| own.conversation.met(unix_ns()).is_some());
         let order = LoadOrder {
             load: load(address),
+            addresses: Vec::new(),
             ca_pem: None,
             run_prefix: "run/".to_owned(),
             seed: 1,

@@ -9,20 +9,22 @@ pub(super) fn mistakes(flags: &BenchFlags, load: &Load) -> Vec<String> {
     if flags.fleet.fleet.is_none() {
         return Vec::new();
     }
-    let (target, output) = (&flags.target, &flags.output);
+    let target = &flags.target;
     let cases = [
         (
             load.endpoint.server.is_own(),
             "--fleet loads one target from several machines, and linerate's own target is started on this one: give \
              --host",
         ),
-        (target.resolve_host, "--resolve-host is for one machine: with --fleet, name each address in --host"),
-        (target.source.is_some(), "--source names addresses of this machine: with --fleet, drop it"),
+        (
+            target.source.is_some(),
+            "--source names addresses of this machine, and clients have others: with --fleet, drop it, and set the \
+             source address in each client's routes (ip route replace … src ADDRESS)",
+        ),
         (
             load.endpoint.pid.is_some(),
             "--target-pid is a process of this machine, which does not load with --fleet: drop it",
         ),
-        (output.metrics.is_some(), "--metrics shows figures of one machine: with --fleet, drop it"),
     ];
     cases.into_iter().filter(|(is_wrong, _)| *is_wrong).map(|(_, why)| why.to_owned()).collect()
 }
