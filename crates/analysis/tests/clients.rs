@@ -57,7 +57,7 @@ fn clients_that_begin_and_end_seconds_apart_count_while_all_are_there() {
     let [apart] = found(&view, FindingKind::ClientMissing)[..] else { panic!("{:?}", view.findings) };
     assert!(apart.claim.starts_with("clients c003, c009: "), "{apart:?}");
     // How long, of each.
-    assert!(apart.evidence.starts_with("c003: 2.8 s") && apart.evidence.contains("; c009: 3.7 s"), "{apart:?}");
+    assert!(apart.evidence.starts_with("c003: 3.0 s") && apart.evidence.contains("; c009: 4.0 s"), "{apart:?}");
 }
 
 #[test]

@@ -271,13 +271,13 @@ fn most_intervals(order: &PointOrder) -> u64 {
 pub(crate) mod tests {
     use std::collections::BTreeMap;
 
-    use linerate_record::histogram::EncodedHistogram;
-    use linerate_record::load::{Load, Workload};
-    use linerate_record::run::{BesideRow, IntervalRow, Op, StopReason};
+    use linerate_record::histogram::{EncodedHistogram, encode};
+    use linerate_record::load::{Load, Spacing, Workload};
+    use linerate_record::run::{BesideRow, IntervalRow, Op, OpenInterval, StopReason};
     use serde_json::json;
 
     use super::*;
-    use crate::loading::{IntervalPart, LeftUpload, PointTarget, PulseRow};
+    use crate::loading::{IntervalPart, LeftUpload, PointTarget, PulseRow, RateOrder, check_order};
 
     /// Any load.
     pub(crate) fn load() -> Load {
@@ -325,10 +325,14 @@ pub(crate) mod tests {
 
     /// One that drives a point against two hosts.
     fn driving() -> DrivenLoad {
+        driving_of(order())
+    }
+
+    fn driving_of(order: PointOrder) -> DrivenLoad {
         let mut load = DrivenLoad::new();
         load.loads(2, false, 0);
         load.take(LoadSaid::Loaded { zero_ns: 5, threads: 2 }, 10).unwrap();
-        load.prepares(order(), 0);
+        load.prepares(order, 0);
         load.take(LoadSaid::Ready { point: 3 }, 10).unwrap();
         load.starts(0);
         load
@@ -456,6 +460,49 @@ pub(crate) mod tests {
         let mut unasked = DrivenLoad::new();
         for said in [LoadSaid::Pulse(pulse(0, 1)), part(0, |_| ()), end(|_| ()), LoadSaid::Ready { point: 3 }] {
             assert!(unasked.take(said.clone(), 1).is_err(), "{said:?}");
+        }
+    }
+
+    #[test]
+    fn of_an_open_loop_is_believed_what_it_can_have_and_only_where_it_was_asked_for() {
+        let rate = RateOrder { per_s: 10.0, spacing: Spacing::Constant, point: 3, client: 0, clients: 2 };
+        let open_loop = || driving_of(PointOrder { rate: Some(rate), ..order() });
+        let open = |change: fn(&mut OpenInterval)| {
+            part(0, move |interval| {
+                let mut open = OpenInterval::none().map(|latencies| encode(&latencies));
+                change(&mut open);
+                interval.open = Some(open);
+                interval.rows[0].total_intended = Some(interval.rows[0].total.clone());
+            })
+        };
+        assert_eq!(open_loop().take(open(|_| ()), 1), Ok(()));
+        for (mut load, said, part) in [
+            (driving(), open(|_| ()), "not its own"),
+            (open_loop(), part(0, |_| ()), "not its own"),
+            (open_loop(), open(|open| open.backlog = u64::MAX), "a count of"),
+            (open_loop(), open(|open| open.late = EncodedHistogram("nonsense".to_owned())), "an invalid histogram"),
+            (open_loop(), open(|open| open.ages = Some(EncodedHistogram("x".repeat(70_000)))), "of 70000 bytes"),
+        ] {
+            let why = load.take(said, 1).expect_err(part);
+            assert!(why.contains(part), "{part}: {why}");
+        }
+        for wrong in [
+            RateOrder { client: 2, ..rate },
+            RateOrder { per_s: 0.0, ..rate },
+            RateOrder { per_s: f64::NAN, ..rate },
+            RateOrder { clients: u32::MAX, ..rate },
+        ] {
+            assert!(check_order(&PointOrder { rate: Some(wrong), ..order() }).is_err(), "{wrong:?}");
+        }
+        assert_eq!(check_order(&PointOrder { rate: Some(rate), ..order() }), Ok(()));
+    }
+
+    #[test]
+    fn no_agent_deletes_more_than_its_part() {
+        let deletes = PointOrder { workload: Workload::Single(Op::Delete), delete_first: 4, ..order() };
+        for (deleted, is_believed) in [(5, true), (6, false)] {
+            let said = end(|end| end.deleted = deleted);
+            assert_eq!(driving_of(deletes.clone()).take(said, 1).is_ok(), is_believed, "{deleted}");
         }
     }
 

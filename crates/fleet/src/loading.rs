@@ -390,7 +390,8 @@ pub(crate) fn check_interval(interval: &Interval, order: &PointOrder, hosts: u32
     if interval.to_ms < interval.from_ms || interval.to_ms > COUNT_MAX {
         return Err("an interval that ends before it begins".to_owned());
     }
-    if interval.point != 0 || interval.client != 0 || interval.warmup || interval.open.is_some() != order.rate.is_some() {
+    if interval.point != 0 || interval.client != 0 || interval.warmup || interval.open.is_some() != order.rate.is_some()
+    {
         return Err("an interval that is not its own".to_owned());
     }
     if interval.thread_cpu_ns.len() > 1_024 || rows.len() > hosts as usize * Op::COUNT {

@@ -372,6 +372,28 @@ mod tests {
     }
 
     #[test]
+    fn intervals_of_an_open_loop_are_put_together_with_what_waits_at_the_end_of_the_last() {
+        let with_open = |from_ms, backlog| {
+            let mut open = OpenInterval::none();
+            (open.due, open.backlog, open.in_flight) = (7, backlog, 2);
+            open.late.saturating_record(5_000);
+            (0..backlog).for_each(|n| open.ages.iter_mut().for_each(|ages| ages.saturating_record(1_000 + n)));
+            let open = open.map(|latencies| linerate_record::histogram::encode(&latencies));
+            Interval { open: Some(open), ..interval(from_ms, 3) }
+        };
+        let both = sum(&with_open(0, 40), &with_open(100, 5)).unwrap();
+        let open = both.open.unwrap();
+        assert_eq!((open.due, open.backlog, open.in_flight), (14, 5, 2));
+        let counted = |encoded: &linerate_record::histogram::EncodedHistogram| {
+            let mut sum = linerate_record::histogram::empty();
+            add_encoded(&mut sum, encoded).unwrap();
+            sum.len()
+        };
+        assert_eq!((counted(&open.late), counted(open.ages.as_ref().unwrap())), (2, 5));
+        assert_eq!(both.rows[0].requests, 6);
+    }
+
+    #[test]
     fn an_interval_of_many_hosts_comes_in_parts() {
         let mut wide = interval(0, 400);
         let row = wide.rows[0].clone();

@@ -158,3 +158,61 @@ pub(crate) fn against_null(session: &Session, null: &mut TargetProcess) -> Resul
         ..session.clone()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn order(addresses: &[&str]) -> LoadOrder {
+        let order = json!({
+            "load": {
+                "endpoint": {
+                    "server": { "hosts": { "authorities": ["s3.invalid:80"], "every_address": true } },
+                    "anonymous": true, "region": "us-east-1", "bucket": "bucket", "prefix": "", "lookup": "path",
+                    "host_select": "round-robin",
+                },
+                "work": [{ "workload": "get", "sizes": ["1KiB"] }],
+                "objects": { "write": "put", "list_existing": false, "noclear": false },
+                "bodies": {
+                    "payload": "unsigned", "unique": "tail", "part_bytes": 16 << 20, "part_concurrent": 1,
+                    "verify": false,
+                },
+                "levels": { "given": [1] },
+                "time": { "duration_ns": 1_000_000_000_u64, "warmup_ns": null, "precision": null },
+                "stops": { "timeout_ns": 5_000_000_000_u64, "retries": 0 },
+            },
+            "addresses": addresses, "run_prefix": "run/", "seed": 1, "expected_ms": 1,
+        });
+        serde_json::from_value(order).unwrap()
+    }
+
+    #[test]
+    fn addresses_that_the_coordinator_found_are_loaded_in_its_order_and_not_looked_up() {
+        let all = ["s3.invalid:80 (127.0.0.9)", "s3.invalid:80 (127.0.0.2)", "s3.invalid:80 (::1)"];
+        let hosts = session(&order(&all)).unwrap().hosts;
+        let found: Vec<(&str, String)> =
+            hosts.iter().map(|host| (host.authority.as_str(), host.address.to_string())).collect();
+        let expected = ["127.0.0.9:80", "127.0.0.2:80", "[::1]:80"].map(|at| ("s3.invalid:80", at.to_owned()));
+        assert_eq!(found, expected);
+        for wrong in ["s3.invalid:80 (nowhere)", "file:/etc/passwd"] {
+            assert!(session(&order(&[wrong])).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn objects_are_the_same_where_keys_sizes_and_order_are() {
+        let objects = |all: &[(&str, u64)]| {
+            let one = |&(key, size_bytes): &(&str, u64)| Existing { key: key.to_owned(), size_bytes };
+            listed(&all.iter().map(one).collect::<Vec<_>>(), 10)
+        };
+        let known = objects(&[("a", 1), ("b", 22)]);
+        assert_eq!((known.clone(), known.count), (objects(&[("a", 1), ("b", 22)]), 2));
+        for other in [&[("a", 1), ("b", 2)][..], &[("b", 22), ("a", 1)], &[("a", 1)], &[("a", 1), ("c", 22)]] {
+            assert_ne!(objects(other).sha256, known.sha256, "{other:?}");
+        }
+        // A line break within a key is no other object.
+        assert_ne!(objects(&[("a\"\n2 \"b", 1)]).sha256, objects(&[("a", 1), ("b", 2)]).sha256);
+    }
+}

@@ -88,7 +88,11 @@ pub(super) fn added_up(records: &Records) -> Result<Together<'_>, DecodeError> {
     }
     let records = Records {
         manifest: records.manifest.clone(),
-        points: records.points.iter().map(|line| due_of(records, line, |point| driven_by.get(&point).copied())).collect(),
+        points: records
+            .points
+            .iter()
+            .map(|line| due_of(records, line, |point| driven_by.get(&point).copied()))
+            .collect(),
         intervals,
         readings: Vec::new(),
         canary: records.canary.clone(),

@@ -4,6 +4,7 @@ use linerate_record::load::{Load, Server};
 use linerate_report::foretold::{ForetoldRun, dry_run};
 
 use super::beforehand::beforehand;
+use super::clients::per_client;
 use super::needs::Needs;
 use crate::failure::Failure;
 use crate::{consent, timing};
@@ -26,8 +27,8 @@ pub(super) fn reported(
     let most_ms = load.series() as u64 * counts as u64 * timing.series_ms(&load.levels);
     notes.extend(needs.clients.iter().map(|clients| {
         let counts: Vec<String> = clients.counts.iter().map(u32::to_string).collect();
-        let (names, counts) = (clients.names(), counts.join(", "));
-        format!("the load comes from {names}, each series from {counts} of them; requests in flight are per client")
+        let (names, counts, each) = (clients.names(), counts.join(", "), per_client(load));
+        format!("the load comes from {names}, each series from {counts} of them; {each}")
     }));
     let (id, before, consent) = (&needs.id, beforehand(load), consent.as_deref());
     let foretold = ForetoldRun { load, id, before, most_ms, consent, notes: &notes };

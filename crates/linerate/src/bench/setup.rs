@@ -477,7 +477,9 @@ fn aim(
     let words = in_words(load, beforehand::beforehand(load));
     match clients {
         None => consent::obtain(&hosts, yes_load, &words)?,
-        Some(clients) => consent::obtain_for_clients(&hosts, yes_load, clients.are_here(), &clients.in_words(&words))?,
+        Some(clients) => {
+            consent::obtain_for_clients(&hosts, yes_load, clients.are_here(), &clients.in_words(&words, load))?
+        }
     }
     Ok(Aim { hosts, trust, credentials, process: None })
 }

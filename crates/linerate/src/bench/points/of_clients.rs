@@ -20,9 +20,7 @@ use super::super::clients::{BenchClients, Driven, DrivenPoint, Hearer};
 use super::super::objects::RunObjects;
 use super::super::recorder::{Recorder, Tape};
 use super::super::setup::{CEILING, Setup};
-use super::{
-    CEILING_CONCURRENCY_MAX, PREPARE_CONCURRENCY, SeriesRun, named_sizes, plan, unwritten, writing,
-};
+use super::{CEILING_CONCURRENCY_MAX, PREPARE_CONCURRENCY, SeriesRun, named_sizes, plan, unwritten, writing};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::Progress;
@@ -47,7 +45,7 @@ fn order(setup: &Setup<'_>, plan: &PointPlan, clients: usize) -> PointOrder {
         Source::Set { set, count } => (set, count),
         Source::Existing(_) => (0, 0),
     };
-    let share = |rate: Rate| match rate {
+    let part = |rate: Rate| match rate {
         Rate::Requests(per_s) => Rate::Requests(per_s / clients as f64),
         Rate::Bytes(per_s) => Rate::Bytes(per_s / clients as f64),
     };
@@ -68,7 +66,7 @@ fn order(setup: &Setup<'_>, plan: &PointPlan, clients: usize) -> PointOrder {
             clients: u32::try_from(clients).unwrap_or(u32::MAX),
         }),
         // With a rate, it is the highest that a search tries.
-        max_rate: setup.load.max_rate.filter(|_| plan.arrivals.is_none()).map(share),
+        max_rate: setup.load.max_rate.filter(|_| plan.arrivals.is_none()).map(part),
         write_set: plan.write_set,
         write_first: plan.write_first,
         read_set,
@@ -265,8 +263,8 @@ impl SeriesRun<'_> {
         }
     }
 
-    /// Writes objects for reading or deleting, each client a range of their numbers, and notes them for clearing; not part of any
-    /// figure.
+    /// Writes objects for reading or deleting, each client a range of their numbers, and notes them for clearing; not
+    /// part of any figure.
     pub(super) fn write_by_clients(
         &self,
         clients: &BenchClients,
