@@ -3,7 +3,7 @@
 use linerate_record::load::{Level, Levels};
 use linerate_record::run::{LoadRequest, StopReason};
 
-use crate::knee::{self, KneeProbe, KneeSearch, KneeStep};
+use crate::knee::{self, KneeProbe, KneeSearch, KneeStep, KneeVisit};
 use crate::open_loop;
 use crate::slo::{RateProbe, RateSearch, RateSearchStep};
 use crate::view::{Measure, Point, Series};
@@ -30,6 +30,8 @@ pub fn points_max(levels: &Levels) -> usize {
 #[derive(Clone, Debug)]
 pub struct SeriesCourse {
     levels: CourseLevels,
+    /// The concurrency that was asked for last: of each client, where there are several.
+    concurrency: u32,
     /// Whether what was measured last leaves nothing to search.
     over: bool,
 }
@@ -86,7 +88,7 @@ impl SeriesCourse {
                 CourseLevels::Given(given)
             }
         };
-        SeriesCourse { levels, over: false }
+        SeriesCourse { levels, concurrency: 0, over: false }
     }
 
     /// The next level, and for how long it is measured; `None` at the end.
@@ -94,7 +96,7 @@ impl SeriesCourse {
         if self.over {
             return None;
         }
-        match &mut self.levels {
+        let next = match &mut self.levels {
             CourseLevels::Given(left) => left.pop().map(|level| (level, LevelTime::Whole)),
             CourseLevels::Knee(search, _) => match search.next() {
                 KneeStep::Measure(probe) => {
@@ -109,7 +111,9 @@ impl SeriesCourse {
                 }
                 RateSearchStep::Done(_) => None,
             },
-        }
+        };
+        self.concurrency = next.map_or(0, |(level, _)| level.concurrency);
+        next
     }
 
     /// Takes how a point went; `figures` is what the view makes of it, where it has any.
@@ -117,7 +121,10 @@ impl SeriesCourse {
         let is_known = match &mut self.levels {
             CourseLevels::Given(_) => return,
             CourseLevels::Knee(search, measure) => {
-                let visit = figures.map(|(series, point)| point.visit(*measure.get_or_insert(series.measure)));
+                let visit = figures.map(|(series, point)| KneeVisit {
+                    concurrency: self.concurrency,
+                    ..point.visit(*measure.get_or_insert(series.measure))
+                });
                 visit.map(|visit| search.observe(visit)).is_some()
             }
             CourseLevels::Rate(search, _) => {
@@ -142,9 +149,11 @@ impl SeriesCourse {
 #[cfg(test)]
 mod tests {
     use linerate_record::load::Spacing;
+    use linerate_record::run::Worded;
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::build::tests::point;
 
     fn asked(search: Option<Value>) -> LoadRequest {
         let mut asked = json!({
@@ -213,6 +222,22 @@ mod tests {
         })
         .collect();
         assert_eq!(all, [1, 4, 9].map(|concurrency| (Level { concurrency, rate_per_s: None }, LevelTime::Whole)));
+    }
+
+    #[test]
+    fn a_search_of_several_clients_counts_in_requests_of_each() {
+        let mut course = searched(1);
+        let mut asked = Vec::new();
+        // Each of three clients keeps so many in flight, and their throughput levels off at 8 of each.
+        while let Some((Level { concurrency, .. }, _)) = course.next_level() {
+            asked.push(concurrency);
+            let point = point(3 * concurrency, 30.0 * f64::from(concurrency.min(8)));
+            let series = Series { clients: Some(3), ..Series::of(&Worded::read("get"), &Worded::read("1MiB"), None) };
+            course.observe(StopReason::Duration, Some((&series, &point)));
+        }
+        assert!(asked.len() > 6 && asked.iter().all(|concurrency| (1..=64).contains(concurrency)), "{asked:?}");
+        let at = |concurrency| asked.iter().filter(|asked| **asked == concurrency).count();
+        assert!(at(8) >= 2, "the knee is visited again: {asked:?}");
     }
 
     #[test]

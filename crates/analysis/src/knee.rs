@@ -175,6 +175,27 @@ pub struct Knee {
     pub spent_ms: u64,
 }
 
+impl Knee {
+    /// The knee of what so many clients did, of which it is in requests in flight of each, in those of all together.
+    pub(crate) fn of_all(self, clients: u32) -> Knee {
+        let all = |each: u32| each.saturating_mul(clients);
+        Knee {
+            concurrency: all(self.concurrency),
+            lowest: all(self.lowest),
+            highest: all(self.highest),
+            best_concurrency: all(self.best_concurrency),
+            rises_again: self.rises_again.map(|rise| RisesAgain {
+                before: all(rise.before),
+                low: all(rise.low),
+                after: all(rise.after),
+                ..rise
+            }),
+            unsteady: self.unsteady.map(|at| Unsteady { concurrency: all(at.concurrency), ..at }),
+            ..self
+        }
+    }
+}
+
 /// A concurrency whose throughput is too unsteady for a knee to be told.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unsteady {

@@ -163,11 +163,13 @@ impl Conversation {
     /// [`FrameError`] where what it needs does not fit a message.
     pub fn load(&mut self, order: LoadOrder, now_ns: i64) -> Result<Vec<u8>, FrameError> {
         let hosts = match &order.load.endpoint.server {
+            Server::Hosts { .. } if !order.addresses.is_empty() => order.addresses.len(),
             Server::Hosts { authorities, .. } => authorities.len(),
             Server::Own { .. } => 1,
         };
+        let lists = order.existing.is_some();
         let bytes = frame(&ToAgent::Load(Box::new(order)))?;
-        self.load.loads(u32::try_from(hosts).unwrap_or(u32::MAX), now_ns);
+        self.load.loads(u32::try_from(hosts).unwrap_or(u32::MAX), lists, now_ns);
         Ok(bytes)
     }
 

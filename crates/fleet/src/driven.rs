@@ -12,6 +12,9 @@ use crate::loading::{
 /// How long an agent may take to find the hosts that it is to load.
 const LOADED_WITHIN_NS: i64 = 60_000_000_000;
 
+/// How long it may take where it lists objects that were there before, a thousand by a call.
+const LISTED_WITHIN_NS: i64 = 600_000_000_000;
+
 /// How long it may take to make ready for a point.
 const READY_WITHIN_NS: i64 = 30_000_000_000;
 
@@ -55,7 +58,8 @@ enum Stage {
     /// Nobody asked for load.
     Unasked,
     Loading {
-        since_ns: i64,
+        by_ns: i64,
+        lists: bool,
     },
     Loaded,
     Preparing {
@@ -99,10 +103,11 @@ impl DrivenLoad {
         }
     }
 
-    /// It is told whom to load: so many hosts.
-    pub(crate) fn loads(&mut self, hosts: u32, now_ns: i64) {
+    /// It is told whom to load: so many hosts, and whether it lists objects there.
+    pub(crate) fn loads(&mut self, hosts: u32, lists: bool, now_ns: i64) {
         self.hosts = hosts;
-        self.stage = Stage::Loading { since_ns: now_ns };
+        let within_ns = if lists { LISTED_WITHIN_NS } else { LOADED_WITHIN_NS };
+        self.stage = Stage::Loading { by_ns: now_ns.saturating_add(within_ns), lists };
     }
 
     /// It is told what the next point is.
@@ -129,7 +134,8 @@ impl DrivenLoad {
     /// Why it took too long, where it did.
     pub(crate) fn overdue(&self, now_ns: i64) -> Option<String> {
         let (by_ns, what) = match self.stage {
-            Stage::Loading { since_ns } => (since_ns.saturating_add(LOADED_WITHIN_NS), "find the hosts to load"),
+            Stage::Loading { by_ns, lists: false } => (by_ns, "find the hosts to load"),
+            Stage::Loading { by_ns, lists: true } => (by_ns, "list the objects to read"),
             Stage::Preparing { since_ns } => (since_ns.saturating_add(READY_WITHIN_NS), "make ready for a point"),
             Stage::Driving { over_by_ns } => (over_by_ns, "end a point"),
             Stage::Unasked | Stage::Loaded | Stage::Ready => return None,
@@ -216,7 +222,7 @@ impl DrivenLoad {
     /// Joins the parts of an interval; it, where it is whole.
     fn interval(&mut self, part: Interval, is_last: bool, bytes: usize) -> Result<Option<Box<Interval>>, String> {
         let Some(order) = &self.order else { return Ok(None) };
-        check_interval(&part, &order.workload, self.hosts)?;
+        check_interval(&part, order, self.hosts)?;
         let most = most_intervals(order);
         self.bytes += bytes;
         if self.bytes > POINT_BYTES_MAX || !matches!(self.stage, Stage::Driving { .. }) {
@@ -229,7 +235,7 @@ impl DrivenLoad {
                     return Err("parts of different intervals".to_owned());
                 }
                 whole.rows.extend(part.rows);
-                check_interval(&whole, &order.workload, self.hosts)?;
+                check_interval(&whole, order, self.hosts)?;
                 whole
             }
         };
@@ -265,13 +271,13 @@ fn most_intervals(order: &PointOrder) -> u64 {
 pub(crate) mod tests {
     use std::collections::BTreeMap;
 
-    use linerate_record::histogram::EncodedHistogram;
-    use linerate_record::load::{Load, Workload};
-    use linerate_record::run::{BesideRow, IntervalRow, Op, StopReason};
+    use linerate_record::histogram::{EncodedHistogram, encode};
+    use linerate_record::load::{Load, Spacing, Workload};
+    use linerate_record::run::{BesideRow, IntervalRow, Op, OpenInterval, StopReason};
     use serde_json::json;
 
     use super::*;
-    use crate::loading::{IntervalPart, LeftUpload, PointTarget, PulseRow};
+    use crate::loading::{IntervalPart, LeftUpload, PointTarget, PulseRow, RateOrder, check_order};
 
     /// Any load.
     pub(crate) fn load() -> Load {
@@ -301,11 +307,13 @@ pub(crate) mod tests {
             concurrency: 2,
             threads: Some(1),
             error_limit: None,
+            rate: None,
             max_rate: None,
             write_set: 7,
             write_first: 0,
             read_set: 1,
             read_count: 9,
+            delete_first: 0,
             listed: 0,
             listed_most: 0,
             verify: false,
@@ -317,10 +325,14 @@ pub(crate) mod tests {
 
     /// One that drives a point against two hosts.
     fn driving() -> DrivenLoad {
+        driving_of(order())
+    }
+
+    fn driving_of(order: PointOrder) -> DrivenLoad {
         let mut load = DrivenLoad::new();
-        load.loads(2, 0);
+        load.loads(2, false, 0);
         load.take(LoadSaid::Loaded { zero_ns: 5, threads: 2 }, 10).unwrap();
-        load.prepares(order(), 0);
+        load.prepares(order, 0);
         load.take(LoadSaid::Ready { point: 3 }, 10).unwrap();
         load.starts(0);
         load
@@ -452,10 +464,53 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn of_an_open_loop_is_believed_what_it_can_have_and_only_where_it_was_asked_for() {
+        let rate = RateOrder { per_s: 10.0, spacing: Spacing::Constant, point: 3, client: 0, clients: 2 };
+        let open_loop = || driving_of(PointOrder { rate: Some(rate), ..order() });
+        let open = |change: fn(&mut OpenInterval)| {
+            part(0, move |interval| {
+                let mut open = OpenInterval::none().map(|latencies| encode(&latencies));
+                change(&mut open);
+                interval.open = Some(open);
+                interval.rows[0].total_intended = Some(interval.rows[0].total.clone());
+            })
+        };
+        assert_eq!(open_loop().take(open(|_| ()), 1), Ok(()));
+        for (mut load, said, part) in [
+            (driving(), open(|_| ()), "not its own"),
+            (open_loop(), part(0, |_| ()), "not its own"),
+            (open_loop(), open(|open| open.backlog = u64::MAX), "a count of"),
+            (open_loop(), open(|open| open.late = EncodedHistogram("nonsense".to_owned())), "an invalid histogram"),
+            (open_loop(), open(|open| open.ages = Some(EncodedHistogram("x".repeat(70_000)))), "of 70000 bytes"),
+        ] {
+            let why = load.take(said, 1).expect_err(part);
+            assert!(why.contains(part), "{part}: {why}");
+        }
+        for wrong in [
+            RateOrder { client: 2, ..rate },
+            RateOrder { per_s: 0.0, ..rate },
+            RateOrder { per_s: f64::NAN, ..rate },
+            RateOrder { clients: u32::MAX, ..rate },
+        ] {
+            assert!(check_order(&PointOrder { rate: Some(wrong), ..order() }).is_err(), "{wrong:?}");
+        }
+        assert_eq!(check_order(&PointOrder { rate: Some(rate), ..order() }), Ok(()));
+    }
+
+    #[test]
+    fn no_agent_deletes_more_than_its_part() {
+        let deletes = PointOrder { workload: Workload::Single(Op::Delete), delete_first: 4, ..order() };
+        for (deleted, is_believed) in [(5, true), (6, false)] {
+            let said = end(|end| end.deleted = deleted);
+            assert_eq!(driving_of(deletes.clone()).take(said, 1).is_ok(), is_believed, "{deleted}");
+        }
+    }
+
+    #[test]
     fn who_takes_too_long_is_told_at_what() {
         let second = 1_000_000_000;
         let mut load = DrivenLoad::new();
-        load.loads(1, 0);
+        load.loads(1, false, 0);
         assert_eq!(load.overdue(60 * second), None);
         assert!(load.overdue(61 * second).unwrap().contains("find the hosts"));
         load.take(LoadSaid::Loaded { zero_ns: 0, threads: 1 }, 1).unwrap();

@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use linerate_record::histogram::{EncodedHistogram, add_encoded, empty};
-use linerate_record::load::{ErrorLimit, Load, Sizes, Workload};
+use linerate_record::load::levels::RATE_MAX;
+use linerate_record::load::{ErrorLimit, Load, Sizes, Spacing, Workload};
 use linerate_record::reading::Reading;
-use linerate_record::run::{BesideRow, Interval, IntervalRow, Op, StopReason};
+use linerate_record::run::{BesideRow, CLIENTS_MAX, Interval, IntervalRow, Op, OpenInterval, StopReason};
 use linerate_record::units::Rate;
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +62,10 @@ impl fmt::Debug for LoadKeys {
 pub struct LoadOrder {
     /// The load as it was described. Its hosts are looked up by the agent, whose network may have other names.
     pub load: Load,
+    /// The hosts with their addresses, as run folders name them, where the coordinator looked up every address of each
+    /// name: all clients then load the same. Empty where the agent looks them up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<String>,
     /// Certificates to believe beside the agent's own, as PEM; none for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_pem: Option<String>,
@@ -73,6 +78,20 @@ pub struct LoadOrder {
     pub keys: Option<LoadKeys>,
     /// How long the run will take at the most, in milliseconds: a long one is read less often.
     pub expected_ms: u64,
+    /// The objects that were there before, where those are read: each agent lists them itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub existing: Option<ListedObjects>,
+}
+
+/// Objects as a coordinator listed them: all clients have to read the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedObjects {
+    /// So many are listed at the most, the first in the order of the target.
+    pub most: u64,
+    /// How many there are.
+    pub count: u64,
+    /// SHA-256 of their keys and sizes.
+    pub sha256: String,
 }
 
 /// Who is loaded in a point.
@@ -98,6 +117,21 @@ pub enum OrderUntil {
     Written(u64),
 }
 
+/// An agent's share of an open loop.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RateOrder {
+    /// Requests per second of all agents together.
+    pub per_s: f64,
+    /// How they are spaced.
+    pub spacing: Spacing,
+    /// Number of the point in the run, from which random instants follow.
+    pub point: u32,
+    /// This agent's number among those that share the rate.
+    pub client: u32,
+    /// How many share it.
+    pub clients: u32,
+}
+
 /// One point of one agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointOrder {
@@ -117,6 +151,9 @@ pub struct PointOrder {
     /// Failed requests from which the point ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_limit: Option<ErrorLimit>,
+    /// The schedule of an open loop, of which this agent has a share; none for a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<RateOrder>,
     /// This agent's share of a cap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_rate: Option<Rate>,
@@ -126,8 +163,11 @@ pub struct PointOrder {
     pub write_first: u64,
     /// Set that is read.
     pub read_set: u32,
-    /// Objects in it.
+    /// Objects in it; in a point of deletes, the number below which this agent deletes.
     pub read_count: u64,
+    /// First number of it that this agent deletes, in a point of deletes.
+    #[serde(default)]
+    pub delete_first: u64,
     /// Objects of the run that a listing must show.
     pub listed: u64,
     /// Objects that a listing may show.
@@ -345,12 +385,13 @@ fn check_counts(counts: &[u64]) -> Result<(), String> {
 }
 
 /// What cannot be of an interval, or of a part of one.
-pub(crate) fn check_interval(interval: &Interval, workload: &Workload, hosts: u32) -> Result<(), String> {
+pub(crate) fn check_interval(interval: &Interval, order: &PointOrder, hosts: u32) -> Result<(), String> {
     let rows = &interval.rows;
     if interval.to_ms < interval.from_ms || interval.to_ms > COUNT_MAX {
         return Err("an interval that ends before it begins".to_owned());
     }
-    if interval.point != 0 || interval.client != 0 || interval.warmup || interval.open.is_some() {
+    if interval.point != 0 || interval.client != 0 || interval.warmup || interval.open.is_some() != order.rate.is_some()
+    {
         return Err("an interval that is not its own".to_owned());
     }
     if interval.thread_cpu_ns.len() > 1_024 || rows.len() > hosts as usize * Op::COUNT {
@@ -359,21 +400,31 @@ pub(crate) fn check_interval(interval: &Interval, workload: &Workload, hosts: u3
     check_counts(&[interval.client_cpu_ns, interval.rested_ns, interval.paused_ns])?;
     check_counts(&interval.thread_cpu_ns)?;
     check_counts(&[interval.target_cpu_ns.unwrap_or(0)])?;
-    rows.iter().try_for_each(|row| check_row(row, workload, hosts))
+    interval.open.iter().try_for_each(check_open)?;
+    rows.iter().try_for_each(|row| check_row(row, order, hosts))
 }
 
-fn check_row(row: &IntervalRow, workload: &Workload, hosts: u32) -> Result<(), String> {
+/// What cannot be of what an open loop tells of an interval.
+fn check_open(open: &OpenInterval) -> Result<(), String> {
+    check_counts(&[open.due, open.backlog])?;
+    // Who starts late, and what waits, is a count of its own, with no other to hold it against.
+    std::iter::once(&open.late).chain(&open.ages).try_for_each(|histogram| check_histogram(histogram, COUNT_MAX))
+}
+
+fn check_row(row: &IntervalRow, order: &PointOrder, hosts: u32) -> Result<(), String> {
     if row.host >= hosts {
         return Err(format!("requests to host {} of {hosts}", row.host));
     }
-    check_op(row.op, workload)?;
+    check_op(row.op, &order.workload)?;
     check_counts(&[row.requests, row.bytes, row.moved_bytes.unsigned_abs(), row.throttled, row.retry_after_s])?;
     check_kinds(&row.errors)?;
     check_kinds(&row.retries)?;
-    if row.ttfb_intended.is_some() || row.total_intended.is_some() {
+    let intended = || row.ttfb_intended.iter().chain(&row.total_intended);
+    if order.rate.is_none() && intended().next().is_some() {
         return Err("unexpected latencies of an open loop".to_owned());
     }
-    [&row.ttfb, &row.total].into_iter().try_for_each(|histogram| check_histogram(histogram, row.requests))
+    let mut all = [&row.ttfb, &row.total].into_iter().chain(intended());
+    all.try_for_each(|histogram| check_histogram(histogram, row.requests))
 }
 
 fn check_histogram(encoded: &EncodedHistogram, requests: u64) -> Result<(), String> {
@@ -420,6 +471,9 @@ pub(crate) fn check_end(end: &DrivenEnd, order: &PointOrder) -> Result<(), Strin
     if end.written_until >= 1 << 40 || (!order.workload.writes() && end.stored > 0) {
         return Err(format!("objects up to number {}", end.written_until));
     }
+    if order.workload.deletes_only() && end.deleted > order.read_count.saturating_sub(order.delete_first) {
+        return Err(format!("{} deleted objects, more than it was to delete", end.deleted));
+    }
     if end.unfinished.len() > LEFT_UPLOADS_MAX {
         return Err(format!("{} uploads, but at most {LEFT_UPLOADS_MAX} are allowed", end.unfinished.len()));
     }
@@ -440,8 +494,14 @@ pub fn check_order(order: &PointOrder) -> Result<(), String> {
         && (1..=1_024).contains(&threads)
         && (1_000_000..=86_400_000_000_000).contains(&order.interval_ns)
         && order.write_first < 1 << 40
-        && order.read_count < 1 << 40;
+        && order.read_count < 1 << 40
+        && order.delete_first <= order.read_count
+        && order.rate.is_none_or(|rate| is_rate(&rate));
     if is_sound { Ok(()) } else { Err("a point that cannot be driven".to_owned()) }
+}
+
+fn is_rate(rate: &RateOrder) -> bool {
+    rate.per_s > 0.0 && rate.per_s <= RATE_MAX && rate.client < rate.clients && rate.clients as usize <= CLIENTS_MAX
 }
 
 #[cfg(test)]
@@ -457,8 +517,16 @@ mod tests {
             session_token: Some("token-of-it".to_owned()),
         };
         let load = crate::driven::tests::load();
-        let order =
-            LoadOrder { load, ca_pem: None, run_prefix: "p/".to_owned(), seed: 1, keys: Some(keys), expected_ms: 1 };
+        let order = LoadOrder {
+            load,
+            addresses: Vec::new(),
+            ca_pem: None,
+            run_prefix: "p/".to_owned(),
+            seed: 1,
+            keys: Some(keys),
+            expected_ms: 1,
+            existing: None,
+        };
         let shown = format!("{:?}", ToAgent::Load(Box::new(order.clone())));
         assert!(!shown.contains("very-secret") && !shown.contains("token-of-it") && !shown.contains("AKID"), "{shown}");
         let text = serde_json::to_string(&order).unwrap();

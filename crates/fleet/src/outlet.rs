@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use linerate_record::histogram::{DecodeError, add_encoded};
 use linerate_record::reading::Reading;
-use linerate_record::run::{Interval, IntervalRow, summed};
+use linerate_record::run::{Interval, IntervalRow, OpenInterval, summed};
 
 use crate::loading::{DrivenEnd, IntervalPart, LoadSaid, Pulse};
 use crate::protocol::{FromAgent, frame};
@@ -77,7 +77,7 @@ impl Outlet {
         if !is_recorded {
             return;
         }
-        let bytes = 200 + interval.rows.iter().map(row_bytes).sum::<usize>();
+        let bytes = interval_bytes(&interval);
         self.kept_bytes += bytes;
         self.intervals.push_back((interval, bytes));
         if self.kept_bytes > KEPT_BYTES_MAX {
@@ -113,7 +113,7 @@ impl Outlet {
                 Some((second, more)) => match sum(&first, &second) {
                     Ok(both) => {
                         self.merged += 1;
-                        let bytes = 200 + both.rows.iter().map(row_bytes).sum::<usize>();
+                        let bytes = interval_bytes(&both);
                         (both, bytes)
                     }
                     // A histogram that was just encoded decodes.
@@ -185,10 +185,18 @@ impl Out {
     }
 }
 
+/// What an interval takes as JSON, about.
+fn interval_bytes(interval: &Interval) -> usize {
+    let open = interval.open.as_ref();
+    let open = open.map_or(0, |open| 100 + open.late.0.len() + open.ages.as_ref().map_or(0, |ages| ages.0.len()));
+    200 + open + interval.rows.iter().map(row_bytes).sum::<usize>()
+}
+
 /// What a row takes as JSON, about.
 fn row_bytes(row: &IntervalRow) -> usize {
     let kinds = row.errors.keys().chain(row.retries.keys()).map(|kind| 2 * kind.len() + 24).sum::<usize>();
-    250 + row.ttfb.0.len() + row.total.0.len() + kinds
+    let intended = row.ttfb_intended.iter().chain(&row.total_intended).map(|histogram| 30 + histogram.0.len());
+    250 + row.ttfb.0.len() + row.total.0.len() + intended.sum::<usize>() + kinds
 }
 
 /// An interval in messages that fit.
@@ -219,6 +227,11 @@ fn sum(first: &Interval, second: &Interval) -> Result<Interval, DecodeError> {
     let longest = first.thread_cpu_ns.len().max(second.thread_cpu_ns.len());
     let at = |all: &[u64], thread: usize| all.get(thread).copied().unwrap_or(0);
     let threads = (0..longest).map(|thread| at(&first.thread_cpu_ns, thread) + at(&second.thread_cpu_ns, thread));
+    let mut open = None;
+    // What waits is that of the second: the first has handed it on.
+    for one in first.open.iter().map(OpenInterval::handed_on).chain(second.open.clone()) {
+        open.get_or_insert_with(OpenInterval::none).add(&one, add_encoded)?;
+    }
     let both = Interval {
         point: first.point,
         client: first.client,
@@ -231,7 +244,7 @@ fn sum(first: &Interval, second: &Interval) -> Result<Interval, DecodeError> {
         waiting_for_cap: first.waiting_for_cap.max(second.waiting_for_cap),
         rested_ns: first.rested_ns + second.rested_ns,
         paused_ns: first.paused_ns + second.paused_ns,
-        open: None,
+        open,
         rows: summed(first.rows.iter().chain(&second.rows), add_encoded)?,
     };
     Ok(both.encoded())
@@ -356,6 +369,28 @@ mod tests {
         assert_eq!((requests, latencies, until_ms), (40_000 * 60, 40_000 * 60, 4_000_000));
         let Some(LoadSaid::Pulse(pulse)) = all.first() else { panic!("{:?}", all.first()) };
         assert_eq!((pulse.count, pulse.rows[0].requests, pulse.rows[0].failed), (40_000, 2_400_000, 80_000));
+    }
+
+    #[test]
+    fn intervals_of_an_open_loop_are_put_together_with_what_waits_at_the_end_of_the_last() {
+        let with_open = |from_ms, backlog| {
+            let mut open = OpenInterval::none();
+            (open.due, open.backlog, open.in_flight) = (7, backlog, 2);
+            open.late.saturating_record(5_000);
+            (0..backlog).for_each(|n| open.ages.iter_mut().for_each(|ages| ages.saturating_record(1_000 + n)));
+            let open = open.map(|latencies| linerate_record::histogram::encode(&latencies));
+            Interval { open: Some(open), ..interval(from_ms, 3) }
+        };
+        let both = sum(&with_open(0, 40), &with_open(100, 5)).unwrap();
+        let open = both.open.unwrap();
+        assert_eq!((open.due, open.backlog, open.in_flight), (14, 5, 2));
+        let counted = |encoded: &linerate_record::histogram::EncodedHistogram| {
+            let mut sum = linerate_record::histogram::empty();
+            add_encoded(&mut sum, encoded).unwrap();
+            sum.len()
+        };
+        assert_eq!((counted(&open.late), counted(open.ages.as_ref().unwrap())), (2, 5));
+        assert_eq!(both.rows[0].requests, 6);
     }
 
     #[test]

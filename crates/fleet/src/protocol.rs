@@ -12,7 +12,7 @@ use crate::lease::EndReason;
 use crate::loading::{LoadOrder, LoadSaid, PointOrder};
 
 /// The version of what is said. Both ends speak the same, or do not speak.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// Longest message.
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;

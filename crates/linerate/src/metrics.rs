@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use linerate_analysis::limits::client_busy;
-use linerate_record::histogram::{Latencies, at_most};
+use linerate_record::histogram::{Latencies, add_encoded, at_most, empty};
 use linerate_record::run::{Interval, PointSpec, Purpose};
 use linerate_report::openmetrics::{BOUNDS_NS, CONTENT_TYPE, Live, Seconds, render};
 
@@ -37,17 +37,22 @@ pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
     })
 }
 
-/// Begins to serve, and says where.
+/// Begins to serve, and says where. Without hosts, the counts of several clients are served: of all hosts together.
 pub(crate) fn start(
     listener: TcpListener,
-    hosts: Vec<String>,
+    hosts: Option<Vec<String>>,
     points: usize,
     quiet: bool,
 ) -> Result<Exporter, Failure> {
     let failed = |error: std::io::Error| Failure::usage(format!("cannot serve --metrics: {error}"));
     let address = listener.local_addr().map_err(failed)?;
-    let live =
-        Live { version: env!("CARGO_PKG_VERSION").to_owned(), hosts, points_asked: points as u64, ..Live::default() };
+    let live = Live {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        client_busy: hosts.is_some().then_some(0.0),
+        hosts: hosts.unwrap_or_default(),
+        points_asked: points as u64,
+        ..Live::default()
+    };
     let (live, stop) = (Arc::new(Mutex::new(live)), Arc::new(AtomicBool::new(false)));
     let (shared, reported) = (Arc::clone(&live), Arc::clone(&stop));
     std::thread::spawn(move || serve(&listener, &shared, &reported));
@@ -91,7 +96,7 @@ impl Exporter {
         let mut live = self.live();
         live.client_cpu_ns += figures.client_cpu_ns;
         // Of several clients, the processor time of threads is not known while they drive.
-        live.client_busy = client_busy(&[figures]).unwrap_or(live.client_busy);
+        live.client_busy = client_busy(&[figures]).or(live.client_busy);
         if purpose != Purpose::Measure {
             return;
         }
@@ -114,11 +119,31 @@ impl Exporter {
         }
     }
 
+    /// An interval of one of several clients, which comes later than its counts: what those do not have.
+    pub(crate) fn of_client(&self, purpose: Purpose, figures: &Interval) {
+        let mut live = self.live();
+        live.client_cpu_ns += figures.client_cpu_ns;
+        for row in figures.rows.iter().filter(|_| purpose == Purpose::Measure) {
+            let live = &mut *live;
+            let kinds = [
+                (&mut live.ttfb, row.ttfb_intended.as_ref().unwrap_or(&row.ttfb)),
+                (&mut live.total, row.total_intended.as_ref().unwrap_or(&row.total)),
+            ];
+            for (seconds, encoded) in kinds {
+                let mut latencies = empty();
+                // One that is damaged is told of where the folder is read.
+                if add_encoded(&mut latencies, encoded).is_ok() {
+                    add(seconds.entry(row.op).or_default(), &latencies);
+                }
+            }
+        }
+    }
+
     /// The point has ended.
     pub(crate) fn end(&self, purpose: Purpose) {
         let mut live = self.live();
         live.point = None;
-        live.client_busy = 0.0;
+        live.client_busy = live.client_busy.map(|_| 0.0);
         live.points_done += u64::from(purpose == Purpose::Measure);
     }
 }
@@ -203,7 +228,7 @@ mod tests {
             rows: vec![row],
         };
         let listener = bind(([127, 0, 0, 1], 0).into()).unwrap();
-        let exporter = start(listener, vec!["h:1".into()], 1, true).unwrap();
+        let exporter = start(listener, Some(vec!["h:1".into()]), 1, true).unwrap();
         exporter.interval(Purpose::Measure, &figures, false);
         let mut stream = TcpStream::connect(exporter.address).unwrap();
         stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();

@@ -3,14 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use linerate_fleet::loading::{LoadOrder, OrderUntil, PointOrder, check_order};
-use linerate_load::hosts::Host;
+use linerate_fleet::loading::{ListedObjects, LoadOrder, OrderUntil, PointOrder, check_order};
+use linerate_load::bucket::Bucket;
+use linerate_load::hosts::{self, Host};
 use linerate_load::multipart::Parts;
-use linerate_load::session::{PointPlan, Session, Source, Until};
+use linerate_load::session::{Existing, PointPlan, Session, Source, Until};
 use linerate_load::sigv4::{Credentials, Secret};
 use linerate_load::tls::Tls;
 use linerate_record::load::{Load, Lookup, Server, Sizes, Workload};
+use linerate_wire::arrivals::Arrivals;
 use linerate_wire::pace::Cap;
+use sha2::{Digest as _, Sha256};
 
 use crate::child::TargetProcess;
 use crate::failure::Failure;
@@ -23,7 +26,12 @@ pub(crate) fn session(order: &LoadOrder) -> Result<Session, Failure> {
     let Server::Hosts { authorities, .. } = &endpoint.server else {
         return Err(Failure::usage("a target of linerate's own is loaded from its own machine alone"));
     };
-    let hosts = endpoint::resolved(authorities, false, Duration::from_nanos(load.stops.timeout_ns))?;
+    let within = Duration::from_nanos(load.stops.timeout_ns);
+    let hosts = if order.addresses.is_empty() {
+        endpoint::resolved(authorities, false, within)?
+    } else {
+        hosts::resolve_recorded(&hosts::recorded(&order.addresses)?, within)?
+    };
     let trust = endpoint.tls.as_ref().map(|tls| trust::with_pem(tls.insecure, order.ca_pem.as_deref())).transpose()?;
     let keys = order.keys.as_ref().map(|keys| {
         masks::keep_name(&keys.access_key);
@@ -52,15 +60,45 @@ pub(crate) fn session(order: &LoadOrder) -> Result<Session, Failure> {
     })
 }
 
+/// What is said of objects that were there before, so that others know whether theirs are the same.
+pub(crate) fn listed(objects: &[Existing], most: u64) -> ListedObjects {
+    let mut hash = Sha256::new();
+    for object in objects {
+        // No key holds a line break as it is listed, and no two lists have the same text.
+        hash.update(format!("{} {:?}\n", object.size_bytes, object.key));
+    }
+    let sha256 = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    ListedObjects { most, count: objects.len() as u64, sha256 }
+}
+
+/// The objects that were there before and are to be read, listed here; none where the run reads its own.
+pub(crate) fn existing(order: &LoadOrder, session: &Session) -> Result<Arc<Vec<Existing>>, Failure> {
+    let Some(expected) = &order.existing else { return Ok(Arc::default()) };
+    let most = usize::try_from(expected.most).unwrap_or(usize::MAX);
+    let found = Bucket::connect_any(session).and_then(|mut bucket| bucket.list(&order.load.endpoint.prefix, most))?;
+    if listed(&found, expected.most) != *expected {
+        // What an agent says of a failure is cut where it is longer than this.
+        let why = "it lists other objects than the coordinator did: give a --prefix below which nobody writes";
+        return Err(Failure::usage(why));
+    }
+    Ok(Arc::new(found))
+}
+
 /// The point that an order asks for.
 pub(crate) fn plan(load: &Load, order: &PointOrder) -> Result<PointPlan, Failure> {
     check_order(order).map_err(Failure::usage)?;
     Ok(PointPlan {
-        arrivals: None,
+        arrivals: order.rate.map(|rate| Arrivals {
+            per_s: rate.per_s,
+            spacing: rate.spacing,
+            point: rate.point,
+            client: (rate.client, rate.clients),
+        }),
         error_limit: order.error_limit,
         threads: order.threads.unwrap_or_else(processors),
         write_set: order.write_set,
         write_first: order.write_first,
+        delete_first: order.delete_first,
         source: Source::Set { set: order.read_set, count: order.read_count },
         listed: order.listed,
         listed_most: order.listed_most,
@@ -92,6 +130,7 @@ pub(crate) fn of_load(
         threads: 1,
         write_set: 0,
         write_first: 0,
+        delete_first: 0,
         source: Source::Set { set: 0, count: 0 },
         listed: 0,
         listed_most: u64::MAX,
@@ -118,4 +157,62 @@ pub(crate) fn against_null(session: &Session, null: &mut TargetProcess) -> Resul
         credentials,
         ..session.clone()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn order(addresses: &[&str]) -> LoadOrder {
+        let order = json!({
+            "load": {
+                "endpoint": {
+                    "server": { "hosts": { "authorities": ["s3.invalid:80"], "every_address": true } },
+                    "anonymous": true, "region": "us-east-1", "bucket": "bucket", "prefix": "", "lookup": "path",
+                    "host_select": "round-robin",
+                },
+                "work": [{ "workload": "get", "sizes": ["1KiB"] }],
+                "objects": { "write": "put", "list_existing": false, "noclear": false },
+                "bodies": {
+                    "payload": "unsigned", "unique": "tail", "part_bytes": 16 << 20, "part_concurrent": 1,
+                    "verify": false,
+                },
+                "levels": { "given": [1] },
+                "time": { "duration_ns": 1_000_000_000_u64, "warmup_ns": null, "precision": null },
+                "stops": { "timeout_ns": 5_000_000_000_u64, "retries": 0 },
+            },
+            "addresses": addresses, "run_prefix": "run/", "seed": 1, "expected_ms": 1,
+        });
+        serde_json::from_value(order).unwrap()
+    }
+
+    #[test]
+    fn addresses_that_the_coordinator_found_are_loaded_in_its_order_and_not_looked_up() {
+        let all = ["s3.invalid:80 (127.0.0.9)", "s3.invalid:80 (127.0.0.2)", "s3.invalid:80 (::1)"];
+        let hosts = session(&order(&all)).unwrap().hosts;
+        let found: Vec<(&str, String)> =
+            hosts.iter().map(|host| (host.authority.as_str(), host.address.to_string())).collect();
+        let expected = ["127.0.0.9:80", "127.0.0.2:80", "[::1]:80"].map(|at| ("s3.invalid:80", at.to_owned()));
+        assert_eq!(found, expected);
+        for wrong in ["s3.invalid:80 (nowhere)", "file:/etc/passwd"] {
+            assert!(session(&order(&[wrong])).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn objects_are_the_same_where_keys_sizes_and_order_are() {
+        let objects = |all: &[(&str, u64)]| {
+            let one = |&(key, size_bytes): &(&str, u64)| Existing { key: key.to_owned(), size_bytes };
+            listed(&all.iter().map(one).collect::<Vec<_>>(), 10)
+        };
+        let known = objects(&[("a", 1), ("b", 22)]);
+        assert_eq!((known.clone(), known.count), (objects(&[("a", 1), ("b", 22)]), 2));
+        for other in [&[("a", 1), ("b", 2)][..], &[("b", 22), ("a", 1)], &[("a", 1)], &[("a", 1), ("c", 22)]] {
+            assert_ne!(objects(other).sha256, known.sha256, "{other:?}");
+        }
+        // A line break within a key is no other object.
+        assert_ne!(objects(&[("a\"\n2 \"b", 1)]).sha256, objects(&[("a", 1), ("b", 2)]).sha256);
+    }
 }

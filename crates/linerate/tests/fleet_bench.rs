@@ -11,31 +11,11 @@ use std::time::{Duration, Instant};
 use linerate_record::finding::{Finding, FindingKind};
 use linerate_record::reading::Reading;
 use linerate_record::run::{Interval, Manifest, PointLine, Purpose, StopReason};
-use running::agents::Place;
-use running::{ACCESS_KEY, SECRET_KEY, Served, files_below, linerate, shown, view, words};
-use serde::de::DeserializeOwned;
-
-/// An agent that may load, by this program's link in the place.
-fn loader(place: &Place, name: &str) -> String {
-    let program = place.program.display();
-    format!("{{name: {name}, role: client, reach: 'exec:exec {program} agent --allow load'}}")
-}
-
-fn bench(place: &Place, fleet: &Path, target: &str, flags: &str) -> Command {
-    let mut command = linerate();
-    command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
-    command.args(["bench", "--host", target, "--fleet"]).arg(fleet).args(["--yes-exec", "--yes-load", "-o"]);
-    command.arg(place.path("run")).args(words(flags));
-    command
-}
+use running::agents::{Place, agents, bench, kill, loader};
+use running::{ACCESS_KEY, SECRET_KEY, Served, files_below, linerate, lines, objects, shown, view, words};
 
 fn run(place: &Place, fleet: &Path, target: &str, flags: &str) -> Output {
     bench(place, fleet, target, flags).output().expect("linerate runs")
-}
-
-fn lines<T: DeserializeOwned>(path: &Path) -> Vec<T> {
-    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
 }
 
 fn manifest(run: &Path) -> Manifest {
@@ -49,12 +29,6 @@ fn measured(run: &Path) -> BTreeMap<u32, linerate_record::run::PointBegin> {
         _ => None,
     });
     begins.collect()
-}
-
-/// Objects of any run in the embedded target's folder.
-fn objects(target: &Served) -> Vec<String> {
-    let root = target.root.as_ref().expect("a folder");
-    files_below(root).into_iter().filter(|name| name.contains("linerate-")).collect()
 }
 
 /// Why the first point ended.
@@ -156,26 +130,6 @@ impl Going {
     fn end(self) -> Output {
         self.child.wait_with_output().expect("it ends")
     }
-}
-
-fn kill(signal: &str, pid: u32) {
-    let status = Command::new("kill").args([&format!("-{signal}"), &pid.to_string()]).status();
-    assert!(status.expect("kill runs").success());
-}
-
-/// The pids of agents of the place, in the order in which they were started.
-fn agents(place: &Place) -> Vec<u32> {
-    let mark = place.program.display().to_string();
-    let entries = std::fs::read_dir("/proc").expect("/proc").flatten();
-    let is_own = |pid: &u32| {
-        let args = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let args = String::from_utf8_lossy(&args).replace('\0', " ");
-        args.starts_with(&mark) && args.contains(" agent ")
-    };
-    let mut pids: Vec<u32> =
-        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_own).collect();
-    pids.sort_unstable();
-    pids
 }
 
 const LONG: &str = "--op get --obj.size 4KiB --concurrent 2 --duration 5s --warmup 0s --precision none --objects 16 \
@@ -327,13 +281,7 @@ fn what_does_not_go_with_a_fleet_is_refused_and_a_dry_run_tells_its_clients() {
     let host = "--host 127.0.0.1:9";
     for (flags, part) in [
         ("--target null --concurrent 1", "give --host"),
-        ("--host 127.0.0.1:9 --op get", "give --concurrent numbers"),
-        ("--host 127.0.0.1:9 --op get --rate 5/s", "--rate and --slo are for one machine"),
-        ("--host 127.0.0.1:9 --op delete --concurrent 1", "--op delete is for one machine"),
-        ("--host 127.0.0.1:9 --op get --concurrent 1 --list-existing", "--list-existing is for one machine"),
-        ("--host 127.0.0.1:9 --op get --concurrent 1 --resolve-host", "--resolve-host is for one machine"),
         ("--host 127.0.0.1:9 --op get --concurrent 1 --source 127.0.0.1", "--source names addresses of this machine"),
-        ("--host 127.0.0.1:9 --op get --concurrent 1 --metrics 127.0.0.1:0", "--metrics shows figures of one machine"),
         ("--host 127.0.0.1:9 --op get --concurrent 1 --clients 4", "write numbers from 1 to 3"),
         ("--host 127.0.0.1:9 --op get --concurrent 1 --clients 0,1", "write numbers from 1 to 3"),
     ] {

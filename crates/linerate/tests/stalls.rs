@@ -103,7 +103,7 @@ fn a_stall_at_any_phase_counts_every_request_that_it_made_wait_too_long_and_no_o
             let target = (world.draw)(&mut dice);
             let spacing = if dice.happens(0.5) { Spacing::Constant } else { Spacing::Poisson };
             let (threads, slots) = if dice.happens(0.5) { (1, SERVERS as usize) } else { (3, 1_000) };
-            let arrivals = Arrivals { per_s: dice.between(40.0, 240.0), spacing, point: 0 };
+            let arrivals = Arrivals { per_s: dice.between(40.0, 240.0), spacing, point: 0, client: (0, 1) };
             let mut driven = Driven::new(arrivals, threads, slots, &target, &mut dice);
             let intervals: Vec<Interval> = (0..POINT_MS / INTERVAL_MS).map(|n| driven.interval(n)).collect();
             let measured: Vec<&Interval> = intervals.iter().collect();

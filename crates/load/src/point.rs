@@ -86,7 +86,7 @@ pub fn drive(
 ) -> Result<PointOutcome, PointError> {
     let workers = plan.threads.clamp(1, plan.concurrency.max(1));
     let (reports, inbox) = channel();
-    let (stop, next_delete) = (AtomicBool::new(false), AtomicU64::new(0));
+    let (stop, next_delete) = (AtomicBool::new(false), AtomicU64::new(plan.delete_first));
     let begin_ns = drive.clock.now_ns();
     if let Some(cap) = &plan.cap {
         cap.begin(begin_ns);

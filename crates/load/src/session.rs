@@ -108,6 +108,8 @@ pub struct PointPlan {
     pub write_first: u64,
     /// What is read, headed and deleted.
     pub source: Source,
+    /// First number of the source that a point of deletes deletes: several clients may delete parts of one set.
+    pub delete_first: u64,
     /// Objects of the run that a listing must show, a page of them at the most; none where the target keeps nothing,
     /// or where it is not known.
     pub listed: u64,

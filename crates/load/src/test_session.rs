@@ -42,6 +42,7 @@ pub(crate) fn plan(workload: Workload) -> PointPlan {
         threads: 1,
         write_set: 1,
         write_first: 0,
+        delete_first: 0,
         parts: Parts { bytes: 5 << 20, concurrent: 1 },
         listed: 0,
         listed_most: u64::MAX,

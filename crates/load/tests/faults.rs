@@ -545,7 +545,7 @@ fn a_stall_shows_in_every_latency_that_was_due_meanwhile_and_in_few_that_were_se
         a.serve_well()
     };
     for spacing in [Spacing::Constant, Spacing::Poisson] {
-        let arrivals = Some(Arrivals { per_s: 200.0, spacing, point: 0 });
+        let arrivals = Some(Arrivals { per_s: 200.0, spacing, point: 0, client: (0, 1) });
         let until = Until::Intervals(40);
         let plan = PointPlan { concurrency: 1, arrivals, until, ..plan(GET, 1000) };
         let seen = driven(serve(Arc::new(stall_once)), PATIENT, &plan, |_| false);
@@ -562,7 +562,7 @@ fn a_stall_shows_in_every_latency_that_was_due_meanwhile_and_in_few_that_were_se
 #[test]
 fn an_open_loop_starts_what_is_due_and_no_more() {
     for (threads, concurrency) in [(1, 64), (3, 64)] {
-        let arrivals = Some(Arrivals { per_s: 100.0, spacing: Spacing::Constant, point: 0 });
+        let arrivals = Some(Arrivals { per_s: 100.0, spacing: Spacing::Constant, point: 0, client: (0, 1) });
         let until = Until::Intervals(20);
         let plan = PointPlan { concurrency, threads, arrivals, until, ..plan(GET, 100) };
         let seen = driven(serve(Arc::new(well)), PATIENT, &plan, |_| false);

@@ -185,7 +185,7 @@ pub struct PointSpec {
     pub size: Worded<PointSizes>,
     /// Requests kept in flight over all hosts, by all clients together; in an open loop, the most.
     pub concurrency: u32,
-    /// Requests due per second, whatever becomes of those before; absent in a closed loop.
+    /// Requests due per second from all clients together, whatever becomes of those before; absent in a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_per_s: Option<f64>,
     /// So many of the manifest's clients, the first ones in its order, drove it; absent for a run of one machine, and

@@ -89,12 +89,12 @@ pub fn in_words(load: &Load, before: WrittenBefore) -> String {
     format!("{what} would load it {cap}; {written}")
 }
 
-/// What must be said of a load of several clients.
+/// What must be said of a load of several clients; `each` says what counts for each of them.
 #[must_use]
-pub fn clients_in_words(names: &str, counts: &[u32]) -> String {
+pub fn clients_in_words(names: &str, counts: &[u32], each: &str) -> String {
     let counts: Vec<String> = counts.iter().map(u32::to_string).collect();
     let counts = counts.join(", ");
-    format!("the load comes from {names}, each series from {counts} of them; requests in flight are per client")
+    format!("the load comes from {names}, each series from {counts} of them; {each}")
 }
 
 /// The target in words.
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_load_of_several_clients_says_how_many_drive_each_series() {
-        let note = clients_in_words("c1, c2, c3", &[1, 2, 3]);
+        let note = clients_in_words("c1, c2, c3", &[1, 2, 3], "requests in flight are per client");
         assert_eq!(
             note,
             "the load comes from c1, c2, c3, each series from 1, 2, 3 of them; requests in flight are per client"

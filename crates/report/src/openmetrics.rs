@@ -35,7 +35,7 @@ pub const BOUNDS_NS: [u64; 18] = [
 pub struct Live {
     /// Version of linerate.
     pub version: String,
-    /// `host:port` of each host.
+    /// `host:port` of each host; none where several clients drive the load, whose counts are of all hosts together.
     pub hosts: Vec<String>,
     /// Points asked for.
     pub points_asked: u64,
@@ -51,8 +51,9 @@ pub struct Live {
     pub total: BTreeMap<Op, Seconds>,
     /// Processor time of linerate, in nanoseconds.
     pub client_cpu_ns: u64,
-    /// Mean share of their time that the event-loop threads ran in the last interval, 0 to 1.
-    pub client_busy: f64,
+    /// Mean share of their time that the event-loop threads ran in the last interval, 0 to 1; absent where several
+    /// clients drive the load, of which nobody knows it so soon.
+    pub client_busy: Option<f64>,
 }
 
 /// Requests of one operation to one host.
@@ -93,8 +94,10 @@ pub fn render(live: &Live) -> String {
     sample(&mut text, "linerate_client_cpu_seconds_total", &[], &number(live.client_cpu_ns as f64 / 1e9));
     let busy =
         "Mean share of their time that linerate's threads ran in the last interval: near 1, linerate is the limit.";
-    family(&mut text, "linerate_client_busy_ratio", "gauge", "ratio", busy);
-    sample(&mut text, "linerate_client_busy_ratio", &[], &number(live.client_busy));
+    if let Some(share) = live.client_busy {
+        family(&mut text, "linerate_client_busy_ratio", "gauge", "ratio", busy);
+        sample(&mut text, "linerate_client_busy_ratio", &[], &number(share));
+    }
     text.push_str("# EOF\n");
     text
 }
@@ -220,7 +223,7 @@ mod tests {
             ttfb: both.clone(),
             total: both,
             client_cpu_ns: 1_500_000_000,
-            client_busy: 0.25,
+            client_busy: Some(0.25),
         }
     }
 

@@ -1,8 +1,8 @@
 //! The open loop: requests fall due by a schedule, whatever becomes of those before.
 //!
 //! Nothing is kept per request: instants follow from the schedule, so that a backlog of any length is two cursors on
-//! it. Threads share it without a word between them: of evenly spaced requests thread k of n takes every nth from the
-//! kth on, and n independent Poisson processes of a rate r / n each are together one of rate r.
+//! it. Threads share it without a word between them, and so do clients: of evenly spaced requests thread k of n takes
+//! every nth from the kth on, and n independent Poisson processes of a rate r / n each are together one of rate r.
 
 use linerate_record::histogram::HIGH_NS;
 use linerate_record::load::Spacing;
@@ -17,13 +17,15 @@ const STREAM: u64 = 0x6f70_656e_206c_6f6f;
 /// An open loop: requests fall due by this schedule, whatever becomes of those before.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Arrivals {
-    /// Requests per second of all threads together.
+    /// Requests per second of all threads of all clients together.
     pub per_s: f64,
     /// How they are spaced.
     pub spacing: Spacing,
     /// Number of the point: at random, each point of a run has a schedule of its own, or several visits to a rate would
     /// be one draw.
     pub point: u32,
+    /// Which client drives it, and of how many: each takes an even share. `(0, 1)` for a load of one process.
+    pub client: (u32, u32),
 }
 
 /// One thread's instants, in order.
@@ -48,12 +50,15 @@ struct Cursor {
 impl Schedule {
     fn new(arrivals: Arrivals, begin_ns: u64, (worker, workers): (u32, u32), seed: u64) -> Self {
         let between_ns = 1e9 / arrivals.per_s;
+        let (client, clients) = arrivals.client;
+        // Client c of m and its thread k take the instants c + m k, so that clients may have any number of threads.
+        let place = u64::from(client) + u64::from(clients.max(1)) * u64::from(worker);
         Schedule {
             begin_ns,
             spacing: arrivals.spacing,
-            gap_ns: between_ns * f64::from(workers.max(1)),
-            phase_ns: between_ns * f64::from(worker),
-            stream: mix(mix(seed ^ STREAM, u64::from(arrivals.point)), u64::from(worker)),
+            gap_ns: between_ns * f64::from(clients.max(1)) * f64::from(workers.max(1)),
+            phase_ns: between_ns * place as f64,
+            stream: mix(mix(seed ^ STREAM, u64::from(arrivals.point)), place),
         }
     }
 
@@ -201,7 +206,7 @@ mod tests {
     use super::*;
 
     fn open(per_s: f64, spacing: Spacing, of: (u32, u32)) -> OpenLoopThread {
-        OpenLoopThread::new(Arrivals { per_s, spacing, point: 0 }, 1_000, of, 7)
+        OpenLoopThread::new(Arrivals { per_s, spacing, point: 0, client: (0, 1) }, 1_000, of, 7)
     }
 
     /// Instants of all threads together, up to an instant, sorted.
@@ -227,6 +232,30 @@ mod tests {
     }
 
     #[test]
+    fn clients_share_a_schedule_whatever_their_threads() {
+        let until_ns = 1_000 + 2_000_000_000;
+        let all = |spacing| {
+            let mut all = Vec::new();
+            for (client, workers) in [(0, 1), (1, 4), (2, 3)] {
+                let arrivals = Arrivals { per_s: 300.0, spacing, point: 0, client: (client, 3) };
+                for worker in 0..workers {
+                    let mut one = OpenLoopThread::new(arrivals, 1_000, (worker, workers), 7);
+                    all.extend(std::iter::from_fn(|| (one.due_at_ns() <= until_ns).then(|| one.start(until_ns, 0))));
+                }
+            }
+            all.sort_unstable();
+            all
+        };
+        let even = all(Spacing::Constant);
+        assert_eq!(even.len(), 601);
+        assert!(even.windows(2).all(|w| (3_333_332..=3_333_335).contains(&(w[1] - w[0]))), "{even:?}");
+        let random = all(Spacing::Poisson);
+        // Four standard deviations of a count of 600; no two clients draw the same.
+        assert!((500..700).contains(&random.len()), "{}", random.len());
+        assert!(random.windows(2).all(|w| w[0] < w[1]));
+    }
+
+    #[test]
     fn an_hour_of_an_odd_rate_does_not_drift() {
         let all = instants(333.3, Spacing::Constant, 3, 1_000 + 3_600_000_000_000);
         assert_eq!(all.len(), 1_199_881);
@@ -249,7 +278,7 @@ mod tests {
     #[test]
     fn each_point_of_a_run_draws_a_schedule_of_its_own_and_draws_it_again_from_the_same_seed() {
         let first = |seed, point, of| {
-            let arrivals = Arrivals { per_s: 100.0, spacing: Spacing::Poisson, point };
+            let arrivals = Arrivals { per_s: 100.0, spacing: Spacing::Poisson, point, client: (0, 1) };
             let mut one = OpenLoopThread::new(arrivals, 0, of, seed);
             [0; 20].map(|_| one.start(u64::MAX, 0))
         };

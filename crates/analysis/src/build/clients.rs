@@ -9,9 +9,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use linerate_record::finding::{Finding, FindingKind};
-use linerate_record::histogram::{DecodeError, EncodedHistogram, add_encoded};
+use linerate_record::histogram::{DecodeError, add_encoded};
 use linerate_record::reading::Reading;
-use linerate_record::run::{Client, Interval, LoadRequest, Manifest, OpenInterval, PointBegin, summed};
+use linerate_record::run::{
+    Client, Interval, LoadRequest, Manifest, OpenInterval, PointBegin, PointLine, PointSpec, summed,
+};
 
 use self::full::{FullLoad, full_load};
 use super::{Figures, begins, finished, rule};
@@ -86,13 +88,28 @@ pub(super) fn added_up(records: &Records) -> Result<Together<'_>, DecodeError> {
     }
     let records = Records {
         manifest: records.manifest.clone(),
-        points: records.points.clone(),
+        points: records
+            .points
+            .iter()
+            .map(|line| due_of(records, line, |point| driven_by.get(&point).copied()))
+            .collect(),
         intervals,
         readings: Vec::new(),
         canary: records.canary.clone(),
         findings: records.findings.clone(),
     };
     Ok(Together { records: Cow::Owned(records), driven_by, parts })
+}
+
+/// A line of `points.jsonl` with the rate that was due from those of its clients that count, `counted` of each point:
+/// all that began to drive it shared its rate evenly.
+fn due_of(records: &Records, line: &PointLine, counted: impl Fn(u32) -> Option<u32>) -> PointLine {
+    let (PointLine::Begin(begin), Some(load)) = (line, &records.manifest.load) else { return line.clone() };
+    let (Some(per_s), Some(counted)) = (begin.spec.rate_per_s, counted(begin.point)) else { return line.clone() };
+    let begun = begin.spec.concurrency / load.levels.highest().max(1);
+    let share = f64::from(counted) / f64::from(begun.max(counted).max(1));
+    let spec = PointSpec { rate_per_s: Some(per_s * share), ..begin.spec.clone() };
+    PointLine::Begin(PointBegin { spec, ..begin.clone() })
 }
 
 impl Together<'_> {
@@ -141,7 +158,7 @@ fn sum(from_ms: u64, mut same: Vec<&Interval>) -> Result<Interval, DecodeError> 
     for own in &of_each {
         for (behind, one) in own.iter().filter_map(|i| i.open.as_ref()).rev().enumerate() {
             // What waits is that of the last: those before have handed it on.
-            let one = if behind == 0 { one.clone() } else { handed_on(one) };
+            let one = if behind == 0 { one.clone() } else { one.handed_on() };
             open.get_or_insert_with(OpenInterval::none).add(&one, add_encoded)?;
         }
     }
@@ -165,12 +182,6 @@ fn sum(from_ms: u64, mut same: Vec<&Interval>) -> Result<Interval, DecodeError> 
         rows: summed(same.iter().flat_map(|i| &i.rows), add_encoded)?,
     };
     Ok(sum.encoded())
-}
-
-/// An interval of an open loop that another follows.
-fn handed_on(one: &OpenInterval) -> OpenInterval {
-    let ages = one.ages.as_ref().map(|_| EncodedHistogram(String::new()));
-    OpenInterval { backlog: 0, in_flight: 0, ages, ..one.clone() }
 }
 
 /// What one of several clients leaves in the run's view.
@@ -233,7 +244,7 @@ fn of_client(
     };
     Ok(Records {
         manifest: Manifest { asked, clients: vec![client.clone()], ..all.manifest.clone() },
-        points: all.points.clone(),
+        points: all.points.iter().map(|line| due_of(all, line, |_| Some(1))).collect(),
         intervals: own.iter().map(interval).collect::<Result<_, DecodeError>>()?,
         readings: readings.iter().map(|&reading| Reading { client: 0, ..reading.clone() }).collect(),
         canary: Vec::new(),

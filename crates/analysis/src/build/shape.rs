@@ -12,11 +12,15 @@ const ERROR_FLOOR: f64 = 0.004;
 
 /// The knee that the points tell, whoever chose them; `None` with one concurrency, or where nothing succeeded. It is
 /// sought up to the highest concurrency that was tried: where that is the knee, nobody knows what comes behind it.
+/// Where clients were each given a concurrency, it is sought among those, as a search does.
 pub(super) fn knee(series: &Series) -> Option<Knee> {
-    let (first, last) = (series.points.first()?.concurrency, series.points.last()?.concurrency);
-    let visits: Vec<KneeVisit> = series.points.iter().map(|p| p.visit(series.measure)).collect();
-    let knee =
-        (first < last).then(|| knee::judge(&visits, first, last)).filter(|k| k.outcome != KneeOutcome::Nothing)?;
+    let each = |clients: &u32| *clients > 0 && series.points.iter().all(|p| p.concurrency % clients == 0);
+    let clients = series.clients.filter(each).unwrap_or(1);
+    let (first, last) = (series.points.first()?.concurrency / clients, series.points.last()?.concurrency / clients);
+    let visit = |p: &Point| KneeVisit { concurrency: p.concurrency / clients, ..p.visit(series.measure) };
+    let visits: Vec<KneeVisit> = series.points.iter().map(visit).collect();
+    let knee = (first < last).then(|| knee::judge(&visits, first, last).of_all(clients));
+    let knee = knee.filter(|k| k.outcome != KneeOutcome::Nothing)?;
     // All visits together have a latency of their own.
     let each = series.at_each();
     let total = |concurrency: u32| each.iter().find(|p| p.concurrency == concurrency).map(|p| &p.total);
@@ -85,6 +89,21 @@ mod tests {
         assert_eq!(knee(&series(&[(1, 5.0)])), None);
         assert_eq!(knee(&series(&[(4, 5.0), (4, 6.0)])), None, "two visits of one concurrency");
         assert_eq!(knee(&series(&[(1, 0.0), (2, 0.0)])), None);
+    }
+
+    #[test]
+    fn the_knee_of_several_clients_is_sought_among_what_each_was_given() {
+        let curve = [(1, 10.0), (2, 20.0), (3, 30.0), (4, 39.0), (6, 40.0), (8, 40.0), (11, 40.0), (16, 40.0)];
+        let alone = knee(&series(&curve)).unwrap();
+        let of_three = Series { clients: Some(3), ..series(&curve.map(|(each, mib)| (3 * each, mib))) };
+        let found = knee(&of_three).unwrap();
+        assert_eq!((found.outcome, found.concurrency), (alone.outcome, 3 * alone.concurrency));
+        assert_eq!((found.lowest, found.highest), (3 * alone.lowest, 3 * alone.highest));
+        assert_eq!((found.best, found.throughput), (alone.best, alone.throughput));
+        // One was lost: what is left is no multiple.
+        let mut fewer = of_three;
+        fewer.points.last_mut().unwrap().concurrency = 32;
+        assert!(knee(&fewer).is_some());
     }
 
     #[test]

@@ -17,7 +17,7 @@ use linerate_fleet::protocol::{FromAgent, TEXT_BYTES_MAX, frame};
 use linerate_host::fingerprint::neighbours::TargetHere;
 use linerate_load::multipart::Unfinished;
 use linerate_load::point::{Drive, PointOutcome, drive};
-use linerate_load::session::Session;
+use linerate_load::session::{Existing, PointPlan, Session, Source};
 use linerate_record::histogram::Latencies;
 use linerate_record::load::OwnTarget;
 use linerate_record::reading::Reading;
@@ -50,6 +50,15 @@ pub(super) enum LoadHappening {
 pub(super) struct Loadable {
     order: LoadOrder,
     session: Session,
+    /// Objects that were there before, where those are read.
+    existing: Arc<Vec<Existing>>,
+}
+
+/// Finds the hosts, and lists what is to be read.
+fn loadable(order: LoadOrder) -> Result<Loadable, Failure> {
+    let session = orders::session(&order)?;
+    let existing = orders::existing(&order, &session)?;
+    Ok(Loadable { order, session, existing })
 }
 
 /// Why a point is to end before its time.
@@ -90,8 +99,7 @@ impl AgentLoad {
         }
         let tell = self.tell.clone();
         thread::spawn(move || {
-            let session = orders::session(&order);
-            let found = session.map(|session| Box::new(Loadable { order, session })).map_err(told);
+            let found = loadable(order).map(Box::new).map_err(told);
             // Nobody may listen any more.
             let _ = tell.send(Happening::Load(LoadHappening::Found(found)));
         });
@@ -227,6 +235,10 @@ impl PointRun {
     fn drive(&self) -> Result<DrivenEnd, String> {
         let load = &self.loadable.order.load;
         let plan = orders::plan(load, &self.order).map_err(told)?;
+        let existing = &self.loadable.existing;
+        let reads_existing = self.order.target == PointTarget::Hosts && !existing.is_empty();
+        let source = if reads_existing { Source::Existing(Arc::clone(existing)) } else { plan.source };
+        let plan = PointPlan { source, ..plan };
         let mut null = match self.order.target {
             PointTarget::Hosts => None,
             PointTarget::Null { tls } => Some(child::start(OwnTarget::Null, None, None, tls).map_err(told)?),

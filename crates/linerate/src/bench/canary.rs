@@ -66,7 +66,7 @@ pub(super) fn start(
     } else {
         (Op::Stat, Source::Existing(setup.existing.clone()), None)
     };
-    let arrivals = Some(Arrivals { per_s, spacing: Spacing::Constant, point: 0 });
+    let arrivals = Some(Arrivals { per_s, spacing: Spacing::Constant, point: 0, client: (0, 1) });
     let plan = PointPlan { arrivals, until: Until::Intervals(u64::MAX), source, ..plan(op, sizes) };
     let mut lines = folder::lines(&setup.folder, "canary.jsonl")?;
     let (stop, loaded, tripped) = (flag(), flag(), flag());
@@ -141,6 +141,7 @@ fn plan(op: Op, sizes: Sizes) -> PointPlan {
         threads: 1,
         write_set: 0,
         write_first: 0,
+        delete_first: 0,
         // The canary uploads nothing in parts.
         parts: Parts { bytes: PART_BYTES_MIN, concurrent: 1 },
         source: Source::Set { set: 0, count: 0 },

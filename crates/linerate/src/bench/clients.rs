@@ -16,7 +16,7 @@ use linerate_fleet::reach::NodeReach;
 use linerate_record::finding::Finding;
 use linerate_record::fleet::{Allowed, NodeRole, UnreachedNode};
 use linerate_record::histogram::Latencies;
-use linerate_record::load::ErrorLimit;
+use linerate_record::load::{ErrorLimit, Load};
 use linerate_record::machine::Machine;
 use linerate_record::reading::Reading;
 use linerate_record::run::{BesideRow, CLIENTS_MAX, Client, ClientClock, Interval, StopReason};
@@ -111,8 +111,8 @@ impl ClientsAsked {
     }
 
     /// A load in words, with the clients that it comes from.
-    pub(super) fn in_words(&self, load: &str) -> String {
-        format!("{load}; it comes from {} at the same time, and requests in flight are per client", self.names())
+    pub(super) fn in_words(&self, words: &str, load: &Load) -> String {
+        format!("{words}; it comes from {} at the same time, and {}", self.names(), per_client(load))
     }
 
     /// Their names, of many the first.
@@ -122,6 +122,15 @@ impl ClientsAsked {
         let more = most.saturating_sub(NAMED_MAX);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         format!("{most} {} ({}{more})", if most == 1 { "client" } else { "clients" }, names.join(", "))
+    }
+}
+
+/// What of a load is of each client, and what of all.
+pub(super) fn per_client(load: &Load) -> &'static str {
+    match (load.levels.is_open(), load.max_rate) {
+        (true, _) => "requests in flight are per client, rates of all clients together",
+        (false, Some(_)) => "requests in flight are per client, --max-rate of all clients together",
+        (false, None) => "requests in flight are per client",
     }
 }
 

@@ -107,8 +107,9 @@ pub(crate) struct WorkFlags {
     pub(crate) concurrent: String,
     /// Open loop: this many requests are due per second over all threads and hosts (`500/s`, or a list `100/s,200/s`),
     /// whether or not earlier ones were answered. Latencies are reported from when a request was due, and from when it
-    /// started; --concurrent is the maximum in flight [default: 1024], and points use their whole --duration. Without
-    /// this flag, the load is a closed loop: the next request starts as soon as one ends.
+    /// started; --concurrent is the maximum in flight [default: 1024], and points use their whole --duration. With
+    /// --fleet, the rate is that of all clients together, each of which takes an even share. Without this flag, the
+    /// load is a closed loop: the next request starts as soon as one ends.
     #[arg(long, value_name = "LIST", conflicts_with = "max_rate", allow_negative_numbers = true)]
     pub(crate) rate: Option<String>,
     /// How the requests of an open loop are spaced. [default: constant]
@@ -120,7 +121,7 @@ pub(crate) struct WorkFlags {
     /// that it holds (a p99 takes 400).
     #[arg(long, value_name = "BOUNDS")]
     pub(crate) slo: Option<Slo>,
-    /// Highest concurrency that the search tries.
+    /// Highest concurrency that the search tries, per client with --fleet.
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     #[arg(allow_negative_numbers = true)]
     pub(crate) max_concurrent: u32,
@@ -144,8 +145,9 @@ pub(crate) struct WorkFlags {
     pub(crate) precision: Precision,
     #[command(flatten)]
     pub(crate) autoterm: AutoTerm,
-    /// Objects written beforehand per size, for operations that read; per point for delete. [default: 512 MiB worth,
-    /// 16 to 1000; 5000 for delete]
+    /// Objects written beforehand per size, for operations that read; per point for delete, for all clients together.
+    /// With --list-existing, the most that are listed. [default: 512 MiB worth, 16 to 1000; 5000 for delete; 10000 with
+    /// --list-existing]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     #[arg(allow_negative_numbers = true)]
     pub(crate) objects: Option<u64>,
@@ -153,6 +155,7 @@ pub(crate) struct WorkFlags {
     #[arg(long, value_parser = offered::writes(), default_value = Write::Put.name())]
     pub(crate) write: Write,
     /// Read objects that are already in the bucket, below --prefix, instead of writing new ones. Never deletes them.
+    /// With --fleet, all clients list and read the same objects.
     #[arg(long)]
     pub(crate) list_existing: bool,
     /// Do not delete the objects that the run wrote.
@@ -243,9 +246,9 @@ fn percent(text: &str) -> Result<f64, String> {
 #[command(next_help_heading = "Clients")]
 pub(crate) struct FleetChoice {
     /// Load from the nodes with role client in this fleet file instead of from this machine, all at the same time.
-    /// --concurrent and --threads are then per client, and --max-rate is shared among them. Reads draw from one set of
-    /// objects, the same for every number of clients. This machine must reach the target too: it creates the bucket,
-    /// and lists and deletes objects.
+    /// --concurrent and --threads are then per client; --rate and --max-rate are shared among them. Reads draw from one
+    /// set of objects, the same for every number of clients; each client writes and deletes objects of its own. This
+    /// machine must reach the target too: it creates the bucket, and lists and deletes objects.
     #[arg(long, value_name = "FLEET")]
     pub(crate) fleet: Option<PathBuf>,
     /// Numbers of clients to load from, one after the other: a list (`7,14,28`), the first ones in the fleet file; or
@@ -282,7 +285,8 @@ pub(crate) struct Output {
     #[arg(long, short, conflicts_with = "json")]
     pub(crate) quiet: bool,
     /// Address that serves OpenMetrics at /metrics during the run, such as 127.0.0.1:9091; port 0 takes a free port.
-    /// Anyone who can reach the address can read them.
+    /// Anyone who can reach the address can read them. With --fleet, counts are those of all clients together, without
+    /// hosts and kinds of errors; latencies follow as clients send them, and the rest after each point.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<SocketAddr>,
     /// Show what would be measured, written and deleted, and how long it would take, and do nothing.

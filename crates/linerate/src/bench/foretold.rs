@@ -4,6 +4,7 @@ use linerate_record::load::{Load, Server};
 use linerate_report::foretold::{ForetoldRun, clients_in_words, dry_run};
 
 use super::beforehand::beforehand;
+use super::clients::per_client;
 use super::needs::Needs;
 use crate::failure::Failure;
 use crate::{consent, timing};
@@ -24,7 +25,8 @@ pub(super) fn dry_run_text(
     let most = needs.clients.as_ref().map_or(1, |clients| clients.most() as usize);
     let timing = timing::timing(load, hosts * most * counts)?;
     let most_ms = load.series() as u64 * counts as u64 * timing.series_ms(&load.levels);
-    notes.extend(needs.clients.iter().map(|clients| clients_in_words(&clients.names(), &clients.counts)));
+    let each = per_client(load);
+    notes.extend(needs.clients.iter().map(|clients| clients_in_words(&clients.names(), &clients.counts, each)));
     let (id, before, consent) = (&needs.id, beforehand(load), consent.as_deref());
     let foretold = ForetoldRun { load, id, before, most_ms, consent, notes: &notes };
     Ok(dry_run(&foretold, columns))

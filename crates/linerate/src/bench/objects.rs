@@ -88,6 +88,14 @@ impl<'a> RunObjects<'a> {
             .for_each(|written| written.confirmed.deleted += deleted);
     }
 
+    /// Notes that nobody knows which objects of a set were deleted: what the target shows of it proves nothing.
+    pub(super) fn note_deletions_unknown(&mut self, set: u32) {
+        self.written
+            .iter_mut()
+            .filter(|written| written.set == set)
+            .for_each(|written| written.confirmed.stored = None);
+    }
+
     /// Holds sets that the load is done with against what the target shows of them, once.
     fn hold(&mut self, keep: Option<u32>) {
         let setup = self.setup;

@@ -263,7 +263,7 @@ impl SeriesRun<'_> {
             }
             goes_on = match (&self.setup.clients, clients) {
                 (Some(all), Some(count)) => {
-                    self.point_of_clients(all, count, level, timing, source, recorder, objects)?
+                    self.point_of_clients(all, count, level, timing, source, &mut course, recorder, objects)?
                 }
                 _ => self.point(level, timing, source.clone(), &mut course, recorder, objects)?,
             };
@@ -316,16 +316,26 @@ impl SeriesRun<'_> {
             objects.note_deleted(*set, outcome.deleted);
         }
         objects.note_unended(outcome.unended_writes, outcome.unfinished);
-        let view = view?;
-        let figures = view.as_ref().and_then(only);
+        Ok(self.told(&spec, outcome.ended, view?.as_ref(), course))
+    }
+
+    /// Takes how a point went, and shows its row; breaks off where the run is to end with it.
+    fn told(
+        &self,
+        spec: &PointSpec,
+        ended: StopReason,
+        view: Option<&View>,
+        course: &mut SeriesCourse,
+    ) -> ControlFlow<()> {
+        let figures = view.and_then(only);
         if !self.has_header.replace(true) {
             self.progress.finished(&header(figures));
         }
-        course.observe(outcome.ended, figures);
+        course.observe(ended, figures);
         let so_far = figures.map(|(series, point)| (series, course.so_far(point)));
-        self.progress.finished(&line(&spec, so_far.as_ref().map(|(series, point)| (*series, point))));
-        let ends_run = matches!(outcome.ended, StopReason::ErrorLimit | StopReason::Canary);
-        Ok(if ends_run { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        self.progress.finished(&line(spec, so_far.as_ref().map(|(series, point)| (*series, point))));
+        let ends_run = matches!(ended, StopReason::ErrorLimit | StopReason::Canary);
+        if ends_run { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// What writes objects beforehand.

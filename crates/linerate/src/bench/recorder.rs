@@ -160,6 +160,7 @@ impl Tape<'_> {
     /// Takes an interval of a client.
     pub(super) fn of_client(&mut self, client: u32, interval: Interval) {
         let interval = Interval { client, ..recorded(self.point, interval) };
+        self.metrics.iter().for_each(|m| m.of_client(self.purpose, &interval));
         self.write(&interval);
     }
 

@@ -44,11 +44,14 @@ use crate::processors::processors;
 use crate::progress::say;
 use crate::state::{self, Note};
 use crate::timing::{self, Timing};
-use crate::{bodies, consent, credentials, endpoint, masks, readings, sources, trust};
+use crate::{bodies, consent, credentials, endpoint, masks, orders, readings, sources, trust};
 
 /// Intervals of one ceiling: 0.2 s of warm-up and 0.5 s measured.
 pub(super) const CEILING: Timing =
     Timing { interval_ms: 100, warmup_ms: Some(200), all: 7, precision: None, bytes_max: 0 };
+
+/// Objects that are listed of those that were there before, unless `--objects` says otherwise.
+const LISTED_MOST: u64 = 10_000;
 
 /// What a run has beside its load: whose keys, whether there is consent, and what is shown of it and kept.
 pub(crate) struct RunContext<'a> {
@@ -123,8 +126,10 @@ impl<'a> Setup<'a> {
             hosts,
         };
         let timing = timing::timing(&load, session.hosts.len() * times(clients_asked.as_ref()))?;
-        let points = load.series() * points_max(&load.levels);
-        let hosts = || session.hosts.iter().map(|host| host.authority.clone()).collect();
+        let counts = clients_asked.as_ref().map_or(1, |asked| asked.counts.len());
+        let points = load.series() * points_max(&load.levels) * counts;
+        let hosts =
+            || clients_asked.is_none().then(|| session.hosts.iter().map(|host| host.authority.clone()).collect());
         let metrics = metrics.map(|listener| metrics::start(listener, hosts(), points, output.quiet)).transpose()?;
         Ok(Setup {
             metrics: metrics.map(Arc::new),
@@ -177,13 +182,17 @@ impl<'a> Setup<'a> {
             secret_key: keys.secret_key.reveal().to_owned(),
             session_token: keys.session_token.as_ref().map(|token| token.reveal().to_owned()),
         });
+        let every_address = matches!(self.load.endpoint.server, Server::Hosts { every_address: true, .. });
+        let named = |host: &Host| format!("{} ({})", host.authority, host.address.ip());
         let order = LoadOrder {
             load: self.load.clone(),
+            addresses: self.session.hosts.iter().filter(|_| every_address).map(named).collect(),
             ca_pem: ca_file.map(|path| trust::pem(path, CA_BYTES_MAX)).transpose()?,
             run_prefix: self.session.run_prefix.clone(),
             seed: self.session.seed,
             keys,
             expected_ms: readings::read_as_long_ms(self.expected(), asked.most()),
+            existing: (!self.existing.is_empty()).then(|| orders::listed(&self.existing, self.listed_most())),
         };
         if !self.output.quiet {
             say(&format!("starting agents on {} clients", asked.most()));
@@ -221,7 +230,7 @@ impl<'a> Setup<'a> {
             self.keeping = kept::look(self, &mut bucket)?;
         }
         if self.load.objects.list_existing {
-            let most = usize::try_from(self.load.objects.count.unwrap_or(10_000)).unwrap_or(usize::MAX);
+            let most = usize::try_from(self.listed_most()).unwrap_or(usize::MAX);
             let prefix = &self.load.endpoint.prefix;
             let found = bucket.list(prefix, most)?;
             if found.is_empty() {
@@ -240,6 +249,11 @@ impl<'a> Setup<'a> {
             self.existing = Arc::new(found);
         }
         Ok(())
+    }
+
+    /// So many objects that were there before are listed at the most.
+    fn listed_most(&self) -> u64 {
+        self.load.objects.count.unwrap_or(LISTED_MOST)
     }
 
     /// Makes the bucket where there is none. The folder says so already, so that a run that is killed can be cleaned.
@@ -378,7 +392,7 @@ impl<'a> Setup<'a> {
     /// The schedule of a point of an open loop.
     pub(crate) fn arrivals(&self, rate_per_s: Option<f64>, point: u32) -> Option<Arrivals> {
         let scheduled = rate_per_s.zip(self.load.levels.spacing());
-        scheduled.map(|(per_s, spacing)| Arrivals { per_s, spacing, point })
+        scheduled.map(|(per_s, spacing)| Arrivals { per_s, spacing, point, client: (0, 1) })
     }
 
     /// Writes the manifest.
@@ -464,7 +478,9 @@ fn aim(
     let words = in_words(load, beforehand::beforehand(load));
     match clients {
         None => consent::obtain(&hosts, yes_load, &words)?,
-        Some(clients) => consent::obtain_for_clients(&hosts, yes_load, clients.are_here(), &clients.in_words(&words))?,
+        Some(clients) => {
+            consent::obtain_for_clients(&hosts, yes_load, clients.are_here(), &clients.in_words(&words, load))?
+        }
     }
     Ok(Aim { hosts, trust, credentials, process: None })
 }

@@ -2,10 +2,49 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+
+use super::{ACCESS_KEY, SECRET_KEY, linerate, words};
+
+/// An agent that may load, by this program's link in the place.
+pub(crate) fn loader(place: &Place, name: &str) -> String {
+    let program = place.program.display();
+    format!("{{name: {name}, role: client, reach: 'exec:exec {program} agent --allow load'}}")
+}
+
+/// `linerate bench --fleet` into the folder `run` of the place.
+pub(crate) fn bench(place: &Place, fleet: &Path, target: &str, flags: &str) -> Command {
+    let mut command = linerate();
+    command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    command.args(["bench", "--host", target, "--fleet"]).arg(fleet).args(["--yes-exec", "--yes-load", "-o"]);
+    command.arg(place.path("run")).args(words(flags));
+    command
+}
+
+/// Sends a process a signal.
+pub(crate) fn kill(signal: &str, pid: u32) {
+    let status = Command::new("kill").args([&format!("-{signal}"), &pid.to_string()]).status();
+    assert!(status.expect("kill runs").success());
+}
+
+/// The pids of agents of the place, in the order in which they were started.
+pub(crate) fn agents(place: &Place) -> Vec<u32> {
+    let mark = place.program.display().to_string();
+    let entries = fs::read_dir("/proc").expect("/proc").flatten();
+    let is_own = |pid: &u32| {
+        let args = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let args = String::from_utf8_lossy(&args).replace('\0', " ");
+        args.starts_with(&mark) && args.contains(" agent ")
+    };
+    let mut pids: Vec<u32> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_own).collect();
+    pids.sort_unstable();
+    pids
+}
 
 /// A folder with this program under a path that no other process has in its arguments.
 pub(crate) struct Place {

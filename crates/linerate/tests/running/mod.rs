@@ -11,6 +11,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use linerate_analysis::view::{Point, View};
+use serde::de::DeserializeOwned;
 
 /// Keys that targets of the tests take. They are looked for in everything that a run leaves.
 pub(crate) const ACCESS_KEY: &str = "AKtestaccesskey0001";
@@ -159,6 +160,18 @@ pub(crate) fn files_below(folder: &Path) -> Vec<String> {
     }
     found.sort();
     found
+}
+
+/// The lines of a file of records.
+pub(crate) fn lines<T: DeserializeOwned>(path: &Path) -> Vec<T> {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+/// Objects of any run in the embedded target's folder.
+pub(crate) fn objects(target: &Served) -> Vec<String> {
+    let root = target.root.as_ref().expect("a folder");
+    files_below(root).into_iter().filter(|name| name.contains("linerate-")).collect()
 }
 
 /// Waits until something holds; panics after 20 seconds.

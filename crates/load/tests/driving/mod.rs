@@ -47,6 +47,7 @@ pub(crate) fn plan(op: Op, size_bytes: u64) -> PointPlan {
         threads: 1,
         write_set: 1,
         write_first: 0,
+        delete_first: 0,
         listed: 8,
         listed_most: u64::MAX,
         parts: Parts { bytes: 5 << 20, concurrent: 1 },

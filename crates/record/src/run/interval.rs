@@ -115,6 +115,15 @@ impl<H> OpenInterval<H> {
     }
 }
 
+impl OpenInterval {
+    /// The same where another interval of the same client follows, which has what waits from it.
+    #[must_use]
+    pub fn handed_on(&self) -> Self {
+        let ages = self.ages.as_ref().map(|_| EncodedHistogram(String::new()));
+        OpenInterval { backlog: 0, in_flight: 0, ages, ..self.clone() }
+    }
+}
+
 impl OpenInterval<Latencies> {
     /// One in which nothing fell due.
     #[must_use]

@@ -61,7 +61,7 @@ impl LoadRequest {
     pub fn of(load: &Load, resolved: &Resolved, threads: u32) -> Self {
         let Load { endpoint, objects, bodies, levels, stops, .. } = load;
         let uploads = load.has_parts();
-        let (search, rate_search) = searches(load, resolved.search);
+        let (search, rate_search) = searches(load, resolved.search, &resolved.clients);
         LoadRequest {
             points: points(load, &resolved.clients),
             search,
@@ -119,13 +119,18 @@ pub fn series(load: &Load) -> Vec<SeriesSpec> {
     series
 }
 
-/// The points of a load, where they are known beforehand. What a level says of concurrency is of each client.
-fn points(load: &Load, clients: &[u32]) -> Vec<PointSpec> {
-    let given = load.levels.given().unwrap_or_default();
+/// The same with a series for each number of clients, where there are some.
+fn series_of(load: &Load, clients: &[u32]) -> Vec<SeriesSpec> {
     let of_one = |s: SeriesSpec| match clients {
         [] => vec![s],
         some => some.iter().map(|&clients| SeriesSpec { clients: Some(clients), ..s.clone() }).collect(),
     };
+    series(load).into_iter().flat_map(of_one).collect()
+}
+
+/// The points of a load, where they are known beforehand. What a level says of concurrency is of each client.
+fn points(load: &Load, clients: &[u32]) -> Vec<PointSpec> {
+    let given = load.levels.given().unwrap_or_default();
     let at = |s: SeriesSpec| {
         let point = move |&Level { concurrency, rate_per_s }: &Level| {
             let SeriesSpec { workload, size, clients } = s.clone();
@@ -134,17 +139,21 @@ fn points(load: &Load, clients: &[u32]) -> Vec<PointSpec> {
         };
         given.iter().map(point)
     };
-    series(load).into_iter().flat_map(of_one).flat_map(at).collect()
+    series_of(load, clients).into_iter().flat_map(at).collect()
 }
 
 /// The search of a load, of either kind.
-fn searches(load: &Load, limits: Option<SearchLimits>) -> (Option<SearchSpec>, Option<RateSearchSpec>) {
+fn searches(
+    load: &Load,
+    limits: Option<SearchLimits>,
+    clients: &[u32],
+) -> (Option<SearchSpec>, Option<RateSearchSpec>) {
     match (&load.levels, limits) {
         (Levels::Searched { highest }, Some(SearchLimits::Concurrency { lowest, series_ms })) => {
-            (Some(SearchSpec { lowest, highest: *highest, series_ms, series: series(load) }), None)
+            (Some(SearchSpec { lowest, highest: *highest, series_ms, series: series_of(load, clients) }), None)
         }
         (Levels::RateSearch { highest_per_s, .. }, Some(SearchLimits::Rate { lowest_per_s, precision, series_ms })) => {
-            let (highest_per_s, series) = (*highest_per_s, series(load));
+            let (highest_per_s, series) = (*highest_per_s, series_of(load, clients));
             (None, Some(RateSearchSpec { lowest_per_s, highest_per_s, precision, series_ms, series }))
         }
         _ => (None, None),

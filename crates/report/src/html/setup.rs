@@ -113,7 +113,8 @@ fn grid(asked: &LoadRequest) -> String {
         series.iter().map(|s| name(&s.workload, &s.size, s.clients)).collect::<Vec<_>>().join("; ")
     };
     if let Some(search) = &asked.search {
-        return format!("{} × {} to {}, searched", names(&search.series), search.lowest, search.highest);
+        let each = if search.series.iter().any(|s| s.clients.is_some()) { " from each client" } else { "" };
+        return format!("{} × {} to {}{each}, searched", names(&search.series), search.lowest, search.highest);
     }
     if let Some(search) = &asked.rate_search {
         let (lowest, highest) = (count(search.lowest_per_s), count(search.highest_per_s));

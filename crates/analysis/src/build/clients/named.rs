@@ -32,7 +32,7 @@ fn names(names: &[&str]) -> String {
     }
 }
 
-/// Findings of single clients, each told with its client, and those of one kind that many have as one.
+/// Findings of single clients, each told with its client, and those of one kind that several have as one.
 pub(super) fn grouped(all: Vec<(String, Finding)>) -> Vec<Finding> {
     let mut kinds = BTreeMap::<(FindingKind, Severity), Vec<(String, Finding)>>::new();
     for (name, finding) in all {
@@ -41,8 +41,8 @@ pub(super) fn grouped(all: Vec<(String, Finding)>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for of_kind in kinds.into_values() {
         let who: BTreeSet<&str> = of_kind.iter().map(|(name, _)| name.as_str()).collect();
-        let [(first, told), ..] = &of_kind[..] else { continue };
-        if who.len() <= NAMED_MAX {
+        let [(_, told), ..] = &of_kind[..] else { continue };
+        if who.len() == 1 {
             findings.extend(of_kind.iter().map(|(name, f)| Finding { claim: of_client(name, &f.claim), ..f.clone() }));
             continue;
         }
@@ -52,12 +52,21 @@ pub(super) fn grouped(all: Vec<(String, Finding)>) -> Vec<Finding> {
         let points: BTreeSet<u32> = of_kind.iter().flat_map(|(_, f)| f.points.iter().copied()).collect();
         findings.push(Finding {
             claim: format!("clients {}: {}", names(&in_order), told.claim),
-            evidence: format!("{first}: {}", told.evidence),
+            evidence: evidence(&of_kind, &told.claim),
             points: points.into_iter().collect(),
             ..told.clone()
         });
     }
     findings
+}
+
+/// What is known of each, of so many as are named: with its own claim, where that is another.
+fn evidence(of_kind: &[(String, Finding)], claim: &str) -> String {
+    let one = |(name, f): &(String, Finding)| match f.claim == claim {
+        true => format!("{name}: {}", f.evidence),
+        false => format!("{name}: {}, {}", f.claim, f.evidence),
+    };
+    of_kind.iter().take(NAMED_MAX).map(one).collect::<Vec<_>>().join("; ")
 }
 
 /// Clients that drove no load at some points, or not as long as the others. Of those that are known to be lost, that is

@@ -3,9 +3,9 @@
 use std::io::{PipeWriter, Read as _, Write as _, pipe};
 use std::net::SocketAddr;
 
-use linerate_fleet::conversation::{Conversation, LoadNews};
+use linerate_fleet::conversation::{Conversation, Fault, LoadNews};
 use linerate_fleet::lease::{EndReason, LAPSES_AFTER};
-use linerate_fleet::loading::{OrderUntil, Pulse};
+use linerate_fleet::loading::{ListedObjects, OrderUntil, Pulse};
 use linerate_fleet::protocol::{AgentHello, PROTOCOL};
 use linerate_load::target::null;
 use linerate_record::fleet::Allowed;
@@ -56,17 +56,32 @@ fn point(intervals: u64) -> PointOrder {
         concurrency: 2,
         threads: Some(1),
         error_limit: None,
+        rate: None,
         max_rate: None,
         write_set: 0,
         write_first: 0,
         read_set: 0,
         read_count: 100,
+        delete_first: 0,
         listed: 0,
         listed_most: u64::MAX,
         verify: false,
         until: OrderUntil::Intervals(intervals),
         interval_ns: 100_000_000,
         is_recorded: true,
+    }
+}
+
+fn order(address: SocketAddr) -> LoadOrder {
+    LoadOrder {
+        load: load(address),
+        addresses: Vec::new(),
+        ca_pem: None,
+        run_prefix: "run/".to_owned(),
+        seed: 1,
+        keys: None,
+        expected_ms: 1_000,
+        existing: None,
     }
 }
 
@@ -127,15 +142,7 @@ impl Coordinator {
     /// Has it ready for a point, and tells it to begin in 300 ms; when that is.
     fn begun(&mut self, address: SocketAddr, intervals: u64) -> i64 {
         self.until("it is met", |own| own.conversation.met(unix_ns()).is_some());
-        let order = LoadOrder {
-            load: load(address),
-            ca_pem: None,
-            run_prefix: "run/".to_owned(),
-            seed: 1,
-            keys: None,
-            expected_ms: 1_000,
-        };
-        let bytes = self.conversation.load(order, unix_ns()).unwrap();
+        let bytes = self.conversation.load(order(address), unix_ns()).unwrap();
         self.to.write_all(&bytes).unwrap();
         self.until("it has loaded", |own| own.news.iter().any(|news| matches!(news, LoadNews::Loaded { .. })));
         let bytes = self.conversation.point(point(intervals), unix_ns()).unwrap();
@@ -209,7 +216,7 @@ fn an_agent_that_a_signal_ends_tells_all_that_it_counted() {
     assert_eq!(ended.join().unwrap(), EndReason::Signalled);
     assert!(since.elapsed() < Duration::from_secs(3), "{:?}", since.elapsed());
     let fault = came.iter().find_map(|bytes| conversation.take(&bytes, unix_ns()).err());
-    assert_eq!(fault, Some(linerate_fleet::conversation::Fault::Signalled));
+    assert_eq!(fault, Some(Fault::Signalled));
     drop(to);
     news.extend(std::iter::from_fn(|| conversation.news()));
     let (mut requests, mut ends) = (0, Vec::new());
@@ -239,4 +246,20 @@ fn a_load_ends_with_the_input_and_with_the_lease_in_time() {
         assert_eq!(reason, expected);
         assert!(since.elapsed() < Duration::from_secs(3), "{is_silent}: {:?}", since.elapsed());
     }
+}
+
+#[test]
+fn an_agent_that_lists_other_objects_than_its_coordinator_does_not_load() {
+    let mut coordinator = Coordinator::begin();
+    coordinator.until("it is met", |own| own.conversation.met(unix_ns()).is_some());
+    let existing = Some(ListedObjects { most: 10, count: 10, sha256: "0".repeat(64) });
+    let order = LoadOrder { existing, ..order(null_target()) };
+    let Coordinator { mut conversation, mut to, came, ended, .. } = coordinator;
+    to.write_all(&conversation.load(order, unix_ns()).unwrap()).unwrap();
+    // Nothing renews its lease, so that this ends.
+    let fault = came.iter().find_map(|bytes| conversation.take(&bytes, unix_ns()).err());
+    let Some(Fault::Failed(why)) = fault else { panic!("{fault:?}") };
+    assert!(why.contains("it lists other objects than the coordinator") && why.ends_with("nobody writes"), "{why}");
+    drop(to);
+    ended.join().unwrap();
 }

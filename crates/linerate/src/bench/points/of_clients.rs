@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use linerate_fleet::loading::{DrivenEnd, LeftUpload, OrderUntil, PointOrder, PointTarget};
+use linerate_analysis::course::SeriesCourse;
+use linerate_fleet::loading::{DrivenEnd, LeftUpload, OrderUntil, PointOrder, PointTarget, RateOrder};
 use linerate_load::multipart::Unfinished;
 use linerate_load::object::ObjectId;
 use linerate_load::session::{PointPlan, Source};
@@ -13,14 +14,13 @@ use linerate_record::histogram::Latencies;
 use linerate_record::load::{Level, Sizes, Workload};
 use linerate_record::run::{Interval, Op, PointSizes, PointSpec, Purpose, StopReason};
 use linerate_record::units::{Rate, bytes_iec};
+use linerate_wire::arrivals::Arrivals;
 
 use super::super::clients::{BenchClients, Driven, DrivenPoint, Hearer};
 use super::super::objects::RunObjects;
 use super::super::recorder::{Recorder, Tape};
 use super::super::setup::{CEILING, Setup};
-use super::{
-    CEILING_CONCURRENCY_MAX, PREPARE_CONCURRENCY, SeriesRun, header, line, named_sizes, only, plan, unwritten, writing,
-};
+use super::{CEILING_CONCURRENCY_MAX, PREPARE_CONCURRENCY, SeriesRun, named_sizes, plan, unwritten, writing};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::Progress;
@@ -45,7 +45,7 @@ fn order(setup: &Setup<'_>, plan: &PointPlan, clients: usize) -> PointOrder {
         Source::Set { set, count } => (set, count),
         Source::Existing(_) => (0, 0),
     };
-    let share = |rate: Rate| match rate {
+    let part = |rate: Rate| match rate {
         Rate::Requests(per_s) => Rate::Requests(per_s / clients as f64),
         Rate::Bytes(per_s) => Rate::Bytes(per_s / clients as f64),
     };
@@ -58,11 +58,20 @@ fn order(setup: &Setup<'_>, plan: &PointPlan, clients: usize) -> PointOrder {
         threads: setup.load.threads,
         // That of all clients together is held against it.
         error_limit: None,
-        max_rate: setup.load.max_rate.map(share),
+        rate: plan.arrivals.map(|Arrivals { per_s, spacing, point, .. }| RateOrder {
+            per_s,
+            spacing,
+            point,
+            client: 0,
+            clients: u32::try_from(clients).unwrap_or(u32::MAX),
+        }),
+        // With a rate, it is the highest that a search tries.
+        max_rate: setup.load.max_rate.filter(|_| plan.arrivals.is_none()).map(part),
         write_set: plan.write_set,
         write_first: plan.write_first,
         read_set,
         read_count,
+        delete_first: plan.delete_first,
         listed: plan.listed,
         listed_most: plan.listed_most,
         verify: plan.verify,
@@ -70,6 +79,24 @@ fn order(setup: &Setup<'_>, plan: &PointPlan, clients: usize) -> PointOrder {
         interval_ns: plan.interval_ns,
         is_recorded: true,
     }
+}
+
+/// What client `place` of so many is told of a point of all of them.
+fn share(base: &PointOrder, place: usize, clients: usize) -> PointOrder {
+    let (place, all) = (place as u64, clients as u64);
+    // Each object is deleted once, by one of them; where they only read, all read all.
+    let (delete_first, read_count) = if base.workload.deletes_only() {
+        (bound(base.read_count, place, all), bound(base.read_count, place + 1, all))
+    } else {
+        (0, base.read_count)
+    };
+    let rate = base.rate.map(|rate| RateOrder { client: u32::try_from(place).unwrap_or(u32::MAX), ..rate });
+    PointOrder { delete_first, read_count, rate, ..base.clone() }
+}
+
+/// The first number of part `place` of `parts` even parts of so many objects.
+fn bound(count: u64, place: u64, parts: u64) -> u64 {
+    u64::try_from(u128::from(count) * u128::from(place) / u128::from(parts.max(1))).unwrap_or(count)
 }
 
 /// What each client itself drives against a null target beside it: all of them at once, as the load comes.
@@ -160,9 +187,10 @@ impl SeriesRun<'_> {
         &self,
         clients: &BenchClients,
         count: u32,
-        Level { concurrency, .. }: Level,
+        Level { concurrency, rate_per_s }: Level,
         timing: Timing,
         source: &Source,
+        course: &mut SeriesCourse,
         recorder: &mut Recorder,
         objects: &mut RunObjects<'_>,
     ) -> Result<ControlFlow<()>, Failure> {
@@ -172,10 +200,11 @@ impl SeriesRun<'_> {
         let plan = plan(setup, workload, self.sizes, concurrency, timing, source.clone());
         let fixed = plan.listed > 0 && !workload.writes();
         let listed_most = if fixed { objects.ever() } else { u64::MAX };
-        let plan = PointPlan { listed_most, ..plan };
-        let spec = spec(workload, self.size, concurrency, drivers.len(), count);
+        let arrivals = setup.arrivals(rate_per_s, recorder.next_point);
+        let plan = PointPlan { listed_most, arrivals, ..plan };
+        let spec = PointSpec { rate_per_s, ..spec(workload, self.size, concurrency, drivers.len(), count) };
         let base = PointOrder { until: OrderUntil::Intervals(timing.all), ..order(setup, &plan, drivers.len()) };
-        let of = |place: usize| PointOrder { write_set: sets[place], ..base.clone() };
+        let of = |place: usize| PointOrder { write_set: sets[place], ..share(&base, place, drivers.len()) };
         let driven = Driven {
             drivers: &drivers,
             error_limit: setup.load.stops.error_limit,
@@ -186,48 +215,56 @@ impl SeriesRun<'_> {
         let rule = (&plan, timing.rule(spec.concurrency));
         let drive = |tape: &mut Tape<'_>| clients.drive(&driven, of, tape);
         let driven = recorder.point(Purpose::Measure, &spec, rule, self.progress, drive, DrivenPoint::ending);
-        if driven.is_err() && workload.writes() {
-            // What was written is not known, and swept up at the end.
-            objects.note_unknown(u64::from(spec.concurrency));
+        if driven.is_err() {
+            self.note_lost(source, spec.concurrency, objects);
         }
         let (outcome, view) = driven?;
         let mut found = Vec::new();
         for ((client, end), set) in outcome.ends.into_iter().zip(sets) {
             let merged = end.as_ref().map_or(0, |end| end.merged);
             found.extend((merged > 0).then(|| clients.merged(client, merged, recorder.next_point - 1)));
-            self.note(end, set, concurrency, objects);
+            self.note(end, (set, source), concurrency, objects);
         }
         found.iter().try_for_each(|finding| recorder.finding(finding))?;
         tell_of_lost(clients, recorder)?;
-        let view = view?;
-        let figures = view.as_ref().and_then(only);
-        if !self.has_header.replace(true) {
-            self.progress.finished(&header(figures));
-        }
-        self.progress.finished(&line(&spec, figures));
-        let ends_run = matches!(outcome.ended, StopReason::ErrorLimit | StopReason::Canary);
-        Ok(if ends_run { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(self.told(&spec, outcome.ended, view?.as_ref(), course))
     }
 
-    /// Notes what a client wrote in a point; of one that was lost, that it is not known.
-    fn note(&self, end: Option<DrivenEnd>, set: u32, concurrency: u32, objects: &mut RunObjects<'_>) {
+    /// Notes what a client wrote or deleted in a point; of one that was lost, that it is not known.
+    fn note(
+        &self,
+        end: Option<DrivenEnd>,
+        (set, source): (u32, &Source),
+        concurrency: u32,
+        objects: &mut RunObjects<'_>,
+    ) {
         let writes = self.workload.writes();
         let Some(end) = end else {
-            if writes {
-                objects.note_unknown(u64::from(concurrency));
-            }
+            self.note_lost(source, concurrency, objects);
             return;
         };
         if writes {
             // What a mixed workload deletes is of what it wrote.
             let stored = (!self.workload.has(Op::Delete)).then_some(end.stored);
             objects.note(set, end.written_until, self.sizes, stored);
+        } else if let (Source::Set { set, .. }, true) = (source, self.workload.has(Op::Delete)) {
+            objects.note_deleted(*set, end.deleted);
         }
         objects.note_unended(end.unended_writes, end.unfinished.into_iter().map(unfinished).collect());
     }
 
-    /// Writes objects for reading, each client a range of their numbers, and notes them for clearing; not part of any
-    /// figure.
+    /// Notes that it is not known what was written or deleted by so many requests at a time.
+    fn note_lost(&self, source: &Source, concurrency: u32, objects: &mut RunObjects<'_>) {
+        if self.workload.writes() {
+            // It is swept up at the end.
+            objects.note_unknown(u64::from(concurrency));
+        } else if let (Source::Set { set, .. }, true) = (source, self.workload.has(Op::Delete)) {
+            objects.note_deletions_unknown(*set);
+        }
+    }
+
+    /// Writes objects for reading or deleting, each client a range of their numbers, and notes them for clearing; not
+    /// part of any figure.
     pub(super) fn write_by_clients(
         &self,
         clients: &BenchClients,
@@ -245,10 +282,9 @@ impl SeriesRun<'_> {
         let plan = plan(setup, &self.writer(), self.sizes, each, setup.timing, nothing);
         let base =
             PointOrder { write_set: set, verify: false, is_recorded: false, ..order(setup, &plan, drivers.len()) };
-        let bound = |place: u64| count * place / all;
         let of = |place: usize| PointOrder {
-            write_first: bound(place as u64),
-            until: OrderUntil::Written(bound(place as u64 + 1)),
+            write_first: bound(count, place as u64, all),
+            until: OrderUntil::Written(bound(count, place as u64 + 1, all)),
             ..base.clone()
         };
         let (interval_ms, interrupted) = (setup.timing.interval_ms, self.with.interrupted);

@@ -1,6 +1,6 @@
 //! What does not go together with clients of a fleet.
 
-use linerate_record::load::{Levels, Load};
+use linerate_record::load::Load;
 
 use crate::bench::flags::BenchFlags;
 
@@ -9,8 +9,7 @@ pub(super) fn mistakes(flags: &BenchFlags, load: &Load) -> Vec<String> {
     if flags.fleet.fleet.is_none() {
         return Vec::new();
     }
-    let (target, output) = (&flags.target, &flags.output);
-    let deletes = load.work.iter().any(|work| work.workload.deletes_only());
+    let target = &flags.target;
     let cases = [
         (
             load.endpoint.server.is_own(),
@@ -18,25 +17,14 @@ pub(super) fn mistakes(flags: &BenchFlags, load: &Load) -> Vec<String> {
              --host",
         ),
         (
-            matches!(load.levels, Levels::Searched { .. }),
-            "--concurrent auto searches from one machine: with --fleet, give --concurrent numbers, such as 16 or 1..64",
+            target.source.is_some(),
+            "--source names addresses of this machine, and clients have others: with --fleet, drop it, and set the \
+             source address in each client's routes (ip route replace … src ADDRESS)",
         ),
-        (
-            load.levels.is_open(),
-            "--rate and --slo are for one machine: with --fleet, give --concurrent numbers, and --max-rate for a cap",
-        ),
-        (deletes, "--op delete is for one machine: with --fleet, use --op mixed, or leave delete out"),
-        (
-            load.objects.list_existing,
-            "--list-existing is for one machine: with --fleet, objects are written beforehand; drop it",
-        ),
-        (target.resolve_host, "--resolve-host is for one machine: with --fleet, name each address in --host"),
-        (target.source.is_some(), "--source names addresses of this machine: with --fleet, drop it"),
         (
             load.endpoint.pid.is_some(),
             "--target-pid is a process of this machine, which does not load with --fleet: drop it",
         ),
-        (output.metrics.is_some(), "--metrics shows figures of one machine: with --fleet, drop it"),
     ];
     cases.into_iter().filter(|(is_wrong, _)| *is_wrong).map(|(_, why)| why.to_owned()).collect()
 }
