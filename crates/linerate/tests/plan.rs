@@ -345,22 +345,27 @@ fn an_explanation_answers_in_ten_lines_and_says_how_much_is_left() {
 
 /// Every site in `examples`, with its name.
 fn example_sites() -> Vec<(String, Site)> {
-    let mut paths: Vec<PathBuf> = fs::read_dir(examples()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(examples()).expect("examples").map(|entry| entry.expect("an entry").path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
     paths.sort();
     assert!(paths.len() > 10, "{paths:?}");
-    let read = |path: &PathBuf| linerate_site::read(&fs::read_to_string(path).unwrap(), "examples").unwrap();
-    paths.iter().map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), read(path))).collect()
+    let site = |path: PathBuf| {
+        let text = fs::read_to_string(&path).expect("it is read");
+        let site = linerate_site::read(&text, "examples").expect("a site");
+        (path.display().to_string(), site)
+    };
+    paths.into_iter().map(site).collect()
 }
 
 /// What is explained of a site that gives such shares of its ceilings of GET and PUT.
 fn explained_at(site: &Site, (get, put): (f64, f64), in_flight: Option<u64>) -> Explanation {
     let of = |what, bytes_per_s| Observed { what, bytes_per_s, error_share: None, in_flight };
     let none = Observations { figures: Vec::new(), error_share: 0.02, nodes_alone: false };
-    let described = &linerate_model::explain::singles(site, &none).unwrap()[0];
+    let described = &linerate_model::explain::singles(site, &none).expect("hypotheses")[0];
     let (get, put) = (get * described.get.even_bytes_per_s, put * described.put.even_bytes_per_s);
     let figures = vec![of(Quantity::Get, get), of(Quantity::Put, put)];
-    linerate_model::explain::explain(site, &Observations { figures, ..none }).unwrap()
+    linerate_model::explain::explain(site, &Observations { figures, ..none }).expect("an explanation")
 }
 
 /// From what a fault leaves to what no hypothesis allows.
