@@ -15,7 +15,8 @@ const ERROR_FLOOR: f64 = 0.004;
 /// Where clients were each given a concurrency, it is sought among those, as a search does, unless one was lost: then
 /// totals of fewer stand beside those of all.
 pub(super) fn knee(series: &Series) -> Option<Knee> {
-    let by_all = |p: &Point, clients: u32| p.driven_by.is_none_or(|by| by == clients) && p.concurrency % clients == 0;
+    let by_all =
+        |p: &Point, clients: u32| p.driven_by.is_none_or(|by| by == clients) && p.concurrency.is_multiple_of(clients);
     let each = |clients: &u32| *clients > 0 && series.points.iter().all(|p| by_all(p, *clients));
     let clients = series.clients.filter(each).unwrap_or(1);
     let (first, last) = (series.points.first()?.concurrency / clients, series.points.last()?.concurrency / clients);
