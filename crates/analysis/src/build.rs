@@ -42,7 +42,6 @@ pub fn build(records: &Records) -> Result<View, DecodeError> {
     let together = clients::added_up(records)?;
     let flagged = with_warm_ups(&together.records);
     let mut figures = Figures::of(&flagged, |point| together.driven_by(point))?;
-    figures.points().for_each(|point| point.driven_by = together.driven_by(point.point));
     let parts = clients::parts(records, &together, &flagged.intervals, &figures.series)?;
     clients::add_rows(&mut figures.series, &mut figures.ceilings, &parts);
     let mut view = finished(&flagged, figures, &parts)?;
@@ -106,12 +105,6 @@ impl Figures {
             open_loop::judge(one, &records.manifest.asked);
         }
         Ok(Figures { series, ceilings, samples })
-    }
-
-    /// Every point, those of ceilings and of several visits together among them.
-    fn points(&mut self) -> impl Iterator<Item = &mut Point> {
-        let of_series = self.series.iter_mut().flat_map(|s| s.points.iter_mut().chain(&mut s.pooled));
-        of_series.chain(self.ceilings.iter_mut().flat_map(|c| std::iter::once(&mut c.point).chain(&mut c.plain)))
     }
 }
 

@@ -434,7 +434,7 @@ fn unreached(nodes: &[FleetNode], lost: &BTreeMap<usize, UnreachedNode>) -> Fail
 #[derive(Default)]
 struct Driver {
     is_ready: bool,
-    is_lost: bool,
+    /// When it was lost before it had ended.
     lost_at_ms: Option<u64>,
     end: Option<DrivenEnd>,
 }
@@ -453,18 +453,18 @@ struct UnderWay<'a> {
 
 impl UnderWay<'_> {
     fn living(&self) -> Vec<usize> {
-        let living = self.drivers.iter().filter(|(_, driver)| !driver.is_lost && driver.end.is_none());
+        let living = self.drivers.iter().filter(|(_, driver)| driver.lost_at_ms.is_none() && driver.end.is_none());
         living.map(|(client, _)| *client).collect()
     }
 
     fn is_over(&self) -> bool {
-        self.drivers.values().all(|driver| driver.is_lost || driver.end.is_some())
+        self.drivers.values().all(|driver| driver.lost_at_ms.is_some() || driver.end.is_some())
     }
 
     /// Begins the point where all are ready, and ends it where it is to end.
     fn look(&mut self) {
         let waits = !self.has_begun && self.stop.is_none();
-        if waits && self.drivers.values().all(|driver| driver.is_lost || driver.is_ready) {
+        if waits && self.drivers.values().all(|driver| driver.lost_at_ms.is_some() || driver.is_ready) {
             self.has_begun = true;
             let living = self.living();
             let at_ns = self.clients.clock.now_ns() + AHEAD_NS + AHEAD_EACH_NS * living.len() as u64;
@@ -495,8 +495,7 @@ impl UnderWay<'_> {
                 self.clients.lose(client, why, at_ms, self.driven.point);
                 self.counts.leave(client);
                 if let Some(driver) = self.drivers.get_mut(&client) {
-                    driver.is_lost = driver.end.is_none();
-                    driver.lost_at_ms = driver.is_lost.then_some(at_ms);
+                    driver.lost_at_ms = driver.end.is_none().then_some(at_ms);
                 }
                 if self.clients.require_all {
                     // As if interrupted: what was written is cleared, and what was measured is kept.
