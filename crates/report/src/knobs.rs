@@ -173,6 +173,7 @@ pub fn json(entries: &[KnobEntry]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use linerate_record::knob::Relief;
     use linerate_record::knob::domain::number;
 
     use super::*;
@@ -187,6 +188,7 @@ mod tests {
         default: "60",
         summary: "How readily anonymous memory is swapped.",
         why: "An engine that is swapped answers late.",
+        relief: Relief::Memory,
         relieves: "memory",
         risk: "None.",
         sources: &["Linux, mm/vmscan.c"],

@@ -1,6 +1,6 @@
 //! Settings of captured machines and of the machine on which the tests run.
 
-use linerate_record::knob::{Domain, Layer, Scope, TakesEffect};
+use linerate_record::knob::{Domain, Layer, Relief, Scope, TakesEffect};
 
 use super::*;
 
@@ -16,6 +16,7 @@ pub(crate) fn knob(id: &'static str, locator: Locator, scope: Scope) -> Knob {
         default: "",
         summary: "",
         why: "",
+        relief: Relief::Nothing,
         relieves: "",
         risk: "",
         sources: &[],

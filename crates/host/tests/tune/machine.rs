@@ -10,7 +10,7 @@ use linerate_host::apply::{Applied, ApplyStep, Ground, Terms, TuneError, apply, 
 use linerate_host::journal::JournalFolder;
 use linerate_record::knob::domain::number;
 use linerate_record::knob::{
-    CHANGES_SCHEMA, Change, ChangeSet, Domain, Knob, Layer, Locator, Scope, SettingPlace, Space, TakesEffect,
+    CHANGES_SCHEMA, Change, ChangeSet, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Space, TakesEffect,
 };
 
 /// Id, locator, device, file, prior text, new value.
@@ -140,6 +140,7 @@ fn knob(id: &'static str, locator: Locator, owned_by: Option<&'static str>) -> K
         default: "",
         summary: "",
         why: "",
+        relief: Relief::Nothing,
         relieves: "",
         risk: "",
         sources: &[],

@@ -323,6 +323,7 @@ mod tests {
         default: "",
         summary: "",
         why: "",
+        relief: crate::knob::Relief::Nothing,
         relieves: "",
         risk: "",
         sources: &[],

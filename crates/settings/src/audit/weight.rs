@@ -5,37 +5,21 @@
 //! relieves nothing weighs nothing.
 
 use linerate_record::finding::Confidence;
-use linerate_record::knob::{Scope, Snapshot, Space};
-
-/// By the first word of what a row relieves.
-const WEIGHTS: [(&str, f64); 18] = [
-    ("links", 1.0),
-    ("drives", 1.0),
-    ("receiving", 0.8),
-    ("accepting", 0.7),
-    ("connections", 0.7),
-    ("ports", 0.6),
-    ("the", 0.6),
-    ("files", 0.6),
-    ("processes", 0.6),
-    ("sending", 0.5),
-    ("processor", 0.5),
-    ("memory", 0.4),
-    ("latency", 0.3),
-    ("sockets", 0.2),
-    ("Kubernetes", 0.2),
-    ("DNS", 0.2),
-    ("resolving", 0.2),
-    ("nothing", 0.0),
-];
-
-/// Of a word that is not in the table.
-const OTHERS: f64 = 0.3;
+use linerate_record::knob::{Relief, Scope, Snapshot, Space};
 
 /// The weight of what a row relieves.
-pub(super) fn of_relief(relieves: &str) -> f64 {
-    let word: &str = relieves.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
-    WEIGHTS.iter().find(|(own, _)| *own == word).map_or(OTHERS, |(_, weight)| *weight)
+pub(super) const fn of_relief(relief: Relief) -> f64 {
+    match relief {
+        Relief::Links | Relief::Drives => 1.0,
+        Relief::Receiving => 0.8,
+        Relief::Accepting | Relief::Connections => 0.7,
+        Relief::Ports | Relief::Engine | Relief::Files | Relief::Processes => 0.6,
+        Relief::Sending | Relief::Processors => 0.5,
+        Relief::Memory => 0.4,
+        Relief::Latency => 0.3,
+        Relief::Sockets | Relief::Kubernetes | Relief::Dns => 0.2,
+        Relief::Nothing => 0.0,
+    }
 }
 
 /// The weight of a confidence.
@@ -69,17 +53,17 @@ mod tests {
     use crate::knobs::KNOBS;
 
     #[test]
-    fn every_row_relieves_something_that_has_a_weight() {
+    fn what_relieves_nothing_says_so_first_and_nothing_else_does() {
         for row in KNOBS {
-            let word = row.knob.relieves.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
-            assert!(WEIGHTS.iter().any(|(own, _)| *own == word), "{}: {:?}", row.knob.id, row.knob.relieves);
+            let is_nothing = row.knob.relief == Relief::Nothing;
+            assert_eq!(is_nothing, row.knob.relieves.starts_with("nothing"), "{}", row.knob.id);
         }
     }
 
     #[test]
     fn links_go_before_memory_and_the_sure_before_the_unsure() {
-        assert!(of_relief("links: one member full") > of_relief("memory: send buffers"));
-        assert!(of_relief("nothing") < 1e-9);
+        assert!(of_relief(Relief::Links) > of_relief(Relief::Memory));
+        assert!(of_relief(Relief::Nothing) < 1e-9);
         let weights = [Confidence::Certain, Confidence::Likely, Confidence::Possible].map(of_confidence);
         assert!(weights[0] > weights[1] && weights[1] > weights[2]);
     }

@@ -1,6 +1,6 @@
 //! `block.discard_max_bytes`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -21,6 +21,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             sends the discards of a batch together, without holding the lock of the allocation group meanwhile. No \
             change in 6.8 to the block layer was found that matches the source. If large discards of a device stall \
             reads, 64 MiB can be set here; until then the default is right.",
+        relief: Relief::Drives,
         relieves: "drives: latency of reads during discards",
         risk: "Smaller discards take longer in total; with 0, flash fills up.",
         sources: &[

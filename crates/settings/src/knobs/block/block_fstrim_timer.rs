@@ -1,6 +1,6 @@
 //! `block.fstrim_timer`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             garbage when it is written to, which raises the tail latency of PUT. On Kubernetes, nothing else trims the \
             file systems that a CSI driver such as DirectPV mounts. The service takes its list from fstab, which does \
             not contain those mounts, so a job in the cluster has to name them.",
+        relief: Relief::Drives,
         relieves: "drives: garbage collection during writes",
         risk: "Discards compete with reads while they run: schedule them for a quiet hour.",
         sources: &["source 000, fstrim", "fstrim(8); util-linux, sys-utils/fstrim.service.in"],

@@ -1,6 +1,6 @@
 //! `block.nr_requests`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "Without a scheduler, the kernel uses the depth that the device offers and refuses more, so it cannot be \
             raised. With a scheduler the default is 256. A spinning drive gains from a longer queue to sort, at the \
             price of latency. There is no advice for flash.",
+        relief: Relief::Drives,
         relieves: "drives: requests that wait for a tag",
         risk: "Longer queues mean longer waits.",
         sources: &["Linux, block/blk-mq.c: blk_mq_update_nr_requests"],

@@ -1,6 +1,6 @@
 //! `block.read_ahead_kb`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             and 16384 are 1, 4 and 8 MiB. Its results do not differ beyond their spread. A new value applies to files \
             opened afterwards and has no effect on O_DIRECT. On flash, 512 KiB covers a drive's latency at 5 GB/s; on \
             a spinning drive, 4 MiB outweighs the cost of a seek.",
+        relief: Relief::Drives,
         relieves: "drives: sequential reads through the page cache",
         risk: "Small random reads through the page cache read data that is not used.",
         sources: &[

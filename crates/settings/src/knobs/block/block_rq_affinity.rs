@@ -1,6 +1,6 @@
 //! `block.rq_affinity`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             exactly that core (2), or on the core that takes the interrupt (0).",
         why: "An NVMe drive with a queue per core completes requests where they were issued anyway. 2 costs an \
             interrupt between cores. The default of 1 is right.",
+        relief: Relief::Processors,
         relieves: "processor: cache misses at completion",
         risk: "2: interrupts between cores.",
         sources: &["Linux, Documentation/ABI/stable/sysfs-block; block/blk-mq.c: blk_mq_complete_need_ipi"],

@@ -1,6 +1,6 @@
 //! `block.scheduler`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "Source 000 advises none or mq-deadline, depending on tests. For NVMe the advice is none: the drive \
             orders requests itself, and a scheduler adds a lock between cores. For spinning drives it is mq-deadline, \
             which lets reads overtake writeback and sorts seeks.",
+        relief: Relief::Drives,
         relieves: "drives and processor: latency with long queues",
         risk: "none: no fairness between cgroups (io.weight needs bfq or iocost), and reads do not overtake writes.",
         sources: &[

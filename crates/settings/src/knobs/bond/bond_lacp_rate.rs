@@ -1,6 +1,6 @@
 //! `bond.lacp_rate`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "A member whose link is up but which passes no traffic is removed after three missed packets: 90 s with \
             slow, 3 s with fast. In between, requests for shards time out. The driver accepts a change only while the \
             bond is down (BOND_OPTFLAG_IFDOWN), so it belongs in the network configuration, for the next boot.",
+        relief: Relief::Links,
         relieves: "links: a dead member that still gets traffic",
         risk: "Switches that handle LACP for many ports in software may miss packets under load.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `bond.miimon`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Interval in milliseconds at which the links of members are checked.",
         why: "With 0, links are never checked, and a member without a link keeps its share of the traffic. The \
             documentation calls 100 a good starting point, and the driver enforces it for 802.3ad.",
+        relief: Relief::Links,
         relieves: "links: a member without a link that still gets traffic",
         risk: "None worth mentioning.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `bond.mode`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -27,6 +27,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "802.3ad uses all members in both directions and detects a member that is up but passes no traffic. \
             active-backup leaves all but one port idle; balance-rr reorders the packets of a connection. The mode can \
             be changed only while the bond has no members, so not on a running node.",
+        relief: Relief::Links,
         relieves: "links: members without traffic",
         risk: "The switch must use LACP on these ports; otherwise the node is cut off.",
         sources: &[

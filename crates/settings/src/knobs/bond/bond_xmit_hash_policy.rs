@@ -1,6 +1,6 @@
 //! `bond.xmit_hash_policy`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -21,6 +21,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             distributes connections by their ports. The source objects that it is not 802.3ad-compliant, but only \
             fragments of a datagram can be reordered, and TCP does not fragment. With VXLAN or Geneve, the outer \
             source port differs by flow, so layer3+4 works there too; encap3+4 hashes the inner headers.",
+        relief: Relief::Links,
         relieves: "links: one saturated member while others are idle",
         risk: "Fragmented UDP may be reordered.",
         sources: &[

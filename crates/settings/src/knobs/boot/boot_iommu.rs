@@ -1,6 +1,6 @@
 //! `boot.iommu`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -22,6 +22,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "No source mentions it. With translation, each DMA buffer of a NIC is mapped and unmapped; from 100 Gb/s \
             on, this shows as processor time in the IOVA allocator. There is no advice for virtual machines or below \
             100 Gb/s.",
+        relief: Relief::Processors,
         relieves: "processor: mapping of DMA buffers",
         risk: "A device can write to all of memory, as on a machine without an IOMMU.",
         sources: &["Linux, Documentation/admin-guide/kernel-parameters.txt: iommu"],

@@ -1,6 +1,6 @@
 //! `boot.skew_tick`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "Source 000 and MinIO's tuned profile set 1. On machines with many cores, ticks that fire at the same \
             time contend for the same locks; full nohz makes this irrelevant. With fewer than 32 processors, the gain \
             is not worth a reboot.",
+        relief: Relief::Processors,
         relieves: "processor: lock contention at each tick",
         risk: "Slightly more power, because the cores of a package are idle together less often.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `kernel.version`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             block.discard_max_bytes); 6.8 is what Cilium requires for netkit (IPv4 BIG TCP requires 6.3). So 6.8 \
             remains the minimum, for a different reason, and older kernels are advised to move to a long-term release \
             (6.12). Distributions backport changes: RHEL 9.4 reports 5.14.",
+        relief: Relief::Drives,
         relieves: "drives: fstrim; links: netkit, BIG TCP",
         risk: "A new kernel changes much at once: try it on one node first.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `cilium.bgp_control_plane`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Whether Cilium announces services by BGP.",
         why: "Source 000 settles on native routing, BGP and ClusterMesh (its plan C): switches distribute connections \
             over nodes by ECMP.",
+        relief: Relief::Links,
         relieves: "links: one node that receives all connections",
         risk: "The switches must be configured for it.",
         sources: &["source 000, Cilium values", "Cilium, install/kubernetes/cilium/values.yaml"],

@@ -1,6 +1,6 @@
 //! `cilium.bpf_masquerade`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -17,6 +17,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         default: "false",
         summary: "Whether eBPF rather than iptables translates the addresses of traffic that leaves the cluster.",
         why: "The advice is true, as in source 000: without it, eBPF host routing falls back to the network stack.",
+        relief: Relief::Processors,
         relieves: "processor: iptables rules for each packet",
         risk: "It requires the replacement of kube-proxy.",
         sources: &[

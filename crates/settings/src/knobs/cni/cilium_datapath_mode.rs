@@ -1,6 +1,6 @@
 //! `cilium.datapath_mode`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Type of device that connects a pod to its node.",
         why: "The advice is netkit, as in source 000: packets enter the pod's namespace without the backlog queue of a \
             veth pair. It requires Linux 6.8, and pods must be recreated.",
+        relief: Relief::Processors,
         relieves: "processor: one pass through the network stack per packet",
         risk: "It cannot be changed in place: it needs new nodes, or all pods recreated.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `cilium.endpoint_health_checking`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Whether agents probe a health endpoint on every node.",
         why: "Source 000 disables it as a redundant check at scale, because the number of probes grows with the square \
             of the nodes. Below 100 nodes, the probes cost nothing and detect broken paths.",
+        relief: Relief::Kubernetes,
         relieves: "Kubernetes: probes between agents",
         risk: "Off: a broken path between pods is noticed only by its users.",
         sources: &["source 000, Cilium values", "Cilium, install/kubernetes/cilium/values.yaml"],

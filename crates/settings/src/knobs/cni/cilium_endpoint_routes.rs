@@ -1,6 +1,6 @@
 //! `cilium.endpoint_routes`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -17,6 +17,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         default: "false",
         summary: "Whether each pod has its own route on its node.",
         why: "The advice is false, as in source 000: eBPF finds the pod without a route.",
+        relief: Relief::Nothing,
         relieves: "nothing",
         risk: "None.",
         sources: &["source 000, Cilium values", "Cilium, install/kubernetes/cilium/values.yaml"],

@@ -1,6 +1,6 @@
 //! `cilium.external_traffic_policy`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "The advice is Local, as in source 000 with BGP: only nodes with a pod announce the service, receive \
             connections and answer. Every storage node has a pod, so nothing is lost, and the client's address is \
             preserved.",
+        relief: Relief::Links,
         relieves: "links: a second hop",
         risk: "Local: nodes without a pod drop connections.",
         sources: &["source 000, Cilium values", "Kubernetes, Service: externalTrafficPolicy"],

@@ -1,6 +1,6 @@
 //! `cilium.health_checking`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -17,6 +17,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         default: "true",
         summary: "Whether agents probe every node.",
         why: "See cilium.endpoint_health_checking.",
+        relief: Relief::Kubernetes,
         relieves: "Kubernetes: probes between agents",
         risk: "Off: a broken path between nodes is noticed only by its users.",
         sources: &["source 000, Cilium values", "Cilium, install/kubernetes/cilium/values.yaml"],

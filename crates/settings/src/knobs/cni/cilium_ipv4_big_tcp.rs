@@ -1,6 +1,6 @@
 //! `cilium.ipv4_big_tcp`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Whether the network stack handles IPv4 packets larger than 64 KiB between socket and NIC.",
         why: "Source 000 sets true and notes that it needs testing. It pays off from 100 Gb/s on and requires Linux \
             6.3, native routing, and a NIC with the driver mlx4, mlx5 or ice.",
+        relief: Relief::Processors,
         relieves: "processor: work per packet",
         risk: "Tools that parse packet headers see a length of 0.",
         sources: &[

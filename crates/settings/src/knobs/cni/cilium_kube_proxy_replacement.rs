@@ -1,6 +1,6 @@
 //! `cilium.kube_proxy_replacement`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Whether eBPF handles services instead of kube-proxy.",
         why: "The advice is true, as in source 000: iptables searches a list that grows with the number of services \
             (12000 there), and both host routing and masquerading require it.",
+        relief: Relief::Processors,
         relieves: "processor: service lookup; connection tracking",
         risk: "kube-proxy must be removed, or both translate addresses.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `cilium.lb_acceleration`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Whether XDP forwards packets of services before the network stack.",
         why: "The advice is best-effort, as in source 000: it affects nodes that forward to other nodes and has no \
             effect on nodes whose own pod answers.",
+        relief: Relief::Processors,
         relieves: "processor: forwarded packets",
         risk: "On bonds, XDP needs support in the driver of each member.",
         sources: &["source 000, Cilium values", "Cilium, install/kubernetes/cilium/values.yaml"],

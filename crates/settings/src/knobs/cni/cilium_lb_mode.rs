@@ -1,6 +1,6 @@
 //! `cilium.lb_mode`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -21,6 +21,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "Source 000 sets snat for BGP with externalTrafficPolicy Local, where no connection is forwarded and \
             there is no detour. With policy Cluster or L2 announcements, dsr saves the second hop of the reply, which \
             is most of the traffic of a GET.",
+        relief: Relief::Links,
         relieves: "links: the second hop of replies",
         risk: "dsr: packets carry the source address of another node, which switches may filter.",
         sources: &["source 000, Cilium values", "Cilium, install/kubernetes/cilium/values.yaml"],

@@ -1,6 +1,6 @@
 //! `cilium.routing_mode`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "Source 000 compares native routing with an overlay for objects of 64 MiB: GET gains 2.9 %, PUT 19.7 %. \
             The 50 bytes of VXLAN are 3.5 % of the payload at an MTU of 1500 and 0.6 % at 9000; the rest of the loss \
             of PUT is work per packet. Routes for pod addresses must exist: a single L2 segment, or BGP.",
+        relief: Relief::Links,
         relieves: "links and processor: encapsulation",
         risk: "Without routes, pods on different nodes cannot reach each other.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `net.bridge.bridge-nf-call-ip6tables`.
 
-use linerate_record::knob::{Knob, Layer, Locator, Scope, TakesEffect, domain};
+use linerate_record::knob::{Knob, Layer, Locator, Relief, Scope, TakesEffect, domain};
 
 use crate::knobs::KnobRow;
 
@@ -17,6 +17,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Whether bridged packets pass through ip6tables.",
         why: "CNIs with a bridge need it for services; Cilium has no bridge. kubeadm checks it. Each namespace has its \
             own value since 5.3.",
+        relief: Relief::Nothing,
         relieves: "nothing: services need it",
         risk: "Off: services fail for pods on the same node.",
         sources: &[

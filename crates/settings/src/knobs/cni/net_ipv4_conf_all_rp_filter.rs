@@ -1,6 +1,6 @@
 //! `net.ipv4.conf.all.rp_filter`.
 
-use linerate_record::knob::{Knob, Layer, Locator, Scope, TakesEffect, domain};
+use linerate_record::knob::{Knob, Layer, Locator, Relief, Scope, TakesEffect, domain};
 
 use crate::knobs::KnobRow;
 
@@ -17,6 +17,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Whether packets are dropped that arrive on another interface than the one that the reply would use.",
         why: "The higher value of `all` and the interface applies, so a strict `all` breaks the asymmetric paths of \
             Cilium and of DSR. Cilium sets its interfaces to 0.",
+        relief: Relief::Nothing,
         relieves: "nothing: pods need it",
         risk: "Strict: replies from pods are dropped.",
         sources: &[

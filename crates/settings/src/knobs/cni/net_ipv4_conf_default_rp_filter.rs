@@ -1,6 +1,6 @@
 //! `net.ipv4.conf.default.rp_filter`.
 
-use linerate_record::knob::{Knob, Layer, Locator, Scope, TakesEffect, domain};
+use linerate_record::knob::{Knob, Layer, Locator, Relief, Scope, TakesEffect, domain};
 
 use crate::knobs::KnobRow;
 
@@ -16,6 +16,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         default: "0; 2 with systemd",
         summary: "Initial rp_filter of new interfaces.",
         why: "See net.ipv4.conf.all.rp_filter: interfaces of pods are created all the time.",
+        relief: Relief::Nothing,
         relieves: "nothing: pods need it",
         risk: "Strict: replies from new pods are dropped.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `net.ipv4.ip_forward`.
 
-use linerate_record::knob::{Knob, Layer, Locator, Scope, TakesEffect, domain};
+use linerate_record::knob::{Knob, Layer, Locator, Relief, Scope, TakesEffect, domain};
 
 use crate::knobs::KnobRow;
 
@@ -17,6 +17,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Whether the node forwards packets between interfaces.",
         why: "Pods cannot reach anything without it. The CNI sets it; writing it resets other settings of conf to the \
             defaults of a router or a host.",
+        relief: Relief::Nothing,
         relieves: "nothing: pods need it",
         risk: "Writing it resets other settings.",
         sources: &["Linux, Documentation/networking/ip-sysctl.rst", "Cilium, daemon: sysctl settings at start"],

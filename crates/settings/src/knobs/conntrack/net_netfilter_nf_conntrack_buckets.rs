@@ -1,6 +1,6 @@
 //! `net.netfilter.nf_conntrack_buckets`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Buckets of the hash table of tracked connections.",
         why: "Source 000 sets 100000 buckets for 800000 entries: a chain of eight entries to search for every packet, \
             and fewer buckets than the default. The advice is one bucket per entry, the kernel's own ratio since 5.15.",
+        relief: Relief::Processors,
         relieves: "processor: long chains in the hash table",
         risk: "8 bytes per bucket; a change copies the table.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `net.netfilter.nf_conntrack_generic_timeout`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "S3 traffic has no such flows, and overlay protocols use UDP. A change applies to a connection from its \
             next packet. Each namespace has its own value and starts from the default (measured on 6.18); a pod \
             without iptables rules tracks no connections in its namespace.",
+        relief: Relief::Memory,
         relieves: "memory: entries of connections that no longer exist",
         risk: "Short: flows of rare protocols break.",
         sources: &[

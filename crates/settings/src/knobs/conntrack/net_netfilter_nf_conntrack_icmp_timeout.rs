@@ -1,6 +1,6 @@
 //! `net.netfilter.nf_conntrack_icmp_timeout`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "Source 000 lists it among the timeouts to shorten, but echo requests do not fill the table. A change \
             applies to a connection from its next packet. Each namespace has its own value and starts from the default \
             (measured on 6.18); a pod without iptables rules tracks no connections in its namespace.",
+        relief: Relief::Memory,
         relieves: "memory: entries of connections that no longer exist",
         risk: "None worth mentioning.",
         sources: &["source 000, tuned profile", "Linux, Documentation/networking/nf_conntrack-sysctl.rst"],

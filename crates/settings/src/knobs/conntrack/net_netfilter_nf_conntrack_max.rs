@@ -1,6 +1,6 @@
 //! `net.netfilter.nf_conntrack_max`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -21,6 +21,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             minutes: the advice is eight times the connections, at least 262144. Each namespace has its own count but \
             the limit is that of the machine: other namespaces can read it and cannot change it. If Cilium replaces \
             kube-proxy, services are tracked in BPF maps, and this table holds only what iptables still handles.",
+        relief: Relief::Connections,
         relieves: "connections dropped while the table is full",
         risk: "320 bytes for each entry in use.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `net.netfilter.nf_conntrack_tcp_timeout_fin_wait`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             this state. A change applies to a connection from its next packet. Each namespace has its own value and \
             starts from the default (measured on 6.18); a pod without iptables rules tracks no connections in its \
             namespace.",
+        relief: Relief::Memory,
         relieves: "memory: entries of connections that no longer exist",
         risk: "Short: packets of a slow close count as invalid.",
         sources: &["source 000, tuned profile", "Linux, Documentation/networking/nf_conntrack-sysctl.rst"],

@@ -1,6 +1,6 @@
 //! `cpu.energy_perf_bias`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Intel's bias between performance and energy saving, from 0 (performance) to 15 (powersave).",
         why: "Source 000 sets energy_perf_bias but describes EPP, which is a different setting; both are in this \
             catalogue. The EPB register may have no effect while EPP is in use.",
+        relief: Relief::Processors,
         relieves: "processor: uncore and turbo frequencies reduced to save energy",
         risk: "Power and heat.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `cpu.energy_performance_preference`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -23,6 +23,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             (intel_pstate, amd-pstate in active mode).",
         why: "This is the setting that source 000 means by \"EPP first for performance\". With the performance \
             governor, the drivers keep it at performance themselves.",
+        relief: Relief::Processors,
         relieves: "processor: frequency at the start of a burst",
         risk: "Power and heat.",
         sources: &["source 000, tuned profile", "Linux, Documentation/admin-guide/pm/intel_pstate.rst; amd-pstate.rst"],

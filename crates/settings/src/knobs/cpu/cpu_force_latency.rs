@@ -1,6 +1,6 @@
 //! `cpu.force_latency`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -21,6 +21,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             could use for turbo. Leaving C6 takes 0.1 ms or more, while a transfer of 64 MiB takes 20 ms, so the \
             default is right for large objects. For 4 KiB objects at low load, it is worth an experiment. The value is \
             a request of a running process, not the content of a file: it ends when tuned ends.",
+        relief: Relief::Latency,
         relieves: "latency: wake-up of idle cores",
         risk: "Power and heat when idle; less turbo under partial load.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `cpu.governor`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "The advice is performance, as in source 000. Requests reach a storage node in bursts of microseconds, \
             which end before a governor can raise the frequency. Virtual machines have no cpufreq, so there is nothing \
             to set; source 000 cannot have set it in its own cloud tests.",
+        relief: Relief::Processors,
         relieves: "processor: frequency at the start of a burst",
         risk: "Power and heat; less turbo for a few busy cores when the package is at its power limit.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `cpu.min_perf_pct`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "Source 000 sets 100, so that the clock is never lowered. With the performance governor and EPP at \
             performance it adds little, but it also holds if another program changes the governor. Only intel_pstate \
             has it.",
+        relief: Relief::Processors,
         relieves: "processor: frequency at the start of a burst",
         risk: "Power and heat, also when idle.",
         sources: &[

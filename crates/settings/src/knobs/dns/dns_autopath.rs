@@ -1,6 +1,6 @@
 //! `dns.autopath`.
 
-use linerate_record::knob::{Domain, Knob, Layer, Locator, Scope, TakesEffect};
+use linerate_record::knob::{Domain, Knob, Layer, Locator, Relief, Scope, TakesEffect};
 
 use crate::knobs::KnobRow;
 
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "Source 000 recommends it. It requires `pods verified`, which makes every CoreDNS watch all pods (40000 \
             in that cluster), and NodeLocal DNS hides the pod's address that it needs. A trailing dot in the \
             endpoint's name, or ndots:1 for the engine's clients, achieves the same at no cost.",
+        relief: Relief::Dns,
         relieves: "DNS: number and latency of queries",
         risk: "Memory for all pods; wrong answers behind NodeLocal DNS.",
         sources: &["source 000, CoreDNS", "CoreDNS, plugin/autopath"],

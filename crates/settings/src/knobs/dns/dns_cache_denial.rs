@@ -1,6 +1,6 @@
 //! `dns.cache_denial`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Number of negative answers that CoreDNS caches.",
         why: "With ndots:5, four of five queries for an external name get a negative answer, so negative answers need \
             as many entries as positive ones.",
+        relief: Relief::Dns,
         relieves: "DNS: number and latency of queries",
         risk: "Memory: 30 MiB.",
         sources: &["source 000, CoreDNS", "CoreDNS, plugin/cache"],

@@ -1,6 +1,6 @@
 //! `dns.cache_success`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Number of positive answers that CoreDNS caches.",
         why: "Source 000 recommends more, without a value. Its 12000 services, each with up to five search names, do \
             not fit into 9984 entries; an entry takes about 1 KiB.",
+        relief: Relief::Dns,
         relieves: "DNS: number and latency of queries",
         risk: "Memory: 30 MiB.",
         sources: &["source 000, CoreDNS", "CoreDNS, plugin/cache"],

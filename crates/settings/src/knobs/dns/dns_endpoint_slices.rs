@@ -1,6 +1,6 @@
 //! `dns.endpoint_slices`.
 
-use linerate_record::knob::{Domain, Knob, Layer, Locator, Scope, TakesEffect};
+use linerate_record::knob::{Domain, Knob, Layer, Locator, Relief, Scope, TakesEffect};
 
 use crate::knobs::KnobRow;
 
@@ -16,6 +16,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         default: "used since CoreDNS 1.7 and Kubernetes 1.21",
         summary: "Whether services are watched as EndpointSlices.",
         why: "Source 000 recommends it; every supported version does it already. There is nothing to set.",
+        relief: Relief::Dns,
         relieves: "DNS: number and latency of queries",
         risk: "None.",
         sources: &["source 000, CoreDNS", "CoreDNS, plugin/kubernetes"],

@@ -1,6 +1,6 @@
 //! `dns.hpa`.
 
-use linerate_record::knob::{Domain, Knob, Layer, Locator, Scope, TakesEffect};
+use linerate_record::knob::{Domain, Knob, Layer, Locator, Relief, Scope, TakesEffect};
 
 use crate::knobs::KnobRow;
 
@@ -17,6 +17,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Whether the number of CoreDNS replicas follows the load.",
         why: "Source 000 mentions HPA with resource limits. In its test with NodeLocal DNS, 1110 queries per second \
             remain for CoreDNS, which two replicas can handle. Nothing is advised.",
+        relief: Relief::Dns,
         relieves: "DNS: number and latency of queries",
         risk: "A replica that is removed loses its cache.",
         sources: &["source 000, CoreDNS", "Kubernetes, DNS horizontal autoscaling"],

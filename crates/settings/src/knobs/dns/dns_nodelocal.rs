@@ -1,6 +1,6 @@
 //! `dns.nodelocal`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "A DNS cache on each node.",
         why: "Source 000 uses it, with Cilium's localRedirectPolicy in front: UDP queries stay on the node, and \
             queries that leave it use TCP.",
+        relief: Relief::Dns,
         relieves: "DNS: number and latency of queries",
         risk: "A node whose cache fails has no DNS.",
         sources: &["source 000, CoreDNS", "Kubernetes, NodeLocal DNSCache"],

@@ -1,6 +1,6 @@
 //! `dns.prefetch`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Renewal of frequently queried names shortly before they expire.",
         why: "Source 000 recommends it, without a value. The advice is the example of the plugin: names with ten \
             queries in a minute, at 10 % of the remaining time.",
+        relief: Relief::Dns,
         relieves: "DNS: number and latency of queries",
         risk: "A few more upstream queries.",
         sources: &["source 000, CoreDNS", "CoreDNS, plugin/cache"],

@@ -1,6 +1,6 @@
 //! `dns.serve_stale`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -17,6 +17,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         default: "off",
         summary: "Use of expired answers while the upstream does not respond.",
         why: "Source 000 recommends it, without a value. The advice is to serve them immediately, for at most an hour.",
+        relief: Relief::Dns,
         relieves: "DNS: number and latency of queries",
         risk: "Addresses of services that moved may be up to an hour old: unsuitable for zones whose records change.",
         sources: &["source 000, CoreDNS", "CoreDNS, plugin/cache"],

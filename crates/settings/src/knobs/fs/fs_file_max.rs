@@ -1,6 +1,6 @@
 //! `fs.file-max`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "Source 003 lowers it from 9223372036854775807, the value that systemd sets, to 4194303, in a list of \
             settings meant to raise limits. The limit of the machine protects nothing that the limit per process does \
             not. A higher value is kept.",
+        relief: Relief::Files,
         relieves: "files: ENFILE in every process of the machine",
         risk: "None: an open file is charged to the memory cgroup of its process.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `fs.inotify.max_user_instances`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Maximum number of inotify instances of a user, over all containers that run as that user.",
         why: "On a node with 200 pods, 128 is less than one for each pod. Programs then report \"too many open \
             files\", which suggests the wrong limit.",
+        relief: Relief::Kubernetes,
         relieves: "Kubernetes: programs that fail to start",
         risk: "None known.",
         sources: &["Linux, fs/notify/inotify/inotify_user.c", "source 000, Kubernetes test (200 pods a node)"],

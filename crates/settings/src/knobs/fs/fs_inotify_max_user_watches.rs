@@ -1,6 +1,6 @@
 //! `fs.inotify.max_user_watches`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Maximum number of inotify watches of a user, over all containers that run as that user.",
         why: "kubelet, containerd and every log collector watch files, all as root. On a node with 200 pods (as in \
             source 000's test) they exhaust the limit together, and log collection stops without an error.",
+        relief: Relief::Kubernetes,
         relieves: "Kubernetes: log collection, updates of secrets",
         risk: "1 KiB of kernel memory for each watch in use.",
         sources: &["Linux, fs/notify/inotify/inotify_user.c", "source 000, Kubernetes test (200 pods a node)"],

@@ -1,6 +1,6 @@
 //! `fs.nr_open`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -17,6 +17,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         default: "1048576; more with systemd",
         summary: "Highest value to which the limit of open files of a process can be set.",
         why: "No source mentions it, but raising `Max open files` above it fails, and then the service does not start.",
+        relief: Relief::Processes,
         relieves: "processes: EPERM when the limit of open files is raised",
         risk: "None known.",
         sources: &["Linux, Documentation/admin-guide/sysctl/fs.rst"],

@@ -1,6 +1,6 @@
 //! `fs.xfs.xfssyncd_centisecs`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -21,6 +21,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             of its two settings fails. The worker does not flush data and is not involved in fsync; it costs each file \
             system one log force every 30 s. With 12 minutes, recovery after a crash replays more log, and idle file \
             systems stay dirty longer, while nobody has measured a saving. The default is advised.",
+        relief: Relief::Drives,
         relieves: "drives: one log force every 30 s",
         risk: "Longer: more log to replay after a crash, and asynchronous metadata reaches the disk later.",
         sources: &[

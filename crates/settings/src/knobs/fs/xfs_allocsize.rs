@@ -1,6 +1,6 @@
 //! `xfs.allocsize`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -22,6 +22,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "Source 000 lists it without a value. Since 2.6.38, preallocation adapts to the size of the file; an \
             engine that calls fallocate, or writes whole shards with O_DIRECT, needs neither. A large fixed size makes \
             every small file occupy that much until it is closed or trimmed. The advice is to leave it absent.",
+        relief: Relief::Drives,
         relieves: "drives: fragmentation of files that grow slowly",
         risk: "Fixed: space is reserved beyond the end of small files.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `xfs.discard`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "Source 000 relies on fstrim for free blocks rather than on online discards with each deletion, and so \
             does this advice: a daily or weekly fstrim (see block.fstrim_timer) sends in bulk what online discard \
             sends in small pieces during the load.",
+        relief: Relief::Drives,
         relieves: "drives: discards during the load",
         risk: "Without fstrim as well, flash fills up and its garbage collection raises tail latency.",
         sources: &["source 000, fstrim", "Linux, Documentation/admin-guide/xfs.rst", "Linux, fs/xfs/xfs_discard.c"],

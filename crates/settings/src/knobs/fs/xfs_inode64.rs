@@ -1,6 +1,6 @@
 //! `xfs.inode64`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "Source 000 lists it among options to tune. It is the default since 3.7 and appears in /proc/mounts. Only \
             a mount with inode32 needs a change: there, all inodes of a large drive compete for the first TiB, and \
             data is allocated far from them.",
+        relief: Relief::Drives,
         relieves: "drives: seeks, and allocation groups that fill first",
         risk: "32-bit programs without large-file support cannot stat such inodes.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `xfs.logbsize`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "Source 000 lists it without a value. Each PUT creates and renames files on every drive of its set. When \
             many of these operations accumulate, 256k writes the log in fewer, larger I/Os; fsync still writes only \
             what is in the buffer. It cannot be set by mkfs.xfs or changed by a remount.",
+        relief: Relief::Drives,
         relieves: "drives: log writes with many small objects",
         risk: "2 MiB of memory per file system; recovery after a crash may replay slightly more.",
         sources: &["source 000, XFS", "Linux, Documentation/admin-guide/xfs.rst"],

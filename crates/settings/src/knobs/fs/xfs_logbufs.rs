@@ -1,6 +1,6 @@
 //! `xfs.logbufs`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -17,6 +17,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         default: "8",
         summary: "Number of log buffers in memory, 2 to 8.",
         why: "Source 000 lists it without a value. 8 is both the default and the maximum, so it cannot be raised.",
+        relief: Relief::Drives,
         relieves: "drives: metadata operations that wait for a log buffer",
         risk: "Each buffer less saves 32 to 256 KiB.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `xfs.noatime`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Whether reads leave access times unchanged.",
         why: "relatime writes an access time at most once a day for each file that is read; noatime never does. No \
             object store uses access times. noatime implies nodiratime, and a remount can change it.",
+        relief: Relief::Drives,
         relieves: "drives: metadata writes caused by reads",
         risk: "Programs that use access times (tmp cleaners, mail) no longer see them change.",
         sources: &["source 000, XFS", "Linux, Documentation/admin-guide/xfs.rst", "mount(8)"],

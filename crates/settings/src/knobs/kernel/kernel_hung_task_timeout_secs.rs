@@ -1,6 +1,6 @@
 //! `kernel.hung_task_timeout_secs`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "Source 000 sets 85 and describes it both as earlier detection of hung tasks and as an extension; 85 is \
             shorter than the default of 120. The setting only controls a report and does not change performance. With \
             hung_task_panic, however, a shorter time makes a slow drive reboot the node sooner. The default is right.",
+        relief: Relief::Nothing,
         relieves: "nothing: it only controls a report",
         risk: "With hung_task_panic, a slow drive reboots the node sooner.",
         sources: &[

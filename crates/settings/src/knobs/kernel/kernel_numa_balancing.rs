@@ -1,6 +1,6 @@
 //! `kernel.numa_balancing`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -21,6 +21,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             server whose threads and memory drift apart, such as an unpinned Go process, at the cost of page faults. \
             If the engine is pinned to a node (cpuset, topology manager), the value should be 0; the audit cannot \
             detect that.",
+        relief: Relief::Memory,
         relieves: "memory: remote accesses",
         risk: "Page faults and migrations add latency to the tasks that are moved.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `kernel.pid_max`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Highest process or thread ID.",
         why: "A node with 200 pods (as in source 000's test) whose engines run thousands of threads reaches 32768. \
             systemd sets the maximum of 64-bit machines, and so does this advice.",
+        relief: Relief::Processes,
         relieves: "processes: failures of fork",
         risk: "IDs with more digits in listings.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `kernel.sched_migration_cost_ns`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -21,6 +21,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             sched/migration_cost_ns in debugfs, so on the kernel that the same source requires (6.8), the line only \
             makes sysctl report an error. Ten times the default also keeps runnable threads away from idle cores, \
             which is the opposite of what a server with bursts needs. The default is advised.",
+        relief: Relief::Processors,
         relieves: "processor: cache misses after migrations",
         risk: "Threads wait for a busy core while other cores are idle.",
         sources: &[

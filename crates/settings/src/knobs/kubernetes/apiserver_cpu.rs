@@ -1,6 +1,6 @@
 //! `apiserver.cpu`.
 
-use linerate_record::knob::{Domain, Knob, Layer, Locator, Scope, TakesEffect};
+use linerate_record::knob::{Domain, Knob, Layer, Locator, Relief, Scope, TakesEffect};
 
 use crate::knobs::KnobRow;
 
@@ -17,6 +17,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "CPU limit of an API server.",
         why: "Source 000 limits it to 16 processors after observing 9. A limit throttles the server under its peak \
             load; a CPU request reserves processors without that effect. Nothing is advised.",
+        relief: Relief::Kubernetes,
         relieves: "Kubernetes: an API server that is throttled",
         risk: "A limit throttles the server; without one, it may use all processors.",
         sources: &["source 000, Kubernetes values", "Kubernetes, resource management"],

@@ -1,6 +1,6 @@
 //! `apiserver.delete_collection_workers`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "Source 000 sets 200, the same as for its garbage collector; a single call may then use all of \
             max-mutating-requests-inflight. Bulk deletion is common in tests and rare in operation. The advice is 20 \
             from 100 nodes on.",
+        relief: Relief::Kubernetes,
         relieves: "Kubernetes: bulk deletion",
         risk: "Many: one deletion starves all other writers.",
         sources: &["source 000, Kubernetes values", "Kubernetes, kube-apiserver flags"],

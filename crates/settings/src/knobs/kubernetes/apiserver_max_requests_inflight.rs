@@ -1,6 +1,6 @@
 //! `apiserver.max_requests_inflight`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "Source 000 doubles it, although only 5000 pods at once ever reached the limit (429). With API Priority \
             and Fairness, the sum of both limits is shared out. The advice is twice the default from 100 nodes on, and \
             the default below.",
+        relief: Relief::Kubernetes,
         relieves: "Kubernetes: requests answered with 429",
         risk: "Memory of the API server: 24 GiB in the source.",
         sources: &["source 000, Kubernetes values", "Kubernetes, kube-apiserver flags"],

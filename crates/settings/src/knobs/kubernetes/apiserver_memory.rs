@@ -1,6 +1,6 @@
 //! `apiserver.memory`.
 
-use linerate_record::knob::{Domain, Knob, Layer, Locator, Scope, TakesEffect};
+use linerate_record::knob::{Domain, Knob, Layer, Locator, Relief, Scope, TakesEffect};
 
 use crate::knobs::KnobRow;
 
@@ -17,6 +17,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Memory limit of an API server.",
         why: "Source 000 limits it to 24 GiB after observing 13. Above the limit the process is killed, and all \
             clients list their objects again. Monitor its memory and allow twice the observed value.",
+        relief: Relief::Kubernetes,
         relieves: "Kubernetes: an API server that is killed",
         risk: "If the limit is too low, the load after a restart kills the server again.",
         sources: &["source 000, Kubernetes values", "Kubernetes, resource management"],

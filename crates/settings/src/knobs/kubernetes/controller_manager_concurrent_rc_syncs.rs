@@ -1,6 +1,6 @@
 //! `controller_manager.concurrent_rc_syncs`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             hardly used any more. The source reports that twenty times the default did not change the P99 of its work \
             queue (10 s), and raises the value anyway because nothing else got worse. No benefit is shown, so the \
             default is kept; the client's qps limits it anyway.",
+        relief: Relief::Kubernetes,
         relieves: "Kubernetes: latency of the work queue",
         risk: "More writes to the API server at once.",
         sources: &["source 000, Kubernetes values", "Kubernetes, kube-controller-manager flags"],

@@ -1,6 +1,6 @@
 //! `etcd.election_timeout`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Milliseconds without a heartbeat after which a member starts an election.",
         why: "etcd recommends ten times the heartbeat interval, from which source 000 derives 2700. With the default \
             heartbeat, the default is right.",
+        relief: Relief::Kubernetes,
         relieves: "Kubernetes: leader elections",
         risk: "Long: no writes for that long after a leader fails.",
         sources: &["source 000, Kubernetes values", "etcd, tuning: time parameters"],

@@ -1,6 +1,6 @@
 //! `etcd.heartbeat_interval`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             *slowest* 180 ms that it observed, while its own table has a peer round trip of 6.35 ms. A disk or a \
             scheduler caused the 180 ms, and a longer heartbeat interval hides that. The default is already fifteen \
             round trips.",
+        relief: Relief::Kubernetes,
         relieves: "Kubernetes: leader elections",
         risk: "Long: a failed leader is detected later.",
         sources: &["source 000, Kubernetes values", "etcd, tuning: time parameters"],

@@ -1,6 +1,6 @@
 //! `etcd.max_request_bytes`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -17,6 +17,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         default: "1572864",
         summary: "Maximum size of a request that etcd accepts, in bytes.",
         why: "Source 000 lists the default and keeps it. Larger objects slow down every watch and the leader.",
+        relief: Relief::Nothing,
         relieves: "nothing",
         risk: "Larger requests delay heartbeats.",
         sources: &["source 000, Kubernetes values", "etcd, system limits: request size limit"],

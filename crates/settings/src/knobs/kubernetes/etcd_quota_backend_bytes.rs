@@ -1,6 +1,6 @@
 //! `etcd.quota_backend_bytes`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Size of the database in bytes at which etcd refuses writes.",
         why: "The advice is 8 GiB, as in source 000: the maximum that etcd recommends. That cluster used 2.5 GB, above \
             the default of 2 GiB, at which all writes fail.",
+        relief: Relief::Kubernetes,
         relieves: "Kubernetes: a cluster that becomes read-only",
         risk: "Larger databases take longer to restore and to defragment.",
         sources: &["source 000, Kubernetes values", "etcd, system limits: storage size limit"],

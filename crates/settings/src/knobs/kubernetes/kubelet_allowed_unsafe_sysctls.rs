@@ -1,6 +1,6 @@
 //! `kubelet.allowed_unsafe_sysctls`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             namespace starts from the kernel's defaults. These are safe without it: ip_local_port_range, \
             ip_local_reserved_ports, ip_unprivileged_port_start, ping_group_range, tcp_syncookies, tcp_keepalive_*, \
             tcp_fin_timeout and, since Kubernetes 1.32, tcp_rmem and tcp_wmem.",
+        relief: Relief::Links,
         relieves: "links and accepting: settings that never reach the engine",
         risk: "Pods may change these sysctls, each in its own namespace.",
         sources: &["Kubernetes, pkg/kubelet/sysctl/safe_sysctls.go"],

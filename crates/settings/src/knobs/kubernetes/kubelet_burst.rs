@@ -1,6 +1,6 @@
 //! `kubelet.burst`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "From 100 nodes on, the advice is 150 (qps) and 300 (burst), as in source 000. The kubelet of a node with \
             200 pods reads secrets and reports states; after a restart, all kubelets send up to this many requests at \
             once.",
+        relief: Relief::Kubernetes,
         relieves: "Kubernetes: clients throttled by their own limit",
         risk: "More requests to the API server.",
         sources: &["source 000, Kubernetes values", "Kubernetes, KubeletConfiguration (50 and 100 since 1.27)"],

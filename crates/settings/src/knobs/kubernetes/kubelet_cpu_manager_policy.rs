@@ -1,6 +1,6 @@
 //! `kubelet.cpu_manager_policy`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Whether pods that request whole processors get exclusive ones.",
         why: "Source 000 requires NUMA-aware scheduling. static pins pods of the class Guaranteed that request whole \
             processors; an engine that uses a whole node gains nothing from it.",
+        relief: Relief::Processors,
         relieves: "processor and memory: traffic between sockets",
         risk: "A change requires the kubelet's state file to be removed; other pods share fewer processors.",
         sources: &["source 000, Kubernetes values", "Kubernetes, CPU management policies"],

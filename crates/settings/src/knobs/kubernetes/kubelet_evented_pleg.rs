@@ -1,6 +1,6 @@
 //! `kubelet.evented_pleg`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -17,6 +17,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         default: "false",
         summary: "Whether the kubelet learns container states from events rather than by polling.",
         why: "Source 000 tried it and observed that pods started later. It is off by default, and the advice is off.",
+        relief: Relief::Kubernetes,
         relieves: "Kubernetes: start of pods",
         risk: "On: missed events were a known bug.",
         sources: &["source 000, Kubernetes values", "Kubernetes, feature gates: EventedPLEG"],

@@ -1,6 +1,6 @@
 //! `kubelet.max_pods`.
 
-use linerate_record::knob::{Knob, Layer, Locator, Scope, TakesEffect, domain};
+use linerate_record::knob::{Knob, Layer, Locator, Relief, Scope, TakesEffect, domain};
 
 use crate::knobs::KnobRow;
 
@@ -17,6 +17,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Maximum number of pods on a node.",
         why: "Source 000 tests 200 pods on a node, above the default, without naming the flag. Storage nodes run one \
             engine each, so nothing is advised.",
+        relief: Relief::Kubernetes,
         relieves: "Kubernetes: pods that are not scheduled",
         risk: "The node's address range must be large enough: a /24 has 254 addresses.",
         sources: &["source 000, Kubernetes values", "Kubernetes, KubeletConfiguration: maxPods"],

@@ -1,6 +1,6 @@
 //! `kubelet.topology_manager_policy`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -17,6 +17,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         default: "none",
         summary: "Whether processors, memory and devices of a pod come from one NUMA node.",
         why: "See kubelet.cpu_manager_policy. best-effort does not refuse an engine that is larger than a NUMA node.",
+        relief: Relief::Processors,
         relieves: "processor and memory: traffic between sockets",
         risk: "Stricter policies refuse pods that do not fit into one NUMA node.",
         sources: &["source 000, Kubernetes values", "Kubernetes, topology management policies"],

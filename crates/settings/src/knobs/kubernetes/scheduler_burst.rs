@@ -1,6 +1,6 @@
 //! `scheduler.burst`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Burst of requests above scheduler.qps that the kube-scheduler allows itself against the API server.",
         why: "From 100 nodes on, the advice is 150 (qps) and 300 (burst), as in source 000, which no longer saw \
             client-side throttling with these values.",
+        relief: Relief::Kubernetes,
         relieves: "Kubernetes: clients throttled by their own limit",
         risk: "More requests to the API server.",
         sources: &["source 000, Kubernetes values", "Kubernetes, KubeSchedulerConfiguration"],

@@ -1,6 +1,6 @@
 //! `limits.memlock`.
 
-use linerate_record::knob::{Domain, Knob, Layer, Locator, Scope, TakesEffect};
+use linerate_record::knob::{Domain, Knob, Layer, Locator, Relief, Scope, TakesEffect};
 
 use crate::knobs::KnobRow;
 
@@ -17,6 +17,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Maximum amount of memory that a process may lock.",
         why: "S3 servers lock no memory. io_uring was charged to this limit before 5.12, and eBPF before 5.11. There \
             is no advice for the engine; the knob is listed because many lists of limits include it.",
+        relief: Relief::Nothing,
         relieves: "nothing on these kernels",
         risk: "None.",
         sources: &["Linux 5.16, include/uapi/linux/resource.h; getrlimit(2)"],

@@ -1,6 +1,6 @@
 //! `limits.nofile`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Hard limit of open files of the engine; Go and MinIO raise the soft limit to it themselves.",
         why: "A node needs a socket for each connection of clients and peers, and a file for each shard in flight. The \
             advice is twice the number of connections, at least 1048576, so that the limit is never reached.",
+        relief: Relief::Engine,
         relieves: "the engine: \"too many open files\"",
         risk: "None: open files use memory, the limit does not.",
         sources: &["MinIO, cmd/server-rlimit.go", "getrlimit(2)"],

@@ -1,6 +1,6 @@
 //! `limits.nproc`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Maximum number of threads of the engine's user.",
         why: "A Go server needs a thread for each file operation that blocks: thousands when a drive hangs. Threads \
             are counted per user, over all containers that run as that user.",
+        relief: Relief::Engine,
         relieves: "the engine: aborts because it cannot start a thread",
         risk: "A fork bomb is stopped later; pids.max of the cgroup still limits it.",
         sources: &["getrlimit(2)", "Linux, kernel/fork.c: set_max_threads"],

@@ -1,6 +1,6 @@
 //! `net.core.busy_poll`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             thread that waits for all connections then occupies a core. busy_read helps a thread that blocks in read \
             on a single socket, which no server with thousands of connections does. Busy polling gains no throughput \
             for large objects and costs a core for each idle poller. The default, off, is right.",
+        relief: Relief::Latency,
         relieves: "latency of single small requests",
         risk: "One core for each waiting thread.",
         sources: &[

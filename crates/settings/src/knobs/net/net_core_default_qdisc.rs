@@ -1,6 +1,6 @@
 //! `net.core.default_qdisc`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -37,6 +37,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             cubic it causes fewer drops in shallow switch buffers. Interfaces with several queues get mq with this \
             discipline for each queue. It only applies to interfaces that are created afterwards, so a node needs a \
             reboot. Cilium's bandwidth manager sets fq itself.",
+        relief: Relief::Links,
         relieves: "links: bursts into shallow buffers",
         risk: "A little processor time per packet.",
         sources: &["Linux, net/sched/sch_generic.c: attach_default_qdiscs; Documentation/admin-guide/sysctl/net.rst"],

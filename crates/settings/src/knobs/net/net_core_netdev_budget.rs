@@ -1,6 +1,6 @@
 //! `net.core.netdev_budget`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -22,6 +22,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             to 1200 and leaves the other, so on a core slow enough to need it, the time limit ends the round first. \
             Raise both if softnet_stat counts squeezes (third column). The advice is 600 from 100 Gb/s on, and the \
             default below.",
+        relief: Relief::Receiving,
         relieves: "receiving: rounds that end before the queues are empty",
         risk: "Longer rounds delay other work of that processor.",
         sources: &[

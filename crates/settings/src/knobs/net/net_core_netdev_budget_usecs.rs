@@ -1,6 +1,6 @@
 //! `net.core.netdev_budget_usecs`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Maximum duration of one round of receive processing in microseconds.",
         why: "No source sets it, so source 003's netdev_budget may have had no effect. From 100 Gb/s on, the advice is \
             8000: two ticks at HZ = 250, the lowest common rate.",
+        relief: Relief::Receiving,
         relieves: "receiving: rounds that end before the queues are empty",
         risk: "Longer rounds delay other work of that processor.",
         sources: &["Linux, Documentation/admin-guide/sysctl/net.rst", "Linux 4.12, net/core/dev.c: net_rx_action"],

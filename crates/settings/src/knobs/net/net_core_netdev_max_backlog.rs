@@ -1,6 +1,6 @@
 //! `net.core.netdev_max_backlog`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -22,6 +22,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             eBPF host routing receive. The sources set 16384 and 250000. The advice is four times what arrives in 10 \
             ms at the node's rate, as GRO packets of 16 KiB shared by eight processors. A queue of 250000 packets is \
             seconds long before it drops.",
+        relief: Relief::Receiving,
         relieves: "receiving: drops in the second column of softnet_stat",
         risk: "Long queues: latency if a processor cannot keep up.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `net.core.optmem_max`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "It is not a data buffer, whatever sources say about many connections: 128 MiB (source 003) lets one \
             socket pin that much. 128 KiB is what the kernel chose for MSG_ZEROCOPY. Since 6.8 each namespace has its \
             own value and starts from the default; before, one value applied to the machine.",
+        relief: Relief::Sockets,
         relieves: "sockets with zero-copy sends: ENOBUFS",
         risk: "Large: kernel memory that a process can pin for each socket.",
         sources: &[

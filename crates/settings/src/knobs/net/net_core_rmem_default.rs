@@ -1,6 +1,6 @@
 //! `net.core.rmem_default`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "TCP has its own default: the middle value of tcp_rmem. So 64 MiB (source 003) and 4 MiB (MinIO's \
             profile, not in source 000's text) do nothing for S3, and give every UDP and Unix socket of the machine \
             that much. The default is right.",
+        relief: Relief::Nothing,
         relieves: "nothing for TCP: datagram sockets",
         risk: "Large: memory of every datagram and Unix socket of the machine.",
         sources: &[

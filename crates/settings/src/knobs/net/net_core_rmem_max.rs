@@ -1,6 +1,6 @@
 //! `net.core.rmem_max`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -23,6 +23,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             connection to a peer. With 212992 it stays at 416 KiB whatever tcp_rmem says; 416 KiB per 2 ms is 1.7 \
             Gb/s. So the advice is at least 4 MiB, more if bandwidth × delay is larger. The sources set 4 MiB, 16 MiB \
             and 256 MiB. A running MinIO keeps its listener and must be restarted, which no source mentions.",
+        relief: Relief::Links,
         relieves: "links: throughput of one connection",
         risk: "A program that requests this much gets it: memory up to the limit for each such socket, within tcp_mem.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `net.core.rps_sock_flow_entries`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -21,6 +21,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             NIC has enough queues for its processors, RSS distributes flows in hardware, and RFS costs more than it \
             gains: the advice is off. With a single queue (small virtual machines), it is 32768, the value in the \
             documentation.",
+        relief: Relief::Processors,
         relieves: "processor: one core that receives for all",
         risk: "Interrupts between processors; memory for the table.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `net.core.somaxconn`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -21,6 +21,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             the host only reach engines with hostNetwork. Others need securityContext.sysctls before the engine \
             listens. Go requests the value that the file has at that time. The queue must hold all connections that \
             return at once after a restart of the node.",
+        relief: Relief::Accepting,
         relieves: "accepting: connections dropped while the queue is full",
         risk: "None: only waiting connections use memory.",
         sources: &[

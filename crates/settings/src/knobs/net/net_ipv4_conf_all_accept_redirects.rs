@@ -1,6 +1,6 @@
 //! `net.ipv4.conf.all.accept_redirects`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             accepts redirects only if both `all` and the interface allow it, so 0 here is enough for every interface, \
             also those of a CNI. A new namespace copies the value from the initial one \
             (net.core.devconf_inherit_init_net = 0).",
+        relief: Relief::Nothing,
         relieves: "nothing: hardening",
         risk: "Hosts that rely on redirects do not follow them.",
         sources: &[

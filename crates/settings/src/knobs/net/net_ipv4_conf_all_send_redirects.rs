@@ -1,6 +1,6 @@
 //! `net.ipv4.conf.all.send_redirects`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             set 0 for security; it does not affect performance. An interface sends redirects if either `all` or the \
             interface allows it, so interfaces whose own value is 1 still send them. A new namespace copies the value \
             from the initial one (net.core.devconf_inherit_init_net = 0).",
+        relief: Relief::Nothing,
         relieves: "nothing: hardening",
         risk: "Hosts that rely on redirects keep using the longer path.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `net.ipv4.ip_local_port_range`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -21,6 +21,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             connection closes. Ports run out per destination address and port: there are 28232 for each, enough for \
             any connection pool. If more are needed, reserve the servers' ports first \
             (net.ipv4.ip_local_reserved_ports). The default is right.",
+        relief: Relief::Ports,
         relieves: "ports: EADDRNOTAVAIL on clients",
         risk: "Wide: servers that cannot bind their port.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `net.ipv4.ip_local_reserved_ports`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -23,6 +23,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             (10250), etcd (2379, 2380), the API server (6443), NodePorts. Only ports within ip_local_port_range \
             matter. With the default range there are none, and nothing is advised; a range that starts lower makes the \
             reservation necessary. Existing reservations are kept.",
+        relief: Relief::Ports,
         relieves: "ports: servers that cannot bind their port",
         risk: "Fewer ports for outgoing connections.",
         sources: &[

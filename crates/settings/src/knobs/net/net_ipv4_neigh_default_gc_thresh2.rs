@@ -1,6 +1,6 @@
 //! `net.ipv4.neigh.default.gc_thresh2`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             1024 entries: the kernel logs \"neighbour table overflow\", and connections fail at random. One count \
             covers all namespaces of the machine, and only the initial namespace shows it. The advice is half of \
             gc_thresh3.",
+        relief: Relief::Links,
         relieves: "links: connections that fail at random",
         risk: "400 bytes for each entry.",
         sources: &[

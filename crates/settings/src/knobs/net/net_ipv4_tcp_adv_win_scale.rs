@@ -1,6 +1,6 @@
 //! `net.ipv4.tcp_adv_win_scale`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "Sources 000 and 003 set 1, the default, which changes nothing on any kernel. Since 6.6 the kernel \
             measures the overhead of each socket and ignores the value, although the file still exists in each \
             namespace.",
+        relief: Relief::Nothing,
         relieves: "nothing since Linux 6.6",
         risk: "None.",
         sources: &[

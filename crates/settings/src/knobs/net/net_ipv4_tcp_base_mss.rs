@@ -1,6 +1,6 @@
 //! `net.ipv4.tcp_base_mss`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Initial segment size in bytes for MTU probing.",
         why: "Source 000 sets 1280, which is the minimum MTU of IPv6 rather than an MSS; 1280 − 60 would fit. It only \
             applies after a black hole is detected. 1024 fits every path, so the default is advised.",
+        relief: Relief::Links,
         relieves: "links: first segments after a black hole",
         risk: "Larger segments may not pass a path with several tunnels.",
         sources: &[

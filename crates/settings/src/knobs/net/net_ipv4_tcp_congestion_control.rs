@@ -1,6 +1,6 @@
 //! `net.ipv4.tcp_congestion_control`.
 
-use linerate_record::knob::{Domain, Knob, Layer, Locator, Scope, TakesEffect};
+use linerate_record::knob::{Domain, Knob, Layer, Locator, Relief, Scope, TakesEffect};
 
 use crate::knobs::KnobRow;
 
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "No source mentions it. cubic fills a path in a data centre and shares it fairly. bbr needs pacing and is \
             starved by cubic in shallow buffers; dctcp needs ECN marks from every switch. Nothing is advised: keep \
             cubic unless all ends change together. A new namespace copies the value from the initial one.",
+        relief: Relief::Links,
         relieves: "links: fairness and recovery",
         risk: "Another algorithm on one side only may starve the other.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `net.ipv4.tcp_fin_timeout`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "The sources set 20, 30 and 5 to shorten TIME_WAIT, but that is a constant of 60 s, which this does not \
             change. An orphaned connection only stays in FIN_WAIT_2 if the peer does not close, which is rare among S3 \
             clients. The default is right.",
+        relief: Relief::Ports,
         relieves: "ports and memory: peers that do not close",
         risk: "Short: late data from slow peers is answered with a reset.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `net.ipv4.tcp_keepalive_time`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "MinIO sets 15 s on its own sockets, and Go does so by default. A program that relies on the kernel's two \
             hours silently loses idle connections behind a firewall, or with a conntrack timeout of one hour (source \
             002). 600 is below all of these.",
+        relief: Relief::Links,
         relieves: "links: idle connections that are dropped silently",
         risk: "One probe every ten minutes for each idle connection with keep-alive.",
         sources: &[

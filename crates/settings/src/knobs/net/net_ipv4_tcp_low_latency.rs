@@ -1,6 +1,6 @@
 //! `net.ipv4.tcp_low_latency`.
 
-use linerate_record::knob::{Knob, Layer, Locator, Scope, TakesEffect, domain};
+use linerate_record::knob::{Knob, Layer, Locator, Relief, Scope, TakesEffect, domain};
 
 use crate::knobs::KnobRow;
 
@@ -17,6 +17,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "A sysctl that the kernel keeps and ignores.",
         why: "Sources 000 and 003 set 1. It disabled the prequeue, which was removed in 4.14; since then the file \
             exists without effect. Nothing is advised.",
+        relief: Relief::Nothing,
         relieves: "nothing",
         risk: "None: it has no effect.",
         sources: &[

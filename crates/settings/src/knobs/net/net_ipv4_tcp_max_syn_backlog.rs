@@ -1,6 +1,6 @@
 //! `net.ipv4.tcp_max_syn_backlog`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "Source 000 sets 16384 under the name tcp_syn_backlog, which does not exist, and 65535 elsewhere; source \
             003 sets 30000. With syncookies on it has no effect: the backlog of the listener also limits half-open \
             connections. The advice is the same value as for somaxconn.",
+        relief: Relief::Accepting,
         relieves: "accepting: SYNs dropped while the queue is full",
         risk: "300 bytes for each half-open connection.",
         sources: &[

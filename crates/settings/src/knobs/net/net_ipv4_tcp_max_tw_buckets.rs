@@ -1,6 +1,6 @@
 //! `net.ipv4.tcp_max_tw_buckets`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -29,6 +29,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             logged. S3 clients keep their connections. A closed connection stays for a minute: the advice is enough \
             for eight times the connections of a node, as if each were closed every 7.5 seconds, and at least 131072. \
             An entry takes 256 bytes.",
+        relief: Relief::Nothing,
         relieves: "nothing but log messages, unless old segments reach a new connection",
         risk: "256 bytes per entry.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `net.ipv4.tcp_mem`.
 
-use linerate_record::knob::{Domain, Knob, Layer, Locator, Scope, TakesEffect};
+use linerate_record::knob::{Domain, Knob, Layer, Locator, Relief, Scope, TakesEffect};
 
 use crate::knobs::KnobRow;
 
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "No source mentions it, although it limits the buffers that they set: 64 MiB for each of a thousand \
             connections is far more than 9 % of the memory of most nodes. The kernel's defaults are right for a \
             storage node; the knob is listed so that the value is visible.",
+        relief: Relief::Links,
         relieves: "links: buffers that cannot grow",
         risk: "More: slow readers take memory from the page cache and the engine.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `net.ipv4.tcp_moderate_rcvbuf`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Whether receive buffers grow to what the path needs.",
         why: "The buffer sizes of all sources depend on it: without it, every connection stays at the middle value of \
             tcp_rmem.",
+        relief: Relief::Links,
         relieves: "links: throughput of one connection",
         risk: "Off: one size for all connections.",
         sources: &["Linux, Documentation/networking/ip-sysctl.rst", "Linux, net/ipv4/tcp_ipv4.c: tcp_sk_init"],

@@ -1,6 +1,6 @@
 //! `net.ipv4.tcp_mtu_probing`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -21,6 +21,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             then saves connections over overlays or jumbo frames whose ICMP is filtered. Each namespace has its own \
             value and starts from the default: the host's 1 does not reach pods, so source 003's A4 may well have \
             compared identical settings.",
+        relief: Relief::Links,
         relieves: "links: connections that hang on lost large packets",
         risk: "A path with much loss may be probed down to small segments.",
         sources: &[

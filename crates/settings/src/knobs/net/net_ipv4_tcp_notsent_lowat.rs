@@ -1,6 +1,6 @@
 //! `net.ipv4.tcp_notsent_lowat`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Unsent bytes in a socket above which it does not report that it is writable.",
         why: "No source mentions it. A limit reduces the memory in send buffers and wakes the sender more often. For \
             objects of megabytes over fast links, the default is right.",
+        relief: Relief::Memory,
         relieves: "memory: send buffers",
         risk: "Low: more wake-ups.",
         sources: &["Linux, Documentation/networking/ip-sysctl.rst"],

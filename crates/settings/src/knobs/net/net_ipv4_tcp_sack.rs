@@ -1,6 +1,6 @@
 //! `net.ipv4.tcp_sack`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Whether selective acknowledgements are offered.",
         why: "It has been on by default for twenty years; source 000 sets the default. Without it, each loss at high \
             rates costs a window.",
+        relief: Relief::Links,
         relieves: "links: recovery from loss",
         risk: "Off: slow recovery.",
         sources: &[

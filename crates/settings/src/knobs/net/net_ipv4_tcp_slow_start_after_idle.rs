@@ -1,6 +1,6 @@
 //! `net.ipv4.tcp_slow_start_after_idle`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Whether a connection that was idle for a retransmission timeout starts again from a small window.",
         why: "The advice is 0, as in source 000: pooled connections are idle for more than 200 ms between objects, and \
             within one site the path does not change meanwhile.",
+        relief: Relief::Latency,
         relieves: "latency: first round trips of each object",
         risk: "A burst into a path that other connections have filled meanwhile.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `net.ipv4.tcp_syncookies`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "Source 000 sets 0 in two places, once as \"performance up, security down\". Cookies are used only when \
             the queue is full; until then 0 and 1 behave the same. When it is full, 0 drops connections and 1 accepts \
             them. The advice is 1.",
+        relief: Relief::Accepting,
         relieves: "accepting: connections lost while the SYN queue is full",
         risk: "Without timestamps, connections accepted by cookie lack TCP options.",
         sources: &[

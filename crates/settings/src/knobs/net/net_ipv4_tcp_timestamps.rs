@@ -1,6 +1,6 @@
 //! `net.ipv4.tcp_timestamps`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "Source 000 sets 0 to save processor time. Timestamps take 12 bytes of each segment (0.8 % with an MTU of \
             1500, 0.13 % with 9000). They protect against wrapped sequence numbers, which wrap in 1.4 s at 25 Gb/s, \
             allow round-trip times of retransmissions to be measured, and are needed by tcp_tw_reuse. The advice is 1.",
+        relief: Relief::Links,
         relieves: "links: 12 bytes per packet; correctness at high rates",
         risk: "Off: at high rates, old segments may be accepted as new.",
         sources: &[

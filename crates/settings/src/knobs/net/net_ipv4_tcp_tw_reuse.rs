@@ -1,6 +1,6 @@
 //! `net.ipv4.tcp_tw_reuse`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "The sources set 1. It is safe if both ends use timestamps; source 000 turns these off, and then it has \
             no effect. It helps hosts that open many connections to few addresses, such as clients and gateway pods, \
             and not a server that accepts connections. The advice is 1: it only matters when ports run out.",
+        relief: Relief::Ports,
         relieves: "ports: EADDRNOTAVAIL on clients",
         risk: "None known if timestamps are on.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `net.ipv4.tcp_window_scaling`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Whether windows above 64 KiB are offered.",
         why: "No source mentions it, but every buffer size in them depends on it: without it, a connection has at most \
             64 KiB in flight, which is 0.26 Gb/s at 2 ms.",
+        relief: Relief::Links,
         relieves: "links: throughput of one connection",
         risk: "Off: at most 64 KiB in flight.",
         sources: &["Linux, Documentation/networking/ip-sysctl.rst"],

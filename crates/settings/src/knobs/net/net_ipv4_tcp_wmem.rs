@@ -1,6 +1,8 @@
 //! `net.ipv4.tcp_wmem`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{
+    Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain,
+};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -23,6 +25,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             from the initial one: a running pod keeps its old value, so source 003's changes on the host may well have \
             compared identical settings. Within a namespace, a change applies at once to buffers that still grow. A \
             socket that set SO_SNDBUF is not autotuned, and this applies to MinIO's sockets: see net.core.wmem_max.",
+        relief: Relief::Links,
         relieves: "links: throughput of one connection",
         risk: "Memory up to the maximum for each busy connection, within tcp_mem.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `net.ipv6.conf.all.disable_ipv6`.
 
-use linerate_record::knob::{Knob, Layer, Locator, Scope, TakesEffect, domain};
+use linerate_record::knob::{Knob, Layer, Locator, Relief, Scope, TakesEffect, domain};
 
 use crate::knobs::KnobRow;
 
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             those of the CNI and ::1 of loopback, on which programs listen; Cilium needs IPv6 for IPv6 BIG TCP. \
             Leaving IPv6 enabled costs nothing. The default of 0 is right, but nothing is advised: if someone disabled \
             IPv6, it stays disabled.",
+        relief: Relief::Nothing,
         relieves: "nothing",
         risk: "A change adds or removes addresses of every interface at once.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `net.ipv6.conf.default.disable_ipv6`.
 
-use linerate_record::knob::{Knob, Layer, Locator, Scope, TakesEffect, domain};
+use linerate_record::knob::{Knob, Layer, Locator, Relief, Scope, TakesEffect, domain};
 
 use crate::knobs::KnobRow;
 
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "See net.ipv6.conf.all.disable_ipv6. Unlike the IPv4 values, those of IPv6 are not copied into new \
             namespaces unless net.core.devconf_inherit_init_net requests it, so pods have IPv6 whatever the default of \
             the host.",
+        relief: Relief::Nothing,
         relieves: "nothing",
         risk: "New interfaces differ from existing ones in whether they have IPv6.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `nic.channels`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "One queue uses one processor, which handles 10 to 40 Gb/s of TCP. The advice is one queue per processor \
             of the NIC's NUMA node, at most 32 and at most what the driver offers. More queues than processors only \
             add interrupts.",
+        relief: Relief::Receiving,
         relieves: "receiving: one saturated core",
         risk: "A change resets the interface.",
         sources: &["source 002, multi-queue", "Linux, Documentation/networking/scaling.rst", "ethtool(8)"],

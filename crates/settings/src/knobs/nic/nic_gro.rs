@@ -1,6 +1,6 @@
 //! `nic.gro`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -17,6 +17,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         default: "on",
         summary: "Whether received segments are merged before the network stack processes them.",
         why: "The advice is on: at 25 Gb/s with an MTU of 1500, two million packets per second become 50 thousand.",
+        relief: Relief::Processors,
         relieves: "processor: work per packet",
         risk: "A few microseconds of latency while packets wait to be merged.",
         sources: &[

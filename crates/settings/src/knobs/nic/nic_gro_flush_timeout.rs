@@ -1,6 +1,6 @@
 //! `nic.gro_flush_timeout`.
 
-use linerate_record::knob::{Knob, Layer, Locator, Scope, TakesEffect, domain};
+use linerate_record::knob::{Knob, Layer, Locator, Relief, Scope, TakesEffect, domain};
 
 use crate::knobs::KnobRow;
 
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "No source mentions it. It achieves what they expect of busy polling: fewer interrupts under load, \
             without a core that spins. It is worth an experiment (20000 with napi_defer_hard_irqs 2) but is not a \
             default.",
+        relief: Relief::Processors,
         relieves: "processor: interrupts under load",
         risk: "Latency of single requests.",
         sources: &["Linux, Documentation/networking/napi.rst"],

@@ -1,6 +1,6 @@
 //! `nic.gso`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -17,6 +17,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         default: "on",
         summary: "Whether packets stay large until just before the driver.",
         why: "The advice is on: it helps if the NIC cannot segment (TSO under a tunnel), and BIG TCP needs it.",
+        relief: Relief::Processors,
         relieves: "processor: work per packet",
         risk: "None known.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `nic.interrupts`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "A packet that is received on another NUMA node than that of its NIC crosses the interconnect twice. \
             Source 000 requires NUMA-local scheduling with its drives. It is only advised if there are several NUMA \
             nodes and the kernel knows that of the NIC.",
+        relief: Relief::Memory,
         relieves: "memory: traffic between sockets",
         risk: "If irqbalance runs, it moves the interrupts again: exclude them there.",
         sources: &["source 000, NUMA", "Linux, Documentation/core-api/irq/irq-affinity.rst"],

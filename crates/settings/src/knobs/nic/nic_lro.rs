@@ -1,6 +1,6 @@
 //! `nic.lro`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Whether the NIC itself merges received segments.",
         why: "The advice is off: LRO discards information that forwarding needs, and a node forwards for its pods. The \
             kernel disables it when forwarding is on. GRO has the same benefit without that loss.",
+        relief: Relief::Processors,
         relieves: "processor: work per packet",
         risk: "Off: none if GRO is on.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `nic.mtu`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             more payload on the wire and a sixth of the packets. It only works if every switch port and every peer has \
             it; otherwise large packets are lost. If the site has no plane on this interface, nothing is advised: the \
             interface of an overlay has its own MTU.",
+        relief: Relief::Links,
         relieves: "links: payload per frame; processor: work per packet",
         risk: "If one port of the path has less, connections hang on large packets (net.ipv4.tcp_mtu_probing).",
         sources: &[

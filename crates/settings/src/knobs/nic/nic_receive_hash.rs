@@ -1,6 +1,6 @@
 //! `nic.receive_hash`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Fields of a UDP packet that select its receive queue: addresses (sd), or addresses and ports (sdfn).",
         why: "VXLAN and Geneve use UDP with a source port for each inner flow. If a NIC hashes UDP by addresses only, \
             all overlay traffic between two nodes uses the same queue. It is only advised if the site has an overlay.",
+        relief: Relief::Receiving,
         relieves: "receiving: one saturated core with an overlay",
         risk: "Fragments of a datagram may be received by different queues.",
         sources: &[

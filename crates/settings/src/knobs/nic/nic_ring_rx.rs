@@ -1,6 +1,6 @@
 //! `nic.ring.rx`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             (rx_missed, rx_out_of_buffer). A ring of 1024 packets of 9000 bytes holds 3 ms of traffic at 25 Gb/s. The \
             advice is 8192 from 100 Gb/s on and 2048 below, at most what the driver offers; far larger rings evict \
             data from caches.",
+        relief: Relief::Receiving,
         relieves: "receiving: drops in the NIC",
         risk: "A change resets the interface, and packets are lost for a moment. Each queue needs memory.",
         sources: &["ethtool(8)", "Linux, Documentation/networking/ethtool-netlink.rst: RINGS_SET"],

@@ -1,6 +1,6 @@
 //! `nic.ring.tx`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Descriptors of each transmit queue of an interface.",
         why: "The ring holds packets that wait to be sent. Byte queue limits bound their amount, so a larger ring \
             costs little and gains little. 1024 is enough for TSO packets.",
+        relief: Relief::Sending,
         relieves: "sending: queues that stop",
         risk: "A change resets the interface, and packets are lost for a moment. Each queue needs memory.",
         sources: &["ethtool(8)", "Linux, Documentation/networking/ethtool-netlink.rst: RINGS_SET"],

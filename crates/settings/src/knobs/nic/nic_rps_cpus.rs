@@ -1,6 +1,6 @@
 //! `nic.rps_cpus`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Processors to which software distributes received packets, as a mask.",
         why: "Source 002 advises it if one core receives for all. With hardware queues, it only adds a second \
             hand-over: the advice is off. On a virtual machine with one queue, it is all processors.",
+        relief: Relief::Processors,
         relieves: "processor: one core that receives or sends for all",
         risk: "Interrupts between processors.",
         sources: &["source 002, network tuning", "Linux, Documentation/networking/scaling.rst"],

@@ -1,6 +1,6 @@
 //! `nic.rps_flow_cnt`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -17,6 +17,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         default: "0: off",
         summary: "Flows that a receive queue tracks for receive flow steering (RFS).",
         why: "RFS is off unless both this and net.core.rps_sock_flow_entries are set.",
+        relief: Relief::Processors,
         relieves: "processor: one core that receives or sends for all",
         risk: "Interrupts between processors.",
         sources: &["source 002, network tuning", "Linux, Documentation/networking/scaling.rst"],

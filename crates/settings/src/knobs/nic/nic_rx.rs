@@ -1,6 +1,6 @@
 //! `nic.rx`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -17,6 +17,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         default: "on",
         summary: "Whether the NIC verifies checksums of received packets.",
         why: "The advice is on: without it, the processor reads each byte once more, and GRO does not merge segments.",
+        relief: Relief::Processors,
         relieves: "processor: work per packet",
         risk: "None known.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `nic.tso`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Whether the NIC splits large TCP packets into segments.",
         why: "The advice is on: the network stack then processes a packet of 64 KiB once. Source 002 warns of \
             conflicts with eBPF, but Cilium itself recommends even larger packets (BIG TCP).",
+        relief: Relief::Processors,
         relieves: "processor: work per packet",
         risk: "Some virtual NICs handle it incorrectly under tunnels.",
         sources: &[

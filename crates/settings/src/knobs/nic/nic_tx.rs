@@ -1,6 +1,6 @@
 //! `nic.tx`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Whether the NIC computes checksums of sent packets.",
         why: "The advice is on: TSO needs it. Some drivers offer it per protocol under other names; the audit does not \
             read those.",
+        relief: Relief::Processors,
         relieves: "processor: work per packet",
         risk: "None known.",
         sources: &[

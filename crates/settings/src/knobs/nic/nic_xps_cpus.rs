@@ -1,6 +1,6 @@
 //! `nic.xps_cpus`.
 
-use linerate_record::knob::{Domain, Knob, Layer, Locator, Scope, TakesEffect};
+use linerate_record::knob::{Domain, Knob, Layer, Locator, Relief, Scope, TakesEffect};
 
 use crate::knobs::KnobRow;
 
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "Source 002 mentions it and says that it is 0 by default, but drivers with one queue per processor set it \
             themselves. Nothing is advised: the driver's choice is local already, and a manual mask becomes stale when \
             the number of queues changes.",
+        relief: Relief::Processors,
         relieves: "processor: one core that receives or sends for all",
         risk: "Interrupts between processors.",
         sources: &["source 002, network tuning", "Linux, Documentation/networking/scaling.rst"],

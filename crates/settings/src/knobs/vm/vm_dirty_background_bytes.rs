@@ -1,6 +1,6 @@
 //! `vm.dirty_background_bytes`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "With 64 GiB of memory or more, a percentage lets gigabytes of dirty pages accumulate, which then reach \
             every drive at once. The advice is the amount that the data drives write in half a second, from 256 MiB to \
             4 GiB: large enough to merge writes, too small to stall readers.",
+        relief: Relief::Drives,
         relieves: "drives: bursts of writeback",
         risk: "Writeback starts earlier, so a short-lived file is more likely to be written before it is deleted.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `vm.dirty_background_ratio`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             set 3 %. With 256 GiB that is 7.7 GiB, several seconds of a drive's write bandwidth at once. A percentage \
             cannot be small enough on a machine with much memory, so from 64 GiB on the advice is in bytes and this \
             knob has none. MinIO writes large shards with O_DIRECT, which bypasses all dirty limits.",
+        relief: Relief::Drives,
         relieves: "drives: bursts of writeback",
         risk: "Smaller values write more often and merge less.",
         sources: &[

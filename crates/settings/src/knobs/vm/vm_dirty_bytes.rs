@@ -1,6 +1,6 @@
 //! `vm.dirty_bytes`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "The advice is four times the background threshold, or two seconds of the drives' write bandwidth, so \
             that a writer is throttled only if the drives fall behind for that long. If the background threshold is \
             not below this value, the kernel uses half of this value instead.",
+        relief: Relief::Drives,
         relieves: "drives: stalls of writers",
         risk: "A throttled writer waits for the drives; if the value is too small, every writer waits.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `vm.dirty_ratio`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Dirty share of available memory, in percent, at which a writing process must write back itself.",
         why: "See vm.dirty_background_ratio. The sources set 10 %. From 64 GiB of memory on, the advice is in bytes \
             instead (vm.dirty_bytes), which sets this to 0.",
+        relief: Relief::Drives,
         relieves: "drives: stalls of writers",
         risk: "Smaller values throttle writers sooner.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `vm.max_map_count`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             that map many files, such as Ceph's RocksDB or a search engine on the same node, do not. A limit that is \
             not reached costs nothing, so the sources' value is advised, and a higher value set by a distribution is \
             kept.",
+        relief: Relief::Processes,
         relieves: "processes that map many files",
         risk: "None known: each mapping is accounted when it is created.",
         sources: &[

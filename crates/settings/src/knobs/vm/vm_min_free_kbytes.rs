@@ -1,6 +1,6 @@
 //! `vm.min_free_kbytes`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -21,6 +21,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             GB of pages per second. The advice is 0.5 % of memory, at least the amount that all ports receive in 20 \
             ms, at most 4 GiB or 5 % of memory. Source 003 sets 1000000 on a virtual machine of unstated size: with 8 \
             GiB that is 12 % of memory.",
+        relief: Relief::Receiving,
         relieves: "receiving: drops when no page is free at once",
         risk: "The reserve is unavailable to programs; if it is far too large, the machine reclaims memory or kills \
             processes even when idle.",

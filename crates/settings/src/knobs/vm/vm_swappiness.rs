@@ -1,6 +1,6 @@
 //! `vm.swappiness`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             resort. The sources set 0, 0 and 1. With 0 the kernel does not swap until free and file pages together \
             fall below the high watermark of a zone. On a node whose memory is mostly anonymous, that invokes the OOM \
             killer sooner than 1 does.",
+        relief: Relief::Memory,
         relieves: "memory: requests stalled by swapped pages",
         risk: "If little page cache is left, memory pressure invokes the OOM killer sooner than with the default.",
         sources: &[

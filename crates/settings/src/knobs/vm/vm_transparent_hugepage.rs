@@ -1,6 +1,6 @@
 //! `vm.transparent_hugepage`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -19,6 +19,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "Source 000 and MinIO's tuned profile set madvise, which suits servers written in Go. With always, \
             khugepaged and page faults compact memory for heaps that the runtime soon returns, and the resident set \
             grows. A process that benefits from huge pages requests them.",
+        relief: Relief::Processors,
         relieves: "processor: page faults that compact memory; memory",
         risk: "A program that benefits from huge pages but does not request them loses those that always gave it.",
         sources: &[

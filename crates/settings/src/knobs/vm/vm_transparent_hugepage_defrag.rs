@@ -1,6 +1,6 @@
 //! `vm.transparent_hugepage.defrag`.
 
-use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect};
+use linerate_record::knob::{Advice, Domain, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Whether a page fault waits for memory compaction to obtain a huge page.",
         why: "The advice is defer+madvise, as in source 000: a process that requested huge pages waits; all others get \
             a small page, and kcompactd compacts in the background.",
+        relief: Relief::Processors,
         relieves: "processor and latency: page faults that compact memory",
         risk: "A process that requested huge pages still waits.",
         sources: &[

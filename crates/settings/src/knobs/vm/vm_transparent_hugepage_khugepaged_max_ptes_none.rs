@@ -1,6 +1,6 @@
 //! `vm.transparent_hugepage.khugepaged.max_ptes_none`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "With 0, khugepaged merges only ranges that are fully populated, so it never allocates memory that no \
             program touched. Source 000 says that this avoids stalls. Its main effect is on memory: with 511, a single \
             touched page of a returned heap grows to 2 MiB.",
+        relief: Relief::Memory,
         relieves: "memory: huge pages that are mostly empty",
         risk: "Fewer huge pages.",
         sources: &[

@@ -1,6 +1,6 @@
 //! `vm.vfs_cache_pressure`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -20,6 +20,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
             costs the file system inode lookups. The sources set 50, 50 and 10. With 50 the kernel keeps about twice \
             as many inodes; with less, reclaim scans lists that it may not shrink, which costs processor time when \
             slabs fill memory. Source 003 measured 10 on its own (B2) and found no effect beyond its spread.",
+        relief: Relief::Drives,
         relieves: "drives: metadata reads",
         risk: "Slabs take memory from the page cache and the engine; very low values make reclaim slow.",
         sources: &[

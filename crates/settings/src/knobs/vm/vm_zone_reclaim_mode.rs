@@ -1,6 +1,6 @@
 //! `vm.zone_reclaim_mode`.
 
-use linerate_record::knob::{Advice, Knob, Layer, Locator, Scope, SettingPlace, Snapshot, TakesEffect, domain};
+use linerate_record::knob::{Advice, Knob, Layer, Locator, Relief, Scope, SettingPlace, Snapshot, TakesEffect, domain};
 use linerate_record::site::Site;
 
 use crate::knobs::{KnobRow, facts};
@@ -18,6 +18,7 @@ pub(crate) const ROW: KnobRow = KnobRow {
         summary: "Whether a NUMA node reclaims its own page cache before it allocates memory from another node.",
         why: "No source mentions it, but it would defeat the caching that they aim at: when it is on, a node drops \
             file pages although another node has free memory.",
+        relief: Relief::Memory,
         relieves: "memory: page cache dropped on one NUMA node",
         risk: "When it is off, some allocations are remote.",
         sources: &["Linux, Documentation/admin-guide/sysctl/vm.rst"],
