@@ -308,6 +308,7 @@ fn point(
         hosts: hosts(records, &rows, seconds)?,
         driven_by: None,
         clients: Vec::new(),
+        client_spread: None,
         errors: sum.errors,
     }))
 }

@@ -10,15 +10,13 @@ use linerate_record::site::{Entry, Site};
 use linerate_record::units::Bytes;
 
 use crate::knee::KneeOutcome;
+use crate::student::NORMAL_95;
 use crate::view::{Bottleneck, Estimate, Measure, Point, Series, View, too_many_failed};
 
 pub use reported::{Caveat, LeftOut, NoEvidence, NotOfSite, Refused, RunRemark};
 
 /// Half the width of an interval, as a share, from which a figure is too unsteady: that of the knee.
 const UNSTEADY: f64 = 0.2;
-
-/// Standard errors in half a 95 % interval of a normal distribution.
-const NORMAL_95: f64 = 1.96;
 
 /// The relative standard error that a figure without an interval is taken to have, where nobody stated one: about that
 /// of the widest interval that is no refusal, [`UNSTEADY`] / [`NORMAL_95`].

@@ -10,10 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
 use crate::knee::{self, KneeOutcome, KneeVisit, MeasuredRung, RisesAgain};
+use crate::student::NORMAL_95;
 use crate::usl::Range;
-
-/// Standard errors of a 95 % interval.
-const NORMAL_95: f64 = 1.96;
 
 /// What so many clients gave in one visit of their best concurrency.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,6 +72,8 @@ pub struct GrowthPoint {
     pub concurrency: u32,
     /// Throughput there, all visits together.
     pub throughput: Estimate,
+    /// The same per client.
+    pub per_client: f64,
     /// Visits of that concurrency.
     pub visits: u32,
     /// Throughput as a multiple of what the number before gave; absent of the smallest.
@@ -110,6 +110,7 @@ pub fn judge(visits: &[GrowthVisit]) -> Option<GrowthVerdict> {
         clients: rung.concurrency,
         concurrency: concurrency(rung.concurrency),
         throughput: rung.throughput,
+        per_client: rung.throughput.mean / f64::from(rung.concurrency.max(1)),
         visits: rung.visits,
         of_previous: i.checked_sub(1).and_then(|before| ratio(rung, &rungs[before])),
         of_largest: (rung.concurrency != last.concurrency).then(|| ratio(rung, last)).flatten(),

@@ -11,13 +11,14 @@ use linerate_record::run::SearchSpec;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
+use crate::student::NORMAL_95;
 
 mod candidates;
 mod concave;
 mod uneven;
 mod visits;
 
-use candidates::{Candidates, NORMAL_95, SURE};
+use candidates::{Candidates, SURE};
 pub use uneven::RisesAgain;
 use visits::Rung;
 

@@ -5,12 +5,10 @@ use linerate_record::run::{self, IntervalRow};
 
 use crate::estimate;
 use crate::long_run::{self, Mean};
+use crate::student::NORMAL_95;
 
 /// Buckets of latencies are up to this share wide; a value lies anywhere in its bucket.
 const BUCKET_SHARE: f64 = 1.0 / 128.0;
-
-/// Standard errors of a 95 % interval whose variance is known.
-const Z_95: f64 = 1.96;
 
 /// A quantile of all requests of a time.
 #[derive(Clone, Copy, Debug)]
@@ -91,7 +89,7 @@ fn interval_95(merged: &Latencies, q: f64, off: &[f64]) -> Option<[u64; 2]> {
     let requests = merged.len() as f64;
     let per_interval = requests / off.len() as f64;
     let shares: Vec<f64> = off.iter().map(|off| off / per_interval).collect();
-    let independent = Z_95 * (q * (1.0 - q) / requests).sqrt();
+    let independent = NORMAL_95 * (q * (1.0 - q) / requests).sqrt();
     let half = estimate::mean_with_interval(&shares).half_width_95?.max(independent);
     let at = |q| merged.value_at_quantile(q);
     (q > half && q + half < 1.0).then(|| [merged.lowest_equivalent(at(q - half)), at(q + half)])

@@ -27,7 +27,7 @@ mod sent;
 mod summary;
 
 pub(crate) use clients::ceiling_of;
-pub use clients::{ClientFigures, ClientFull, ClientNic};
+pub use clients::{ClientFigures, ClientFull, ClientNic, ClientSpread};
 pub use growth::{Growth, GrowthPlan, PlannedClients};
 pub(crate) use open::load_of;
 pub use open::{BoundFigures, OpenLoop};
@@ -287,6 +287,9 @@ pub struct Point {
     /// Per client; empty where there was one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<ClientFigures>,
+    /// How far they are apart; absent where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_spread: Option<ClientSpread>,
 }
 
 impl Point {

@@ -207,7 +207,6 @@ fn growth_table(growth: &Growth, look: TextStyle) -> String {
     let heads = row(["clients", "conc", "throughput", "", "per client", "  times the last", "efficiency"]);
     text.push_str(&format!("{}\n", paint(Ink::Dim, &heads, look)));
     for point in &growth.verdict.points {
-        let each = point.throughput.mean / f64::from(point.clients.max(1));
         let previous = point.of_previous.as_ref().map(words::growth::times).unwrap_or_default();
         let efficiency = point.efficiency.as_ref().map(words::growth::share_within).unwrap_or_default();
         text.push_str(&row([
@@ -215,7 +214,7 @@ fn growth_table(growth: &Growth, look: TextStyle) -> String {
             &point.concurrency.to_string(),
             &words::growth::rate(point.throughput.mean, growth.measure),
             &words::plus_minus(&point.throughput),
-            &words::growth::rate(each, growth.measure),
+            &words::growth::rate(point.per_client, growth.measure),
             &format!("  {previous}"),
             &efficiency,
         ]));
@@ -520,6 +519,7 @@ mod tests {
             hosts: Vec::new(),
             driven_by: None,
             clients: Vec::new(),
+            client_spread: None,
         };
         for measure in [Measure::Bytes, Measure::Requests] {
             let header = table_header(measure);

@@ -20,8 +20,8 @@ use super::{Figures, begins, finished, rule};
 use crate::records::Records;
 use crate::steady;
 use crate::view::{
-    Bottleneck, ClientCeiling, ClientFigures, ClientFull, ClientNic, MachineSample, Measure, Point, Series,
-    SeriesLimit, View,
+    Bottleneck, ClientCeiling, ClientFigures, ClientFull, ClientNic, ClientSpread, MachineSample, Measure, Point,
+    Series, SeriesLimit, View,
 };
 use crate::{counters, limits};
 
@@ -385,7 +385,7 @@ pub(super) fn add_rows(series: &mut [Series], ceilings: &mut [ClientCeiling], pa
         let measure = super::measure(std::slice::from_ref(&ceiling.point));
         for point in std::iter::once(&mut ceiling.point).chain(&mut ceiling.plain) {
             point.clients = row(point.point);
-            shares(&mut point.clients, measure);
+            shares(point, measure);
         }
     }
     for one in series {
@@ -398,13 +398,16 @@ pub(super) fn add_rows(series: &mut [Series], ceilings: &mut [ClientCeiling], pa
             point.clients = parts.iter().filter_map(|part| part.pooled.get(&point.point).cloned()).collect();
         }
         for point in one.points.iter_mut().chain(of_pooled) {
-            shares(&mut point.clients, measure);
+            shares(point, measure);
             beside_ceiling(&mut point.clients, ceiling.as_deref(), measure);
         }
     }
 }
 
-fn shares(rows: &mut [ClientFigures], measure: Measure) {
+/// What each gave of all, and how far they are apart.
+fn shares(point: &mut Point, measure: Measure) {
+    point.client_spread = ClientSpread::of(&point.clients, measure);
+    let rows = &mut point.clients;
     let all: f64 = rows.iter().map(|row| row.throughput(measure)).sum();
     rows.iter_mut().filter(|_| all > 0.0).for_each(|row| row.share = row.throughput(measure) / all);
 }

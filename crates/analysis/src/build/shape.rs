@@ -1,6 +1,7 @@
 //! The shape of a series over its concurrencies: the knee, and the law that it may follow.
 
 use crate::knee::{self, Knee, KneeOutcome, KneeVisit};
+use crate::student::NORMAL_95;
 use crate::usl::{self, UslPoint};
 use crate::view::{Point, Series, UslScaling};
 
@@ -41,7 +42,7 @@ pub(super) fn cap(series: &mut Series) {
 pub(super) fn scaling(series: &Series, seed: u64) -> Option<UslScaling> {
     let observed = |p: &Point| {
         let estimate = p.throughput(series.measure);
-        let error = estimate.half_width_95? / 1.96;
+        let error = estimate.half_width_95? / NORMAL_95;
         let error = error.max(ERROR_FLOOR * estimate.mean);
         Some(UslPoint { concurrency: p.concurrency, throughput: estimate.mean, error })
     };

@@ -49,6 +49,7 @@ pub(crate) fn point(concurrency: u32, mib_per_s: f64) -> Point {
         hosts: Vec::new(),
         driven_by: None,
         clients: Vec::new(),
+        client_spread: None,
     }
 }
 

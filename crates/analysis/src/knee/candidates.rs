@@ -11,10 +11,8 @@
 use super::concave::{self, Concave};
 use super::visits::Rung;
 use super::{SHARE, uneven};
+use crate::student::NORMAL_95;
 use crate::usl::chi_square_99;
-
-/// Standard errors within which the interval that is told lies: 95 %.
-pub(super) const NORMAL_95: f64 = 1.96;
 
 /// Standard errors by which a candidate must be refused before the search leaves it: 99 %, since it looks many times.
 pub(super) const SURE: f64 = 2.576;

@@ -2,6 +2,7 @@
 
 use super::KneeVisit;
 use crate::estimate::{Estimate, freedom, student_t_975};
+use crate::student::NORMAL_95;
 
 /// Least standard error of a visit, as a share of its mean: what passes between two visits is not in their ±.
 const ERROR_FLOOR: f64 = 0.004;
@@ -34,7 +35,7 @@ pub(super) fn rungs(visits: &[KneeVisit], grid: &[u32]) -> Vec<Rung> {
     let groups = groups(visits, grid);
     // As an interval of visits has few degrees of freedom (Hartung and Knapp, Stat. Med. 20, 2001).
     let again: usize = groups.iter().map(|g| g.len().saturating_sub(1)).sum();
-    let wider = student_t_975(again.max(2) as f64) / 1.96;
+    let wider = student_t_975(again.max(2) as f64) / NORMAL_95;
     let between = between_visits(&groups, usual) * wider * wider;
     groups.iter().enumerate().filter(|(_, g)| !g.is_empty()).map(|(i, g)| pooled(i, g, usual, between)).collect()
 }
@@ -132,7 +133,7 @@ fn pooled(index: usize, group: &[&KneeVisit], usual: Option<f64>, between: f64) 
         [one] if between == 0.0 => one.throughput,
         _ => Estimate {
             mean,
-            half_width_95: reported.then_some(1.96 * error),
+            half_width_95: reported.then_some(NORMAL_95 * error),
             intervals: group.iter().map(|v| v.throughput.intervals).sum(),
             effective: group.iter().map(|v| v.throughput.effective).sum(),
         },

@@ -75,6 +75,29 @@ pub enum ClientFull {
     Nic,
 }
 
+/// What clients gave each at a point, in the series' measure: bytes or requests per second.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClientSpread {
+    /// The slowest.
+    pub lowest: f64,
+    /// The median.
+    pub median: f64,
+    /// The fastest.
+    pub highest: f64,
+}
+
+impl ClientSpread {
+    /// That of some rows; `None` of none.
+    #[must_use]
+    pub fn of(rows: &[ClientFigures], measure: Measure) -> Option<ClientSpread> {
+        let mut all: Vec<f64> = rows.iter().map(|row| row.throughput(measure)).collect();
+        all.sort_unstable_by(f64::total_cmp);
+        let (&lowest, &highest) = all.first().zip(all.last())?;
+        let median = 0.5 * (all[(all.len() - 1) / 2] + all[all.len() / 2]);
+        Some(ClientSpread { lowest, median, highest })
+    }
+}
+
 impl ClientFigures {
     /// The throughput that tells the story of a series of this measure.
     #[must_use]
@@ -121,6 +144,8 @@ fn part_of(ceiling: &ClientCeiling, clients: usize) -> ClientCeiling {
             requests: rows.iter().map(|row| row.requests).sum(),
             driven_by: u32::try_from(rows.len()).ok(),
             clients: rows.to_vec(),
+            // Nobody asks for it of a part.
+            client_spread: None,
             ..point.clone()
         }
     };

@@ -58,13 +58,12 @@ fn one(growth: &Growth) -> String {
         let plan = growth.planned.as_ref().and_then(|plan| plan.points.iter().find(|p| p.clients == point.clients));
         let plan = plan.map(|p| format!("{}, {}", bytes_per_s_iec(p.ceiling_bytes_per_s), p.bottleneck.name()));
         let or_absent = |text: Option<String>| text.unwrap_or_else(|| words::ABSENT.to_owned());
-        let each = point.throughput.mean / f64::from(point.clients.max(1));
         let cells = [
             point.concurrency.to_string(),
             words::growth::rate(point.throughput.mean, growth.measure),
             words::plus_minus(&point.throughput),
             point.visits.to_string(),
-            words::growth::rate(each, growth.measure),
+            words::growth::rate(point.per_client, growth.measure),
             or_absent(point.of_previous.as_ref().map(words::growth::times)),
             or_absent(point.of_largest.as_ref().map(words::growth::times)),
             or_absent(point.efficiency.as_ref().map(words::growth::share)),

@@ -2,7 +2,9 @@
 
 use linerate_analysis::growth::{GrowthOutcome, GrowthPoint, GrowthVerdict};
 use linerate_analysis::usl::Range;
-use linerate_analysis::view::{ClientFigures, ClientFull, Growth, GrowthPlan, Measure, PlannedClients, Point, Series};
+use linerate_analysis::view::{
+    ClientFigures, ClientFull, ClientSpread, Growth, GrowthPlan, Measure, PlannedClients, Point, Series,
+};
 use linerate_record::units::{bits_per_s, bytes_per_s_iec, count};
 
 use super::{decimal, percent, plural, requests_per_s};
@@ -120,11 +122,8 @@ pub(crate) fn driven_by(series: &Series, point: &Point) -> Option<String> {
 /// What many clients have in common at a point, and who has not.
 pub(crate) fn spread(point: &Point, measure: Measure) -> String {
     let rows = &point.clients;
-    let mut all: Vec<f64> = rows.iter().map(|row| row.throughput(measure)).collect();
-    all.sort_unstable_by(f64::total_cmp);
-    let Some((low, high)) = all.first().zip(all.last()) else { return String::new() };
-    let middle = 0.5 * (all[(all.len() - 1) / 2] + all[all.len() / 2]);
-    let [low, middle, high] = [*low, middle, *high].map(|throughput| rate(throughput, measure));
+    let Some(ClientSpread { lowest, median, highest }) = point.client_spread else { return String::new() };
+    let [low, middle, high] = [lowest, median, highest].map(|throughput| rate(throughput, measure));
     let slow = named(rows, |row| row.below_peers.map(|below| format!("−{}", percent(below))));
     let full = named(rows, |row| row.full.filter(|_| row.below_peers.is_none()).map(|full| full_by(row, full)));
     let told = |what: &str, names: String| if names.is_empty() { names } else { format!("; {what}: {names}") };
