@@ -14,7 +14,7 @@ use linerate_record::knob::{Change, ChangeSet, Knob, SettingPlace, same};
 use sha2::{Digest as _, Sha256};
 
 pub use crate::boot::has_booted;
-use crate::boot::{are_two_boots, boot, known_boot};
+use crate::boot::{are_two_boots, boot_id, known_boot};
 pub use crate::clock::since_boot_ms;
 pub use crate::failure::TuneError;
 pub use crate::ground::Ground;
@@ -121,7 +121,7 @@ pub fn apply(
     // Noted once its journal is there: one that is noted and is not has been moved or removed.
     let armed = waiting::begin(ground, &begin).and_then(|()| arm(&begin).map_err(TuneError::Watch));
     let by = armed.inspect_err(|_| {
-        let _ = journal.append(&JournalLine::Closed { by: By::Failure, at_ms: now_ms(), left: 0 });
+        let _ = journal.append(&JournalLine::Closed { by: By::Failure, at_ms: unix_ms(), left: 0 });
         waiting::end(ground, &begin.id);
     })?;
     step(ApplyStep::Armed);
@@ -331,7 +331,7 @@ pub fn confirm(ground: &Ground<'_>) -> Result<JournalContent, TuneError> {
             "{id} cannot be confirmed: its time is over, and it is being rolled back"
         )));
     }
-    journal.append(&JournalLine::Confirmed { at_ms: now_ms() })?;
+    journal.append(&JournalLine::Confirmed { at_ms: unix_ms() })?;
     waiting::end(ground, id);
     ground.state.read(id)
 }
@@ -368,7 +368,7 @@ fn none_pending(ground: &Ground<'_>, boot: &str) -> Result<(), TuneError> {
             if is_back { Ok(()) } else { Err(TuneError::Lapsing(reported.begin.id)) }
         }
         Some(reported) if reported.is_pending() => {
-            let closed = JournalLine::Closed { by: By::Reboot, at_ms: now_ms(), left: 0 };
+            let closed = JournalLine::Closed { by: By::Reboot, at_ms: unix_ms(), left: 0 };
             Journal::resume(ground.state, &reported.begin.id)?.append(&closed)
         }
         _ => Ok(()),
@@ -381,10 +381,10 @@ fn begin(root: &Root, set: &ChangeSet, terms: &Terms) -> Result<Begin, TuneError
         schema: JOURNAL_SCHEMA,
         id: terms.id.clone(),
         machine: machine_hash(root)?,
-        boot: known_boot(boot(root), root.is_live())?,
+        boot: known_boot(boot_id(root), root.is_live())?,
         profile: set.profile.clone(),
         root: terms.root.clone(),
-        began_ms: now_ms(),
+        began_ms: unix_ms(),
         deadline_since_boot_ms: since_boot_ms().saturating_add(within_ms),
         owner: terms.owner,
     })
@@ -410,7 +410,8 @@ pub fn machine_hash(root: &Root) -> Result<String, TuneError> {
 }
 
 /// Milliseconds since 1970.
-pub(crate) fn now_ms() -> u64 {
+#[must_use]
+pub fn unix_ms() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }

@@ -8,7 +8,8 @@ use crate::root::{Root, text};
 const BOOT_ID: &str = "proc/sys/kernel/random/boot_id";
 
 /// The boot id; empty where it cannot be read.
-pub(crate) fn boot(root: &Root) -> String {
+#[must_use]
+pub fn boot_id(root: &Root) -> String {
     let mut bytes = Vec::new();
     text(root, BOOT_ID, &mut bytes).map(|id| id.trim().to_owned()).unwrap_or_default()
 }
@@ -17,7 +18,7 @@ pub(crate) fn boot(root: &Root) -> String {
 /// its changes are there, and are taken back.
 #[must_use]
 pub fn has_booted(root: &Root, begin: &Begin) -> bool {
-    are_two_boots(&begin.boot, &boot(root))
+    are_two_boots(&begin.boot, &boot_id(root))
 }
 
 pub(crate) fn are_two_boots(then: &str, now: &str) -> bool {

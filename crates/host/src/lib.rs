@@ -35,6 +35,7 @@ pub mod trusted;
 mod waiting;
 pub mod watch;
 
+pub use boot::boot_id;
 pub use firmware::firmware;
 pub use machine::machine;
 pub use reading::reading;

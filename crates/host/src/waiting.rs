@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use linerate_record::journal::{Begin, Waiting};
 
-use crate::boot::{are_two_boots, boot};
+use crate::boot::{are_two_boots, boot_id};
 use crate::clock::since_boot_ms;
 use crate::failure::TuneError;
 use crate::ground::Ground;
@@ -42,7 +42,7 @@ pub struct LostWatch {
 /// The application that nobody can confirm or take back, since its journal is not where it was.
 #[must_use]
 pub fn lost(machine: &Root) -> Option<LostWatch> {
-    lost_of(Whole::of(machine)?.waiting_file()?, &boot(machine))
+    lost_of(Whole::of(machine)?.waiting_file()?, &boot_id(machine))
 }
 
 fn lost_of(file: PathBuf, boot: &str) -> Option<LostWatch> {

@@ -6,7 +6,7 @@ use std::io;
 use linerate_record::journal::{By, Device, DeviceKind, JournalLine, Undo};
 use linerate_record::knob::{SettingPlace, same};
 
-use super::{ApplyStep, Ground, TuneError, has_booted, lock, now_ms, since_boot_ms};
+use super::{ApplyStep, Ground, TuneError, has_booted, lock, since_boot_ms, unix_ms};
 use crate::journal::{Journal, JournalContent, Made};
 use crate::setting::{self, Gone, SettingTarget};
 use crate::waiting::{self, WATCH_MS_MAX};
@@ -82,7 +82,7 @@ fn nothing_waits(ground: &Ground<'_>) -> Result<TuneError, TuneError> {
 pub(super) fn settle(ground: &Ground<'_>) -> Result<(), TuneError> {
     match ground.state.newest_open()? {
         Some(reported) if reported.is_pending() && reported.has_changed_nothing() => {
-            let closed = JournalLine::Closed { by: By::Unchanged, at_ms: now_ms(), left: 0 };
+            let closed = JournalLine::Closed { by: By::Unchanged, at_ms: unix_ms(), left: 0 };
             Journal::resume(ground.state, &reported.begin.id)?.append(&closed)?;
             waiting::end(ground, &reported.begin.id);
             Ok(())
@@ -113,7 +113,7 @@ pub(crate) fn take_back(
     };
     if has_booted(ground.root, &reported.begin) {
         rolled.after_reboot = true;
-        record(&[JournalLine::Closed { by: By::Reboot, at_ms: now_ms(), left: 0 }], &mut rolled);
+        record(&[JournalLine::Closed { by: By::Reboot, at_ms: unix_ms(), left: 0 }], &mut rolled);
         return Ok(rolled);
     }
     // What is over cannot be confirmed any more, so that its lines may come last: a disk that stands still must not
@@ -144,7 +144,7 @@ pub(crate) fn take_back(
     let is_left = |undo: &Undo| undo.needs_a_look() && !(force && *undo == Undo::Gone);
     let left = rolled.undone.iter().filter(|(_, undo)| is_left(undo)).count();
     let left = u32::try_from(left).unwrap_or(u32::MAX);
-    last.push(JournalLine::Closed { by, at_ms: now_ms(), left });
+    last.push(JournalLine::Closed { by, at_ms: unix_ms(), left });
     record(&last, &mut rolled);
     waiting::end(ground, &rolled.id);
     step(ApplyStep::Closed);

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use linerate_analysis::course::points_max;
 use linerate_analysis::findings;
 use linerate_fleet::loading::{CA_BYTES_MAX, LoadKeys, LoadOrder};
+use linerate_host::apply::unix_ms;
 use linerate_host::fingerprint::neighbours::TargetHere;
 use linerate_host::{Root, serving};
 use linerate_load::bucket::{Bucket, BucketError, Keeping};
@@ -516,8 +517,4 @@ fn seed() -> Result<u64, Failure> {
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
         .map_err(|e| Failure::usage(format!("no random numbers from the kernel: {e}")))?;
     Ok(u64::from_le_bytes(bytes))
-}
-
-fn unix_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(0))
 }

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use linerate_experiment::design;
 use linerate_experiment::lasting::{ROUNDS_MAX, ROUNDS_MIN};
 use linerate_experiment::state::{self, ExperimentState, has_booted};
 use linerate_experiment::{steps, times};
 use linerate_host::Root;
+use linerate_host::apply::unix_ms;
 use linerate_record::experiment::{Arm, BaselineLoad, Design, EXPERIMENT_SCHEMA, Experiment, ExperimentStep, Means};
 use linerate_record::load::{Load, LoadPatch, differences};
 use linerate_record::units::whole_ns;
@@ -211,8 +211,7 @@ fn recorded(experiment: &Experiment, flags: &ResumeFlags) -> Result<Vec<ArmLoad>
 }
 
 fn require_same_boot(state: &ExperimentState) -> Result<(), Failure> {
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    if has_booted(state, boot.trim()) {
+    if has_booted(state, &linerate_host::boot_id(&Root::live())) {
         return Err(Failure::usage("the machine has booted since the experiment began: begin a new one"));
     }
     Ok(())
@@ -306,9 +305,4 @@ fn drawn() -> Result<u64, Failure> {
         source: error.into(),
     })?;
     Ok(u64::from(u32::from_le_bytes(bytes)))
-}
-
-fn unix_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }

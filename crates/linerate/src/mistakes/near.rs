@@ -1,5 +1,7 @@
 //! Whether an unknown flag is a known one, misspelt. clap suggests what is far from it too: `--op` for `--nope`.
 
+use strsim::levenshtein;
+
 /// Shortest part of a name that is taken for it.
 const PART_LEAST: usize = 3;
 
@@ -7,22 +9,7 @@ const PART_LEAST: usize = 3;
 pub(super) fn is_misspelt(word: &str, name: &str) -> bool {
     let is_part = word.len() >= PART_LEAST && name.starts_with(word);
     let letters = word.chars().count().max(name.chars().count());
-    is_part || distance(word, name) <= letters / 3
-}
-
-/// Letters that are added, left out or others (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, of_a) in a.chars().enumerate() {
-        let mut before = std::mem::replace(&mut row[0], i + 1);
-        for (j, of_b) in b.iter().enumerate() {
-            let other = before + usize::from(of_a != *of_b);
-            before = row[j + 1];
-            row[j + 1] = other.min(before + 1).min(row[j] + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
+    is_part || levenshtein(word, name) <= letters / 3
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! names of all nodes of one operation.
 
 use std::collections::{BTreeMap, BTreeSet};
+use strsim::levenshtein;
 
 use linerate_record::explanation::{Observations, Observed, Quantity};
 use linerate_record::site::Site;
@@ -67,7 +68,7 @@ fn no_node(name: &str, why: &str) -> String {
 /// Names that a name may have been meant for, or such as would do.
 fn meant(name: &str, nodes: &BTreeSet<&str>) -> String {
     let is_short = |node: &str| node.len() <= LONGEST && name.len() <= LONGEST;
-    let short = || nodes.iter().copied().filter(|node| is_short(node)).map(|node| (distance(name, node), node));
+    let short = || nodes.iter().copied().filter(|node| is_short(node)).map(|node| (levenshtein(name, node), node));
     let least = short().map(|(letters, _)| letters).min().unwrap_or(usize::MAX);
     if least <= (name.chars().count() / 2).clamp(1, 2) {
         let near = quoted(short().filter(|(letters, _)| *letters == least).map(|(_, node)| node));
@@ -127,22 +128,6 @@ fn in_parts(name: &str) -> Option<(&str, u64, &str)> {
     // Of numbers alone is an address, and so is what has more colons than one.
     let is_name = stem.contains(|c: char| c.is_alphabetic()) && !host.contains(':');
     Some((stem, first[stem.len()..].parse().ok().filter(|_| is_name)?, name))
-}
-
-/// Letters that are put in, left out or changed between two names.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, of_a) in a.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, of_b) in b.iter().enumerate() {
-            let changed = corner + usize::from(of_a != *of_b);
-            corner = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(corner + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

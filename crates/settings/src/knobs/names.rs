@@ -1,6 +1,7 @@
 //! Finding rows: by id, by what sources call them, and by what somebody may have meant.
 
 use super::{KNOBS, KnobRow};
+use strsim::levenshtein;
 
 /// The row of an id.
 #[must_use]
@@ -28,25 +29,9 @@ pub fn nearest(name: &str) -> Vec<&'static str> {
 
 /// The distance to an id, or to its end after any dot, which costs one.
 fn distance_to(id: &str, name: &str) -> usize {
-    let whole = edits(id, name);
-    let ends = id.match_indices('.').map(|(at, _)| edits(&id[at + 1..], name) + 1);
+    let whole = levenshtein(id, name);
+    let ends = id.match_indices('.').map(|(at, _)| levenshtein(&id[at + 1..], name) + 1);
     ends.min().map_or(whole, |end| end.min(whole))
-}
-
-/// Characters to insert, delete or replace.
-fn edits(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, l) in left.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, r) in right.iter().enumerate() {
-            let replaced = diagonal + usize::from(l != *r);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[right.len()]
 }
 
 #[cfg(test)]
