@@ -6,6 +6,7 @@
 
 pub mod domain;
 mod reach;
+mod relief;
 mod value;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use domain::Domain;
 pub use reach::reaches;
+pub use relief::Relief;
 pub use value::{AsRead, as_grouped, fits, same, same_in};
 
 /// Where a setting acts. A pod's network namespace starts from the kernel's defaults for many settings, whatever the
@@ -437,45 +439,6 @@ impl Locator {
             _ => None,
         }
     }
-}
-
-/// What a setting relieves, by kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Relief {
-    /// Links of nodes, and what spreads load over them.
-    Links,
-    /// Drives and their file systems.
-    Drives,
-    /// What receives packets: rings, backlogs and buffers that drop them.
-    Receiving,
-    /// What accepts connections.
-    Accepting,
-    /// Connections that are tracked.
-    Connections,
-    /// Ports of connections that a node opens.
-    Ports,
-    /// Limits at which the engine fails.
-    Engine,
-    /// Open files of a machine.
-    Files,
-    /// Processes and threads of a machine.
-    Processes,
-    /// What sends packets.
-    Sending,
-    /// Processor time.
-    Processors,
-    /// Memory.
-    Memory,
-    /// Latency alone.
-    Latency,
-    /// Memory of single sockets.
-    Sockets,
-    /// Components of Kubernetes.
-    Kubernetes,
-    /// Queries of names.
-    Dns,
-    /// Nothing that limits throughput.
-    Nothing,
 }
 
 /// A row of the catalogue: one setting, described.

@@ -156,3 +156,21 @@ fn part_of(ceiling: &ClientCeiling, clients: usize) -> ClientCeiling {
         ..ceiling.clone()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_are_apart_by_what_each_gave_in_the_measure_of_the_series() {
+        let row = |bytes_per_s: f64| ClientFigures { bytes_per_s, requests_per_s: 7.0, ..ClientFigures::default() };
+        let of = |rates: &[f64]| {
+            let spread = ClientSpread::of(&rates.iter().copied().map(row).collect::<Vec<_>>(), Measure::Bytes)?;
+            Some((spread.lowest, spread.median, spread.highest))
+        };
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[5.0, 1.0, 4.0]), Some((1.0, 4.0, 5.0)));
+        assert_eq!(of(&[5.0, 1.0, 4.0, 2.0]), Some((1.0, 3.0, 5.0)));
+        assert_eq!(ClientSpread::of(&[row(3.0)], Measure::Requests).unwrap().median, 7.0);
+    }
+}

@@ -54,13 +54,7 @@ fn figures_of_all_clients_are_those_of_one_that_did_it_all() {
             };
             assert_eq!(&same, one, "{late_ms}");
             assert_eq!(all.clients.len(), 2);
-            let (spread, gave) =
-                (all.client_spread.unwrap(), all.clients.iter().map(|row| row.throughput(Measure::Bytes)));
-            assert_eq!(spread.lowest, gave.clone().fold(f64::INFINITY, f64::min));
-            assert!(
-                (spread.median - gave.sum::<f64>() / 2.0).abs() < 1e-6 && spread.highest > spread.median,
-                "{spread:?}"
-            );
+            assert_eq!(all.client_spread, ClientSpread::of(&all.clients, Measure::Bytes));
             let sum: u64 = all.clients.iter().map(|row| row.requests).sum();
             assert_eq!((sum, all.clients[1].client.as_str()), (one.requests, "b"));
         }
