@@ -6,7 +6,8 @@ use linerate_record::reading::Reading;
 use linerate_record::run::Interval;
 
 use crate::loading::{
-    DrivenEnd, LoadSaid, OrderUntil, PointOrder, Pulse, check_end, check_interval, check_pulse, check_reading,
+    DrivenEnd, LoadSaid, OrderUntil, PointOrder, PointTold, Pulse, check_end, check_interval, check_pulse,
+    check_reading,
 };
 
 /// How long an agent may take to find the hosts that it is to load.
@@ -76,12 +77,16 @@ enum Stage {
 pub(crate) struct DrivenLoad {
     stage: Stage,
     hosts: u32,
+    /// Event-loop threads, as it says.
+    threads: u32,
     order: Option<PointOrder>,
     next_interval: u64,
     /// Of the point.
     intervals: u64,
     bytes: usize,
     part: Option<Box<Interval>>,
+    /// Counts of the point.
+    told: PointTold,
     until_ms: u64,
     readings: u64,
     news: VecDeque<LoadNews>,
@@ -92,11 +97,13 @@ impl DrivenLoad {
         DrivenLoad {
             stage: Stage::Unasked,
             hosts: 0,
+            threads: 1,
             order: None,
             next_interval: 0,
             intervals: 0,
             bytes: 0,
             part: None,
+            told: PointTold::default(),
             until_ms: 0,
             readings: 0,
             news: VecDeque::new(),
@@ -114,6 +121,7 @@ impl DrivenLoad {
     pub(crate) fn prepares(&mut self, order: PointOrder, now_ns: i64) {
         self.order = Some(order);
         (self.next_interval, self.intervals, self.bytes, self.part) = (0, 0, 0, None);
+        self.told = PointTold::default();
         self.stage = Stage::Preparing { since_ns: now_ns };
     }
 
@@ -154,6 +162,7 @@ impl DrivenLoad {
                     return Err(format!("{threads} threads"));
                 }
                 self.stage = Stage::Loaded;
+                self.threads = threads;
                 LoadNews::Loaded { zero_ns, threads }
             }
             // It may be told to begin, and to end, before it is ready.
@@ -184,7 +193,7 @@ impl DrivenLoad {
                 LoadNews::Reading(reading)
             }
             LoadSaid::End(end) => {
-                check_end(&end, self.of_point(end.point)?)?;
+                check_end(&end, self.of_point(end.point)?, &self.told, self.threads)?;
                 if !matches!(self.stage, Stage::Driving { .. }) || self.part.is_some() {
                     return Err("the end of a point that had not begun".to_owned());
                 }
@@ -216,6 +225,7 @@ impl DrivenLoad {
         if self.next_interval > most {
             return Err(format!("counts of {} intervals, but at most {most} are allowed", self.next_interval));
         }
+        self.told.add(&pulse);
         Ok(pulse)
     }
 
@@ -363,8 +373,8 @@ pub(crate) mod tests {
             connections: 2,
             unended_writes: 0,
             unfinished: Vec::new(),
-            requests: 2,
-            bytes: 2,
+            requests: 0,
+            bytes: 0,
             errors: BTreeMap::new(),
             merged: 0,
             beside: Vec::new(),
@@ -434,7 +444,7 @@ pub(crate) mod tests {
                 "65 kinds of errors, but at most 64 are allowed",
             ),
             (end(|end| end.written_until = 1 << 40), "objects up to number"),
-            (end(|end| end.stored = 1), "objects up to number"),
+            (end(|end| end.stored = 1), "1 stored objects"),
             (end(|end| end.beside = vec![BesideRow::none(Op::Put)]), "unexpected requests of put"),
             (end(|end| end.beside = vec![BesideRow { dropped: u64::MAX, ..BesideRow::none(Op::Get) }]), "a count of"),
             (end(|end| end.beside = vec![BesideRow::none(Op::Get); 20]), "20 rows of requests"),
@@ -495,6 +505,45 @@ pub(crate) mod tests {
             assert!(check_order(&PointOrder { rate: Some(wrong), ..order() }).is_err(), "{wrong:?}");
         }
         assert_eq!(check_order(&PointOrder { rate: Some(rate), ..order() }), Ok(()));
+    }
+
+    #[test]
+    fn no_agent_wrote_more_than_it_told_of() {
+        let writes = PointOrder { workload: Workload::Single(Op::Put), write_first: 100, ..order() };
+        let row = PulseRow { op: Op::Put, requests: 20, failed: 3, ..pulse(0, 1).rows[0] };
+        type Said = fn(&mut DrivenEnd);
+        let cases: [(Said, bool); 11] = [
+            (|end| end.written_until = 100, true),
+            // 23 were answered and two are in flight: one thread may have done nearly all of it.
+            (|end| end.written_until = 100 + 2 * 25, true),
+            (|end| end.written_until = 100 + 2 * 28 + 1, false),
+            (|end| end.written_until = (1 << 40) - 1, false),
+            (
+                |end| {
+                    end.beside = vec![BesideRow { dropped: 5, ..BesideRow::none(Op::Put) }];
+                    end.written_until = 100 + 2 * 30;
+                },
+                true,
+            ),
+            (|end| end.stored = 20, true),
+            (|end| end.stored = 22, true),
+            (|end| end.stored = 25, false),
+            (|end| end.unended_writes = 28, false),
+            (|end| end.requests = 20, true),
+            (|end| end.requests = 21, false),
+        ];
+        for (number, (change, is_believed)) in cases.into_iter().enumerate() {
+            let mut load = driving_of(PointOrder { threads: None, ..writes.clone() });
+            load.take(LoadSaid::Pulse(Pulse { rows: vec![row], ..pulse(0, 1) }), 1).unwrap();
+            let taken = load.take(end(change), 1);
+            assert_eq!(taken.is_ok(), is_believed, "{number}: {taken:?}");
+        }
+        let mut again = driving_of(PointOrder { until: OrderUntil::Intervals(1), ..writes.clone() });
+        again.take(LoadSaid::Pulse(Pulse { rows: vec![row], ..pulse(0, 1) }), 1).unwrap();
+        again.take(end(|_| ()), 1).unwrap();
+        again.prepares(writes, 0);
+        again.starts(0);
+        assert!(again.take(end(|end| end.stored = 20), 1).is_err(), "what was told of a point is of that point");
     }
 
     #[test]

@@ -454,8 +454,62 @@ pub(crate) fn check_reading(reading: &Reading) -> Result<(), String> {
     Ok(())
 }
 
-/// What cannot be of the end of a point.
-pub(crate) fn check_end(end: &DrivenEnd, order: &PointOrder) -> Result<(), String> {
+/// What an agent told of a point while it drove it: what it says at its end is held against this.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PointTold {
+    /// Writes of objects that were answered, however.
+    writes: u64,
+    /// Those of them that succeeded.
+    stored: u64,
+    /// Requests that succeeded, parts left aside: they are told in their uploads.
+    succeeded: u64,
+}
+
+impl PointTold {
+    pub(crate) fn add(&mut self, pulse: &Pulse) {
+        for row in &pulse.rows {
+            let stored = if matches!(row.op, Op::Put | Op::Multipart) { row.requests } else { 0 };
+            let failed = if is_write(row.op) { row.failed } else { 0 };
+            self.stored = self.stored.saturating_add(stored);
+            self.writes = self.writes.saturating_add(stored).saturating_add(failed);
+            let whole = if row.op.is_detail() { 0 } else { row.requests };
+            self.succeeded = self.succeeded.saturating_add(whole);
+        }
+    }
+}
+
+const fn is_write(op: Op) -> bool {
+    matches!(op, Op::Put | Op::Multipart | Op::Part)
+}
+
+/// Objects that a client can have written or asked for and has not told of: each is deleted by its number, which takes
+/// a call for each thousand, whether there is such an object or not.
+fn check_written(end: &DrivenEnd, order: &PointOrder, told: &PointTold, threads: u32) -> Result<(), String> {
+    let beside = end.beside.iter().filter(|row| is_write(row.op));
+    let of_row = |row: &BesideRow| row.answered + row.failed + row.dropped + row.unsent;
+    let in_flight = u64::from(order.concurrency);
+    let beside = beside.map(of_row).sum::<u64>().saturating_add(2 * in_flight);
+    let asked = told.writes.saturating_add(beside);
+    // Threads take turns through the numbers, and the fastest may have done nearly all of it.
+    let workers = u64::from(order.threads.unwrap_or(threads).clamp(1, order.concurrency.max(1)));
+    let most = order.write_first.saturating_add(asked.saturating_add(1).saturating_mul(workers));
+    // Numbers of objects have 40 bits.
+    if end.written_until > most || end.written_until >= 1 << 40 {
+        return Err(format!("objects up to number {} after {} writes", end.written_until, told.writes));
+    }
+    let most = if order.workload.writes() { told.stored.saturating_add(beside) } else { 0 };
+    if end.stored > most || end.unended_writes > asked {
+        let (stored, unended) = (end.stored, end.unended_writes);
+        return Err(format!("{stored} stored objects and {unended} unended writes after {} writes", told.writes));
+    }
+    if end.requests > told.succeeded {
+        return Err(format!("{} requests, of which it told {} before", end.requests, told.succeeded));
+    }
+    Ok(())
+}
+
+/// What cannot be of the end of a point, after what was told before, by an agent of so many threads.
+pub(crate) fn check_end(end: &DrivenEnd, order: &PointOrder, told: &PointTold, threads: u32) -> Result<(), String> {
     check_kinds(&end.errors)?;
     let counts =
         [end.written_until, end.stored, end.deleted, end.connections, end.unended_writes, end.requests, end.bytes];
@@ -467,10 +521,7 @@ pub(crate) fn check_end(end: &DrivenEnd, order: &PointOrder) -> Result<(), Strin
         check_op(row.op, &order.workload)?;
         check_counts(&row.counts())?;
     }
-    // Numbers of objects have 40 bits, and those that nobody wrote take as long to delete as others.
-    if end.written_until >= 1 << 40 || (!order.workload.writes() && end.stored > 0) {
-        return Err(format!("objects up to number {}", end.written_until));
-    }
+    check_written(end, order, told, threads)?;
     if order.workload.deletes_only() && end.deleted > order.read_count.saturating_sub(order.delete_first) {
         return Err(format!("{} deleted objects, more than it was to delete", end.deleted));
     }
