@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use linerate_record::reading::Reading;
 use linerate_record::run::Interval;
+use linerate_record::sound::{COUNTS_OF_CLIENT_MAX, TIME_MS_MAX, all_counts};
 
+use crate::clocks::{ClockOffset, DRIFT_SHARE};
 use crate::loading::{
     DrivenEnd, LoadSaid, OrderUntil, PointOrder, PointTold, Pulse, check_end, check_interval, check_pulse,
     check_reading,
@@ -30,6 +32,9 @@ const INTERVALS_BEYOND: u64 = 1_100;
 
 /// Most readings of one run from one agent: one a second for a week.
 const READINGS_MAX: u64 = 700_000;
+
+/// How far an instant may lie outside the time in which it can have been, beyond what its clock may be wrong by.
+const SLACK_NS: i64 = 2_000_000_000;
 
 /// What an agent says that was checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,6 +73,7 @@ enum Stage {
     },
     Ready,
     Driving {
+        from_ns: i64,
         over_by_ns: i64,
     },
 }
@@ -88,7 +94,15 @@ pub(crate) struct DrivenLoad {
     /// Counts of the point.
     told: PointTold,
     until_ms: u64,
+    /// Bytes that moved in the point, less those that were taken back.
+    moved_bytes: i64,
+    /// All that it counted in all points.
+    counted: u128,
+    /// What its clock says where its instants are 0.
+    zero_ns: i64,
     readings: u64,
+    /// Instant of the last.
+    read_ms: u64,
     news: VecDeque<LoadNews>,
 }
 
@@ -105,7 +119,11 @@ impl DrivenLoad {
             part: None,
             told: PointTold::default(),
             until_ms: 0,
+            moved_bytes: 0,
+            counted: 0,
+            zero_ns: 0,
             readings: 0,
+            read_ms: 0,
             news: VecDeque::new(),
         }
     }
@@ -121,7 +139,7 @@ impl DrivenLoad {
     pub(crate) fn prepares(&mut self, order: PointOrder, now_ns: i64) {
         self.order = Some(order);
         (self.next_interval, self.intervals, self.bytes, self.part) = (0, 0, 0, None);
-        self.told = PointTold::default();
+        (self.told, self.moved_bytes) = (PointTold::default(), 0);
         self.stage = Stage::Preparing { since_ns: now_ns };
     }
 
@@ -131,7 +149,10 @@ impl DrivenLoad {
             OrderUntil::Intervals(all) => i64::try_from(all.saturating_mul(order.interval_ns)).unwrap_or(i64::MAX / 4),
             OrderUntil::Written(_) => i64::MAX / 4,
         });
-        self.stage = Stage::Driving { over_by_ns: at_ns.saturating_add(planned_ns).saturating_add(OVER_WITHIN_NS) };
+        self.stage = Stage::Driving {
+            from_ns: at_ns,
+            over_by_ns: at_ns.saturating_add(planned_ns).saturating_add(OVER_WITHIN_NS),
+        };
     }
 
     /// What it said since.
@@ -145,10 +166,53 @@ impl DrivenLoad {
             Stage::Loading { by_ns, lists: false } => (by_ns, "find the hosts to load"),
             Stage::Loading { by_ns, lists: true } => (by_ns, "list the objects to read"),
             Stage::Preparing { since_ns } => (since_ns.saturating_add(READY_WITHIN_NS), "make ready for a point"),
-            Stage::Driving { over_by_ns } => (over_by_ns, "end a point"),
+            Stage::Driving { over_by_ns, .. } => (over_by_ns, "end a point"),
             Stage::Unasked | Stage::Loaded | Stage::Ready => return None,
         };
         (now_ns > by_ns).then(|| format!("it did not {what} in time"))
+    }
+
+    /// Refuses instants that cannot have been, by what is thought of its clock now: intervals before their point
+    /// begins, and whatever is yet to come.
+    ///
+    /// # Errors
+    /// Which.
+    pub(crate) fn in_time(&self, said: &LoadSaid, clock: ClockOffset, now_ns: i64) -> Result<(), String> {
+        let here = |zero_ns: i64, at_ms: u64| {
+            i128::from(zero_ns) + i128::from(at_ms) * 1_000_000 - i128::from(clock.offset_ns)
+        };
+        let begun_ns = match self.stage {
+            Stage::Driving { from_ns, .. } => from_ns,
+            _ => now_ns,
+        };
+        // What is thought of its clock may have changed since the point began.
+        let drift_ns = (now_ns.saturating_sub(begun_ns).max(0) as f64 * DRIFT_SHARE) as i64;
+        let slack_ns = i128::from(SLACK_NS) + i128::from(clock.bound_ns) + i128::from(drift_ns);
+        let latest_ns = i128::from(now_ns) + slack_ns;
+        let (what, from_ns, to_ns, earliest_ns) = match said {
+            LoadSaid::Loaded { zero_ns, .. } => {
+                let zero_here = here(*zero_ns, 0);
+                ("a clock", zero_here, zero_here, i128::from(now_ns) - i128::from(TIME_MS_MAX) * 1_000_000)
+            }
+            LoadSaid::Interval(part) => {
+                let of = |at_ms| here(self.zero_ns, at_ms);
+                let (from_ns, to_ns) = (of(part.interval.from_ms), of(part.interval.to_ms));
+                ("an interval", from_ns, to_ns, i128::from(begun_ns) - slack_ns)
+            }
+            LoadSaid::Reading(reading) => {
+                let at_ns = here(self.zero_ns, reading.at_ms);
+                ("a reading", at_ns, at_ns, i128::MIN)
+            }
+            _ => return Ok(()),
+        };
+        let seconds = |ns: i128| ns.max(0) / 1_000_000_000;
+        if to_ns > latest_ns {
+            return Err(format!("{what} {} seconds ahead of now", seconds(to_ns - i128::from(now_ns))));
+        }
+        if from_ns < earliest_ns {
+            return Err(format!("{what} {} seconds too early", seconds(earliest_ns - from_ns)));
+        }
+        Ok(())
     }
 
     /// Takes what it said, of `bytes` bytes.
@@ -162,7 +226,7 @@ impl DrivenLoad {
                     return Err(format!("{threads} threads"));
                 }
                 self.stage = Stage::Loaded;
-                self.threads = threads;
+                (self.threads, self.zero_ns) = (threads, zero_ns);
                 LoadNews::Loaded { zero_ns, threads }
             }
             // It may be told to begin, and to end, before it is ready.
@@ -190,6 +254,10 @@ impl DrivenLoad {
                 if self.readings > READINGS_MAX {
                     return Err("too many readings".to_owned());
                 }
+                if reading.at_ms < self.read_ms {
+                    return Err("a reading of an earlier time than the one before".to_owned());
+                }
+                self.read_ms = reading.at_ms;
                 LoadNews::Reading(reading)
             }
             LoadSaid::End(end) => {
@@ -266,6 +334,15 @@ impl DrivenLoad {
             return Err(format!("{} intervals, but at most {most} are allowed", self.intervals));
         }
         self.until_ms = self.until_ms.max(whole.to_ms);
+        self.counted += all_counts(&whole).map(u128::from).sum::<u128>();
+        if self.counted > COUNTS_OF_CLIENT_MAX {
+            return Err("intervals that count more than a run can have".to_owned());
+        }
+        let moved = whole.rows.iter().fold(self.moved_bytes, |sum, row| sum.saturating_add(row.moved_bytes));
+        if moved < 0 {
+            return Err("intervals that take more bytes back than have moved".to_owned());
+        }
+        self.moved_bytes = moved;
         Ok(Some(whole))
     }
 }
@@ -284,6 +361,7 @@ pub(crate) mod tests {
     use linerate_record::histogram::{EncodedHistogram, encode};
     use linerate_record::load::{Load, Spacing, Workload};
     use linerate_record::run::{BesideRow, IntervalRow, Op, OpenInterval, StopReason};
+    use linerate_record::sound::COUNT_MAX;
     use serde_json::json;
 
     use super::*;
@@ -431,10 +509,14 @@ pub(crate) mod tests {
                 "put",
             ),
             (part(500, |interval| interval.to_ms = 1), "ends before it begins"),
+            (part(0, |interval| interval.to_ms = TIME_MS_MAX + 1), "after decades"),
+            (part(0, |interval| interval.client_cpu_ns = COUNT_MAX + 1), "more than one interval can have"),
+            (row(|row| row.moved_bytes = -1), "take more bytes back"),
+            (end(|end| end.connections = 1 << 50), "a count of 1125899906842624"),
             (part(0, |interval| interval.client = 1), "not its own"),
             (row(|row| row.host = 2), "host 2 of 2"),
             (row(|row| row.op = Op::Delete), "requests of delete"),
-            (row(|row| row.requests = u64::MAX), "a count of"),
+            (row(|row| row.requests = u64::MAX), "more than one interval can have"),
             (row(|row| row.requests = 0), "1 latencies of 0 requests"),
             (row(|row| row.total = EncodedHistogram("nonsense".to_owned())), "an invalid histogram"),
             (row(|row| row.total = EncodedHistogram("x".repeat(70_000))), "histogram of 70000 bytes"),
@@ -489,7 +571,7 @@ pub(crate) mod tests {
         for (mut load, said, part) in [
             (driving(), open(|_| ()), "not its own"),
             (open_loop(), part(0, |_| ()), "not its own"),
-            (open_loop(), open(|open| open.backlog = u64::MAX), "a count of"),
+            (open_loop(), open(|open| open.backlog = u64::MAX), "more than one interval can have"),
             (open_loop(), open(|open| open.late = EncodedHistogram("nonsense".to_owned())), "an invalid histogram"),
             (open_loop(), open(|open| open.ages = Some(EncodedHistogram("x".repeat(70_000)))), "of 70000 bytes"),
         ] {
@@ -505,6 +587,53 @@ pub(crate) mod tests {
             assert!(check_order(&PointOrder { rate: Some(wrong), ..order() }).is_err(), "{wrong:?}");
         }
         assert_eq!(check_order(&PointOrder { rate: Some(rate), ..order() }), Ok(()));
+    }
+
+    #[test]
+    fn nothing_was_measured_before_its_point_or_is_yet_to_come() {
+        let second = 1_000_000_000_i64;
+        let (begun_ns, now_ns) = (1_000 * second, 1_010 * second);
+        let clock = |offset_ns| ClockOffset { offset_ns, bound_ns: second / 10 };
+        let mut load = DrivenLoad::new();
+        load.loads(2, false, 0);
+        // Its clock is a year ahead, and its instants count from 900 seconds on.
+        let year = 365 * 86_400 * second;
+        load.take(LoadSaid::Loaded { zero_ns: year + 900 * second, threads: 2 }, 10).unwrap();
+        load.prepares(order(), begun_ns);
+        load.starts(begun_ns);
+        let reading = |at_ms| LoadSaid::Reading(Box::new(Reading { at_ms, ..Reading::default() }));
+        let loaded = |zero_ns| LoadSaid::Loaded { zero_ns, threads: 1 };
+        let long = part(105_000, |interval| interval.to_ms = 3_710_000);
+        for (said, expected) in [
+            (part(100_000, |_| ()), None),
+            (part(99_000, |_| ()), None),
+            (part(111_500, |_| ()), None),
+            (part(97_000, |_| ()), Some("an interval 0 seconds too early")),
+            (part(0, |_| ()), Some("an interval 97 seconds too early")),
+            (part(3_710_000, |_| ()), Some("an interval 3600 seconds ahead of now")),
+            (long, Some("an interval 3600 seconds ahead of now")),
+            (reading(0), None),
+            (reading(110_000), None),
+            (reading(3_710_000), Some("a reading 3600 seconds ahead of now")),
+            (loaded(year + 900 * second), None),
+            (loaded(i64::MAX), Some("a clock 9191835026 seconds ahead of now")),
+            (loaded(i64::MIN), Some("a clock")),
+        ] {
+            let found = load.in_time(&said, clock(year), now_ns).err();
+            assert_eq!(found.is_some(), expected.is_some(), "{said:?}: {found:?}");
+            assert!(expected.is_none_or(|part| found.as_ref().unwrap().starts_with(part)), "{expected:?}: {found:?}");
+        }
+        load.take(reading(9), 1).unwrap();
+        assert!(load.take(reading(8), 1).unwrap_err().contains("earlier"));
+    }
+
+    #[test]
+    fn one_client_does_not_count_all_that_a_run_can_have() {
+        let mut load = driving();
+        let said = |at: u64| part(at * 100, |interval| interval.client_cpu_ns = COUNT_MAX);
+        let most = (COUNTS_OF_CLIENT_MAX / u128::from(COUNT_MAX)) as u64;
+        let refused = (0..most + 1).find_map(|at| load.take(said(at), 1).err().map(|why| (at, why)));
+        assert!(matches!(refused, Some((at, why)) if at + 1 == most && why.contains("count more than a run")));
     }
 
     #[test]
