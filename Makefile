@@ -11,7 +11,7 @@ TRIPLE_arm64 = aarch64-unknown-linux-musl
 TRIPLES = $(foreach architecture,$(ARCHITECTURES),$(TRIPLE_$(architecture)))
 ZIG = $(CURDIR)/target/zig/bin
 
-.PHONY: demo test test-system servers kubernetes kubernetes-scale bench soak scale streams series shapes worlds test-series fuzz lint dist test-dist
+.PHONY: demo test test-system servers kubernetes kubernetes-scale bench soak scale streams series shapes worlds test-series fuzz fuzz-build lint dist test-dist
 
 # The main job, on the embedded S3 target: about a minute after the build, which leaves Kubernetes out.
 demo:
@@ -139,6 +139,9 @@ $(SERVERS)/ceph:
 FUZZ_SECONDS ?= 20
 fuzz:
 	$(CARGO) xtask fuzz --seconds $(FUZZ_SECONDS)
+
+fuzz-build:
+	$(CARGO) xtask fuzz --build
 
 # Static binaries in dist/, with their parts (CycloneDX), checksums, manual pages and completions. Zig, from PyPI, is
 # the C compiler and linker for both architectures; ARCHITECTURES=amd64 builds one.

@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use crate::{Outcome, success_if};
 
-const USAGE: &str = "usage: cargo xtask fuzz [--seconds N] [TARGET...]
+const USAGE: &str = "usage: cargo xtask fuzz [--build] [--seconds N] [TARGET...]
+  --build      builds all targets, and runs none
   --seconds N  how long each target is run (20)
 Targets are those of fuzz/targets; what is found goes to target/fuzz/artifacts, what was learnt to target/fuzz/corpus.";
 
@@ -27,6 +28,7 @@ type Failure = Box<dyn Error>;
 /// What is asked.
 #[derive(Debug, PartialEq)]
 struct Options {
+    build_only: bool,
     seconds: u64,
     /// All, where none is named.
     targets: Vec<String>,
@@ -56,6 +58,9 @@ pub(crate) fn run(args: &[String]) -> Outcome {
         options.targets = known;
     }
     let places = build(root)?;
+    if options.build_only {
+        return Ok(success_if(true));
+    }
     let began = Instant::now();
     println!("running {} tests", options.targets.len());
     let mut failed = 0;
@@ -77,9 +82,11 @@ pub(crate) fn run(args: &[String]) -> Outcome {
 }
 
 fn parse(args: &[String]) -> Result<Options, Failure> {
-    let (mut options, mut args) = (Options { seconds: 20, targets: Vec::new() }, args.iter());
+    let (mut options, mut args) = (Options { build_only: false, seconds: 20, targets: Vec::new() }, args.iter());
     while let Some(arg) = args.next() {
-        if arg == "--seconds" {
+        if arg == "--build" {
+            options.build_only = true;
+        } else if arg == "--seconds" {
             let value = args.next().ok_or_else(|| format!("--seconds lacks its value\n{USAGE}"))?;
             let seconds = value.parse().ok().filter(|seconds| (1..=86_400).contains(seconds));
             options.seconds =
@@ -153,7 +160,10 @@ mod tests {
     #[test]
     fn targets_and_seconds_are_read_and_what_does_not_fit_is_quoted() {
         let options = parsed("listing --seconds 5 folder").unwrap();
-        assert_eq!(options, Options { seconds: 5, targets: vec!["listing".into(), "folder".into()] });
+        assert_eq!(
+            options,
+            Options { build_only: false, seconds: 5, targets: vec!["listing".into(), "folder".into()] }
+        );
         for (args, quoted) in [("--seconds 0", "\"0\""), ("--fast", "--fast"), ("--seconds", "--seconds")] {
             let error = parsed(args).unwrap_err().to_string();
             assert!(error.contains(quoted), "{args:?}: {error}");

@@ -13,8 +13,8 @@ use tempfile::{TempDir, tempdir};
 fn capped(target: &Served, per_s: u32) -> TempDir {
     let out = tempdir().expect("a temporary folder");
     let flags = format!(
-        "--host {} --op get --obj.size 4KiB --concurrent 4 --max-rate {per_s}/s --duration 1500ms --warmup 200ms \
-         --no-ceiling",
+        "--host {} --op get --obj.size 4KiB --objects 50 --concurrent 4 --max-rate {per_s}/s --duration 1500ms \
+         --warmup 200ms --no-ceiling",
         target.address
     );
     let output = bench(out.path(), &flags);
