@@ -4,13 +4,12 @@ use std::collections::VecDeque;
 
 use linerate_record::reading::Reading;
 use linerate_record::run::Interval;
-use linerate_record::sound::{COUNTS_OF_CLIENT_MAX, TIME_MS_MAX, all_counts};
+use linerate_record::sound::{COUNTS_OF_CLIENT_MAX, all_counts};
 
-use crate::clocks::{ClockOffset, DRIFT_SHARE};
-use crate::loading::{
-    DrivenEnd, LoadSaid, OrderUntil, PointOrder, PointTold, Pulse, check_end, check_interval, check_pulse,
-    check_reading,
-};
+use crate::clocks::ClockOffset;
+use crate::ends::{PointTold, check_end};
+use crate::instants::check_instants;
+use crate::loading::{DrivenEnd, LoadSaid, OrderUntil, PointOrder, Pulse, check_interval, check_pulse, check_reading};
 
 /// How long an agent may take to find the hosts that it is to load.
 const LOADED_WITHIN_NS: i64 = 60_000_000_000;
@@ -32,9 +31,6 @@ const INTERVALS_BEYOND: u64 = 1_100;
 
 /// Most readings of one run from one agent: one a second for a week.
 const READINGS_MAX: u64 = 700_000;
-
-/// How far an instant may lie outside the time in which it can have been, beyond what its clock may be wrong by.
-const SLACK_NS: i64 = 2_000_000_000;
 
 /// What an agent says that was checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -172,47 +168,16 @@ impl DrivenLoad {
         (now_ns > by_ns).then(|| format!("it did not {what} in time"))
     }
 
-    /// Refuses instants that cannot have been, by what is thought of its clock now: intervals before their point
-    /// begins, and whatever is yet to come.
+    /// Refuses instants that cannot have been, by what is thought of its clock now.
     ///
     /// # Errors
     /// Which.
     pub(crate) fn in_time(&self, said: &LoadSaid, clock: ClockOffset, now_ns: i64) -> Result<(), String> {
-        let here = |zero_ns: i64, at_ms: u64| {
-            i128::from(zero_ns) + i128::from(at_ms) * 1_000_000 - i128::from(clock.offset_ns)
-        };
         let begun_ns = match self.stage {
             Stage::Driving { from_ns, .. } => from_ns,
             _ => now_ns,
         };
-        // What is thought of its clock may have changed since the point began.
-        let drift_ns = (now_ns.saturating_sub(begun_ns).max(0) as f64 * DRIFT_SHARE) as i64;
-        let slack_ns = i128::from(SLACK_NS) + i128::from(clock.bound_ns) + i128::from(drift_ns);
-        let latest_ns = i128::from(now_ns) + slack_ns;
-        let (what, from_ns, to_ns, earliest_ns) = match said {
-            LoadSaid::Loaded { zero_ns, .. } => {
-                let zero_here = here(*zero_ns, 0);
-                ("a clock", zero_here, zero_here, i128::from(now_ns) - i128::from(TIME_MS_MAX) * 1_000_000)
-            }
-            LoadSaid::Interval(part) => {
-                let of = |at_ms| here(self.zero_ns, at_ms);
-                let (from_ns, to_ns) = (of(part.interval.from_ms), of(part.interval.to_ms));
-                ("an interval", from_ns, to_ns, i128::from(begun_ns) - slack_ns)
-            }
-            LoadSaid::Reading(reading) => {
-                let at_ns = here(self.zero_ns, reading.at_ms);
-                ("a reading", at_ns, at_ns, i128::MIN)
-            }
-            _ => return Ok(()),
-        };
-        let seconds = |ns: i128| ns.max(0) / 1_000_000_000;
-        if to_ns > latest_ns {
-            return Err(format!("{what} {} seconds ahead of now", seconds(to_ns - i128::from(now_ns))));
-        }
-        if from_ns < earliest_ns {
-            return Err(format!("{what} {} seconds too early", seconds(earliest_ns - from_ns)));
-        }
-        Ok(())
+        check_instants(said, self.zero_ns, begun_ns, clock, now_ns)
     }
 
     /// Takes what it said, of `bytes` bytes.
@@ -361,7 +326,7 @@ pub(crate) mod tests {
     use linerate_record::histogram::{EncodedHistogram, encode};
     use linerate_record::load::{Load, Spacing, Workload};
     use linerate_record::run::{BesideRow, IntervalRow, Op, OpenInterval, StopReason};
-    use linerate_record::sound::COUNT_MAX;
+    use linerate_record::sound::{COUNT_MAX, TIME_MS_MAX};
     use serde_json::json;
 
     use super::*;
@@ -386,7 +351,7 @@ pub(crate) mod tests {
         serde_json::from_value(load).unwrap()
     }
 
-    fn order() -> PointOrder {
+    pub(crate) fn order() -> PointOrder {
         PointOrder {
             point: 3,
             target: PointTarget::Hosts,
@@ -416,7 +381,7 @@ pub(crate) mod tests {
         driving_of(order())
     }
 
-    fn driving_of(order: PointOrder) -> DrivenLoad {
+    pub(crate) fn driving_of(order: PointOrder) -> DrivenLoad {
         let mut load = DrivenLoad::new();
         load.loads(2, false, 0);
         load.take(LoadSaid::Loaded { zero_ns: 5, threads: 2 }, 10).unwrap();
@@ -426,12 +391,12 @@ pub(crate) mod tests {
         load
     }
 
-    fn pulse(first: u64, count: u64) -> Pulse {
+    pub(crate) fn pulse(first: u64, count: u64) -> Pulse {
         let row = PulseRow { op: Op::Get, requests: 3, bytes: 3, moved_bytes: 3, failed: 0 };
         Pulse { point: 3, first, count, length_ms: 100, rows: vec![row] }
     }
 
-    fn part(from_ms: u64, change: impl FnOnce(&mut Interval)) -> LoadSaid {
+    pub(crate) fn part(from_ms: u64, change: impl FnOnce(&mut Interval)) -> LoadSaid {
         let mut row = IntervalRow::counting(1, Op::Get);
         row.requests = 2;
         row.ttfb.saturating_record(1_000);
@@ -441,7 +406,7 @@ pub(crate) mod tests {
         LoadSaid::Interval(Box::new(IntervalPart { point: 3, is_last: true, interval }))
     }
 
-    fn end(change: impl FnOnce(&mut DrivenEnd)) -> LoadSaid {
+    pub(crate) fn end(change: impl FnOnce(&mut DrivenEnd)) -> LoadSaid {
         let mut end = DrivenEnd {
             point: 3,
             ended: StopReason::Duration,
@@ -590,39 +555,9 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn nothing_was_measured_before_its_point_or_is_yet_to_come() {
-        let second = 1_000_000_000_i64;
-        let (begun_ns, now_ns) = (1_000 * second, 1_010 * second);
-        let clock = |offset_ns| ClockOffset { offset_ns, bound_ns: second / 10 };
-        let mut load = DrivenLoad::new();
-        load.loads(2, false, 0);
-        // Its clock is a year ahead, and its instants count from 900 seconds on.
-        let year = 365 * 86_400 * second;
-        load.take(LoadSaid::Loaded { zero_ns: year + 900 * second, threads: 2 }, 10).unwrap();
-        load.prepares(order(), begun_ns);
-        load.starts(begun_ns);
+    fn readings_are_in_the_order_of_time() {
         let reading = |at_ms| LoadSaid::Reading(Box::new(Reading { at_ms, ..Reading::default() }));
-        let loaded = |zero_ns| LoadSaid::Loaded { zero_ns, threads: 1 };
-        let long = part(105_000, |interval| interval.to_ms = 3_710_000);
-        for (said, expected) in [
-            (part(100_000, |_| ()), None),
-            (part(99_000, |_| ()), None),
-            (part(111_500, |_| ()), None),
-            (part(97_000, |_| ()), Some("an interval 0 seconds too early")),
-            (part(0, |_| ()), Some("an interval 97 seconds too early")),
-            (part(3_710_000, |_| ()), Some("an interval 3600 seconds ahead of now")),
-            (long, Some("an interval 3600 seconds ahead of now")),
-            (reading(0), None),
-            (reading(110_000), None),
-            (reading(3_710_000), Some("a reading 3600 seconds ahead of now")),
-            (loaded(year + 900 * second), None),
-            (loaded(i64::MAX), Some("a clock 9191835026 seconds ahead of now")),
-            (loaded(i64::MIN), Some("a clock")),
-        ] {
-            let found = load.in_time(&said, clock(year), now_ns).err();
-            assert_eq!(found.is_some(), expected.is_some(), "{said:?}: {found:?}");
-            assert!(expected.is_none_or(|part| found.as_ref().unwrap().starts_with(part)), "{expected:?}: {found:?}");
-        }
+        let mut load = driving();
         load.take(reading(9), 1).unwrap();
         assert!(load.take(reading(8), 1).unwrap_err().contains("earlier"));
     }
@@ -634,54 +569,6 @@ pub(crate) mod tests {
         let most = (COUNTS_OF_CLIENT_MAX / u128::from(COUNT_MAX)) as u64;
         let refused = (0..most + 1).find_map(|at| load.take(said(at), 1).err().map(|why| (at, why)));
         assert!(matches!(refused, Some((at, why)) if at + 1 == most && why.contains("count more than a run")));
-    }
-
-    #[test]
-    fn no_agent_wrote_more_than_it_told_of() {
-        let writes = PointOrder { workload: Workload::Single(Op::Put), write_first: 100, ..order() };
-        let row = PulseRow { op: Op::Put, requests: 20, failed: 3, ..pulse(0, 1).rows[0] };
-        type Said = fn(&mut DrivenEnd);
-        let cases: [(Said, bool); 11] = [
-            (|end| end.written_until = 100, true),
-            // 23 were answered and two are in flight: one thread may have done nearly all of it.
-            (|end| end.written_until = 100 + 2 * 25, true),
-            (|end| end.written_until = 100 + 2 * 28 + 1, false),
-            (|end| end.written_until = (1 << 40) - 1, false),
-            (
-                |end| {
-                    end.beside = vec![BesideRow { dropped: 5, ..BesideRow::none(Op::Put) }];
-                    end.written_until = 100 + 2 * 30;
-                },
-                true,
-            ),
-            (|end| end.stored = 20, true),
-            (|end| end.stored = 22, true),
-            (|end| end.stored = 25, false),
-            (|end| end.unended_writes = 28, false),
-            (|end| end.requests = 20, true),
-            (|end| end.requests = 21, false),
-        ];
-        for (number, (change, is_believed)) in cases.into_iter().enumerate() {
-            let mut load = driving_of(PointOrder { threads: None, ..writes.clone() });
-            load.take(LoadSaid::Pulse(Pulse { rows: vec![row], ..pulse(0, 1) }), 1).unwrap();
-            let taken = load.take(end(change), 1);
-            assert_eq!(taken.is_ok(), is_believed, "{number}: {taken:?}");
-        }
-        let mut again = driving_of(PointOrder { until: OrderUntil::Intervals(1), ..writes.clone() });
-        again.take(LoadSaid::Pulse(Pulse { rows: vec![row], ..pulse(0, 1) }), 1).unwrap();
-        again.take(end(|_| ()), 1).unwrap();
-        again.prepares(writes, 0);
-        again.starts(0);
-        assert!(again.take(end(|end| end.stored = 20), 1).is_err(), "what was told of a point is of that point");
-    }
-
-    #[test]
-    fn no_agent_deletes_more_than_its_part() {
-        let deletes = PointOrder { workload: Workload::Single(Op::Delete), delete_first: 4, ..order() };
-        for (deleted, is_believed) in [(5, true), (6, false)] {
-            let said = end(|end| end.deleted = deleted);
-            assert_eq!(driving_of(deletes.clone()).take(said, 1).is_ok(), is_believed, "{deleted}");
-        }
     }
 
     #[test]

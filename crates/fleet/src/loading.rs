@@ -23,7 +23,7 @@ pub const CA_BYTES_MAX: usize = 256 << 10;
 pub const KINDS_MAX: usize = 64;
 
 /// Longest name of a kind of errors.
-const KIND_BYTES_MAX: usize = 512;
+pub(crate) const KIND_BYTES_MAX: usize = 512;
 
 /// Most uploads that are named at the end of a point; of others it is said how many there are.
 pub const LEFT_UPLOADS_MAX: usize = 1_000;
@@ -342,12 +342,12 @@ pub enum LoadSaid {
 }
 
 /// A text that an agent sends along.
-fn is_plain(text: &str, most: usize) -> bool {
+pub(crate) fn is_plain(text: &str, most: usize) -> bool {
     text.len() <= most && !text.chars().any(char::is_control)
 }
 
 /// Refuses kinds of errors that are too many, or no words.
-fn check_kinds(kinds: &BTreeMap<String, u64>) -> Result<(), String> {
+pub(crate) fn check_kinds(kinds: &BTreeMap<String, u64>) -> Result<(), String> {
     if kinds.len() > KINDS_MAX {
         return Err(format!("{} kinds of errors, but at most {KINDS_MAX} are allowed", kinds.len()));
     }
@@ -370,7 +370,7 @@ pub(crate) fn check_pulse(pulse: &Pulse, workload: &Workload) -> Result<(), Stri
     Ok(())
 }
 
-fn check_op(op: Op, workload: &Workload) -> Result<(), String> {
+pub(crate) fn check_op(op: Op, workload: &Workload) -> Result<(), String> {
     let is_asked = workload.has(op) || (op == Op::Part && workload.has(Op::Multipart));
     if is_asked { Ok(()) } else { Err(format!("unexpected requests of {op}")) }
 }
@@ -383,7 +383,7 @@ fn check_counts(counts: &[u64]) -> Result<(), String> {
 }
 
 /// The same of counts that a point's are summed of over all clients.
-fn check_sums(counts: &[u64]) -> Result<(), String> {
+pub(crate) fn check_sums(counts: &[u64]) -> Result<(), String> {
     match counts.iter().find(|count| **count > COUNT_OF_CLIENT_MAX) {
         Some(count) => Err(format!("a count of {count}")),
         None => Ok(()),
@@ -456,87 +456,6 @@ pub(crate) fn check_reading(reading: &Reading) -> Result<(), String> {
         Some(why) => Err(format!("a reading that cannot be: {why}")),
         None => Ok(()),
     }
-}
-
-/// What an agent told of a point while it drove it: what it says at its end is held against this.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PointTold {
-    /// Writes of objects that were answered, however.
-    writes: u64,
-    /// Those of them that succeeded.
-    stored: u64,
-    /// Requests that succeeded, parts left aside: they are told in their uploads.
-    succeeded: u64,
-}
-
-impl PointTold {
-    pub(crate) fn add(&mut self, pulse: &Pulse) {
-        for row in &pulse.rows {
-            let stored = if matches!(row.op, Op::Put | Op::Multipart) { row.requests } else { 0 };
-            let failed = if is_write(row.op) { row.failed } else { 0 };
-            self.stored = self.stored.saturating_add(stored);
-            self.writes = self.writes.saturating_add(stored).saturating_add(failed);
-            let whole = if row.op.is_detail() { 0 } else { row.requests };
-            self.succeeded = self.succeeded.saturating_add(whole);
-        }
-    }
-}
-
-const fn is_write(op: Op) -> bool {
-    matches!(op, Op::Put | Op::Multipart | Op::Part)
-}
-
-/// Objects that a client can have written or asked for and has not told of: each is deleted by its number, which takes
-/// a call for each thousand, whether there is such an object or not.
-fn check_written(end: &DrivenEnd, order: &PointOrder, told: &PointTold, threads: u32) -> Result<(), String> {
-    let beside = end.beside.iter().filter(|row| is_write(row.op));
-    let of_row = |row: &BesideRow| row.answered + row.failed + row.dropped + row.unsent;
-    let in_flight = u64::from(order.concurrency);
-    let beside = beside.map(of_row).sum::<u64>().saturating_add(2 * in_flight);
-    let asked = told.writes.saturating_add(beside);
-    // Threads take turns through the numbers, and the fastest may have done nearly all of it.
-    let workers = u64::from(order.threads.unwrap_or(threads).clamp(1, order.concurrency.max(1)));
-    let most = order.write_first.saturating_add(asked.saturating_add(1).saturating_mul(workers));
-    // Numbers of objects have 40 bits.
-    if end.written_until > most || end.written_until >= 1 << 40 {
-        return Err(format!("objects up to number {} after {} writes", end.written_until, told.writes));
-    }
-    let most = if order.workload.writes() { told.stored.saturating_add(beside) } else { 0 };
-    if end.stored > most || end.unended_writes > asked {
-        let (stored, unended) = (end.stored, end.unended_writes);
-        return Err(format!("{stored} stored objects and {unended} unended writes after {} writes", told.writes));
-    }
-    if end.requests > told.succeeded {
-        return Err(format!("{} requests, of which it told {} before", end.requests, told.succeeded));
-    }
-    Ok(())
-}
-
-/// What cannot be of the end of a point, after what was told before, by an agent of so many threads.
-pub(crate) fn check_end(end: &DrivenEnd, order: &PointOrder, told: &PointTold, threads: u32) -> Result<(), String> {
-    check_kinds(&end.errors)?;
-    let counts =
-        [end.written_until, end.stored, end.deleted, end.connections, end.unended_writes, end.requests, end.bytes];
-    check_sums(&counts)?;
-    if end.beside.len() > Op::COUNT {
-        return Err(format!("{} rows of requests where there are {} operations", end.beside.len(), Op::COUNT));
-    }
-    for row in &end.beside {
-        check_op(row.op, &order.workload)?;
-        check_sums(&row.counts())?;
-    }
-    check_written(end, order, told, threads)?;
-    if order.workload.deletes_only() && end.deleted > order.read_count.saturating_sub(order.delete_first) {
-        return Err(format!("{} deleted objects, more than it was to delete", end.deleted));
-    }
-    if end.unfinished.len() > LEFT_UPLOADS_MAX {
-        return Err(format!("{} uploads, but at most {LEFT_UPLOADS_MAX} are allowed", end.unfinished.len()));
-    }
-    let is_known = |upload: &LeftUpload| {
-        let id = upload.upload_id.as_ref();
-        upload.set == order.write_set && upload.seq < 1 << 40 && id.is_none_or(|id| is_plain(id, 4 * KIND_BYTES_MAX))
-    };
-    if end.unfinished.iter().all(is_known) { Ok(()) } else { Err("an upload that is not its own".to_owned()) }
 }
 
 /// What is wrong with an order, whoever gave it.
