@@ -324,6 +324,19 @@ impl BenchClients {
         Some(Failure::Outcome { why, code: code::TARGET })
     }
 
+    /// Why a run does not go on of whose objects a lost client was to write some; `None` where none was lost.
+    pub(super) fn lost_beforehand(&self, written: &DrivenPoint) -> Option<Failure> {
+        let of_written = |loss: &&Loss| written.lost.iter().any(|lost| lost.client as usize == loss.client);
+        let lost = self.lost.borrow();
+        let first = lost.iter().find(of_written)?;
+        if let Some(failure) = self.required() {
+            return Some(failure);
+        }
+        let (name, UnreachedNode { why, remedy }) = (&self.clients[first.client].name, &first.why);
+        let why = format!("client {name} was lost while it wrote objects beforehand: {why}; {remedy}");
+        Some(Failure::Outcome { why, code: code::TARGET })
+    }
+
     /// Drives a point with these clients; `order` makes what each is told of its place among them.
     pub(super) fn drive(
         &self,
