@@ -35,6 +35,8 @@ pub(super) struct RunObjects<'a> {
     /// Objects that the run may have written, whether or not they were deleted since.
     ever: u64,
     unended_writes: u64,
+    /// Writes at the most of which nobody knows what became.
+    unknown_writes: u64,
     /// Multipart uploads to abort.
     unfinished: Vec<Unfinished>,
     /// What was found of sets that are gone.
@@ -46,7 +48,18 @@ pub(super) struct RunObjects<'a> {
 impl<'a> RunObjects<'a> {
     pub(super) fn new(setup: &'a Setup<'a>) -> Self {
         let (written, unfinished, findings) = (Vec::new(), Vec::new(), Vec::new());
-        RunObjects { setup, written, next_set: 0, ever: 0, unended_writes: 0, unfinished, findings, unseen: false }
+        let (unended_writes, unknown_writes) = (0, 0);
+        RunObjects {
+            setup,
+            written,
+            next_set: 0,
+            ever: 0,
+            unended_writes,
+            unknown_writes,
+            unfinished,
+            findings,
+            unseen: false,
+        }
     }
 
     /// A set that nothing was written to.
@@ -74,11 +87,11 @@ impl<'a> RunObjects<'a> {
         }
     }
 
-    /// Notes that nobody knows what was written to a set, and that so many writes may be stored yet: what there is of
-    /// it is found by a listing.
+    /// Notes that nobody knows what was written to a set, and that up to so many writes may be stored yet: what there
+    /// is of it is found by a listing.
     pub(super) fn note_unknown(&mut self, writes: u64) {
         self.ever = u64::MAX;
-        self.unended_writes = self.unended_writes.saturating_add(writes);
+        self.unknown_writes = self.unknown_writes.saturating_add(writes);
     }
 
     /// Notes how many objects of a set the target said that it deleted.
@@ -205,8 +218,9 @@ impl<'a> RunObjects<'a> {
             return vec![remaining(self.setup, &self.unlisted(&error))];
         }
         let left = match self.setup.afterwards(Bucket::sweep_up) {
-            Ok(Left { objects: 0, .. }) if self.unended_writes > 0 => {
-                vec![remaining(self.setup, &LeftAtTarget::GivenUp(self.unended_writes))]
+            Ok(Left { objects: 0, .. }) if self.unended_writes > 0 || self.unknown_writes > 0 => {
+                let (writes, unknown) = (self.unended_writes, self.unknown_writes);
+                vec![remaining(self.setup, &LeftAtTarget::GivenUp { writes, unknown })]
             }
             Ok(Left { objects: 0, .. }) => Vec::new(),
             Ok(shown) => vec![remaining(self.setup, &objects_left(shown))],
