@@ -195,6 +195,22 @@ fn kill_second(place: &Place) {
 }
 
 #[test]
+fn a_client_that_is_lost_beside_a_point_is_not_told_as_a_part_of_it() {
+    let (place, target) = (Place::make(), Served::null());
+    let fleet = with_known_second(&place);
+    let flags = LONG.to_owned() + " --clients 1,2";
+    let going = Going::start(bench(&place, &fleet, &target.address, &flags), place.path("run"));
+    going.until_loading();
+    kill_second(&place);
+    let output = going.end();
+    place.assert_over();
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+    let findings: Vec<Finding> = lines(&place.path("run").join("findings.jsonl"));
+    let lost: Vec<&Finding> = findings.iter().filter(|found| found.kind == FindingKind::ClientLost).collect();
+    assert!(matches!(&lost[..], [one] if one.claim == "client b was lost" && one.points.is_empty()), "{findings:?}");
+}
+
+#[test]
 fn a_client_that_is_lost_while_it_writes_beforehand_is_the_reason_told() {
     let (place, drive) = (Place::make(), tempfile::tempdir().expect("a folder"));
     let target = Served::embedded(drive.path());

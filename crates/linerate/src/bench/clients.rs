@@ -505,7 +505,9 @@ impl UnderWay<'_> {
             LedEvent::News(LoadNews::Reading(reading)) => return self.clients.reading(client, *reading),
             LedEvent::News(news) => news,
             LedEvent::Lost { why, at_ms } => {
-                self.clients.lose(client, why, at_ms, self.driven.point);
+                // It may have had no part in the point, or have ended it.
+                let drives = self.drivers.get(&client).is_some_and(|driver| driver.end.is_none());
+                self.clients.lose(client, why, at_ms, self.driven.point.filter(|_| drives));
                 self.counts.leave(client);
                 if let Some(driver) = self.drivers.get_mut(&client) {
                     driver.lost_at_ms = driver.end.is_none().then_some(at_ms);
