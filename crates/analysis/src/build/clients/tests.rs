@@ -122,3 +122,15 @@ fn what_was_due_of_a_client_that_does_not_count_is_not_held_against_the_others()
         assert_eq!((due.spec.rate_per_s.unwrap(), due.spec.concurrency), expected, "{counted}");
     }
 }
+
+#[test]
+fn clients_that_each_missed_a_part_are_not_each_said_to_have_driven_less_than_the_others() {
+    let (_, mut both) = shared(&[4], 0);
+    let (first_ms, last_ms) =
+        both.intervals.iter().fold((u64::MAX, 0), |(from, to), i| (from.min(i.from_ms), to.max(i.to_ms)));
+    both.intervals.retain(|i| if i.client == 0 { i.to_ms <= last_ms - 300 } else { i.from_ms >= first_ms + 300 });
+    let view = build(&both).unwrap();
+    let missing: Vec<&Finding> = view.findings.iter().filter(|f| f.kind == FindingKind::ClientMissing).collect();
+    assert_eq!(missing.len(), 1);
+    assert_eq!(missing[0].claim, "clients a, b: others drove load while it did not");
+}
