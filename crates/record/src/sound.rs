@@ -43,7 +43,6 @@ pub fn of_interval(interval: &Interval) -> Option<&'static str> {
 }
 
 /// All that an interval counts, of whatever kind.
-#[must_use]
 pub fn all_counts(interval: &Interval) -> impl Iterator<Item = u64> {
     let times = interval.thread_cpu_ns.iter().chain(&interval.target_cpu_ns).chain([&interval.client_cpu_ns]);
     let open = interval.open.iter().flat_map(|open| [open.due, open.backlog]);
