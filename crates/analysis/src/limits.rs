@@ -78,7 +78,7 @@ pub fn find(
         .or_else(|| client(best, ceiling, measure, records))
         .or_else(|| nic(&intervals, records, samples))
         .or_else(|| disturbance::limit(best, &others))
-        .or_else(|| machine(best, &others, records))
+        .or_else(|| machine(best, series.clients.is_some(), &others, records))
         .or_else(|| disturbance::of_series(best, series, records, samples))
         .or_else(|| {
             let is_whole = !visits.iter().any(|visit| was_lost(visit, &intervals));
@@ -192,7 +192,7 @@ fn nic(intervals: &[&Interval], records: &Records, samples: &[MachineSample]) ->
     None
 }
 
-fn machine(best: &Point, others: &Others, records: &Records) -> Option<SeriesLimit> {
+fn machine(best: &Point, is_of_clients: bool, others: &Others, records: &Records) -> Option<SeriesLimit> {
     let busy = best.machine_busy.filter(|&b| b >= MACHINE_FULL && records.manifest.target.on_this_machine)?;
     let cpus = records.manifest.machine().cpus;
     let used = format!(
@@ -205,7 +205,11 @@ fn machine(best: &Point, others: &Others, records: &Records) -> Option<SeriesLim
             bound: Bottleneck::Machine,
             claim: "this machine's processors are the bottleneck".into(),
             evidence: format!("{used}, other programs the rest{}", others.named()),
-            remedy: "name the target's process (--target-pid) to distinguish it from other programs".into(),
+            // Clients of a fleet name no process.
+            remedy: match is_of_clients {
+                true => "look which programs use them, or drive the load from machines without the target".into(),
+                false => "name the target's process (--target-pid) to distinguish it from other programs".into(),
+            },
         });
     };
     let who = others.share().map_or("client and target", |_| "client, target and other programs");

@@ -10,7 +10,7 @@ use crate::estimate;
 use crate::slo::{self, BoundVerdict, RateSearchLimits, RateSearchOutcome, RateVisit, ShareOver};
 use crate::view::{Bottleneck, BoundFigures, Latency, OpenLoop, Point, Series, SeriesLimit};
 
-/// Share of the rate asked for from which it counts as reached.
+/// Share of the rate asked for, or of what was due, from which it counts as reached.
 const RATE_REACHED: f64 = 0.98;
 
 /// Half widths of the 95 % interval in three standard errors of what ended, at its degrees of freedom.
@@ -358,11 +358,14 @@ fn fell_behind(open: &OpenLoop) -> bool {
     growth > GROWTH_SHARE * open.due as f64 + slo::chance(open.at_random, open.due, open.outstanding_first)
 }
 
-/// The verdict on a point that reached the rate asked for: by the user, or by the search.
+/// The verdict on a point that reached the rate asked for: by the user, or by the search. What was due is what the
+/// schedule had in the time that was measured: of few requests, one more or less than the rate times that time is much.
+/// Those in flight at the end were due and are on their way; whether they grow in number is looked at apart.
 pub(crate) fn limit(best: &Point, asked: &LoadRequest) -> Option<SeriesLimit> {
-    let open = best.open.as_ref()?;
-    let reached = best.requests_per_s.mean / open.asked_per_s;
-    if reached < RATE_REACHED || fell_behind(open) {
+    let open = best.open.as_ref().filter(|open| open.due > 0)?;
+    let in_flight = open.outstanding_last.saturating_sub(open.backlog);
+    let is_kept = (best.requests.saturating_add(in_flight)) as f64 >= RATE_REACHED * open.due as f64;
+    if !is_kept || fell_behind(open) {
         return None;
     }
     let rate = count(open.asked_per_s);
@@ -393,7 +396,12 @@ pub(crate) fn limit(best: &Point, asked: &LoadRequest) -> Option<SeriesLimit> {
     Some(SeriesLimit {
         bound: Bottleneck::AskedRate,
         claim,
-        evidence: format!("{} of them were answered, {} were waiting at the end", percent(reached), open.backlog),
+        evidence: format!(
+            "{} of the {} that were due were answered, {in_flight} were in flight and {} waiting at the end",
+            percent((best.requests as f64 / open.due as f64).min(1.0)),
+            open.due,
+            open.backlog
+        ),
         remedy: remedy.into(),
     })
 }

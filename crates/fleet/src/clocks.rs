@@ -36,9 +36,13 @@ pub struct ClockOffset {
 }
 
 /// An answer that no clock can have given: it took longer there than its question was away, or was taken after it was
-/// answered.
+/// answered; or its clock is farther off than is reckoned with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("its clock readings are impossible: the answer took longer than the round trip")]
+#[error(
+    "its clock readings are impossible: the answer took longer than the round trip, or the clock is more than {} years \
+     off",
+    OFFSET_MAX / 31_557_600_000_000_000
+)]
 pub struct ImpossibleExchange;
 
 /// Exchanges with one machine.
@@ -59,6 +63,9 @@ impl Clocks {
         let there = exchange.answered_ns.checked_sub(exchange.taken_ns).ok_or(ImpossibleExchange)?;
         // The other clock may run faster than this one while it answers.
         if away < 0 || there < 0 || there > away + grown(away) + 1 {
+            return Err(ImpossibleExchange);
+        }
+        if exchange.ahead_ns().unsigned_abs() > OFFSET_MAX.unsigned_abs().into() {
             return Err(ImpossibleExchange);
         }
         self.least_away_ns = Some(self.least_away_ns.map_or(away, |least| least.min(away)));
@@ -89,16 +96,21 @@ impl ClockExchange {
         self.returned_ns.checked_sub(self.sent_ns)
     }
 
+    /// How far the other clock is ahead in the middle of the exchange.
+    fn ahead_ns(&self) -> i128 {
+        let wide = i128::from;
+        ((wide(self.taken_ns) - wide(self.sent_ns)) + (wide(self.answered_ns) - wide(self.returned_ns))) / 2
+    }
+
     fn estimate(&self, now_ns: i64) -> ClockOffset {
         let wide = i128::from;
-        let ahead = (wide(self.taken_ns) - wide(self.sent_ns)) + (wide(self.answered_ns) - wide(self.returned_ns));
         let away = wide(self.returned_ns) - wide(self.sent_ns);
         let on_the_way = away - (wide(self.answered_ns) - wide(self.taken_ns));
         // The offset is that of the middle of the exchange, from which its age counts.
         let middle = wide(self.sent_ns) + away / 2;
         let age = narrow((wide(now_ns) - middle).abs()) + 1;
         let bound = narrow((on_the_way.max(0) + 1) / 2) + grown(age).max(1) + grown(narrow(away)).max(1);
-        ClockOffset { offset_ns: narrow(ahead / 2), bound_ns: bound }
+        ClockOffset { offset_ns: narrow(self.ahead_ns()), bound_ns: bound }
     }
 }
 
@@ -107,10 +119,12 @@ fn grown(ns: i64) -> i64 {
     (ns as f64 * DRIFT_SHARE).ceil() as i64
 }
 
-/// A quarter of what fits, so that sums of them do: 73 years.
+/// A quarter of what fits, so that sums of them do: 73 years. A machine that has lost its clock begins in 1970.
+const OFFSET_MAX: i64 = i64::MAX / 4;
+
 fn narrow(ns: i128) -> i64 {
-    const MOST: i128 = (i64::MAX / 4) as i128;
-    i64::try_from(ns.clamp(-MOST, MOST)).unwrap_or(i64::MAX / 4)
+    const MOST: i128 = OFFSET_MAX as i128;
+    i64::try_from(ns.clamp(-MOST, MOST)).unwrap_or(OFFSET_MAX)
 }
 
 #[cfg(test)]
@@ -203,8 +217,10 @@ mod tests {
             (exchange(0, 500, 603, 100), false),
             (exchange(0, 600, 500, 100), false),
             (exchange(0, i64::MIN, i64::MAX, 100), false),
-            (exchange(0, i64::MAX, i64::MAX, 100), true),
-            (exchange(0, i64::MIN, i64::MIN, 100), true),
+            (exchange(0, i64::MAX, i64::MAX, 100), false),
+            (exchange(0, i64::MIN, i64::MIN, 100), false),
+            (exchange(0, i64::MAX / 4, i64::MAX / 4, 100), true),
+            (exchange(0, i64::MIN / 5, i64::MIN / 5, 100), true),
             (exchange(100, 0, 0, 0), false),
         ] {
             let mut clocks = Clocks::default();

@@ -252,7 +252,12 @@ impl Conversation {
             }
             FromAgent::Load(said) => match *said {
                 LoadSaid::Failed { why } => Err(Fault::Failed(why.chars().take(TEXT_BYTES_MAX).collect())),
-                said => self.load.take(said, length).map_err(|why| lie(&why)),
+                said => {
+                    // Load is asked for once its clock is known.
+                    let clock = self.clocks.at(now_ns);
+                    let in_time = clock.map_or(Ok(()), |clock| self.load.in_time(&said, clock, now_ns));
+                    in_time.and_then(|()| self.load.take(said, length)).map_err(|why| lie(&why))
+                }
             },
             FromAgent::Refused { why } => Err(Fault::Refused(why.chars().take(TEXT_BYTES_MAX).collect())),
             FromAgent::End { reason: EndReason::Signalled } => Err(Fault::Signalled),

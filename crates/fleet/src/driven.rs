@@ -4,10 +4,12 @@ use std::collections::VecDeque;
 
 use linerate_record::reading::Reading;
 use linerate_record::run::Interval;
+use linerate_record::sound::{COUNTS_OF_CLIENT_MAX, all_counts};
 
-use crate::loading::{
-    DrivenEnd, LoadSaid, OrderUntil, PointOrder, Pulse, check_end, check_interval, check_pulse, check_reading,
-};
+use crate::clocks::ClockOffset;
+use crate::ends::{PointTold, check_end};
+use crate::instants::check_instants;
+use crate::loading::{DrivenEnd, LoadSaid, OrderUntil, PointOrder, Pulse, check_interval, check_pulse, check_reading};
 
 /// How long an agent may take to find the hosts that it is to load.
 const LOADED_WITHIN_NS: i64 = 60_000_000_000;
@@ -67,6 +69,7 @@ enum Stage {
     },
     Ready,
     Driving {
+        from_ns: i64,
         over_by_ns: i64,
     },
 }
@@ -76,14 +79,26 @@ enum Stage {
 pub(crate) struct DrivenLoad {
     stage: Stage,
     hosts: u32,
+    /// Event-loop threads, as it says.
+    threads: u32,
     order: Option<PointOrder>,
     next_interval: u64,
     /// Of the point.
     intervals: u64,
     bytes: usize,
     part: Option<Box<Interval>>,
+    /// Counts of the point.
+    told: PointTold,
     until_ms: u64,
+    /// Bytes that moved in the point, less those that were taken back.
+    moved_bytes: i64,
+    /// All that it counted in all points.
+    counted: u128,
+    /// What its clock says where its instants are 0.
+    zero_ns: i64,
     readings: u64,
+    /// Instant of the last.
+    read_ms: u64,
     news: VecDeque<LoadNews>,
 }
 
@@ -92,13 +107,19 @@ impl DrivenLoad {
         DrivenLoad {
             stage: Stage::Unasked,
             hosts: 0,
+            threads: 1,
             order: None,
             next_interval: 0,
             intervals: 0,
             bytes: 0,
             part: None,
+            told: PointTold::default(),
             until_ms: 0,
+            moved_bytes: 0,
+            counted: 0,
+            zero_ns: 0,
             readings: 0,
+            read_ms: 0,
             news: VecDeque::new(),
         }
     }
@@ -114,6 +135,7 @@ impl DrivenLoad {
     pub(crate) fn prepares(&mut self, order: PointOrder, now_ns: i64) {
         self.order = Some(order);
         (self.next_interval, self.intervals, self.bytes, self.part) = (0, 0, 0, None);
+        (self.told, self.moved_bytes) = (PointTold::default(), 0);
         self.stage = Stage::Preparing { since_ns: now_ns };
     }
 
@@ -123,7 +145,10 @@ impl DrivenLoad {
             OrderUntil::Intervals(all) => i64::try_from(all.saturating_mul(order.interval_ns)).unwrap_or(i64::MAX / 4),
             OrderUntil::Written(_) => i64::MAX / 4,
         });
-        self.stage = Stage::Driving { over_by_ns: at_ns.saturating_add(planned_ns).saturating_add(OVER_WITHIN_NS) };
+        self.stage = Stage::Driving {
+            from_ns: at_ns,
+            over_by_ns: at_ns.saturating_add(planned_ns).saturating_add(OVER_WITHIN_NS),
+        };
     }
 
     /// What it said since.
@@ -137,10 +162,22 @@ impl DrivenLoad {
             Stage::Loading { by_ns, lists: false } => (by_ns, "find the hosts to load"),
             Stage::Loading { by_ns, lists: true } => (by_ns, "list the objects to read"),
             Stage::Preparing { since_ns } => (since_ns.saturating_add(READY_WITHIN_NS), "make ready for a point"),
-            Stage::Driving { over_by_ns } => (over_by_ns, "end a point"),
+            Stage::Driving { over_by_ns, .. } => (over_by_ns, "end a point"),
             Stage::Unasked | Stage::Loaded | Stage::Ready => return None,
         };
         (now_ns > by_ns).then(|| format!("it did not {what} in time"))
+    }
+
+    /// Refuses instants that cannot have been, by what is thought of its clock now.
+    ///
+    /// # Errors
+    /// Which.
+    pub(crate) fn in_time(&self, said: &LoadSaid, clock: ClockOffset, now_ns: i64) -> Result<(), String> {
+        let begun_ns = match self.stage {
+            Stage::Driving { from_ns, .. } => from_ns,
+            _ => now_ns,
+        };
+        check_instants(said, self.zero_ns, begun_ns, clock, now_ns)
     }
 
     /// Takes what it said, of `bytes` bytes.
@@ -154,6 +191,7 @@ impl DrivenLoad {
                     return Err(format!("{threads} threads"));
                 }
                 self.stage = Stage::Loaded;
+                (self.threads, self.zero_ns) = (threads, zero_ns);
                 LoadNews::Loaded { zero_ns, threads }
             }
             // It may be told to begin, and to end, before it is ready.
@@ -181,10 +219,14 @@ impl DrivenLoad {
                 if self.readings > READINGS_MAX {
                     return Err("too many readings".to_owned());
                 }
+                if reading.at_ms < self.read_ms {
+                    return Err("a reading of an earlier time than the one before".to_owned());
+                }
+                self.read_ms = reading.at_ms;
                 LoadNews::Reading(reading)
             }
             LoadSaid::End(end) => {
-                check_end(&end, self.of_point(end.point)?)?;
+                check_end(&end, self.of_point(end.point)?, &self.told, self.threads)?;
                 if !matches!(self.stage, Stage::Driving { .. }) || self.part.is_some() {
                     return Err("the end of a point that had not begun".to_owned());
                 }
@@ -216,6 +258,7 @@ impl DrivenLoad {
         if self.next_interval > most {
             return Err(format!("counts of {} intervals, but at most {most} are allowed", self.next_interval));
         }
+        self.told.add(&pulse);
         Ok(pulse)
     }
 
@@ -256,6 +299,15 @@ impl DrivenLoad {
             return Err(format!("{} intervals, but at most {most} are allowed", self.intervals));
         }
         self.until_ms = self.until_ms.max(whole.to_ms);
+        self.counted += all_counts(&whole).map(u128::from).sum::<u128>();
+        if self.counted > COUNTS_OF_CLIENT_MAX {
+            return Err("intervals that count more than a run can have".to_owned());
+        }
+        let moved = whole.rows.iter().fold(self.moved_bytes, |sum, row| sum.saturating_add(row.moved_bytes));
+        if moved < 0 {
+            return Err("intervals that take more bytes back than have moved".to_owned());
+        }
+        self.moved_bytes = moved;
         Ok(Some(whole))
     }
 }
@@ -274,6 +326,7 @@ pub(crate) mod tests {
     use linerate_record::histogram::{EncodedHistogram, encode};
     use linerate_record::load::{Load, Spacing, Workload};
     use linerate_record::run::{BesideRow, IntervalRow, Op, OpenInterval, StopReason};
+    use linerate_record::sound::{COUNT_MAX, TIME_MS_MAX};
     use serde_json::json;
 
     use super::*;
@@ -298,7 +351,7 @@ pub(crate) mod tests {
         serde_json::from_value(load).unwrap()
     }
 
-    fn order() -> PointOrder {
+    pub(crate) fn order() -> PointOrder {
         PointOrder {
             point: 3,
             target: PointTarget::Hosts,
@@ -328,7 +381,7 @@ pub(crate) mod tests {
         driving_of(order())
     }
 
-    fn driving_of(order: PointOrder) -> DrivenLoad {
+    pub(crate) fn driving_of(order: PointOrder) -> DrivenLoad {
         let mut load = DrivenLoad::new();
         load.loads(2, false, 0);
         load.take(LoadSaid::Loaded { zero_ns: 5, threads: 2 }, 10).unwrap();
@@ -338,12 +391,12 @@ pub(crate) mod tests {
         load
     }
 
-    fn pulse(first: u64, count: u64) -> Pulse {
+    pub(crate) fn pulse(first: u64, count: u64) -> Pulse {
         let row = PulseRow { op: Op::Get, requests: 3, bytes: 3, moved_bytes: 3, failed: 0 };
         Pulse { point: 3, first, count, length_ms: 100, rows: vec![row] }
     }
 
-    fn part(from_ms: u64, change: impl FnOnce(&mut Interval)) -> LoadSaid {
+    pub(crate) fn part(from_ms: u64, change: impl FnOnce(&mut Interval)) -> LoadSaid {
         let mut row = IntervalRow::counting(1, Op::Get);
         row.requests = 2;
         row.ttfb.saturating_record(1_000);
@@ -353,7 +406,7 @@ pub(crate) mod tests {
         LoadSaid::Interval(Box::new(IntervalPart { point: 3, is_last: true, interval }))
     }
 
-    fn end(change: impl FnOnce(&mut DrivenEnd)) -> LoadSaid {
+    pub(crate) fn end(change: impl FnOnce(&mut DrivenEnd)) -> LoadSaid {
         let mut end = DrivenEnd {
             point: 3,
             ended: StopReason::Duration,
@@ -363,8 +416,8 @@ pub(crate) mod tests {
             connections: 2,
             unended_writes: 0,
             unfinished: Vec::new(),
-            requests: 2,
-            bytes: 2,
+            requests: 0,
+            bytes: 0,
             errors: BTreeMap::new(),
             merged: 0,
             beside: Vec::new(),
@@ -421,10 +474,14 @@ pub(crate) mod tests {
                 "put",
             ),
             (part(500, |interval| interval.to_ms = 1), "ends before it begins"),
+            (part(0, |interval| interval.to_ms = TIME_MS_MAX + 1), "after decades"),
+            (part(0, |interval| interval.client_cpu_ns = COUNT_MAX + 1), "more than one interval can have"),
+            (row(|row| row.moved_bytes = -1), "take more bytes back"),
+            (end(|end| end.connections = 1 << 50), "a count of 1125899906842624"),
             (part(0, |interval| interval.client = 1), "not its own"),
             (row(|row| row.host = 2), "host 2 of 2"),
             (row(|row| row.op = Op::Delete), "requests of delete"),
-            (row(|row| row.requests = u64::MAX), "a count of"),
+            (row(|row| row.requests = u64::MAX), "more than one interval can have"),
             (row(|row| row.requests = 0), "1 latencies of 0 requests"),
             (row(|row| row.total = EncodedHistogram("nonsense".to_owned())), "an invalid histogram"),
             (row(|row| row.total = EncodedHistogram("x".repeat(70_000))), "histogram of 70000 bytes"),
@@ -434,7 +491,7 @@ pub(crate) mod tests {
                 "65 kinds of errors, but at most 64 are allowed",
             ),
             (end(|end| end.written_until = 1 << 40), "objects up to number"),
-            (end(|end| end.stored = 1), "objects up to number"),
+            (end(|end| end.stored = 1), "1 stored objects"),
             (end(|end| end.beside = vec![BesideRow::none(Op::Put)]), "unexpected requests of put"),
             (end(|end| end.beside = vec![BesideRow { dropped: u64::MAX, ..BesideRow::none(Op::Get) }]), "a count of"),
             (end(|end| end.beside = vec![BesideRow::none(Op::Get); 20]), "20 rows of requests"),
@@ -479,7 +536,7 @@ pub(crate) mod tests {
         for (mut load, said, part) in [
             (driving(), open(|_| ()), "not its own"),
             (open_loop(), part(0, |_| ()), "not its own"),
-            (open_loop(), open(|open| open.backlog = u64::MAX), "a count of"),
+            (open_loop(), open(|open| open.backlog = u64::MAX), "more than one interval can have"),
             (open_loop(), open(|open| open.late = EncodedHistogram("nonsense".to_owned())), "an invalid histogram"),
             (open_loop(), open(|open| open.ages = Some(EncodedHistogram("x".repeat(70_000)))), "of 70000 bytes"),
         ] {
@@ -498,12 +555,20 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn no_agent_deletes_more_than_its_part() {
-        let deletes = PointOrder { workload: Workload::Single(Op::Delete), delete_first: 4, ..order() };
-        for (deleted, is_believed) in [(5, true), (6, false)] {
-            let said = end(|end| end.deleted = deleted);
-            assert_eq!(driving_of(deletes.clone()).take(said, 1).is_ok(), is_believed, "{deleted}");
-        }
+    fn readings_are_in_the_order_of_time() {
+        let reading = |at_ms| LoadSaid::Reading(Box::new(Reading { at_ms, ..Reading::default() }));
+        let mut load = driving();
+        load.take(reading(9), 1).unwrap();
+        assert!(load.take(reading(8), 1).unwrap_err().contains("earlier"));
+    }
+
+    #[test]
+    fn one_client_does_not_count_all_that_a_run_can_have() {
+        let mut load = driving();
+        let said = |at: u64| part(at * 100, |interval| interval.client_cpu_ns = COUNT_MAX);
+        let most = (COUNTS_OF_CLIENT_MAX / u128::from(COUNT_MAX)) as u64;
+        let refused = (0..most + 1).find_map(|at| load.take(said(at), 1).err().map(|why| (at, why)));
+        assert!(matches!(refused, Some((at, why)) if at + 1 == most && why.contains("count more than a run")));
     }
 
     #[test]

@@ -10,6 +10,8 @@ pub mod clocks;
 pub mod conversation;
 pub mod description;
 mod driven;
+mod ends;
+mod instants;
 pub mod lease;
 pub mod loading;
 pub mod outlet;

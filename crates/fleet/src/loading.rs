@@ -12,6 +12,7 @@ use linerate_record::load::levels::RATE_MAX;
 use linerate_record::load::{ErrorLimit, Load, Sizes, Spacing, Workload};
 use linerate_record::reading::Reading;
 use linerate_record::run::{BesideRow, CLIENTS_MAX, Interval, IntervalRow, Op, OpenInterval, StopReason};
+use linerate_record::sound::{COUNT_MAX, COUNT_OF_CLIENT_MAX, TIME_MS_MAX, of_interval, of_reading};
 use linerate_record::units::Rate;
 use serde::{Deserialize, Serialize};
 
@@ -22,13 +23,10 @@ pub const CA_BYTES_MAX: usize = 256 << 10;
 pub const KINDS_MAX: usize = 64;
 
 /// Longest name of a kind of errors.
-const KIND_BYTES_MAX: usize = 512;
+pub(crate) const KIND_BYTES_MAX: usize = 512;
 
 /// Most uploads that are named at the end of a point; of others it is said how many there are.
 pub const LEFT_UPLOADS_MAX: usize = 1_000;
-
-/// Most requests, or bytes, that anything can have counted: beyond, sums would overflow, and no machine gets there.
-const COUNT_MAX: u64 = 1 << 53;
 
 /// Longest text of a histogram.
 const HISTOGRAM_BYTES_MAX: usize = 64 << 10;
@@ -344,12 +342,12 @@ pub enum LoadSaid {
 }
 
 /// A text that an agent sends along.
-fn is_plain(text: &str, most: usize) -> bool {
+pub(crate) fn is_plain(text: &str, most: usize) -> bool {
     text.len() <= most && !text.chars().any(char::is_control)
 }
 
 /// Refuses kinds of errors that are too many, or no words.
-fn check_kinds(kinds: &BTreeMap<String, u64>) -> Result<(), String> {
+pub(crate) fn check_kinds(kinds: &BTreeMap<String, u64>) -> Result<(), String> {
     if kinds.len() > KINDS_MAX {
         return Err(format!("{} kinds of errors, but at most {KINDS_MAX} are allowed", kinds.len()));
     }
@@ -361,7 +359,7 @@ fn check_kinds(kinds: &BTreeMap<String, u64>) -> Result<(), String> {
 
 /// What cannot be of a pulse.
 pub(crate) fn check_pulse(pulse: &Pulse, workload: &Workload) -> Result<(), String> {
-    if pulse.count == 0 || pulse.rows.len() > Op::COUNT || pulse.length_ms > COUNT_MAX {
+    if pulse.count == 0 || pulse.rows.len() > Op::COUNT || pulse.length_ms > TIME_MS_MAX {
         return Err("counts of zero intervals".to_owned());
     }
     for row in &pulse.rows {
@@ -372,7 +370,7 @@ pub(crate) fn check_pulse(pulse: &Pulse, workload: &Workload) -> Result<(), Stri
     Ok(())
 }
 
-fn check_op(op: Op, workload: &Workload) -> Result<(), String> {
+pub(crate) fn check_op(op: Op, workload: &Workload) -> Result<(), String> {
     let is_asked = workload.has(op) || (op == Op::Part && workload.has(Op::Multipart));
     if is_asked { Ok(()) } else { Err(format!("unexpected requests of {op}")) }
 }
@@ -384,11 +382,19 @@ fn check_counts(counts: &[u64]) -> Result<(), String> {
     }
 }
 
+/// The same of counts that a point's are summed of over all clients.
+pub(crate) fn check_sums(counts: &[u64]) -> Result<(), String> {
+    match counts.iter().find(|count| **count > COUNT_OF_CLIENT_MAX) {
+        Some(count) => Err(format!("a count of {count}")),
+        None => Ok(()),
+    }
+}
+
 /// What cannot be of an interval, or of a part of one.
 pub(crate) fn check_interval(interval: &Interval, order: &PointOrder, hosts: u32) -> Result<(), String> {
     let rows = &interval.rows;
-    if interval.to_ms < interval.from_ms || interval.to_ms > COUNT_MAX {
-        return Err("an interval that ends before it begins".to_owned());
+    if let Some(why) = of_interval(interval) {
+        return Err(format!("an interval that cannot be: {why}"));
     }
     if interval.point != 0 || interval.client != 0 || interval.warmup || interval.open.is_some() != order.rate.is_some()
     {
@@ -397,16 +403,12 @@ pub(crate) fn check_interval(interval: &Interval, order: &PointOrder, hosts: u32
     if interval.thread_cpu_ns.len() > 1_024 || rows.len() > hosts as usize * Op::COUNT {
         return Err(format!("an interval of {} rows and {} threads", rows.len(), interval.thread_cpu_ns.len()));
     }
-    check_counts(&[interval.client_cpu_ns, interval.rested_ns, interval.paused_ns])?;
-    check_counts(&interval.thread_cpu_ns)?;
-    check_counts(&[interval.target_cpu_ns.unwrap_or(0)])?;
     interval.open.iter().try_for_each(check_open)?;
     rows.iter().try_for_each(|row| check_row(row, order, hosts))
 }
 
 /// What cannot be of what an open loop tells of an interval.
 fn check_open(open: &OpenInterval) -> Result<(), String> {
-    check_counts(&[open.due, open.backlog])?;
     // Who starts late, and what waits, is a count of its own, with no other to hold it against.
     std::iter::once(&open.late).chain(&open.ages).try_for_each(|histogram| check_histogram(histogram, COUNT_MAX))
 }
@@ -416,7 +418,6 @@ fn check_row(row: &IntervalRow, order: &PointOrder, hosts: u32) -> Result<(), St
         return Err(format!("requests to host {} of {hosts}", row.host));
     }
     check_op(row.op, &order.workload)?;
-    check_counts(&[row.requests, row.bytes, row.moved_bytes.unsigned_abs(), row.throttled, row.retry_after_s])?;
     check_kinds(&row.errors)?;
     check_kinds(&row.retries)?;
     let intended = || row.ttfb_intended.iter().chain(&row.total_intended);
@@ -448,40 +449,13 @@ pub(crate) fn check_reading(reading: &Reading) -> Result<(), String> {
     }
     let names = reading.nics.iter().map(|nic| &nic.name).chain(reading.disks.iter().map(|disk| &disk.name));
     let mut names = names.chain(programs.iter().map(|program| &program.name));
-    if names.any(|name| !is_plain(name, NAME_BYTES_MAX)) || reading.client != 0 || reading.at_ms > COUNT_MAX {
+    if names.any(|name| !is_plain(name, NAME_BYTES_MAX)) || reading.client != 0 {
         return Err("an invalid reading".to_owned());
     }
-    Ok(())
-}
-
-/// What cannot be of the end of a point.
-pub(crate) fn check_end(end: &DrivenEnd, order: &PointOrder) -> Result<(), String> {
-    check_kinds(&end.errors)?;
-    let counts =
-        [end.written_until, end.stored, end.deleted, end.connections, end.unended_writes, end.requests, end.bytes];
-    check_counts(&counts)?;
-    if end.beside.len() > Op::COUNT {
-        return Err(format!("{} rows of requests where there are {} operations", end.beside.len(), Op::COUNT));
+    match of_reading(reading) {
+        Some(why) => Err(format!("a reading that cannot be: {why}")),
+        None => Ok(()),
     }
-    for row in &end.beside {
-        check_op(row.op, &order.workload)?;
-        check_counts(&row.counts())?;
-    }
-    // Numbers of objects have 40 bits, and those that nobody wrote take as long to delete as others.
-    if end.written_until >= 1 << 40 || (!order.workload.writes() && end.stored > 0) {
-        return Err(format!("objects up to number {}", end.written_until));
-    }
-    if order.workload.deletes_only() && end.deleted > order.read_count.saturating_sub(order.delete_first) {
-        return Err(format!("{} deleted objects, more than it was to delete", end.deleted));
-    }
-    if end.unfinished.len() > LEFT_UPLOADS_MAX {
-        return Err(format!("{} uploads, but at most {LEFT_UPLOADS_MAX} are allowed", end.unfinished.len()));
-    }
-    let is_known = |upload: &LeftUpload| {
-        let id = upload.upload_id.as_ref();
-        upload.set == order.write_set && upload.seq < 1 << 40 && id.is_none_or(|id| is_plain(id, 4 * KIND_BYTES_MAX))
-    };
-    if end.unfinished.iter().all(is_known) { Ok(()) } else { Err("an upload that is not its own".to_owned()) }
 }
 
 /// What is wrong with an order, whoever gave it.

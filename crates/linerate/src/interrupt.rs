@@ -52,6 +52,9 @@ fn flags() -> Result<(Interrupt, Arc<AtomicBool>), Failure> {
     Ok((interrupt, again))
 }
 
+/// How long objects are deleted after the first signal: longer, nobody waits for what `linerate clean` does as well.
+pub(crate) const DELETED_WITHIN: Duration = Duration::from_secs(60);
+
 /// How long the words of a second signal may take: whoever reads standard error may have stopped reading.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
@@ -91,7 +94,8 @@ impl Remains {
             ),
             Some(RunRemains { place, cleaning, stays: false }) => format!(
                 "interrupted: requests in flight get one second to finish, then what the run wrote below {place} is \
-                 deleted; {second}, and {cleaning} then deletes what remains"
+                 deleted for {} seconds at most; {second}, and {cleaning} then deletes what remains",
+                DELETED_WITHIN.as_secs()
             ),
         }
     }

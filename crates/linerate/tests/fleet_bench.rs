@@ -12,7 +12,9 @@ use linerate_record::finding::{Finding, FindingKind};
 use linerate_record::reading::Reading;
 use linerate_record::run::{Interval, Manifest, PointLine, Purpose, StopReason};
 use running::agents::{Place, agents, bench, kill, loader};
-use running::{ACCESS_KEY, SECRET_KEY, Served, files_below, linerate, lines, objects, shown, view, words};
+use running::{
+    ACCESS_KEY, SECRET_KEY, Served, eventually_within, files_below, linerate, lines, objects, shown, view, words,
+};
 
 fn run(place: &Place, fleet: &Path, target: &str, flags: &str) -> Output {
     bench(place, fleet, target, flags).output().expect("linerate runs")
@@ -174,6 +176,58 @@ fn a_client_that_is_killed_or_stopped_is_told_and_the_rest_goes_on() {
         assert!(long(0).max(long(1)) >= 4_900, "{} {}", long(0), long(1));
         assert!(long(0).min(long(1)) < 4_000, "{} {}", long(0), long(1));
     }
+}
+
+/// Two clients, the second by a name of the program of its own, by which its agent is known.
+fn with_known_second(place: &Place) -> PathBuf {
+    let own = place.path("linerate-b");
+    std::os::unix::fs::symlink(&place.program, &own).expect("a link");
+    let second = format!("{{name: b, role: client, reach: 'exec:exec {} agent --allow load'}}", own.display());
+    place.fleet(&[loader(place, "a"), second])
+}
+
+fn kill_second(place: &Place) {
+    let of_second = |pid: &u32| {
+        let args = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&args).contains("linerate-b")
+    };
+    kill("KILL", agents(place).into_iter().find(of_second).expect("the second agent"));
+}
+
+#[test]
+fn a_client_that_is_lost_beside_a_point_is_not_told_as_a_part_of_it() {
+    let (place, target) = (Place::make(), Served::null());
+    let fleet = with_known_second(&place);
+    let flags = LONG.to_owned() + " --clients 1,2";
+    let going = Going::start(bench(&place, &fleet, &target.address, &flags), place.path("run"));
+    going.until_loading();
+    kill_second(&place);
+    let output = going.end();
+    place.assert_over();
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+    let findings: Vec<Finding> = lines(&place.path("run").join("findings.jsonl"));
+    let lost: Vec<&Finding> = findings.iter().filter(|found| found.kind == FindingKind::ClientLost).collect();
+    assert!(matches!(&lost[..], [one] if one.claim == "client b was lost" && one.points.is_empty()), "{findings:?}");
+}
+
+#[test]
+fn a_client_that_is_lost_while_it_writes_beforehand_is_the_reason_told() {
+    let (place, drive) = (Place::make(), tempfile::tempdir().expect("a folder"));
+    let target = Served::embedded(drive.path());
+    let fleet = with_known_second(&place);
+    let flags = LONG.replace("--objects 16", "--objects 3000 --max-rate 500/s");
+    let going = Going::start(bench(&place, &fleet, &target.address, &flags), place.path("run"));
+    eventually_within(Duration::from_secs(60), "some to be written", || objects(&target).len() > 200);
+    kill_second(&place);
+    let output = going.end();
+    place.assert_over();
+    let text = shown(&output);
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(text.contains("error: client b was lost while it wrote objects beforehand: "), "{text}");
+    assert!(!text.contains("--retries") && !text.contains("for reading"), "{text}");
+    let findings: Vec<Finding> = lines(&place.path("run").join("findings.jsonl"));
+    assert!(findings.iter().any(|found| found.kind == FindingKind::ClientLost), "{findings:?}");
+    assert_eq!(objects(&target), Vec::<String>::new());
 }
 
 #[test]

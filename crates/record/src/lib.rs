@@ -25,6 +25,7 @@ pub mod run;
 pub mod shown;
 pub mod site;
 pub mod slo;
+pub mod sound;
 pub mod threshold;
 pub mod units;
 pub mod worded;

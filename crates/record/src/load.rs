@@ -193,10 +193,11 @@ impl Load {
         self.sizes().map(Sizes::max).max().unwrap_or(0)
     }
 
-    /// How many series it has.
+    /// How many series it has: one of each workload where objects that were there before are read, whatever sizes.
     #[must_use]
     pub fn series(&self) -> usize {
-        self.work.iter().map(|work| work.sizes.len()).sum()
+        let of = |work: &WorkloadSizes| if self.objects.list_existing { 1 } else { work.sizes.len() };
+        self.work.iter().map(of).sum()
     }
 
     /// The first of it in short, of which there may be more: `get:4MiB@16`.

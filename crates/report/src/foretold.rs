@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use linerate_record::lines::wrapped;
 use linerate_record::load::{Levels, Load, Server};
+use linerate_record::run::PointSizes;
 use linerate_record::units::{Bytes, bytes_iec, count, duration_ns};
 
 /// What a load writes before it.
@@ -68,13 +69,23 @@ pub fn dry_run(of: &ForetoldRun<'_>, columns: Option<usize>) -> String {
     let mut text = line("target", &target) + &line("objects", &place);
     text.push_str(&line("load", &load_in_words(load, of.before)));
     for work in &load.work {
+        if load.objects.list_existing {
+            let _ = writeln!(text, "           {} {}", work.workload, PointSizes::Existing);
+            continue;
+        }
         for size in &work.sizes {
             let _ = writeln!(text, "           {} {size}", work.workload);
         }
     }
     text.push_str(&line("writes", written_in_words(load, of.before).trim_start_matches("written: ")));
     let time = duration_ns(of.most_ms as f64 * 1e6);
-    let time = format!("at most {time}, plus writing objects, deleting them and measuring ceilings");
+    let writes = of.before.objects > 0 || load.work.iter().any(|work| work.workload.writes());
+    let beside = match (load.objects.list_existing, writes) {
+        (true, _) => "listing objects and measuring ceilings",
+        (false, true) => "writing objects, deleting them and measuring ceilings",
+        (false, false) => "measuring ceilings",
+    };
+    let time = format!("at most {time}, plus {beside}");
     text.push_str(&line("time", &time));
     of.consent.into_iter().for_each(|why| text.push_str(&line("consent", why)));
     of.notes.iter().for_each(|note| text.push_str(&line("note", note)));
@@ -135,6 +146,9 @@ fn what_in_words(load: &Load) -> String {
         Levels::Searched { .. } => format!("{searches} for the knee of {names}"),
     };
     let in_flight = many(most as usize, "request", "requests");
+    if load.objects.list_existing {
+        return format!("{what} with up to {in_flight} in flight, on existing objects");
+    }
     format!("{what} with up to {in_flight} in flight and objects up to {largest}")
 }
 
@@ -248,8 +262,9 @@ mod tests {
         for part in [
             "target   linerate's own embedded target, started for the run\n",
             "objects  s3://bucket/under/, existing objects\n",
+            "in flight, on existing objects, as fast as it can\n           get existing\nwrites",
             "writes   nothing would be written\n",
-            "and measuring ceilings\nnothing was contacted",
+            "plus listing objects and measuring ceilings\nnothing was contacted",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }

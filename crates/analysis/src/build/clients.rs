@@ -295,6 +295,11 @@ fn figures(client: &Client, point: &Point, own: &Records, samples: &[MachineSamp
     let inside = counters::samples_of(samples, &visits);
     let throughput = if point.moved_bytes > 0 { &point.bytes_per_s } else { &point.requests_per_s };
     let mean = |of: fn(&MachineSample) -> f64| inside.iter().map(|s| of(s)).sum::<f64>() / inside.len() as f64;
+    // As in the row of all: from when requests were due, where they were.
+    let (ttfb, total) = match &point.open {
+        Some(open) => (&open.ttfb_intended, &open.total_intended),
+        None => (&point.ttfb, &point.total),
+    };
     ClientFigures {
         client: client.name.clone(),
         requests: point.requests,
@@ -303,9 +308,9 @@ fn figures(client: &Client, point: &Point, own: &Records, samples: &[MachineSamp
         bytes_per_s: point.bytes_per_s.mean,
         share: 0.0,
         half_width_share: throughput.half_width_share(),
-        ttfb_p50_ns: point.ttfb.p50_ns,
-        total_p50_ns: point.total.p50_ns,
-        total_p99_ns: point.total.p99_ns,
+        ttfb_p50_ns: ttfb.p50_ns,
+        total_p50_ns: total.p50_ns,
+        total_p99_ns: total.p99_ns,
         busy: point.client_busy,
         machine_busy: point.machine_busy,
         nic: busiest(client, &inside),

@@ -2,6 +2,7 @@
 
 use linerate_record::finding::{FindingKind, Severity};
 use linerate_record::reading::{ProcessorLook, ProgramTime, QuotaPeriods};
+use linerate_record::run::PointLine;
 
 use crate::build::build;
 use crate::build::tests::{readings, records};
@@ -200,6 +201,13 @@ fn who_shares_the_processors_is_not_said_where_the_target_is_not_known() {
     let (limit, _) = limit_and_view(&records);
     assert!(limit.bound == Bottleneck::Machine && !limit.claim.contains("share"), "{limit:?}");
     assert!(limit.evidence.contains("rustc 0.90") && limit.remedy.contains("--target-pid"), "{limit:?}");
+    for line in &mut records.points {
+        if let PointLine::Begin(begin) = line {
+            begin.spec.clients = Some(1);
+        }
+    }
+    let (limit, _) = limit_and_view(&records);
+    assert!(limit.bound == Bottleneck::Machine && !limit.remedy.contains("--target-pid"), "clients: {limit:?}");
 }
 
 #[test]

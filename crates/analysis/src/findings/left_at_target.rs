@@ -24,8 +24,13 @@ pub enum LeftAtTarget {
         /// Why they were not listed.
         why: String,
     },
-    /// Writes that were given up, so many, and may be stored yet.
-    GivenUp(u64),
+    /// Writes that may be stored yet.
+    GivenUp {
+        /// So many were given up.
+        writes: u64,
+        /// Of so many more at the most, nobody knows what became.
+        unknown: u64,
+    },
     /// Multipart uploads: so many or more.
     Uploads(u64),
     /// Multipart uploads, perhaps: why they could not be aborted.
@@ -59,7 +64,16 @@ impl LeftAtTarget {
             LeftAtTarget::Unlisted { most, why } => {
                 format!("up to {most} objects; the number could not be determined: {why}")
             }
-            LeftAtTarget::GivenUp(writes) => format!("{writes} writes were given up; the target may still store them"),
+            LeftAtTarget::GivenUp { writes, unknown } => {
+                let writes = match (writes, unknown) {
+                    (writes, 0) => format!("{writes} writes were given up"),
+                    (0, most) => format!("the outcome of up to {most} writes is unknown"),
+                    (writes, most) => {
+                        format!("{writes} writes were given up, and the outcome of up to {most} more is unknown")
+                    }
+                };
+                format!("{writes}; the target may still store them")
+            }
             LeftAtTarget::Uploads(n) => format!("{n} or more multipart uploads could not be aborted"),
             LeftAtTarget::UnseenUploads(why) => format!("aborting multipart uploads: {why}"),
             LeftAtTarget::Versions { count: 1, why } => {
@@ -78,7 +92,7 @@ impl LeftAtTarget {
 
     /// Whether it may as well have gone.
     const fn is_possible(&self) -> bool {
-        matches!(self, LeftAtTarget::GivenUp(_) | LeftAtTarget::PerhapsVersions(..))
+        matches!(self, LeftAtTarget::GivenUp { .. } | LeftAtTarget::PerhapsVersions(..))
     }
 }
 
@@ -165,8 +179,20 @@ mod tests {
 
     #[test]
     fn what_may_have_gone_is_possible_and_what_was_to_stay_a_note() {
-        for left in [LeftAtTarget::GivenUp(3), LeftAtTarget::PerhapsVersions("denied".into(), "denied".into())] {
+        let given_up = |writes, unknown| LeftAtTarget::GivenUp { writes, unknown };
+        for left in [given_up(3, 0), LeftAtTarget::PerhapsVersions("denied".into(), "denied".into())] {
             assert_eq!(left_at_target(&left, "c", "p").confidence, Confidence::Possible, "{left:?}");
+        }
+        for (writes, unknown, expected) in [
+            (3, 0, "3 writes were given up; the target may still store them"),
+            (0, 8, "the outcome of up to 8 writes is unknown; the target may still store them"),
+            (
+                3,
+                8,
+                "3 writes were given up, and the outcome of up to 8 more is unknown; the target may still store them",
+            ),
+        ] {
+            assert_eq!(left_at_target(&given_up(writes, unknown), "c", "p").evidence, expected);
         }
         let kept = kept_at_target("linerate clean r");
         assert!(kept.severity == Severity::Note && kept.remedy.contains("linerate clean r"), "{kept:?}");

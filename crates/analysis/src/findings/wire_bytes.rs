@@ -8,7 +8,8 @@
 //! twentieth is left for counters that are not quite those of one instant.
 //! Frames, headers and TLS add less than a tenth to bodies of 64 KiB or more; from 30 % on, segments are sent again, or
 //! others share the interfaces. An interface that stands on others (a bond, a VLAN, a bridge) counts their bytes again
-//! and is left out.
+//! and is left out. Clients of a fleet may be on a machine of the target's, which nobody tells: bytes of their loopback
+//! count beside those of their links.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::reading::Reading;
@@ -34,13 +35,15 @@ const OVERHEAD_REMEDY: &str = "look for retransmits, and for other traffic of th
 
 /// Bodies that no interface carried.
 pub(super) fn unaccounted(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
-    worst(FindingKind::BytesUnaccounted, UNACCOUNTED_REMEDY, label, series, |point| missing_of(run, point))
+    worst(FindingKind::BytesUnaccounted, UNACCOUNTED_REMEDY, label, series, |point| missing_of(run, series, point))
 }
 
 /// Bytes on the interfaces that no body explains.
 pub(super) fn overhead(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
     let bodies = series.measure == Measure::Bytes;
-    let check = |point: &Point| if bodies { overhead_of(run, point) } else { None };
+    let here = run.records.manifest.target.on_this_machine;
+    let ways = if here { Ways::Loopback } else { Ways::Links };
+    let check = |point: &Point| if bodies { overhead_of(run, ways, point) } else { None };
     worst(FindingKind::WireOverhead, OVERHEAD_REMEDY, label, series, check)
 }
 
@@ -51,14 +54,28 @@ struct Moved {
     out: f64,
 }
 
-fn missing_of(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
+/// By which interfaces the target is reached.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ways {
+    Loopback,
+    Links,
+    /// It is not known whether the target is here.
+    Either,
+}
+
+fn missing_of(run: &Run<'_>, series: &Series, point: &Point) -> Option<PointFinding> {
+    let ways = match (run.records.manifest.target.on_this_machine, series.clients) {
+        (true, _) => Ways::Loopback,
+        (false, None) => Ways::Links,
+        (false, Some(_)) => Ways::Either,
+    };
     let (begin, end) = bounds(run, point.point)?;
     let readings = &run.records.readings;
     // Some drivers count a second or two late: one reading more on either side.
     let first = readings.iter().rposition(|r| r.at_ms <= begin)?.saturating_sub(1);
     let before = readings[..=first].iter().rposition(|r| read_by_ms(r) <= begin).unwrap_or(first);
     let after = (readings.iter().position(|r| r.at_ms >= end)? + 1).min(readings.len() - 1);
-    let carried = carried(run, &readings[before], &readings[after])?;
+    let carried = carried(run, ways, &readings[before], &readings[after])?;
     let of_point: Vec<&Interval> = run.records.intervals.iter().filter(|i| i.point == point.point).collect();
     let mut bodies = surely_between(&of_point, read_by_ms(&readings[before]));
     bodies.out -= unanswered_bytes(&of_point);
@@ -74,13 +91,13 @@ fn missing_of(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
     check(bodies.into, carried.into, "received").or_else(|| check(bodies.out, carried.out, "sent"))
 }
 
-fn overhead_of(run: &Run<'_>, point: &Point) -> Option<PointFinding> {
+fn overhead_of(run: &Run<'_>, ways: Ways, point: &Point) -> Option<PointFinding> {
     let measured = run.measured(point.point);
     let (from, to) = (measured.first()?.from_ms, measured.last()?.to_ms);
     let mut inside = run.records.readings.iter().filter(|r| (from..=to).contains(&r.at_ms));
     let (first, last) = (inside.next()?, inside.next_back()?);
     let bodies = bodies(&measured, first.at_ms as f64, last.at_ms as f64);
-    let carried = carried(run, first, last)?;
+    let carried = carried(run, ways, first, last)?;
     let check = |bodies: f64, carried: f64, verb: &str| {
         let more = carried / bodies - 1.0;
         (bodies >= BODIES_MIN && more > OVERHEAD).then(|| PointFinding {
@@ -145,12 +162,12 @@ fn bodies(intervals: &[&Interval], from_ms: f64, to_ms: f64) -> Moved {
 
 /// What the interfaces on the way to the target carried between two readings. `None` where they are not known, or a
 /// counter went backwards.
-fn carried(run: &Run<'_>, from: &Reading, to: &Reading) -> Option<Moved> {
-    let here = run.records.manifest.target.on_this_machine;
+fn carried(run: &Run<'_>, ways: Ways, from: &Reading, to: &Reading) -> Option<Moved> {
+    let is_way = |name: &str| ways == Ways::Either || (name == "lo") == (ways == Ways::Loopback);
     let stands_on_others =
         |name: &str| run.records.manifest.machine().nics.iter().any(|nic| nic.name == name && !nic.over.is_empty());
     let (mut moved, mut any) = (Moved { into: 0.0, out: 0.0 }, false);
-    for nic in to.nics.iter().filter(|n| (n.name == "lo") == here && !stands_on_others(&n.name)) {
+    for nic in to.nics.iter().filter(|n| is_way(&n.name) && !stands_on_others(&n.name)) {
         let Some(before) = from.nics.iter().find(|n| n.name == nic.name) else { continue };
         moved.into += nic.rx_bytes.checked_sub(before.rx_bytes)? as f64;
         moved.out += nic.tx_bytes.checked_sub(before.tx_bytes)? as f64;
@@ -244,6 +261,29 @@ mod tests {
             [FindingKind::BytesUnaccounted]
         );
         assert_eq!(kinds_of_run(1.0, &["lo"], |_| ()), [], "no interface on the way is known");
+    }
+
+    #[test]
+    fn a_client_of_a_fleet_may_reach_the_target_by_loopback() {
+        let of_fleet = |records: &mut crate::records::Records| {
+            for line in &mut records.points {
+                if let PointLine::Begin(begin) = line {
+                    begin.spec.clients = Some(1);
+                }
+            }
+            // All else was silent.
+            for nic in records.readings.iter_mut().flat_map(|reading| &mut reading.nics).filter(|nic| nic.name != "lo")
+            {
+                nic.rx_bytes = 0;
+            }
+        };
+        assert_eq!(kinds_of_run(1.0, &["lo", "eth0"], of_fleet), []);
+        assert_eq!(kinds_of_run(0.5, &["lo", "eth0"], of_fleet), [FindingKind::BytesUnaccounted]);
+        let silent = |records: &mut crate::records::Records| {
+            records.readings.iter_mut().for_each(|reading| reading.nics[1].rx_bytes = 0);
+        };
+        let alone = kinds_of_run(1.0, &["lo", "eth0"], silent);
+        assert_eq!(alone, [FindingKind::BytesUnaccounted], "one machine knows where its target is");
     }
 
     #[test]

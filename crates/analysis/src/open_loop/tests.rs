@@ -30,7 +30,8 @@ fn spec(rate_per_s: Option<f64>) -> PointSpec {
 
 fn at(open: OpenLoop, per_s: f64) -> Point {
     let requests_per_s = Estimate { mean: per_s, intervals: 10, ..Estimate::default() };
-    Point { open: Some(open), requests_per_s, ..point(1024, 0.0) }
+    let requests = (open.due as f64 * per_s / open.asked_per_s) as u64;
+    Point { open: Some(open), requests, requests_per_s, ..point(1024, 0.0) }
 }
 
 fn of<'a>(asked_per_s: f64, measured: &'a [&'a Interval]) -> Measuring<'a> {
@@ -177,6 +178,27 @@ fn a_target_that_keeps_up_is_told_from_one_that_does_not() {
     assert_eq!(limit(&at(open(100_000, 5, 1_990), 98.1)), None);
     // What a Poisson process gathers by chance is no trend.
     assert_eq!(kinds(&at(open(1_000, 5, 80), 97.0)), []);
+}
+
+#[test]
+fn a_schedule_of_few_requests_that_was_kept_is_not_held_against_the_target() {
+    let asked = crate::build::tests::asked(Vec::new());
+    // One each second, of which nine fell due in 9.7 s and one is on its way: 8.2 of each ten that were asked for.
+    let few = |due, in_flight, backlog, requests| {
+        let open = OpenLoop { asked_per_s: 1.0, at_random: false, backlog, ..open(due, 0, in_flight + backlog) };
+        Point { requests, ..at(open, requests as f64 / 9.7) }
+    };
+    let kept = limit(&few(9, 1, 0, 8), &asked).unwrap();
+    assert_eq!(kept.bound, Bottleneck::AskedRate);
+    let evidence = "88.9 % of the 9 that were due were answered, 1 were in flight and 0 waiting at the end";
+    assert_eq!(kept.evidence, evidence);
+    for (point, why) in [
+        (few(9, 0, 1, 8), "one was not even begun"),
+        (few(9, 0, 0, 8), "one failed"),
+        (few(0, 0, 0, 0), "nothing was due"),
+    ] {
+        assert_eq!(limit(&point, &asked), None, "{why}");
+    }
 }
 
 #[test]

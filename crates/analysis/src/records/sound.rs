@@ -4,25 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use linerate_record::canary::CanaryLine;
 use linerate_record::histogram::{EncodedHistogram, add_encoded, empty};
-use linerate_record::reading::Reading;
-use linerate_record::run::{BesideRow, Interval, IntervalRow, Manifest, Op, PointLine};
+use linerate_record::run::{Interval, IntervalRow, Manifest, PointLine};
+use linerate_record::sound::{
+    COUNT_MAX, COUNTS_MAX, TIME_MS_MAX, UNIX_MS_MAX, all_counts, of_beside, of_interval, of_reading,
+};
 
 use super::Records;
-
-/// Longest time since the run began, in milliseconds: 34 years.
-const TIME_MS_MAX: u64 = 1 << 40;
-
-/// Latest wall-clock time, in milliseconds since 1970.
-const UNIX_MS_MAX: u64 = 1 << 50;
-
-/// Most of anything in one interval or reading: a PiB, or thirteen days of processor time.
-const COUNT_MAX: u64 = 1 << 50;
-
-/// Most of all that a run counts, of whatever kind: what is below it adds up in any order.
-const COUNTS_MAX: u128 = 1 << 62;
-
-/// Most that a counter of bytes or of time reaches since a machine was started: four EiB.
-const COUNTER_MAX: u64 = 1 << 62;
 
 /// A line, from 0, and why it cannot be.
 type Found = Option<(usize, &'static str)>;
@@ -84,11 +71,11 @@ impl Records {
                     let is_late = end.warmup_ms > Some(TIME_MS_MAX) || end.connections > COUNT_MAX;
                     let late = is_late.then_some("its warm-up or its connections are beyond all that can be");
                     let again = !ended.insert(end.point);
-                    let beside = beyond(end.beside.as_deref().unwrap_or_default());
+                    let beside = of_beside(end.beside.as_deref().unwrap_or_default());
                     (end.at_ms, again.then_some("it ends a point that has ended before").or(late).or(beside))
                 }
                 PointLine::Searched(searched) => (searched.at_ms, None),
-                PointLine::Written(written) => (written.at_ms, beyond(&written.beside)),
+                PointLine::Written(written) => (written.at_ms, of_beside(&written.beside)),
             };
             why.or((at_ms > TIME_MS_MAX).then_some("its time is beyond decades")).map(|why| (at, why))
         })
@@ -115,12 +102,6 @@ impl Records {
     }
 }
 
-/// Counts beyond what one point can have, or more rows than there are operations.
-fn beyond(rows: &[BesideRow]) -> Option<&'static str> {
-    let is_too_much = rows.len() > Op::COUNT || rows.iter().flat_map(BesideRow::counts).any(|n| n > COUNT_MAX);
-    is_too_much.then_some("its requests beside intervals are beyond all that can be")
-}
-
 /// What of a manifest is beyond what a run can be.
 fn of_manifest(manifest: &Manifest) -> Option<&'static str> {
     let asked = &manifest.asked;
@@ -137,22 +118,6 @@ fn of_manifest(manifest: &Manifest) -> Option<&'static str> {
     is_idle.then_some("a point has a concurrency of 0: it has one request in flight at least")
 }
 
-fn of_interval(interval: &Interval) -> Option<&'static str> {
-    if interval.from_ms > interval.to_ms || interval.to_ms > TIME_MS_MAX {
-        return Some("it ends before it begins, or after decades");
-    }
-    let is_too_much = all_counts(interval).any(|count| count > COUNT_MAX);
-    is_too_much.then_some("it counts more than one interval can have")
-}
-
-/// All that an interval counts, of whatever kind.
-fn all_counts(interval: &Interval) -> impl Iterator<Item = u64> {
-    let times = interval.thread_cpu_ns.iter().chain(&interval.target_cpu_ns).chain([&interval.client_cpu_ns]);
-    let open = interval.open.iter().flat_map(|open| [open.due, open.backlog]);
-    let rests = [interval.rested_ns, interval.paused_ns];
-    times.copied().chain(rests).chain(open).chain(interval.rows.iter().flat_map(counts))
-}
-
 /// All histograms of an interval.
 fn histograms(interval: &Interval) -> impl Iterator<Item = &EncodedHistogram> {
     let open = interval.open.iter().flat_map(|open| std::iter::once(&open.late).chain(&open.ages));
@@ -162,35 +127,6 @@ fn histograms(interval: &Interval) -> impl Iterator<Item = &EncodedHistogram> {
 fn of_row(row: &IntervalRow) -> impl Iterator<Item = &EncodedHistogram> {
     let IntervalRow { ttfb, total, ttfb_intended, total_intended, .. } = row;
     [ttfb, total].into_iter().chain(ttfb_intended).chain(total_intended)
-}
-
-fn counts(row: &IntervalRow) -> impl Iterator<Item = u64> {
-    let of_kinds = row.errors.values().chain(row.retries.values()).copied();
-    [row.requests, row.bytes, row.moved_bytes.unsigned_abs(), row.throttled, row.retry_after_s]
-        .into_iter()
-        .chain(of_kinds)
-}
-
-fn of_reading(reading: &Reading) -> Option<&'static str> {
-    let is_late = reading.at_ms.max(reading.slept_ms).max(reading.took_ms) > TIME_MS_MAX;
-    if is_late || reading.unix_ms > Some(UNIX_MS_MAX) {
-        return Some("its time is beyond decades");
-    }
-    let mut looks = reading.look.iter().flat_map(|look| {
-        let of_programs = look.programs.iter().map(|program| program.cpu_ms);
-        [look.over_ms, look.used_ms, look.own_ms.unwrap_or(0), look.foreign_ms].into_iter().chain(of_programs)
-    });
-    if looks.any(|ms| ms > TIME_MS_MAX) {
-        return Some("its reading of processes covers decades");
-    }
-    // Counters of packets and of drops are left out: drivers are known that count them below zero.
-    let cpus = reading.cpus.iter().flat_map(|cpu| {
-        [cpu.user_ms, cpu.system_ms, cpu.irq_ms, cpu.softirq_ms, cpu.steal_ms, cpu.iowait_ms, cpu.idle_ms]
-    });
-    let nics = reading.nics.iter().flat_map(|nic| [nic.rx_bytes, nic.tx_bytes]);
-    let disks = reading.disks.iter().flat_map(|disk| [disk.read_bytes, disk.written_bytes, disk.busy_ms]);
-    let is_too_much = cpus.chain(nics).chain(disks).any(|count| count > COUNTER_MAX);
-    is_too_much.then_some("it has a counter that no machine reaches")
 }
 
 fn of_canary(line: &CanaryLine) -> Option<&'static str> {
@@ -203,25 +139,10 @@ fn of_canary(line: &CanaryLine) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::run::{Client, ObjectsWritten, OpenInterval, PointBegin};
+    use linerate_record::reading::Reading;
+    use linerate_record::run::{BesideRow, Client, ObjectsWritten, Op, OpenInterval, PointBegin};
 
     use super::*;
-
-    #[test]
-    fn what_no_clock_and_no_counter_gives_is_told() {
-        assert_eq!(of_interval(&Interval { from_ms: 5, to_ms: 5, ..Interval::default() }), None);
-        let row = |requests, moved_bytes| IntervalRow { requests, moved_bytes, ..IntervalRow::none(0, Op::Get) };
-        for wrong in [
-            Interval { from_ms: 6, to_ms: 5, ..Interval::default() },
-            Interval { from_ms: u64::MAX, to_ms: u64::MAX, ..Interval::default() },
-            Interval { to_ms: 5, thread_cpu_ns: vec![1, u64::MAX], ..Interval::default() },
-            Interval { to_ms: 5, client_cpu_ns: COUNT_MAX + 1, ..Interval::default() },
-            Interval { to_ms: 5, rows: vec![row(1, i64::MIN)], ..Interval::default() },
-            Interval { to_ms: 5, rows: vec![row(1, 1), row(u64::MAX, 1)], ..Interval::default() },
-        ] {
-            assert!(of_interval(&wrong).is_some(), "{wrong:?}");
-        }
-    }
 
     fn open(late: EncodedHistogram, ages: Option<EncodedHistogram>) -> OpenInterval {
         OpenInterval { due: 1, backlog: 0, in_flight: 0, late, ages }

@@ -25,11 +25,11 @@ pub struct ClientFigures {
     /// Half the width of the 95 % interval of its throughput, as a share of it; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_width_share: Option<f64>,
-    /// Median time to first byte, in nanoseconds.
+    /// Median time to first byte, in nanoseconds; of an open loop, from when requests were due.
     pub ttfb_p50_ns: u64,
-    /// Median time to last byte, in nanoseconds.
+    /// Median time to last byte, in nanoseconds, from the same instants.
     pub total_p50_ns: u64,
-    /// 99th percentile of the time to last byte, in nanoseconds.
+    /// 99th percentile of the time to last byte, in nanoseconds, from the same instants.
     pub total_p99_ns: u64,
     /// Mean share of their time that its event-loop threads ran, 0 to 1.
     pub busy: Option<f64>,

@@ -93,6 +93,8 @@ mod tests {
             ),
             ("--op get,put --obj.size 1MiB --objects 10", "10.0 MiB in 10 objects beforehand and by put what"),
             ("--op get --list-existing", "nothing would be written"),
+            ("--op get --list-existing", "1 search for the knee of get with up to 256 requests in flight, on existing"),
+            ("--op get,stat --list-existing --concurrent 1,2", "4 points of get, stat with up to 2 requests in flight"),
             (
                 "--op put --obj.size 1MiB --rate 50/s --duration 10s --warmup 0s",
                 "written: by put at most 500 MiB in 500 objects, which is deleted again",

@@ -324,6 +324,19 @@ impl BenchClients {
         Some(Failure::Outcome { why, code: code::TARGET })
     }
 
+    /// Why a run does not go on of whose objects a lost client was to write some; `None` where none was lost.
+    pub(super) fn lost_beforehand(&self, written: &DrivenPoint) -> Option<Failure> {
+        let of_written = |loss: &&Loss| written.lost.iter().any(|lost| lost.client as usize == loss.client);
+        let lost = self.lost.borrow();
+        let first = lost.iter().find(of_written)?;
+        if let Some(failure) = self.required() {
+            return Some(failure);
+        }
+        let (name, UnreachedNode { why, remedy }) = (&self.clients[first.client].name, &first.why);
+        let why = format!("client {name} was lost while it wrote objects beforehand: {why}; {remedy}");
+        Some(Failure::Outcome { why, code: code::TARGET })
+    }
+
     /// Drives a point with these clients; `order` makes what each is told of its place among them.
     pub(super) fn drive(
         &self,
@@ -492,7 +505,9 @@ impl UnderWay<'_> {
             LedEvent::News(LoadNews::Reading(reading)) => return self.clients.reading(client, *reading),
             LedEvent::News(news) => news,
             LedEvent::Lost { why, at_ms } => {
-                self.clients.lose(client, why, at_ms, self.driven.point);
+                // It may have had no part in the point, or have ended it.
+                let drives = self.drivers.get(&client).is_some_and(|driver| driver.end.is_none());
+                self.clients.lose(client, why, at_ms, self.driven.point.filter(|_| drives));
                 self.counts.leave(client);
                 if let Some(driver) = self.drivers.get_mut(&client) {
                     driver.lost_at_ms = driver.end.is_none().then_some(at_ms);

@@ -1,6 +1,7 @@
 //! Objects of a run at the target: written before reading, and deleted again. Nothing else is ever deleted.
 
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use linerate_analysis::findings::{ConfirmedSet, LeftAtTarget, kept_at_target, left_at_target};
 use linerate_load::bucket::{Bucket, BucketError, DELETE_KEYS_MAX, Keeping, Left};
@@ -34,6 +35,8 @@ pub(super) struct RunObjects<'a> {
     /// Objects that the run may have written, whether or not they were deleted since.
     ever: u64,
     unended_writes: u64,
+    /// Writes at the most of which nobody knows what became.
+    unknown_writes: u64,
     /// Multipart uploads to abort.
     unfinished: Vec<Unfinished>,
     /// What was found of sets that are gone.
@@ -45,7 +48,18 @@ pub(super) struct RunObjects<'a> {
 impl<'a> RunObjects<'a> {
     pub(super) fn new(setup: &'a Setup<'a>) -> Self {
         let (written, unfinished, findings) = (Vec::new(), Vec::new(), Vec::new());
-        RunObjects { setup, written, next_set: 0, ever: 0, unended_writes: 0, unfinished, findings, unseen: false }
+        let (unended_writes, unknown_writes) = (0, 0);
+        RunObjects {
+            setup,
+            written,
+            next_set: 0,
+            ever: 0,
+            unended_writes,
+            unknown_writes,
+            unfinished,
+            findings,
+            unseen: false,
+        }
     }
 
     /// A set that nothing was written to.
@@ -73,11 +87,11 @@ impl<'a> RunObjects<'a> {
         }
     }
 
-    /// Notes that nobody knows what was written to a set, and that so many writes may be stored yet: what there is of
-    /// it is found by a listing.
+    /// Notes that nobody knows what was written to a set, and that up to so many writes may be stored yet: what there
+    /// is of it is found by a listing.
     pub(super) fn note_unknown(&mut self, writes: u64) {
         self.ever = u64::MAX;
-        self.unended_writes = self.unended_writes.saturating_add(writes);
+        self.unknown_writes = self.unknown_writes.saturating_add(writes);
     }
 
     /// Notes how many objects of a set the target said that it deleted.
@@ -159,12 +173,12 @@ impl<'a> RunObjects<'a> {
         if self.setup.load.objects.noclear {
             return None;
         }
-        let (setup, mut lost) = (self.setup, None);
+        let (setup, mut lost, mut haste) = (self.setup, None, Haste::default());
         self.written.retain(|written| {
             // After one failure the others wait for the next time: a target that hangs would hold up each in turn.
             let stays = Some(written.set) == keep || lost.is_some();
             if !stays {
-                lost = setup.afterwards(|bucket| delete_set(setup, written, bucket, progress)).err();
+                lost = setup.afterwards(|bucket| delete_set(setup, written, bucket, progress, &mut haste)).err();
             }
             stays || lost.is_some()
         });
@@ -204,8 +218,9 @@ impl<'a> RunObjects<'a> {
             return vec![remaining(self.setup, &self.unlisted(&error))];
         }
         let left = match self.setup.afterwards(Bucket::sweep_up) {
-            Ok(Left { objects: 0, .. }) if self.unended_writes > 0 => {
-                vec![remaining(self.setup, &LeftAtTarget::GivenUp(self.unended_writes))]
+            Ok(Left { objects: 0, .. }) if self.unended_writes > 0 || self.unknown_writes > 0 => {
+                let (writes, unknown) = (self.unended_writes, self.unknown_writes);
+                vec![remaining(self.setup, &LeftAtTarget::GivenUp { writes, unknown })]
             }
             Ok(Left { objects: 0, .. }) => Vec::new(),
             Ok(shown) => vec![remaining(self.setup, &objects_left(shown))],
@@ -221,11 +236,25 @@ impl<'a> RunObjects<'a> {
     }
 }
 
+/// Since when somebody waits for objects to be deleted.
+#[derive(Default)]
+struct Haste {
+    since: Option<Instant>,
+}
+
+impl Haste {
+    /// Whether whoever gave a signal has waited for long enough: what remains is told, with what deletes it.
+    fn is_over(&mut self, is_signalled: bool, now: Instant) -> bool {
+        is_signalled && now.duration_since(*self.since.get_or_insert(now)) >= interrupt::DELETED_WITHIN
+    }
+}
+
 fn delete_set(
     setup: &Setup<'_>,
     written: &Written,
     bucket: &mut Bucket<'_>,
     progress: &Progress,
+    haste: &mut Haste,
 ) -> Result<(), BucketError> {
     // What is deleted by its key in a bucket that keeps versions stays, below a delete marker.
     if matches!(setup.keeping, Keeping::Versions { .. }) {
@@ -238,6 +267,9 @@ fn delete_set(
     let (batch, pause_s) = pace(setup);
     let mut seq = 0;
     while seq < written.confirmed.until {
+        if haste.is_over(interrupt::came(&setup.signalled), Instant::now()) {
+            return Err(BucketError::Stopped);
+        }
         let end = written.confirmed.until.min(seq + batch as u64);
         let ids: Vec<_> = (seq..end)
             .map(|seq| {
@@ -245,7 +277,7 @@ fn delete_set(
                 (id, size_of(&written.sizes, setup.session.seed, id))
             })
             .collect();
-        std::thread::sleep(std::time::Duration::from_secs_f64(pause_s * ids.len() as f64));
+        std::thread::sleep(Duration::from_secs_f64(pause_s * ids.len() as f64));
         bucket.delete(&ids)?;
         deleting(setup, progress, &format!("deleting objects of this run: {end} of {}", written.confirmed.until));
         seq = end;
@@ -294,4 +326,19 @@ pub(super) fn cleaning(setup: &Setup<'_>) -> String {
 
 pub(super) fn place(setup: &Setup<'_>) -> String {
     format!("s3://{}/{}", setup.session.bucket, setup.session.run_prefix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_ends_deletions_a_minute_later() {
+        let (begun, second) = (Instant::now(), Duration::from_secs(1));
+        let mut haste = Haste::default();
+        assert!(!haste.is_over(false, begun + 600 * second), "nobody waits");
+        for (after_s, is_over) in [(700, false), (701, false), (759, false), (760, true), (900, true)] {
+            assert_eq!(haste.is_over(true, begun + after_s * second), is_over, "{after_s} s");
+        }
+    }
 }

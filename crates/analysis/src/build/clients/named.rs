@@ -69,8 +69,7 @@ fn evidence(of_kind: &[(String, Finding)], claim: &str) -> String {
     of_kind.iter().take(NAMED_MAX).map(one).collect::<Vec<_>>().join("; ")
 }
 
-/// Clients that drove no load at some points, or not as long as the others. Of those that are known to be lost, that is
-/// told.
+/// Clients that drove no load while others did. Of those that are known to be lost, that is told.
 pub(super) fn missing(records: &Records, findings: &[Finding]) -> Vec<Finding> {
     let begins = records.points.iter().filter_map(|line| match line {
         PointLine::Begin(begin) if begin.purpose == Purpose::Measure => Some((begin.point, begin.spec.clients)),
@@ -97,7 +96,7 @@ pub(super) fn missing(records: &Records, findings: &[Finding]) -> Vec<Finding> {
             severity: Severity::Warning,
             confidence: Confidence::Certain,
             points: apart.iter().map(|(point, _)| *point).collect(),
-            claim: "it drove load for less time than the others".into(),
+            claim: "others drove load while it did not".into(),
             evidence: format!("{:.1} s without it, at the longest", worst_ms as f64 / 1e3),
             remedy: "figures cover the time in which all clients drove load: find out what happened to it".into(),
         };

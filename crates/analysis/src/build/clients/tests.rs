@@ -1,6 +1,7 @@
+use linerate_record::histogram::encode;
 use linerate_record::machine::Machine;
 use linerate_record::reading::{CpuTimes, Reading};
-use linerate_record::run::{Client, ClientClock};
+use linerate_record::run::{Client, ClientClock, OpenInterval};
 
 use super::super::tests::records;
 use super::*;
@@ -123,4 +124,43 @@ fn what_was_due_of_a_client_that_does_not_count_is_not_held_against_the_others()
         let PointLine::Begin(due) = due_of(&both, &line, |_| Some(counted)) else { panic!("{line:?}") };
         assert_eq!((due.spec.rate_per_s.unwrap(), due.spec.concurrency), expected, "{counted}");
     }
+}
+
+#[test]
+fn latencies_of_a_client_are_from_when_requests_were_due_as_those_of_all() {
+    let (_, mut both) = shared(&[4], 0);
+    for line in &mut both.points {
+        if let PointLine::Begin(begin) = line {
+            begin.spec.rate_per_s = Some(800.0);
+        }
+    }
+    let of = |ms: u64| crate::build::tests::row(0, 40, 0, ms * 1_000_000).total;
+    for interval in &mut both.intervals {
+        let open = OpenInterval::none().map(|latencies| encode(&latencies));
+        interval.open = Some(OpenInterval { due: 40, ..open });
+        for row in &mut interval.rows {
+            (row.ttfb_intended, row.total_intended) = (Some(of(30)), Some(of(70)));
+        }
+    }
+    let view = build(&both).unwrap();
+    let point = &view.series[0].points[0];
+    let open = point.open.as_ref().unwrap();
+    assert!(open.total_intended.p50_ns > 69_000_000 && point.total.p50_ns < 60_000_000, "{point:?}");
+    for row in &point.clients {
+        let own = (row.ttfb_p50_ns, row.total_p50_ns, row.total_p99_ns);
+        let of_all = (open.ttfb_intended.p50_ns, open.total_intended.p50_ns, open.total_intended.p99_ns);
+        assert_eq!(own, of_all, "{}", row.client);
+    }
+}
+
+#[test]
+fn clients_that_each_missed_a_part_are_not_each_said_to_have_driven_less_than_the_others() {
+    let (_, mut both) = shared(&[4], 0);
+    let (first_ms, last_ms) =
+        both.intervals.iter().fold((u64::MAX, 0), |(from, to), i| (from.min(i.from_ms), to.max(i.to_ms)));
+    both.intervals.retain(|i| if i.client == 0 { i.to_ms <= last_ms - 300 } else { i.from_ms >= first_ms + 300 });
+    let view = build(&both).unwrap();
+    let missing: Vec<&Finding> = view.findings.iter().filter(|f| f.kind == FindingKind::ClientMissing).collect();
+    assert_eq!(missing.len(), 1);
+    assert_eq!(missing[0].claim, "clients a, b: others drove load while it did not");
 }

@@ -301,8 +301,12 @@ impl SeriesRun<'_> {
         objects.note_unended(unended, told().flat_map(|end| end.unfinished.clone()).map(unfinished).collect());
         let outcome = outcome?;
         recorder.written(outcome.beside())?;
+        tell_of_lost(clients, recorder)?;
         if interrupt::came(&halted) || interrupt::came(interrupted) {
             return Ok(set);
+        }
+        if let Some(failure) = clients.lost_beforehand(&outcome) {
+            return Err(failure);
         }
         let (mut errors, mut done) = (BTreeMap::<String, u64>::new(), 0);
         for end in outcome.ends.iter().filter_map(|(_, end)| end.as_ref()) {

@@ -1,0 +1,146 @@
+//! What an agent says at the end of a point, held against what it told while it drove it.
+
+use linerate_record::run::{BesideRow, Op};
+
+use crate::loading::{
+    DrivenEnd, KIND_BYTES_MAX, LEFT_UPLOADS_MAX, LeftUpload, PointOrder, Pulse, check_kinds, check_op, check_sums,
+    is_plain,
+};
+
+/// What an agent told of a point while it drove it: what it says at its end is held against this.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PointTold {
+    /// Writes of objects that were answered, however.
+    writes: u64,
+    /// Those of them that succeeded.
+    stored: u64,
+    /// Requests that succeeded, parts left aside: they are told in their uploads.
+    succeeded: u64,
+}
+
+impl PointTold {
+    pub(crate) fn add(&mut self, pulse: &Pulse) {
+        for row in &pulse.rows {
+            let stored = if matches!(row.op, Op::Put | Op::Multipart) { row.requests } else { 0 };
+            let failed = if is_write(row.op) { row.failed } else { 0 };
+            self.stored = self.stored.saturating_add(stored);
+            self.writes = self.writes.saturating_add(stored).saturating_add(failed);
+            let whole = if row.op.is_detail() { 0 } else { row.requests };
+            self.succeeded = self.succeeded.saturating_add(whole);
+        }
+    }
+}
+
+const fn is_write(op: Op) -> bool {
+    matches!(op, Op::Put | Op::Multipart | Op::Part)
+}
+
+/// Objects that a client can have written or asked for and has not told of: each is deleted by its number, which takes
+/// a call for each thousand, whether there is such an object or not.
+fn check_written(end: &DrivenEnd, order: &PointOrder, told: &PointTold, threads: u32) -> Result<(), String> {
+    let beside = end.beside.iter().filter(|row| is_write(row.op));
+    let of_row = |row: &BesideRow| row.answered + row.failed + row.dropped + row.unsent;
+    let in_flight = u64::from(order.concurrency);
+    let beside = beside.map(of_row).sum::<u64>().saturating_add(2 * in_flight);
+    let asked = told.writes.saturating_add(beside);
+    // Threads take turns through the numbers, and the fastest may have done nearly all of it.
+    let workers = u64::from(order.threads.unwrap_or(threads).clamp(1, order.concurrency.max(1)));
+    let most = order.write_first.saturating_add(asked.saturating_add(1).saturating_mul(workers));
+    // Numbers of objects have 40 bits.
+    if end.written_until > most || end.written_until >= 1 << 40 {
+        return Err(format!("objects up to number {} after {} writes", end.written_until, told.writes));
+    }
+    let most = if order.workload.writes() { told.stored.saturating_add(beside) } else { 0 };
+    if end.stored > most || end.unended_writes > asked {
+        let (stored, unended) = (end.stored, end.unended_writes);
+        return Err(format!("{stored} stored objects and {unended} unended writes after {} writes", told.writes));
+    }
+    if end.requests > told.succeeded {
+        return Err(format!("{} requests, of which it told {} before", end.requests, told.succeeded));
+    }
+    Ok(())
+}
+
+/// What cannot be of the end of a point, after what was told before, by an agent of so many threads.
+pub(crate) fn check_end(end: &DrivenEnd, order: &PointOrder, told: &PointTold, threads: u32) -> Result<(), String> {
+    check_kinds(&end.errors)?;
+    let counts =
+        [end.written_until, end.stored, end.deleted, end.connections, end.unended_writes, end.requests, end.bytes];
+    check_sums(&counts)?;
+    if end.beside.len() > Op::COUNT {
+        return Err(format!("{} rows of requests where there are {} operations", end.beside.len(), Op::COUNT));
+    }
+    for row in &end.beside {
+        check_op(row.op, &order.workload)?;
+        check_sums(&row.counts())?;
+    }
+    check_written(end, order, told, threads)?;
+    if order.workload.deletes_only() && end.deleted > order.read_count.saturating_sub(order.delete_first) {
+        return Err(format!("{} deleted objects, more than it was to delete", end.deleted));
+    }
+    if end.unfinished.len() > LEFT_UPLOADS_MAX {
+        return Err(format!("{} uploads, but at most {LEFT_UPLOADS_MAX} are allowed", end.unfinished.len()));
+    }
+    let is_known = |upload: &LeftUpload| {
+        let id = upload.upload_id.as_ref();
+        upload.set == order.write_set && upload.seq < 1 << 40 && id.is_none_or(|id| is_plain(id, 4 * KIND_BYTES_MAX))
+    };
+    if end.unfinished.iter().all(is_known) { Ok(()) } else { Err("an upload that is not its own".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::load::Workload;
+
+    use super::*;
+    use crate::driven::tests::{driving_of, end, order, pulse};
+    use crate::loading::{LoadSaid, OrderUntil, PulseRow};
+
+    #[test]
+    fn no_agent_wrote_more_than_it_told_of() {
+        let writes = PointOrder { workload: Workload::Single(Op::Put), write_first: 100, ..order() };
+        let row = PulseRow { op: Op::Put, requests: 20, failed: 3, ..pulse(0, 1).rows[0] };
+        type Said = fn(&mut DrivenEnd);
+        let cases: [(Said, bool); 11] = [
+            (|end| end.written_until = 100, true),
+            // 23 were answered and two are in flight: one thread may have done nearly all of it.
+            (|end| end.written_until = 100 + 2 * 25, true),
+            (|end| end.written_until = 100 + 2 * 28 + 1, false),
+            (|end| end.written_until = (1 << 40) - 1, false),
+            (
+                |end| {
+                    end.beside = vec![BesideRow { dropped: 5, ..BesideRow::none(Op::Put) }];
+                    end.written_until = 100 + 2 * 30;
+                },
+                true,
+            ),
+            (|end| end.stored = 20, true),
+            (|end| end.stored = 22, true),
+            (|end| end.stored = 25, false),
+            (|end| end.unended_writes = 28, false),
+            (|end| end.requests = 20, true),
+            (|end| end.requests = 21, false),
+        ];
+        for (number, (change, is_believed)) in cases.into_iter().enumerate() {
+            let mut load = driving_of(PointOrder { threads: None, ..writes.clone() });
+            load.take(LoadSaid::Pulse(Pulse { rows: vec![row], ..pulse(0, 1) }), 1).unwrap();
+            let taken = load.take(end(change), 1);
+            assert_eq!(taken.is_ok(), is_believed, "{number}: {taken:?}");
+        }
+        let mut again = driving_of(PointOrder { until: OrderUntil::Intervals(1), ..writes.clone() });
+        again.take(LoadSaid::Pulse(Pulse { rows: vec![row], ..pulse(0, 1) }), 1).unwrap();
+        again.take(end(|_| ()), 1).unwrap();
+        again.prepares(writes, 0);
+        again.starts(0);
+        assert!(again.take(end(|end| end.stored = 20), 1).is_err(), "what was told of a point is of that point");
+    }
+
+    #[test]
+    fn no_agent_deletes_more_than_its_part() {
+        let deletes = PointOrder { workload: Workload::Single(Op::Delete), delete_first: 4, ..order() };
+        for (deleted, is_believed) in [(5, true), (6, false)] {
+            let said = end(|end| end.deleted = deleted);
+            assert_eq!(driving_of(deletes.clone()).take(said, 1).is_ok(), is_believed, "{deleted}");
+        }
+    }
+}
