@@ -136,7 +136,7 @@ pub fn requests_failed(view: &View) -> Option<&Finding> {
 #[must_use]
 pub fn left_behind(view: &View) -> Option<&Finding> {
     let left = |f: &Finding| f.kind == FindingKind::LeftBehind && f.severity >= Severity::Warning;
-    view.findings.iter().find(|f| left(f) && f.confidence == Confidence::Certain)
+    view.findings.iter().find(|f| left(f) && f.confidence >= Confidence::Likely)
 }
 
 /// Whether a run went well but for what its target kept: its figures are as good as any.
