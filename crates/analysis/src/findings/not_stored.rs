@@ -72,7 +72,13 @@ pub fn not_stored(evidence: String) -> Finding {
 /// What is told of a set that could not be looked at: what is not known to be right is no success.
 #[must_use]
 pub fn not_checked(why: impl fmt::Display) -> Finding {
-    Finding { claim: "it is not known whether the target did what it confirmed".into(), ..not_stored(why.to_string()) }
+    Finding {
+        claim: "it is not known whether the target did what it confirmed".into(),
+        remedy: "allow these keys s3:ListBucket and s3:GetObject below the run's prefix, or find out why the target \
+                 does not answer"
+            .into(),
+        ..not_stored(why.to_string())
+    }
 }
 
 /// What is told of a set whose objects are listed as they were written, but may not be read by HEAD with these keys.
@@ -127,6 +133,7 @@ mod tests {
         assert_eq!(not_stored(String::new()).severity, Severity::Critical);
         let unknown = not_checked("timeout");
         assert_eq!((unknown.severity, unknown.evidence.as_str()), (Severity::Critical, "timeout"));
+        assert!(unknown.remedy.contains("s3:ListBucket and s3:GetObject"), "{unknown:?}");
         assert_eq!(not_headed("forbidden").severity, Severity::Warning);
     }
 }
