@@ -13,7 +13,7 @@ pub fn caveat(caveat: &Caveat) -> String {
                                 site, the load did not cross the site's links"
             .to_owned(),
         Caveat::OnAllNodes { nodes, site } => {
-            format!("clients of {site} run on its {nodes} nodes: warp is assumed to have run on all of them")
+            format!("clients of {site} run on its {nodes} nodes: the load is assumed to have come from all of them")
         }
         Caveat::FewerHosts { hosts, nodes, site } => {
             let hosts = if *hosts == 1 { "1 host".to_owned() } else { format!("{hosts} hosts") };
@@ -90,7 +90,10 @@ mod tests {
             Caveat::NoInterval { workload: Worded::read("get"), size: Worded::read("4MiB"), error_share: 0.1 };
         for (of, expected) in [
             (Caveat::ThisMachine, "unless that forwards to the site"),
-            (Caveat::OnAllNodes { nodes: 4, site: site() }, "clients of four run on its 4 nodes: warp is assumed"),
+            (
+                Caveat::OnAllNodes { nodes: 4, site: site() },
+                "clients of four run on its 4 nodes: the load is assumed to have come from all of them",
+            ),
             (Caveat::FewerHosts { hosts: 1, nodes: 4, site: site() }, "the run loaded 1 host, and four has 4 nodes"),
             (Caveat::FewerHosts { hosts: 3, nodes: 4, site: site() }, "the run loaded 3 hosts, and four has 4 nodes"),
             (
