@@ -40,6 +40,8 @@ pub enum BucketEnd {
     WouldBeRemoved,
     /// Something else is in it.
     InUse,
+    /// What the run left is still in it.
+    HoldsOwn,
     /// The target refused to remove it, which is told as an error.
     Refused,
 }
@@ -77,6 +79,7 @@ pub fn cleaned(of: &Cleaned<'_>) -> String {
              bucket",
             of.others
         ),
+        BucketEnd::HoldsOwn => writeln!(text, "kept bucket {name:?}: objects of this run are still in it"),
         BucketEnd::NotNoted => writeln!(
             text,
             "kept bucket {name:?}: run.json says that the run created it, but this machine has no note of that; \
@@ -140,6 +143,7 @@ mod tests {
                 "kept bucket \"b\": 1 object is in it; delete that with another tool if nobody needs it, \
                  then clean again, or keep the bucket\n",
             ),
+            (BucketEnd::HoldsOwn, "kept bucket \"b\": objects of this run are still in it\n"),
             (
                 BucketEnd::NotNoted,
                 "kept bucket \"b\": run.json says that the run created it, but this machine has no note of that; \
