@@ -3,7 +3,8 @@
 //! What was measured across that is no figure of the target: requests waited for linerate. Readings are taken once a
 //! period by a thread that does nothing else, so that a gap between two says that the process did not run. SIGCONT says
 //! that it was stopped, where a reading is late too: others send it to what runs, such as timeout(1) behind SIGTERM.
-//! Without it, a gap of three periods is more than a busy machine makes of one. That the machine slept follows from two of its clocks, of which one stands meanwhile.
+//! Without it, a gap of three periods is more than a busy machine makes of one. That the machine slept follows from two
+//! of its clocks, of which one stands meanwhile.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::reading::Reading;
