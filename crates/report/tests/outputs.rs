@@ -264,9 +264,19 @@ fn an_open_loop_is_told_by_its_rate_and_its_bounds() {
     let PointSpec { workload, size, clients, .. } = searched.run.asked.points.swap_remove(0);
     let series = vec![SeriesSpec { workload, size, clients }];
     let (lowest_per_s, highest_per_s) = (1.0, 500.0);
-    let search = RateSearchSpec { lowest_per_s, highest_per_s, precision: 0.05, series_ms: 60_000, series };
-    searched.run.asked.rate_search = Some(search);
-    assert!(html(&searched).contains("GET 4 MiB at 1/s to 500/s, searched"));
+    let (precision, series_ms, concurrency) = (0.05, 60_000, Some(2048));
+    let search = RateSearchSpec { lowest_per_s, highest_per_s, concurrency, precision, series_ms, series };
+    searched.run.asked.points.clear();
+    searched.run.asked.rate_search = Some(search.clone());
+    let page = html(&searched);
+    assert!(page.contains("GET 4 MiB at 1/s to 500/s, searched") && page.contains("at most 2\u{202f}048"));
+    // Folders of before do not say it.
+    let of_before = RateSearchSpec { concurrency: None, ..search };
+    let written = serde_json::to_string(&of_before).unwrap();
+    assert!(!written.contains("concurrency"));
+    assert_eq!(serde_json::from_str::<RateSearchSpec>(&written).unwrap(), of_before);
+    searched.run.asked.rate_search = Some(of_before);
+    assert!(!html(&searched).contains("Requests in flight"));
 }
 
 /// The figure in large is not one of a rate that missed its bound, unless all did, and then it says so.
