@@ -4,7 +4,7 @@ use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::histogram::{self, DecodeError};
 use linerate_record::run::{Interval, LoadRequest, PointSpec, RateSearchSpec};
 use linerate_record::slo::{LatencyBound, Slo};
-use linerate_record::units::{count, percent};
+use linerate_record::units::{count, percent, percent_range};
 
 use crate::estimate;
 use crate::slo::{self, BoundVerdict, RateSearchLimits, RateSearchOutcome, RateVisit, ShareOver};
@@ -329,7 +329,7 @@ fn evidence(point: &Point) -> String {
         let is_around = low <= b.bound.share_over() && b.bound.share_over() < high;
         let doubt = if is_around { ", in which what is allowed lies" } else { "" };
         let slow = if b.is_short() { "; the rate was not reached" } else { "" };
-        format!("{} over {} ({} to {}{doubt}){slow}", percent(share), b.bound, percent(low), percent(high))
+        format!("{} over {} ({}{doubt}){slow}", percent(share), b.bound, percent_range([low, high]))
     };
     point.open.iter().flat_map(|open| &open.bounds).map(share).collect::<Vec<_>>().join(", ")
 }

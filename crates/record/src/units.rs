@@ -200,10 +200,24 @@ pub fn percent(share: f64) -> String {
         return "0 %".to_owned();
     }
     // Below a millionth of a percent, digits say nothing.
+    if value.abs() < LEAST_PERCENT {
+        return if value > 0.0 { format!("under {LEAST_PERCENT} %") } else { "0 %".to_owned() };
+    }
     let decimals = (2.0 - value.abs().log10().floor()).clamp(0.0, 6.0) as usize;
     let rounded: f64 = format!("{value:.decimals$}").parse().unwrap_or(value);
     let carried = rounded.abs().log10().floor() > value.abs().log10().floor();
     format!("{value:.0$} %", if carried { decimals.saturating_sub(1) } else { decimals })
+}
+
+/// The least share that has digits, in percent.
+const LEAST_PERCENT: f64 = 0.000_001;
+
+/// An interval of a share, from 0 to 1: `1.20 % to 3.40 %`. A lower end that is nothing beside the upper one has no
+/// digits: `0 % to 0.460 %`.
+#[must_use]
+pub fn percent_range([low, high]: [f64; 2]) -> String {
+    let low = if low.abs() < high.abs() / 1000.0 { 0.0 } else { low };
+    format!("{} to {}", percent(low), percent(high))
 }
 
 /// A duration in nanoseconds; more than 584 years are that many.
@@ -400,11 +414,25 @@ mod tests {
             (0.006_123, "0.612 %"),
             (0.009_999_9, "1.00 %"),
             (0.000_012_34, "0.00123 %"),
-            (1e-12, "0.000000 %"),
+            (1.234e-8, "0.000001 %"),
+            (1e-12, "under 0.000001 %"),
             (2.5, "250 %"),
             (-0.05, "-5.00 %"),
         ] {
             assert_eq!(percent(share), text, "{share}");
+        }
+    }
+
+    #[test]
+    fn the_lower_end_of_an_interval_has_no_more_zeros_than_the_upper_has_digits() {
+        for (interval, text) in [
+            ([0.0, 0.0046], "0 % to 0.460 %"),
+            ([3e-12, 0.0046], "0 % to 0.460 %"),
+            ([0.000_01, 0.0046], "0.00100 % to 0.460 %"),
+            ([0.02, 0.3], "2.00 % to 30.0 %"),
+            ([0.0, 0.0], "0 % to 0 %"),
+        ] {
+            assert_eq!(percent_range(interval), text, "{interval:?}");
         }
     }
 

@@ -269,7 +269,9 @@ fn small(value: f64) -> String {
 /// `0.021 (0.018–0.024)`.
 fn range(range: &Range, reported: impl Fn(f64) -> String) -> String {
     let high = range.high.map_or_else(|| "…".to_owned(), &reported);
-    format!("{} ({}–{high})", reported(range.value), reported(range.low))
+    // A lower end that is nothing beside the figure has no digits.
+    let low = if range.low.abs() < range.value.abs() / 1000.0 { 0.0 } else { range.low };
+    format!("{} ({}–{high})", reported(range.value), reported(low))
 }
 
 /// How the points of a series ended, and what was cut from their beginnings.

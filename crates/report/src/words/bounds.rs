@@ -2,7 +2,7 @@
 
 use linerate_analysis::slo::{self, BoundVerdict, RateSearchResult};
 use linerate_analysis::view::{BoundFigures, OpenLoop, Point};
-use linerate_record::units::{count, percent};
+use linerate_record::units::{count, percent, percent_range};
 
 use super::{ABSENT, load, plural};
 
@@ -23,14 +23,13 @@ pub(crate) fn outcome(bound: &BoundFigures) -> &'static str {
 /// The share of requests that took longer than a bound, with the interval from which the verdict follows.
 pub(crate) fn share_over(bound: &BoundFigures) -> String {
     let own = percent(bound.over_share);
-    let range = |[low, high]: [f64; 2]| format!("{} to {}", percent(low), percent(high));
     match (bound.of_rate, bound.share_95) {
         (Some(all), _) if all.points > 1 => {
             let (share, points) = (percent(all.share), plural(u64::from(all.points), "point"));
-            format!("{own} took longer, at {points} of the rate {share} (99 %: {})", range(all.share_99))
+            format!("{own} took longer, at {points} of the rate {share} (99 %: {})", percent_range(all.share_99))
         }
-        (Some(all), _) => format!("{own} (99 %: {}) took longer", range(all.share_99)),
-        (None, Some(interval)) => format!("{own} ({}) took longer", range(interval)),
+        (Some(all), _) => format!("{own} (99 %: {}) took longer", percent_range(all.share_99)),
+        (None, Some(interval)) => format!("{own} ({}) took longer", percent_range(interval)),
         (None, None) => format!("{own} took longer"),
     }
 }
@@ -156,6 +155,11 @@ mod tests {
                 of(false, BoundVerdict::Missed, rate(3, [0.06, 0.1])),
                 "10.0 % took longer, at 3 points of the rate 8.00 % (99 %: 6.00 % to 10.0 %)",
                 "missed",
+            ),
+            (
+                of(false, BoundVerdict::Missed, rate(1, [2e-11, 0.4])),
+                "10.0 % (99 %: 0 % to 40.0 %) took longer",
+                "missed: the rate was not reached",
             ),
             (
                 of(false, BoundVerdict::Missed, rate(1, [0.01, 0.4])),
