@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::{Interval, IntervalRow};
+use linerate_record::units::grouped;
 
 use crate::counters;
 use crate::open_loop;
@@ -239,5 +240,5 @@ fn those(series: &Series, holds: impl Fn(&Point) -> bool) -> Option<(Vec<u32>, S
 
 /// Counts of errors by kind, as text.
 fn kinds_of(errors: &BTreeMap<String, u64>) -> String {
-    errors.iter().map(|(kind, n)| format!("{kind}: {n}")).collect::<Vec<_>>().join(", ")
+    errors.iter().map(|(kind, n)| format!("{kind}: {}", grouped(*n))).collect::<Vec<_>>().join(", ")
 }

@@ -3,13 +3,16 @@
 use linerate_analysis::view::{Point, View, too_many_failed};
 use linerate_record::experiment::CellOutcome;
 use linerate_record::finding::{Finding, FindingKind, Severity};
+use linerate_record::units::grouped;
 
 /// Why a cell's point excludes its block, where what failed was no load; `None` where it does not.
 #[must_use]
 pub fn of_point(point: &Point) -> Option<String> {
     let (failed, all) = (point.error_count(), point.error_count() + point.requests);
-    let kinds = || point.errors.iter().map(|(kind, n)| format!("{n} × {kind}")).collect::<Vec<_>>().join(", ");
-    too_many_failed(failed, all).then(|| format!("{failed} of {all} requests failed: {}", kinds()))
+    let kinds =
+        || point.errors.iter().map(|(kind, n)| format!("{} × {kind}", grouped(*n))).collect::<Vec<_>>().join(", ");
+    too_many_failed(failed, all)
+        .then(|| format!("{} of {} requests failed: {}", grouped(failed), grouped(all), kinds()))
 }
 
 /// Why a cell's run excludes its block, where the target does not show what it confirmed, or that could not be looked

@@ -152,6 +152,23 @@ pub fn count(n: f64) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
+/// A count to the last one: `2277`, and from five digits on in groups of three, parted by thin spaces: `1 204 331`.
+#[must_use]
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    if digits.len() < 5 {
+        return digits;
+    }
+    let mut text = String::with_capacity(digits.len() * 2);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// A duration in the unit that suits it: `850 ns`, `22.4 µs`, `1.30 ms`, `2.05 s`.
 #[must_use]
 pub fn duration_ns(ns: f64) -> String {
@@ -434,6 +451,21 @@ mod tests {
         ] {
             assert_eq!(percent_range(interval), text, "{interval:?}");
         }
+    }
+
+    #[test]
+    fn a_count_of_four_digits_is_written_like_a_rate_and_a_longer_one_in_groups() {
+        for (n, text) in [
+            (0, "0"),
+            (999, "999"),
+            (2277, "2277"),
+            (10_000, "10\u{202f}000"),
+            (123_456, "123\u{202f}456"),
+            (1_234_567, "1\u{202f}234\u{202f}567"),
+        ] {
+            assert_eq!(grouped(n), text);
+        }
+        assert_eq!(grouped(2277), count(2277.0));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use linerate_record::units::grouped;
+
 /// What was found of a run, and deleted; in a dry run, what was found.
 #[derive(Clone, Debug)]
 pub struct Cleaned<'c> {
@@ -56,7 +58,7 @@ pub fn cleaned(of: &Cleaned<'_>) -> String {
     ]
     .into_iter()
     .filter(|(n, ..)| *n > 0)
-    .map(|(n, one, many)| format!("{n} {}", if n == 1 { one } else { many }))
+    .map(|(n, one, many)| format!("{} {}", grouped(n as u64), if n == 1 { one } else { many }))
     .collect();
     let (place, name) = (of.place, of.bucket);
     let mut text = match (parts.is_empty(), of.dry_run) {

@@ -1,7 +1,7 @@
 //! What a run says of a site beside its figures, in sentences of an explanation.
 
 use linerate_analysis::evidence::{Caveat, RunRemark};
-use linerate_record::units::duration_ns;
+use linerate_record::units::{duration_ns, grouped};
 
 use crate::words::{percent, series_label};
 
@@ -36,12 +36,16 @@ pub fn caveat(caveat: &Caveat) -> String {
 pub fn remark(remark: &RunRemark) -> String {
     match remark {
         RunRemark::Failures { workload, requests, failed, kinds, most } => {
-            let at = most.as_ref().map_or_else(String::new, |(host, count)| format!(", {count} of them at {host}"));
-            let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{kind}: {count}")).collect();
+            let at = most
+                .as_ref()
+                .map_or_else(String::new, |(host, count)| format!(", {} of them at {host}", grouped(*count)));
+            let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{kind}: {}", grouped(*count))).collect();
             format!(
-                "of {requests} requests of {}, attempts failed {failed} times ({}){at}: look there first, because \
-                 failed attempts take time from the others",
+                "of {} requests of {}, attempts failed {} times ({}){at}: look there first, because failed attempts \
+                 take time from the others",
+                grouped(*requests),
                 workload.to_string().to_uppercase(),
+                grouped(*failed),
                 kinds.join(", ")
             )
         }

@@ -63,6 +63,7 @@ pub fn retry_remedy(errors: &BTreeMap<String, u64>, written: u64, retries: u32) 
         return String::new();
     }
     match retries {
+    let written = words::grouped(written);
         0 => format!("; {written} were written: give --retries 3, so that such failures are retried"),
         n => format!(
             "; {written} were written: raise --retries, which is {n}, so that such failures are retried more often"

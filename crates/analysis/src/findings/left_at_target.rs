@@ -1,7 +1,7 @@
 //! What of a run remains at the target once it has cleared up, and what deletes it.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::units::bytes_iec;
+use linerate_record::units::{bytes_iec, grouped};
 
 /// What remains, or may remain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,22 +51,25 @@ impl LeftAtTarget {
         match self {
             LeftAtTarget::Objects { count, bytes, more, why } => {
                 let more = if *more { " or more" } else { "" };
-                let objects = if *count == 1 { "1 object".to_owned() } else { format!("{count}{more} objects") };
+                let objects =
+                    if *count == 1 { "1 object".to_owned() } else { format!("{}{more} objects", grouped(*count)) };
                 let bytes = bytes_iec(*bytes as f64);
                 format!("{objects} of {bytes}{more} together could not be deleted: {}", shown(why))
             }
             LeftAtTarget::Unlisted { most: 0, why } => format!("could not check whether anything is left: {why}"),
             LeftAtTarget::Unlisted { most, why } => {
-                format!("up to {most} objects; the number could not be determined: {why}")
+                format!("up to {} objects; the number could not be determined: {why}", grouped(*most))
             }
-            LeftAtTarget::GivenUp(writes) => format!("{writes} writes were given up; the target may still store them"),
+            LeftAtTarget::GivenUp(writes) => {
+                format!("{} writes were given up; the target may still store them", grouped(*writes))
+            }
             LeftAtTarget::Uploads(n) => format!("{n} or more multipart uploads could not be aborted"),
             LeftAtTarget::UnseenUploads(why) => format!("aborting multipart uploads: {why}"),
             LeftAtTarget::Versions { count: 1, why } => {
                 format!("1 version or delete marker could not be deleted: {}", shown(why))
             }
             LeftAtTarget::Versions { count, why } => {
-                format!("{count} versions and delete markers could not be deleted: {}", shown(why))
+                format!("{} versions and delete markers could not be deleted: {}", grouped(*count), shown(why))
             }
             LeftAtTarget::UnseenVersions(why) => format!("versions of what the run wrote: {why}"),
             LeftAtTarget::PerhapsVersions(unknown, why) => {

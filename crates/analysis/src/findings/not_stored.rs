@@ -6,6 +6,7 @@
 use std::fmt;
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::units::grouped;
 
 /// What the target confirmed of a set of objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,10 +39,13 @@ pub fn against_listing(confirmed: &ConfirmedSet, shown: &ShownSet) -> Option<Str
     let (objects, deleted, stored) = (shown.objects, confirmed.deleted, confirmed.stored?);
     if deleted > 0 {
         let most = confirmed.until.saturating_sub(deleted);
-        return (objects > most).then(|| format!("a listing shows {objects} objects, but at most {most} can be left"));
+        return (objects > most).then(|| {
+            format!("a listing shows {} objects, but at most {} can be left", grouped(objects), grouped(most))
+        });
     }
-    (shown.whole && objects < stored)
-        .then(|| format!("a listing shows {objects} of {stored} objects that the target confirmed"))
+    (shown.whole && objects < stored).then(|| {
+        format!("a listing shows {} of {} objects that the target confirmed", grouped(objects), grouped(stored))
+    })
 }
 
 /// What HEAD says that cannot be of an object that a listing has just shown: the length that it told, where it found
