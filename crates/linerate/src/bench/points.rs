@@ -335,6 +335,9 @@ impl SeriesRun<'_> {
         course.observe(ended, figures);
         let so_far = figures.map(|(series, point)| (series, course.so_far(point)));
         self.progress.finished(&line(spec, so_far.as_ref().map(|(series, point)| (*series, point))));
+        for (rate_per_s, now) in course.revised() {
+            self.progress.finished(&linerate_report::terminal::revised_line(rate_per_s, now));
+        }
         let ends_run = matches!(ended, StopReason::ErrorLimit | StopReason::Canary);
         if ends_run { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }

@@ -36,12 +36,20 @@ pub(crate) fn share_over(bound: &BoundFigures) -> String {
 
 /// How all bounds of `--slo` fared at the rate of a point, in a word or two; `–` without one.
 pub(crate) fn bounds(open: &OpenLoop) -> &'static str {
-    match open.verdict() {
-        None => ABSENT,
-        Some(BoundVerdict::Held) => "held",
-        Some(BoundVerdict::Missed) => "missed",
-        Some(BoundVerdict::InDoubt) => "in doubt",
+    open.verdict().map_or(ABSENT, verdict)
+}
+
+const fn verdict(verdict: BoundVerdict) -> &'static str {
+    match verdict {
+        BoundVerdict::Held => "held",
+        BoundVerdict::Missed => "missed",
+        BoundVerdict::InDoubt => "in doubt",
     }
+}
+
+/// What a search says by now of a rate whose row says something else.
+pub(crate) fn revised(rate_per_s: f64, now: BoundVerdict) -> String {
+    format!("{}/s: {} by now, as all points so far show it", count(rate_per_s), verdict(now))
 }
 
 /// Where the best of a series was measured; in an open loop with bounds, also whether it keeps them.
@@ -87,6 +95,12 @@ pub(crate) fn sustained(sustained: &RateSearchResult, slo: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_row_that_is_out_of_date_is_put_right_in_the_words_of_the_report() {
+        let reported = revised(238.0, BoundVerdict::InDoubt);
+        assert_eq!(reported, "238/s: in doubt by now, as all points so far show it");
+    }
 
     #[test]
     fn the_answer_of_a_search_says_of_no_rate_what_its_row_does_not() {
