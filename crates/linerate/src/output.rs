@@ -80,7 +80,7 @@ mod tests {
             assert!(has(command, "json") || OTHERS.contains(&name.as_str()), "{name}");
             with_both.push(name);
         }
-        for name in ["explain", "plan", "audit", "report", "compare", "experiment run", "experiment analyze"] {
+        for name in ["explain", "plan", "audit", "report", "compare", "experiment", "experiment analyze"] {
             assert!(with_both.contains(&format!("linerate {name}")), "{name}: {with_both:?}");
         }
     }
