@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::{Interval, IntervalRow};
+use linerate_record::units::grouped;
 
 use crate::counters;
 use crate::open_loop;
@@ -136,7 +137,7 @@ pub fn requests_failed(view: &View) -> Option<&Finding> {
 #[must_use]
 pub fn left_behind(view: &View) -> Option<&Finding> {
     let left = |f: &Finding| f.kind == FindingKind::LeftBehind && f.severity >= Severity::Warning;
-    view.findings.iter().find(|f| left(f) && f.confidence == Confidence::Certain)
+    view.findings.iter().find(|f| left(f) && f.confidence >= Confidence::Likely)
 }
 
 /// Whether a run went well but for what its target kept: its figures are as good as any.
@@ -239,5 +240,5 @@ fn those(series: &Series, holds: impl Fn(&Point) -> bool) -> Option<(Vec<u32>, S
 
 /// Counts of errors by kind, as text.
 fn kinds_of(errors: &BTreeMap<String, u64>) -> String {
-    errors.iter().map(|(kind, n)| format!("{kind}: {n}")).collect::<Vec<_>>().join(", ")
+    errors.iter().map(|(kind, n)| format!("{kind}: {}", grouped(*n))).collect::<Vec<_>>().join(", ")
 }

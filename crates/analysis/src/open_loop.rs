@@ -4,7 +4,7 @@ use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::histogram::{self, DecodeError};
 use linerate_record::run::{Interval, LoadRequest, PointSpec, RateSearchSpec};
 use linerate_record::slo::{LatencyBound, Slo};
-use linerate_record::units::{count, percent};
+use linerate_record::units::{count, grouped, percent, percent_range};
 
 use crate::estimate;
 use crate::slo::{self, BoundVerdict, RateSearchLimits, RateSearchOutcome, RateVisit, ShareOver};
@@ -329,7 +329,7 @@ fn evidence(point: &Point) -> String {
         let is_around = low <= b.bound.share_over() && b.bound.share_over() < high;
         let doubt = if is_around { ", in which what is allowed lies" } else { "" };
         let slow = if b.is_short() { "; the rate was not reached" } else { "" };
-        format!("{} over {} ({} to {}{doubt}){slow}", percent(share), b.bound, percent(low), percent(high))
+        format!("{} over {} ({}{doubt}){slow}", percent(share), b.bound, percent_range([low, high]))
     };
     point.open.iter().flat_map(|open| &open.bounds).map(share).collect::<Vec<_>>().join(", ")
 }
@@ -397,10 +397,16 @@ pub(crate) fn limit(best: &Point, asked: &LoadRequest) -> Option<SeriesLimit> {
         bound: Bottleneck::AskedRate,
         claim,
         evidence: format!(
+<<<<<<< HEAD
             "{} of the {} that were due were answered, {in_flight} were in flight and {} waiting at the end",
             percent((best.requests as f64 / open.due as f64).min(1.0)),
             open.due,
             open.backlog
+=======
+            "{} of them were answered, {} were waiting at the end",
+            percent(reached),
+            grouped(open.backlog)
+>>>>>>> pb
         ),
         remedy: remedy.into(),
     })
@@ -432,15 +438,15 @@ pub(crate) fn findings(label: &str, point: &Point) -> Vec<Finding> {
                 } else {
                     "the target, or the network path to it, did"
                 },
-                open.backlog
+                grouped(open.backlog)
             ),
             format!(
                 "{} requests were due and {} were answered; outstanding requests rose from {} to {}; linerate's \
                  threads were busy {:.0} % of the time",
-                open.due,
-                point.requests,
-                open.outstanding_first,
-                open.outstanding_last,
+                grouped(open.due),
+                grouped(point.requests),
+                grouped(open.outstanding_first),
+                grouped(open.outstanding_last),
                 busy_share * 100.0
             ),
             "latencies from the due time grow with the length of such a point: give a lower --rate",
@@ -449,7 +455,7 @@ pub(crate) fn findings(label: &str, point: &Point) -> Vec<Finding> {
         found.push(finding(
             FindingKind::FellBehind,
             format!("requests waited because {} were already in flight ({label}, {rate}/s)", point.concurrency),
-            format!("a backlog in {} intervals, at most {}", open.intervals_with_backlog, open.backlog_max),
+            format!("a backlog in {} intervals, at most {}", open.intervals_with_backlog, grouped(open.backlog_max)),
             "raise --concurrent: an open loop needs as many slots as the target needs at its slowest",
         ));
     }

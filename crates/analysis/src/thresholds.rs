@@ -1,7 +1,7 @@
 //! A run held against thresholds that the user set afterwards.
 
 use linerate_record::threshold::{Fails, Threshold};
-use linerate_record::units::{Rate, bytes_per_s_iec, count, percent};
+use linerate_record::units::{Rate, bytes_per_s_iec, count, grouped, percent};
 
 use crate::view::{Measure, Series, View};
 
@@ -72,8 +72,12 @@ fn of_series(series: &Series, fails: Fails) -> (bool, String) {
                 return (true, "no request was answered in the time measured".to_owned());
             }
             let share = failed as f64 / all as f64;
-            let there = if of_warmup > 0 { format!(", {of_warmup} of them in the warm-up") } else { String::new() };
-            (share > bound, format!("{failed} of {all} requests failed, {}{there}", percent(share)))
+            let there =
+                if of_warmup > 0 { format!(", {} of them in the warm-up", grouped(of_warmup)) } else { String::new() };
+            (
+                share > bound,
+                format!("{} of {} requests failed, {}{there}", grouped(failed), grouped(all), percent(share)),
+            )
         }
     }
 }

@@ -1,14 +1,30 @@
 //! Which load is none: so many of its requests failed that what it measured is something else.
 
-use linerate_analysis::view::{Point, too_many_failed};
+use linerate_analysis::view::{Point, View, too_many_failed};
 use linerate_record::experiment::CellOutcome;
+use linerate_record::finding::{Finding, FindingKind, Severity};
+use linerate_record::units::grouped;
 
 /// Why a cell's point excludes its block, where what failed was no load; `None` where it does not.
 #[must_use]
 pub fn of_point(point: &Point) -> Option<String> {
     let (failed, all) = (point.error_count(), point.error_count() + point.requests);
-    let kinds = || point.errors.iter().map(|(kind, n)| format!("{n} × {kind}")).collect::<Vec<_>>().join(", ");
-    too_many_failed(failed, all).then(|| format!("{failed} of {all} requests failed: {}", kinds()))
+    let kinds =
+        || point.errors.iter().map(|(kind, n)| format!("{} × {kind}", grouped(*n))).collect::<Vec<_>>().join(", ");
+    too_many_failed(failed, all)
+        .then(|| format!("{} of {} requests failed: {}", grouped(failed), grouped(all), kinds()))
+}
+
+/// Why a cell's run excludes its block, where the target does not show what it confirmed, or that could not be looked
+/// at; `None` where it does not.
+#[must_use]
+pub fn of_view(view: &View) -> Option<String> {
+    of_findings(&view.findings)
+}
+
+fn of_findings(all: &[Finding]) -> Option<String> {
+    let severe = all.iter().find(|f| f.kind == FindingKind::NotStored && f.severity == Severity::Critical);
+    severe.map(|found| format!("{}: {}", found.claim, found.evidence))
 }
 
 /// Why the block in which an experiment was interrupted does not count.
@@ -60,6 +76,8 @@ impl FailedInARow {
 
 #[cfg(test)]
 mod tests {
+    use linerate_analysis::findings::{not_checked, not_headed, not_stored};
+
     use super::*;
 
     #[test]
@@ -69,6 +87,16 @@ mod tests {
         {
             assert_eq!(too_many_failed(failed, all), expected, "{failed} of {all}");
         }
+    }
+
+    #[test]
+    fn a_target_that_does_not_show_what_it_confirmed_excludes_a_block() {
+        let missing = "the target does not show what it confirmed: 3 of 9";
+        let unknown = "it is not known whether the target did what it confirmed: timeout";
+        assert_eq!(of_findings(&[not_headed("forbidden"), not_stored("3 of 9".into())]).as_deref(), Some(missing));
+        assert_eq!(of_findings(&[not_checked("timeout")]).as_deref(), Some(unknown));
+        let of_another_kind = Finding { kind: FindingKind::ClientBound, ..not_stored(String::new()) };
+        assert_eq!(of_findings(&[not_headed("forbidden"), of_another_kind]), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::fmt;
 
 use linerate_record::histogram::{EncodedHistogram, add_encoded, empty};
 use linerate_record::load::levels::RATE_MAX;
-use linerate_record::load::{ErrorLimit, Load, Sizes, Spacing, Workload};
+use linerate_record::load::{ErrorLimit, Load, OBJECTS_MAX, Sizes, Spacing, Workload};
 use linerate_record::reading::Reading;
 use linerate_record::run::{BesideRow, CLIENTS_MAX, Interval, IntervalRow, Op, OpenInterval, StopReason};
 use linerate_record::sound::{COUNT_MAX, COUNT_OF_CLIENT_MAX, TIME_MS_MAX, of_interval, of_reading};
@@ -458,6 +458,19 @@ pub(crate) fn check_reading(reading: &Reading) -> Result<(), String> {
     }
 }
 
+/// What is wrong with what an agent needs to load a target, whoever gave it: it lists no more than a user may ask for.
+///
+/// # Errors
+/// Why, in words for a person.
+pub fn check_load(order: &LoadOrder) -> Result<(), String> {
+    match order.existing.as_ref().map(|listed| listed.most.max(listed.count)) {
+        Some(most) if most > OBJECTS_MAX => {
+            Err(format!("{most} objects to list, but at most {OBJECTS_MAX} are allowed"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// What is wrong with an order, whoever gave it.
 ///
 /// # Errors
@@ -484,23 +497,41 @@ mod tests {
     use crate::protocol::ToAgent;
 
     #[test]
+    fn no_more_objects_are_listed_than_a_user_may_ask_for() {
+        let existing = |most: u64, count: u64| Some(ListedObjects { most, count, sha256: String::new() });
+        for (existing, is_sound) in [
+            (None, true),
+            (existing(OBJECTS_MAX, 9), true),
+            (existing(OBJECTS_MAX + 1, 9), false),
+            (existing(u64::MAX, 9), false),
+            (existing(9, u64::MAX), false),
+        ] {
+            let checked = check_load(&LoadOrder { existing: existing.clone(), ..order_of(None) });
+            assert_eq!(checked.is_ok(), is_sound, "{existing:?}: {checked:?}");
+        }
+    }
+
+    fn order_of(keys: Option<LoadKeys>) -> LoadOrder {
+        LoadOrder {
+            load: crate::driven::tests::load(),
+            addresses: Vec::new(),
+            ca_pem: None,
+            run_prefix: "p/".to_owned(),
+            seed: 1,
+            keys,
+            expected_ms: 1,
+            existing: None,
+        }
+    }
+
+    #[test]
     fn keys_are_shown_by_no_message() {
         let keys = LoadKeys {
             access_key: "AKID".to_owned(),
             secret_key: "very-secret".to_owned(),
             session_token: Some("token-of-it".to_owned()),
         };
-        let load = crate::driven::tests::load();
-        let order = LoadOrder {
-            load,
-            addresses: Vec::new(),
-            ca_pem: None,
-            run_prefix: "p/".to_owned(),
-            seed: 1,
-            keys: Some(keys),
-            expected_ms: 1,
-            existing: None,
-        };
+        let order = order_of(Some(keys));
         let shown = format!("{:?}", ToAgent::Load(Box::new(order.clone())));
         assert!(!shown.contains("very-secret") && !shown.contains("token-of-it") && !shown.contains("AKID"), "{shown}");
         let text = serde_json::to_string(&order).unwrap();

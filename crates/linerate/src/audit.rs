@@ -67,7 +67,7 @@ pub(crate) fn run(flags: &AuditFlags) -> Result<ExitCode, Failure> {
     let snapshot = linerate_host::snapshot(&root, &asked);
     let site = site.unwrap_or_else(|| site_of(&snapshot));
     let audit = linerate_settings::audit::audit(&snapshot, &site, profile);
-    let rendered = match if flags.json { OutputFormat::Json } else { flags.format } {
+    let rendered = match flags.shown.chosen() {
         OutputFormat::Text => {
             linerate_report::audit::text(&audit, flags.all, printing::look_for_file(flags.output.is_some()))
         }

@@ -118,7 +118,8 @@ fn load(setup: &mut Setup, interrupted: &AtomicBool) -> Result<(), Failure> {
     }
     for left in findings.iter().filter(|f| f.severity >= Severity::Warning) {
         // Told even with --quiet: somebody's bucket holds what it did not before.
-        progress::say(&format!("warning: {}: {}; {}", left.claim, left.evidence, left.remedy));
+        let lead = if left.severity == Severity::Critical { "error" } else { "warning" };
+        progress::say(&format!("{lead}: {}: {}; {}", left.claim, left.evidence, left.remedy));
     }
     let unreadable = reader.map_or(Ok(Vec::new()), readings::ReadingThread::stop);
     findings.extend(unreadable.as_ref().map(Clone::clone).unwrap_or_default());

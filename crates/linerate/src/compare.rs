@@ -55,7 +55,7 @@ pub(crate) fn run(flags: &CompareFlags) -> Result<ExitCode, Failure> {
             found.unmatched.join(", ")
         )));
     }
-    let rendered = match flags.format {
+    let rendered = match flags.shown.chosen() {
         CompareFormat::Text => comparison::text(&found, printing::look_for_file(flags.output.is_some())),
         CompareFormat::Json => comparison::json(&found),
         CompareFormat::Csv => comparison::csv(&found),

@@ -89,7 +89,7 @@ pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
         other => sites::refused(&other, &site, &file),
     })?;
     let explanation = Explanation { of_run: remarks, ..explanation };
-    let rendered = match flags.format {
+    let rendered = match flags.shown.chosen() {
         OutputFormat::Text => {
             linerate_report::explanation::text(&explanation, flags.why, printing::look_for_file(flags.output.is_some()))
         }

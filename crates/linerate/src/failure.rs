@@ -8,7 +8,7 @@ use linerate_load::hosts::HostsError;
 use linerate_load::naming::NameError;
 use linerate_load::point::PointError;
 use linerate_load::tls::TlsError;
-use linerate_record::units::Bytes;
+use linerate_record::units::{Bytes, grouped};
 
 use crate::masks;
 
@@ -62,13 +62,21 @@ pub(crate) enum Failure {
     NotARun { path: PathBuf, why: String },
     #[error("failed to start the {kind} target: {why}")]
     Child { kind: &'static str, why: String },
+<<<<<<< HEAD
     #[error("failed to write {count} objects of {size} beforehand: {kinds}{remedy}")]
+=======
+    #[error("failed to write {} objects of {size} for reading: {kinds}{remedy}", grouped(*count))]
+>>>>>>> pb
     Prepare { count: u64, size: String, kinds: String, remedy: String },
     #[error("failed to watch for Ctrl-C: {0}")]
     Signals(std::io::Error),
     #[error("failed to write to standard output: {0}")]
     Output(std::io::Error),
-    #[error("{left} below {place} could not be deleted: {}; then clean again", remedy_of(why.as_deref()))]
+    #[error(
+        "{} below {place} could not be deleted: {}; then clean again",
+        grouped(*left as u64),
+        remedy_of(why.as_deref())
+    )]
     Left { left: usize, place: String, why: Option<String> },
     #[error("{0}")]
     Load(String),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use linerate_fleet::loading::{ListedObjects, LoadOrder, OrderUntil, PointOrder, check_order};
+use linerate_fleet::loading::{ListedObjects, LoadOrder, OrderUntil, PointOrder, check_load, check_order};
 use linerate_load::bucket::Bucket;
 use linerate_load::hosts::{self, Host};
 use linerate_load::multipart::Parts;
@@ -74,6 +74,7 @@ pub(crate) fn listed(objects: &[Existing], most: u64) -> ListedObjects {
 /// The objects that were there before and are to be read, listed here; none where the run reads its own.
 pub(crate) fn existing(order: &LoadOrder, session: &Session) -> Result<Arc<Vec<Existing>>, Failure> {
     let Some(expected) = &order.existing else { return Ok(Arc::default()) };
+    check_load(order).map_err(Failure::usage)?;
     let most = usize::try_from(expected.most).unwrap_or(usize::MAX);
     let found = Bucket::connect_any(session).and_then(|mut bucket| bucket.list(&order.load.endpoint.prefix, most))?;
     if listed(&found, expected.most) != *expected {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
 use crate::{named, printing};
@@ -18,6 +18,32 @@ pub(crate) enum OutputFormat {
     Html,
 }
 
+/// Formats of a result, of which one is JSON.
+pub(crate) trait ResultFormat: ValueEnum + Clone + Send + Sync + 'static {
+    const JSON: Self;
+}
+
+impl ResultFormat for OutputFormat {
+    const JSON: Self = OutputFormat::Json;
+}
+
+/// How a command prints its result: the same two flags wherever there is a choice of formats.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct FormatFlags<F: ResultFormat> {
+    /// JSON: the same as --format json.
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// Format.
+    #[arg(long, short, value_enum, default_value = "text")]
+    format: F,
+}
+
+impl<F: ResultFormat> FormatFlags<F> {
+    pub(crate) fn chosen(&self) -> F {
+        if self.json { F::JSON } else { self.format.clone() }
+    }
+}
+
 /// Writes to the file that was named, or prints.
 pub(crate) fn put_out(rendered: &str, output: Option<&Path>) -> Result<ExitCode, Failure> {
     match output {
@@ -25,4 +51,37 @@ pub(crate) fn put_out(rendered: &str, output: Option<&Path>) -> Result<ExitCode,
         None => printing::print(rendered)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, CommandFactory as _};
+
+    use crate::cli::Cli;
+
+    /// What prints a page of its own format, or a file: no result of which there could be JSON.
+    const OTHERS: [&str; 1] = ["linerate tune export"];
+
+    fn commands(command: &Command, found: &mut Vec<Command>) {
+        found.push(command.clone());
+        command.get_subcommands().for_each(|sub| commands(sub, found));
+    }
+
+    #[test]
+    fn whatever_has_a_format_has_json_as_a_flag_too() {
+        let mut cli = Cli::command();
+        cli.build();
+        let mut all = Vec::new();
+        commands(&cli, &mut all);
+        let has = |command: &Command, name: &str| command.get_arguments().any(|arg| arg.get_long() == Some(name));
+        let mut with_both = Vec::new();
+        for command in all.iter().filter(|command| has(command, "format")) {
+            let name = command.get_bin_name().unwrap_or_default().to_owned();
+            assert!(has(command, "json") || OTHERS.contains(&name.as_str()), "{name}");
+            with_both.push(name);
+        }
+        for name in ["explain", "plan", "audit", "report", "compare", "experiment", "experiment analyze"] {
+            assert!(with_both.contains(&format!("linerate {name}")), "{name}: {with_both:?}");
+        }
+    }
 }

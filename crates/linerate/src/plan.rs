@@ -29,7 +29,7 @@ pub(crate) fn run(flags: &PlanFlags) -> Result<ExitCode, Failure> {
         seed: sites::SEED,
     };
     let plan = plan(&site, &asked).map_err(|error| sites::refused(&error, &site, &file))?;
-    let rendered = match flags.format {
+    let rendered = match flags.shown.chosen() {
         OutputFormat::Text => {
             linerate_report::plan::text(&plan, flags.why, printing::look_for_file(flags.output.is_some()))
         }

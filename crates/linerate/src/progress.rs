@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use linerate_record::histogram::{self, Latencies};
 use linerate_record::run::{Interval, IntervalRow};
-use linerate_record::units::{bytes_per_s_iec, count, duration_ns};
+use linerate_record::units::{bytes_per_s_iec, count, duration_ns, grouped};
 
 use crate::printing;
 pub(crate) use crate::printing::say;
@@ -97,7 +97,7 @@ impl Progress {
             label.to_owned(),
             if bytes > 0.0 { bytes_per_s_iec(bytes) } else { String::new() },
             format!("{} req/s", count(requests)),
-            if errors > 0.0 { format!("{errors} failed") } else { String::new() },
+            if errors > 0.0 { format!("{} failed", grouped(errors as u64)) } else { String::new() },
             format!("p50 {}", latency(0.5)),
             format!("p99 {}", latency(0.99)),
         ];

@@ -38,7 +38,7 @@ pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
         let workloads: Vec<&str> = view.series.iter().map(|series| series.workload.kind()).collect();
         Failure::usage(format!("this run has no series of \"{threshold}\": it has {}", workloads.join(", ")))
     })?;
-    let rendered = match flags.format {
+    let rendered = match flags.shown.chosen() {
         RunFormat::Text => linerate_report::terminal::render(&view, printing::look_for_file(flags.output.is_some())),
         RunFormat::Json => linerate_report::json(&view),
         RunFormat::Csv => linerate_report::csv(&view),
@@ -47,7 +47,7 @@ pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
     };
     match &flags.output {
         Some(path) => named::write(path, printing::for_file(&rendered).as_bytes(), 0o644)?,
-        None if flags.format == RunFormat::Html => {
+        None if flags.shown.chosen() == RunFormat::Html => {
             let path = path.join("report.html");
             folder::write_whole(&path, printing::for_file(&rendered).as_bytes())?;
             printing::print(&format!("{}\n", path.display()))?;

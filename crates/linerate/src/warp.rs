@@ -26,7 +26,7 @@ const NO_ENCRYPTION: &str = "linerate stores objects unencrypted: leave it out";
 const NO_SOCKET_SIZES: &str = "the kernel sizes the buffers of sockets: leave it out";
 const NO_METADATA: &str = "linerate writes objects without metadata, tags and storage class: leave it out";
 const DURATION: &str = "a point ends when it is known to --precision 2%, at the latest after --duration";
-const CLIENTS: &str = "linerate drives the load from one machine: start one on each machine, with a separate --prefix";
+const CLIENTS: &str = "linerate bench --fleet FILE drives the load from the machines with role client in a fleet file";
 const NO_STS: &str = "give the credentials of the exchange: --access-key, --secret-key and --session-token";
 const REPORT: &str = "linerate report makes the report from the run folder: linerate report RUN --format text, json, \
                       csv or html";
@@ -114,7 +114,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("analyze", "linerate report RUN, after linerate import warp FILE for files of warp"),
     ("cmp", "linerate compare RUN RUN"),
     ("merge", "linerate report of each run"),
-    ("client", "linerate bench on each machine, with a separate --prefix"),
+    ("client", "linerate bench --fleet FILE on one machine, which starts its agents on the others"),
     ("multipart-put", "linerate bench --op multipart"),
 ];
 
@@ -240,7 +240,9 @@ pub(crate) fn explain(error: &clap::Error, words: &[String]) -> Option<String> {
     let mut head = words.iter().skip(1).take(2);
     // What is not measured here has no line that measures it.
     let is_here = !head.clone().any(|word| not_here(word).is_some());
-    let is_load = is_here && head.any(|word| word == "bench" || operation(word).is_ok());
+    // Nor has a command that is another verb here: what analyses or compares loads nothing.
+    let is_other = head.clone().any(|word| is_command(word) && operation(word).is_err());
+    let is_load = is_here && !is_other && head.any(|word| word == "bench" || operation(word).is_ok());
     // A line of warp without flags has warp's defaults all the same.
     let is_more = words.len() > 3 || words.get(1).is_some_and(|word| word == "warp");
     Some(if is_load && is_more { format!("{reported}{AS_A_WHOLE}{}", translated(words)) } else { reported })
@@ -251,6 +253,10 @@ fn of_warp(word: Option<&str>) -> String {
     let reported = word.and_then(command);
     reported
         .unwrap_or_else(|| "\"warp\" is another tool: write linerate bench with its flags, such as --op get".to_owned())
+}
+
+fn is_command(word: &str) -> bool {
+    COMMANDS.iter().any(|(name, _)| *name == word)
 }
 
 fn command(word: &str) -> Option<String> {
@@ -317,6 +323,24 @@ mod tests {
             names.map(str::to_owned).collect::<Vec<_>>()
         };
         name == "help" || bench.get_arguments().any(|arg| longs(arg).iter().any(|long| long == name))
+    }
+
+    #[test]
+    fn what_analyses_or_compares_has_no_line_that_loads() {
+        let explained = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            explain(&Cli::try_parse_from(&words).expect_err(line), &words).expect(line)
+        };
+        for (line, instead) in [
+            ("linerate bench analyze x.csv.zst", "linerate import warp FILE"),
+            ("linerate bench cmp a.zst b.zst", "linerate compare RUN RUN"),
+            ("linerate bench client --host h", "linerate bench --fleet FILE"),
+        ] {
+            let said = explained(line);
+            assert!(said.contains(instead) && !said.contains(AS_A_WHOLE), "{line}: {said}");
+        }
+        assert!(explained("linerate bench get --host h").contains(AS_A_WHOLE));
+        assert!(explained("linerate bench --warp-client a --host h").contains("linerate bench --fleet FILE"));
     }
 
     #[test]

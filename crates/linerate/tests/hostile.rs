@@ -157,6 +157,9 @@ fn a_run_whose_objects_cannot_be_checked_is_no_success() {
         assert_eq!(found.severity, severity, "{what}: {found:?}");
         let (reported, is_severe) = (shown(&output), code == 4);
         assert_eq!(reported.contains("error: it is not known whether"), is_severe, "{what}: {reported}");
+        assert!(!reported.contains("warning: it is not known"), "{what}: {reported}");
+        assert_eq!(reported.contains("s3:ListBucket and s3:GetObject"), is_severe, "{what}: {reported}");
+        assert!(!reported.contains("check the keys"), "{what}: {reported}");
         let told = |format: &str| {
             let output = linerate().arg("report").arg(out.path()).args(["--format", format]).output().unwrap();
             String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ")

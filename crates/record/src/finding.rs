@@ -10,8 +10,8 @@ pub enum Severity {
     Note,
     /// The figures stand, but something limits what they say.
     Warning,
-    /// Some figures should not be used. Folders and JSON have an older word for it.
-    #[serde(rename = "serious")]
+    /// Some figures should not be used. Folders and JSON of before have an older word for it.
+    #[serde(alias = "serious")]
     Critical,
 }
 
@@ -147,4 +147,20 @@ pub struct Finding {
     pub evidence: String,
     /// What to do, or an empty string where nothing needs doing.
     pub remedy: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn severities_have_the_words_of_reports_and_those_of_before_are_read() {
+        for (severity, word) in
+            [(Severity::Note, "note"), (Severity::Warning, "warning"), (Severity::Critical, "critical")]
+        {
+            assert_eq!(serde_json::to_value(severity).unwrap(), word);
+            assert_eq!(serde_json::from_value::<Severity>(word.into()).unwrap(), severity);
+        }
+        assert_eq!(serde_json::from_str::<Severity>("\"serious\"").unwrap(), Severity::Critical);
+    }
 }

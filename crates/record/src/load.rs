@@ -129,11 +129,14 @@ pub struct TlsTrust {
     pub ca_file: Option<PathBuf>,
 }
 
+/// Most objects that are written beforehand, or listed.
+pub const OBJECTS_MAX: u64 = 1 << 32;
+
 /// The objects of a run, and those that it reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Objects {
-    /// How many are written beforehand, or listed; absent for what suits their size.
+    /// How many are written beforehand, or listed, up to [`OBJECTS_MAX`]; absent for what suits their size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
     /// How they are written beforehand.

@@ -156,6 +156,9 @@ pub struct RateSearchSpec {
     pub lowest_per_s: f64,
     /// Highest rate that may be tried, in requests per second.
     pub highest_per_s: f64,
+    /// Most requests in flight, of all clients together; absent in folders of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<u32>,
     /// Share within which the rate is sought.
     pub precision: f64,
     /// Longest time of all points of one series, in milliseconds.

@@ -152,6 +152,23 @@ pub fn count(n: f64) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
+/// A count to the last one: `2277`, and from five digits on in groups of three, parted by thin spaces: `1 204 331`.
+#[must_use]
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    if digits.len() < 5 {
+        return digits;
+    }
+    let mut text = String::with_capacity(digits.len() * 2);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// A duration in the unit that suits it: `850 ns`, `22.4 µs`, `1.30 ms`, `2.05 s`.
 #[must_use]
 pub fn duration_ns(ns: f64) -> String {
@@ -200,10 +217,24 @@ pub fn percent(share: f64) -> String {
         return "0 %".to_owned();
     }
     // Below a millionth of a percent, digits say nothing.
+    if value.abs() < LEAST_PERCENT {
+        return if value > 0.0 { format!("under {LEAST_PERCENT} %") } else { "0 %".to_owned() };
+    }
     let decimals = (2.0 - value.abs().log10().floor()).clamp(0.0, 6.0) as usize;
     let rounded: f64 = format!("{value:.decimals$}").parse().unwrap_or(value);
     let carried = rounded.abs().log10().floor() > value.abs().log10().floor();
     format!("{value:.0$} %", if carried { decimals.saturating_sub(1) } else { decimals })
+}
+
+/// The least share that has digits, in percent.
+const LEAST_PERCENT: f64 = 0.000_001;
+
+/// An interval of a share, from 0 to 1: `1.20 % to 3.40 %`. A lower end that is nothing beside the upper one has no
+/// digits: `0 % to 0.460 %`.
+#[must_use]
+pub fn percent_range([low, high]: [f64; 2]) -> String {
+    let low = if low.abs() < high.abs() / 1000.0 { 0.0 } else { low };
+    format!("{} to {}", percent(low), percent(high))
 }
 
 /// A duration in nanoseconds; more than 584 years are that many.
@@ -400,12 +431,41 @@ mod tests {
             (0.006_123, "0.612 %"),
             (0.009_999_9, "1.00 %"),
             (0.000_012_34, "0.00123 %"),
-            (1e-12, "0.000000 %"),
+            (1.234e-8, "0.000001 %"),
+            (1e-12, "under 0.000001 %"),
             (2.5, "250 %"),
             (-0.05, "-5.00 %"),
         ] {
             assert_eq!(percent(share), text, "{share}");
         }
+    }
+
+    #[test]
+    fn the_lower_end_of_an_interval_has_no_more_zeros_than_the_upper_has_digits() {
+        for (interval, text) in [
+            ([0.0, 0.0046], "0 % to 0.460 %"),
+            ([3e-12, 0.0046], "0 % to 0.460 %"),
+            ([0.000_01, 0.0046], "0.00100 % to 0.460 %"),
+            ([0.02, 0.3], "2.00 % to 30.0 %"),
+            ([0.0, 0.0], "0 % to 0 %"),
+        ] {
+            assert_eq!(percent_range(interval), text, "{interval:?}");
+        }
+    }
+
+    #[test]
+    fn a_count_of_four_digits_is_written_like_a_rate_and_a_longer_one_in_groups() {
+        for (n, text) in [
+            (0, "0"),
+            (999, "999"),
+            (2277, "2277"),
+            (10_000, "10\u{202f}000"),
+            (123_456, "123\u{202f}456"),
+            (1_234_567, "1\u{202f}234\u{202f}567"),
+        ] {
+            assert_eq!(grouped(n), text);
+        }
+        assert_eq!(grouped(2277), count(2277.0));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use linerate_record::units::grouped;
+
 /// What was found of a run, and deleted; in a dry run, what was found.
 #[derive(Clone, Debug)]
 pub struct Cleaned<'c> {
@@ -40,6 +42,8 @@ pub enum BucketEnd {
     WouldBeRemoved,
     /// Something else is in it.
     InUse,
+    /// What the run left is still in it.
+    HoldsOwn,
     /// The target refused to remove it, which is told as an error.
     Refused,
 }
@@ -54,7 +58,7 @@ pub fn cleaned(of: &Cleaned<'_>) -> String {
     ]
     .into_iter()
     .filter(|(n, ..)| *n > 0)
-    .map(|(n, one, many)| format!("{n} {}", if n == 1 { one } else { many }))
+    .map(|(n, one, many)| format!("{} {}", grouped(n as u64), if n == 1 { one } else { many }))
     .collect();
     let (place, name) = (of.place, of.bucket);
     let mut text = match (parts.is_empty(), of.dry_run) {
@@ -77,6 +81,7 @@ pub fn cleaned(of: &Cleaned<'_>) -> String {
              bucket",
             of.others
         ),
+        BucketEnd::HoldsOwn => writeln!(text, "kept bucket {name:?}: objects of this run are still in it"),
         BucketEnd::NotNoted => writeln!(
             text,
             "kept bucket {name:?}: run.json says that the run created it, but this machine has no note of that; \
@@ -140,6 +145,7 @@ mod tests {
                 "kept bucket \"b\": 1 object is in it; delete that with another tool if nobody needs it, \
                  then clean again, or keep the bucket\n",
             ),
+            (BucketEnd::HoldsOwn, "kept bucket \"b\": objects of this run are still in it\n"),
             (
                 BucketEnd::NotNoted,
                 "kept bucket \"b\": run.json says that the run created it, but this machine has no note of that; \

@@ -1,7 +1,7 @@
 //! What a run says of a site beside its figures, in sentences of an explanation.
 
 use linerate_analysis::evidence::{Caveat, RunRemark};
-use linerate_record::units::duration_ns;
+use linerate_record::units::{duration_ns, grouped};
 
 use crate::words::{percent, series_label};
 
@@ -13,7 +13,7 @@ pub fn caveat(caveat: &Caveat) -> String {
                                 site, the load did not cross the site's links"
             .to_owned(),
         Caveat::OnAllNodes { nodes, site } => {
-            format!("clients of {site} run on its {nodes} nodes: warp is assumed to have run on all of them")
+            format!("clients of {site} run on its {nodes} nodes: the load is assumed to have come from all of them")
         }
         Caveat::FewerHosts { hosts, nodes, site } => {
             let hosts = if *hosts == 1 { "1 host".to_owned() } else { format!("{hosts} hosts") };
@@ -36,12 +36,16 @@ pub fn caveat(caveat: &Caveat) -> String {
 pub fn remark(remark: &RunRemark) -> String {
     match remark {
         RunRemark::Failures { workload, requests, failed, kinds, most } => {
-            let at = most.as_ref().map_or_else(String::new, |(host, count)| format!(", {count} of them at {host}"));
-            let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{kind}: {count}")).collect();
+            let at = most
+                .as_ref()
+                .map_or_else(String::new, |(host, count)| format!(", {} of them at {host}", grouped(*count)));
+            let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{kind}: {}", grouped(*count))).collect();
             format!(
-                "of {requests} requests of {}, attempts failed {failed} times ({}){at}: look there first, because \
-                 failed attempts take time from the others",
+                "of {} requests of {}, attempts failed {} times ({}){at}: look there first, because failed attempts \
+                 take time from the others",
+                grouped(*requests),
                 workload.to_string().to_uppercase(),
+                grouped(*failed),
                 kinds.join(", ")
             )
         }
@@ -90,7 +94,10 @@ mod tests {
             Caveat::NoInterval { workload: Worded::read("get"), size: Worded::read("4MiB"), error_share: 0.1 };
         for (of, expected) in [
             (Caveat::ThisMachine, "unless that forwards to the site"),
-            (Caveat::OnAllNodes { nodes: 4, site: site() }, "clients of four run on its 4 nodes: warp is assumed"),
+            (
+                Caveat::OnAllNodes { nodes: 4, site: site() },
+                "clients of four run on its 4 nodes: the load is assumed to have come from all of them",
+            ),
             (Caveat::FewerHosts { hosts: 1, nodes: 4, site: site() }, "the run loaded 1 host, and four has 4 nodes"),
             (Caveat::FewerHosts { hosts: 3, nodes: 4, site: site() }, "the run loaded 3 hosts, and four has 4 nodes"),
             (

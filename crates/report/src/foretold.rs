@@ -4,8 +4,12 @@ use std::fmt::Write as _;
 
 use linerate_record::lines::wrapped;
 use linerate_record::load::{Levels, Load, Server};
+<<<<<<< HEAD
 use linerate_record::run::PointSizes;
 use linerate_record::units::{Bytes, bytes_iec, count, duration_ns};
+=======
+use linerate_record::units::{Bytes, bytes_iec, count, duration_ns, grouped};
+>>>>>>> pb
 
 /// What a load writes before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -158,7 +162,7 @@ fn written_in_words(load: &Load, before: WrittenBefore) -> String {
     let before = (objects > 0).then(|| {
         let deletes = load.work.iter().any(|work| work.workload.deletes_only());
         let again = if deletes { ", those to delete anew for each point" } else { "" };
-        format!("{} in {objects} objects beforehand{again}", bytes_iec(bytes))
+        format!("{} in {} objects beforehand{again}", bytes_iec(bytes), grouped(objects))
     });
     let writing = load.work.iter().filter(|work| work.workload.writes());
     let writing: Vec<String> = writing.map(|work| work.workload.to_string()).collect();
@@ -184,7 +188,7 @@ fn by_load_in_words(written: WrittenByLoad) -> String {
     let (about, bytes) = (if is_most { "at most" } else { "about" }, bytes_iec(bytes));
     match objects {
         Some(1) => format!("{about} {bytes} in 1 object"),
-        Some(n) => format!("{about} {bytes} in {n} objects"),
+        Some(n) => format!("{about} {bytes} in {} objects", grouped(n)),
         None => format!("{about} {bytes}"),
     }
 }

@@ -7,7 +7,7 @@ use linerate_analysis::findings::{requests_failed, threshold_missed};
 use linerate_analysis::thresholds::Held;
 use linerate_analysis::view::{Point, Series, View, too_many_failed};
 use linerate_record::run::StopReason;
-use linerate_record::units::percent;
+use linerate_record::units::{grouped, percent};
 
 use crate::words;
 
@@ -65,12 +65,13 @@ fn failed(series: &Series) -> Option<String> {
         return series.points.iter().find_map(failed_in_warmup);
     };
     let (failed, all, point) = (worst.failed, worst.requests, worst.point);
-    Some(format!("{failed} of {all} requests of point {point} failed, {}", percent(worst.share)))
+    Some(format!("{} of {} requests of point {point} failed, {}", grouped(failed), grouped(all), percent(worst.share)))
 }
 
 fn failed_in_warmup(point: &Point) -> Option<String> {
     let (failed, all) = (point.warmup_error_count(), point.ended_with_warmup());
-    let told = || format!("{failed} of {all} requests of point {} failed in its warm-up", point.point);
+    let told =
+        || format!("{} of {} requests of point {} failed in its warm-up", grouped(failed), grouped(all), point.point);
     too_many_failed(failed, all).then(told)
 }
 

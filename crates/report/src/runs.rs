@@ -105,7 +105,7 @@ fn headline(series: &Series) -> String {
     let failed = match series.points.iter().map(|p| p.error_count() + p.warmup_error_count()).sum::<u64>() {
         0 => String::new(),
         1 => ", 1 request failed".to_owned(),
-        n => format!(", {n} requests failed"),
+        n => format!(", {} requests failed", words::grouped(n)),
     };
     let verdict = point.open.as_ref().filter(|open| open.verdict().is_some()).map(words::bounds);
     let verdict = verdict.map_or_else(String::new, |word| format!(", --slo {word}"));

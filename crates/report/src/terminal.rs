@@ -6,6 +6,7 @@ use std::path::Path;
 
 use linerate_analysis::canary::CanaryFigures;
 use linerate_analysis::knee::Knee;
+use linerate_analysis::slo::BoundVerdict;
 use linerate_analysis::view::{
     BoundFigures, ClientCeiling, ClientFigures, Growth, Measure, OpFigures, Point, Series, SeriesLimit, View,
 };
@@ -62,6 +63,7 @@ pub fn retry_remedy(errors: &BTreeMap<String, u64>, written: u64, retries: u32) 
     if written == 0 || !errors.keys().all(|kind| FailureKind::read(kind).may_pass()) {
         return String::new();
     }
+    let written = words::grouped(written);
     match retries {
         0 => format!("; {written} were written: give --retries 3, so that such failures are retried"),
         n => format!(
@@ -111,6 +113,12 @@ pub fn open_table_header() -> String {
 #[must_use]
 pub fn point_line(series_label: &str, point: &Point, measure: Measure) -> String {
     [figures(series_label, point, measure), errors(point)].concat()
+}
+
+/// What a search that goes on says by now of a rate whose row, printed before, says something else.
+#[must_use]
+pub fn revised_line(rate_per_s: f64, now: BoundVerdict) -> String {
+    words::revised(rate_per_s, now)
 }
 
 fn figures(label: &str, point: &Point, measure: Measure) -> String {

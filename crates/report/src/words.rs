@@ -18,9 +18,10 @@ use linerate_record::finding::{Confidence, Finding, Severity};
 use linerate_record::load::Workload;
 use linerate_record::machine::{Machine, MachineNic};
 use linerate_record::run::{PointSizes, StopReason, Target, TargetKind, TlsUsed, Worded};
+pub(crate) use linerate_record::units::grouped;
 use linerate_record::units::{Bytes, bits_per_s, bytes_per_s_iec, count, duration_ns};
 
-pub(crate) use bounds::{best_at, bounds, outcome, share_over, sustained};
+pub(crate) use bounds::{best_at, bounds, outcome, revised, share_over, sustained};
 
 /// What stands in place of a figure that is not known.
 pub(crate) const ABSENT: &str = "–";
@@ -115,19 +116,6 @@ pub(crate) fn decimal(value: f64) -> String {
         _ => 4,
     };
     format!("{value:.decimals$}")
-}
-
-/// A whole number in groups of three, parted by thin spaces: `1 204 331`.
-pub(crate) fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::with_capacity(digits.len() * 2);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push('\u{202f}');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// Who bound a point, in a word or two.
@@ -269,7 +257,9 @@ fn small(value: f64) -> String {
 /// `0.021 (0.018–0.024)`.
 fn range(range: &Range, reported: impl Fn(f64) -> String) -> String {
     let high = range.high.map_or_else(|| "…".to_owned(), &reported);
-    format!("{} ({}–{high})", reported(range.value), reported(range.low))
+    // A lower end that is nothing beside the figure has no digits.
+    let low = if range.low.abs() < range.value.abs() / 1000.0 { 0.0 } else { range.low };
+    format!("{} ({}–{high})", reported(range.value), reported(low))
 }
 
 /// How the points of a series ended, and what was cut from their beginnings.
@@ -502,13 +492,6 @@ mod tests {
         let nics = [nic(None), nic(Some(25_000_000_000)), nic(Some(25_000_000_000)), nic(Some(1_000_000_000))];
         let machine = Machine { cpus: 32, nics: nics.into(), ..Machine::default() };
         assert_eq!(client(1, &machine), "1 thread on 32 processors, 2 × 25.0 Gb/s, 1.00 Gb/s");
-    }
-
-    #[test]
-    fn numbers_are_grouped_by_three() {
-        for (n, text) in [(0, "0"), (999, "999"), (1000, "1\u{202f}000"), (1_234_567, "1\u{202f}234\u{202f}567")] {
-            assert_eq!(grouped(n), text);
-        }
     }
 
     #[test]

@@ -258,15 +258,25 @@ fn an_open_loop_is_told_by_its_rate_and_its_bounds() {
     let page = html(&view);
     assert!(page.contains(">200/s<") && page.contains("/s asked for") && !page.contains("1024 in flight"));
     let setup = page.split("<h3>Asked</h3>").nth(1).and_then(|rest| rest.split("</article>").next()).unwrap();
-    assert!(setup.contains("GET 4 MiB at 200/s, 400/s, 600/s") && setup.contains("at most 1\u{202f}024"), "{setup}");
+    assert!(setup.contains("GET 4 MiB at 200/s, 400/s, 600/s") && setup.contains("at most 1024"), "{setup}");
     assert!(setup.contains("STAT 4 KiB × 1, 2") && !setup.contains("× 1024"), "{setup}");
     let mut searched = view;
     let PointSpec { workload, size, clients, .. } = searched.run.asked.points.swap_remove(0);
     let series = vec![SeriesSpec { workload, size, clients }];
     let (lowest_per_s, highest_per_s) = (1.0, 500.0);
-    let search = RateSearchSpec { lowest_per_s, highest_per_s, precision: 0.05, series_ms: 60_000, series };
-    searched.run.asked.rate_search = Some(search);
-    assert!(html(&searched).contains("GET 4 MiB at 1/s to 500/s, searched"));
+    let (precision, series_ms, concurrency) = (0.05, 60_000, Some(2048));
+    let search = RateSearchSpec { lowest_per_s, highest_per_s, concurrency, precision, series_ms, series };
+    searched.run.asked.points.clear();
+    searched.run.asked.rate_search = Some(search.clone());
+    let page = html(&searched);
+    assert!(page.contains("GET 4 MiB at 1/s to 500/s, searched") && page.contains("at most 2048"));
+    // Folders of before do not say it.
+    let of_before = RateSearchSpec { concurrency: None, ..search };
+    let written = serde_json::to_string(&of_before).unwrap();
+    assert!(!written.contains("concurrency"));
+    assert_eq!(serde_json::from_str::<RateSearchSpec>(&written).unwrap(), of_before);
+    searched.run.asked.rate_search = Some(of_before);
+    assert!(!html(&searched).contains("Requests in flight"));
 }
 
 /// The figure in large is not one of a rate that missed its bound, unless all did, and then it says so.

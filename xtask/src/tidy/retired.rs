@@ -98,12 +98,14 @@ fn of_literals(file: &File) -> Vec<(usize, &'static str)> {
     let Some(source) = file.source.as_ref() else { return vec![] };
     let raw = file.text.iter().flat_map(|text| text.lines());
     let lines = (1..).zip(source.literals.iter().zip(&source.is_test).zip(raw));
-    let shown = lines.filter(|(_, ((_, is_test), raw))| !**is_test && !raw.trim_start().starts_with(RENAMED));
+    let shown = lines.filter(|(_, ((_, is_test), raw))| {
+        !**is_test && !RENAMED.iter().any(|as_named| raw.trim_start().starts_with(as_named))
+    });
     shown.filter_map(|(number, ((line, _), _))| Some((number, retired(line, false)?))).collect()
 }
 
-/// An attribute that gives a field or a value its name in files.
-const RENAMED: &str = "#[serde(rename = ";
+/// Attributes that give a field or a value its name in files, or in those of before.
+const RENAMED: [&str; 2] = ["#[serde(rename = ", "#[serde(alias = "];
 
 /// The term to use in place of the first retired phrase of a line.
 fn retired(line: &str, is_page: bool) -> Option<&'static str> {
@@ -168,6 +170,7 @@ mod tests {
             ("    \"In use|when it is full\",", true),
             ("    \"address in use\",", false),
             ("    #[serde(rename = \"serious\")]", false),
+            ("    #[serde(alias = \"serious\")]", false),
             ("    let word = \"serious\";", true),
         ] {
             let expected = if is_fault { vec![2] } else { vec![] };

@@ -36,8 +36,9 @@ pub enum NotOfSite {
     },
     /// The clients of the site run on all of its nodes, and one machine drove the load.
     #[error(
-        "it was loaded from one machine, and the clients of {site} run on its {nodes} nodes: import a measurement of \
-         warp from there, give the total with --observed, or describe clients on separate machines"
+        "it was loaded from one machine, and the clients of {site} run on its {nodes} nodes: load from there with \
+         linerate bench --fleet, import a measurement of warp from there, give the total with --observed, or describe \
+         clients on separate machines"
     )]
     OneMachine {
         /// Nodes of the site.
@@ -148,7 +149,7 @@ impl Refused {
 pub enum Caveat {
     /// The target had an address of the machine that loaded it.
     ThisMachine,
-    /// Clients of the site run on its nodes, and another tool's run is taken to be one of all of them.
+    /// Clients of the site run on its nodes, and the run is taken to be one of all of them.
     OnAllNodes {
         /// Nodes of the site.
         nodes: u32,

@@ -1,7 +1,7 @@
 //! Runs made by hand, held against a site of four nodes.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::run::Worded;
+use linerate_record::run::{Client, Worded};
 use linerate_record::site::{ClientsOn, Entry, TrafficPolicy};
 
 use super::*;
@@ -199,10 +199,14 @@ fn a_run_from_one_machine_is_none_of_clients_on_every_node() {
     site.clients.on = ClientsOn::Nodes;
     let mut view = run_of(&HOSTS);
     let why = is_of_site(&view, &site).unwrap_err().to_string();
-    assert!(why.contains("from one machine") && why.contains("its 4 nodes"), "{why}");
+    assert!(why.contains("from one machine") && why.contains("bench --fleet") && why.contains("its 4 nodes"), "{why}");
     view.findings = vec![finding(FindingKind::Imported, Severity::Note, &[])];
     let on_all = Caveat::OnAllNodes { nodes: 4, site: "namespaces-4".to_owned() };
-    assert_eq!(is_of_site(&view, &site), Ok(vec![on_all]));
+    assert_eq!(is_of_site(&view, &site), Ok(vec![on_all.clone()]));
+    view.findings.clear();
+    view.run.clients =
+        ["a", "b"].map(|name| Client { name: name.to_owned(), ..Client::local(view.run.machine.clone(), 4) }).into();
+    assert_eq!(is_of_site(&view, &site), Ok(vec![on_all]), "clients of a fleet");
 }
 
 #[test]

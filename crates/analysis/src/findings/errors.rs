@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::kind::WRONG_BODY;
 use linerate_record::run::{FailureKind, is_answer};
-use linerate_record::units::{duration_ns, percent};
+use linerate_record::units::{duration_ns, grouped, percent};
 
 use super::{Run, kinds_of};
 use crate::lost::wrong_ms;
@@ -54,7 +54,7 @@ pub(super) fn in_warmup(label: &str, point: &Point) -> Option<Finding> {
     let failed = point.warmup_error_count();
     let all = point.ended_with_warmup();
     let share = failed as f64 / (failed + point.warmup_requests).max(1) as f64;
-    let requests = if failed == 1 { "1 request".to_owned() } else { format!("{failed} requests") };
+    let requests = if failed == 1 { "1 request".to_owned() } else { format!("{} requests", grouped(failed)) };
     (failed > 0).then(|| Finding {
         kind: FindingKind::RequestErrors,
         severity: if too_many_failed(failed, all) { Severity::Critical } else { Severity::Warning },

@@ -90,21 +90,33 @@ impl LeftAtTarget {
         }
     }
 
-    /// Whether it may as well have gone.
-    const fn is_possible(&self) -> bool {
-        matches!(self, LeftAtTarget::GivenUp { .. } | LeftAtTarget::PerhapsVersions(..))
+    /// How sure it is: a listing or a refusal tells what is there. What was written and could not be looked for is as
+    /// likely there as not deleted; what was given up, or may have no versions, may as well have gone.
+    const fn confidence(&self) -> Confidence {
+        match self {
+            LeftAtTarget::GivenUp { .. } | LeftAtTarget::PerhapsVersions(..) => Confidence::Possible,
+            LeftAtTarget::Unlisted { .. } | LeftAtTarget::UnseenUploads(_) | LeftAtTarget::UnseenVersions(_) => {
+                Confidence::Likely
+            }
+            LeftAtTarget::Objects { .. }
+            | LeftAtTarget::Uploads(_)
+            | LeftAtTarget::Versions { .. }
+            | LeftAtTarget::Bucket(..) => Confidence::Certain,
+        }
     }
 }
 
 /// What is told of what remains. `command` deletes what is below `place`.
 #[must_use]
 pub fn left_at_target(left: &LeftAtTarget, command: &str, place: &str) -> Finding {
+    let confidence = left.confidence();
+    let remain = if confidence == Confidence::Certain { "remain" } else { "may remain" };
     Finding {
         kind: FindingKind::LeftBehind,
         severity: Severity::Warning,
-        confidence: if left.is_possible() { Confidence::Possible } else { Confidence::Certain },
+        confidence,
         points: Vec::new(),
-        claim: "objects or a bucket of this run remain at the target".into(),
+        claim: format!("objects or a bucket of this run {remain} at the target"),
         evidence: left.evidence(),
         remedy: format!("{command} deletes what is below {place}"),
     }
@@ -129,7 +141,7 @@ mod tests {
     use super::*;
     use crate::build::build;
     use crate::build::tests::records;
-    use crate::findings::is_only_left_behind;
+    use crate::findings::{is_only_left_behind, left_behind};
 
     #[test]
     fn what_remains_is_counted_and_says_what_deletes_it() {
@@ -144,8 +156,6 @@ mod tests {
                 "7 or more objects of 7.00 B or more together could not be deleted: connection reset",
             ),
             (LeftAtTarget::Objects { count: 1, bytes: 1, more: false, why: None }, "1 object of 1.00 B together"),
-            (LeftAtTarget::Unlisted { most: 0, why: why() }, "could not check whether anything is left: connection"),
-            (LeftAtTarget::Unlisted { most: 9, why: why() }, "up to 9 objects; the number could not be determined: c"),
             (LeftAtTarget::Uploads(2), "2 or more multipart uploads could not be aborted"),
             (LeftAtTarget::Versions { count: 1, why: None }, "1 version or delete marker could not be deleted: a list"),
             (LeftAtTarget::Versions { count: 2, why: Some(why()) }, "2 versions and delete markers could not be del"),
@@ -154,6 +164,7 @@ mod tests {
             let found = left_at_target(&left, "linerate clean r", "s3://b/p/");
             assert!(found.evidence.starts_with(evidence), "{found:?}");
             assert_eq!((found.severity, found.confidence), (Severity::Warning, Confidence::Certain), "{found:?}");
+            assert_eq!(found.claim, "objects or a bucket of this run remain at the target");
             assert_eq!(found.remedy, "linerate clean r deletes what is below s3://b/p/");
         }
     }
@@ -178,10 +189,29 @@ mod tests {
     }
 
     #[test]
+    fn what_could_not_be_looked_for_may_remain_and_is_no_success() {
+        let why = || "connection reset".to_owned();
+        for (left, evidence) in [
+            (LeftAtTarget::Unlisted { most: 0, why: why() }, "could not check whether anything is left: connection"),
+            (LeftAtTarget::Unlisted { most: 9, why: why() }, "up to 9 objects; the number could not be determined: c"),
+            (LeftAtTarget::UnseenUploads(why()), "aborting multipart uploads: connection reset"),
+            (LeftAtTarget::UnseenVersions(why()), "versions of what the run wrote: connection reset"),
+        ] {
+            let found = left_at_target(&left, "c", "p");
+            assert!(found.evidence.starts_with(evidence) && found.confidence < Confidence::Certain, "{found:?}");
+            assert_eq!(found.claim, "objects or a bucket of this run may remain at the target");
+            let mut records = records(&[1], |_| 5);
+            records.findings.push(found);
+            assert!(left_behind(&build(&records).unwrap()).is_some(), "{left:?}");
+        }
+    }
+
+    #[test]
     fn what_may_have_gone_is_possible_and_what_was_to_stay_a_note() {
         let given_up = |writes, unknown| LeftAtTarget::GivenUp { writes, unknown };
         for left in [given_up(3, 0), LeftAtTarget::PerhapsVersions("denied".into(), "denied".into())] {
-            assert_eq!(left_at_target(&left, "c", "p").confidence, Confidence::Possible, "{left:?}");
+            let found = left_at_target(&left, "c", "p");
+            assert!(found.confidence == Confidence::Possible && found.claim.contains("may remain"), "{found:?}");
         }
         for (writes, unknown, expected) in [
             (3, 0, "3 writes were given up; the target may still store them"),

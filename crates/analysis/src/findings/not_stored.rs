@@ -6,6 +6,7 @@
 use std::fmt;
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::units::grouped;
 
 /// What the target confirmed of a set of objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,10 +39,13 @@ pub fn against_listing(confirmed: &ConfirmedSet, shown: &ShownSet) -> Option<Str
     let (objects, deleted, stored) = (shown.objects, confirmed.deleted, confirmed.stored?);
     if deleted > 0 {
         let most = confirmed.until.saturating_sub(deleted);
-        return (objects > most).then(|| format!("a listing shows {objects} objects, but at most {most} can be left"));
+        return (objects > most).then(|| {
+            format!("a listing shows {} objects, but at most {} can be left", grouped(objects), grouped(most))
+        });
     }
-    (shown.whole && objects < stored)
-        .then(|| format!("a listing shows {objects} of {stored} objects that the target confirmed"))
+    (shown.whole && objects < stored).then(|| {
+        format!("a listing shows {} of {} objects that the target confirmed", grouped(objects), grouped(stored))
+    })
 }
 
 /// What HEAD says that cannot be of an object that a listing has just shown: the length that it told, where it found
@@ -72,7 +76,13 @@ pub fn not_stored(evidence: String) -> Finding {
 /// What is told of a set that could not be looked at: what is not known to be right is no success.
 #[must_use]
 pub fn not_checked(why: impl fmt::Display) -> Finding {
-    Finding { claim: "it is not known whether the target did what it confirmed".into(), ..not_stored(why.to_string()) }
+    Finding {
+        claim: "it is not known whether the target did what it confirmed".into(),
+        remedy: "allow these keys s3:ListBucket and s3:GetObject below the run's prefix, or find out why the target \
+                 does not answer"
+            .into(),
+        ..not_stored(why.to_string())
+    }
 }
 
 /// What is told of a set whose objects are listed as they were written, but may not be read by HEAD with these keys.
@@ -127,6 +137,7 @@ mod tests {
         assert_eq!(not_stored(String::new()).severity, Severity::Critical);
         let unknown = not_checked("timeout");
         assert_eq!((unknown.severity, unknown.evidence.as_str()), (Severity::Critical, "timeout"));
+        assert!(unknown.remedy.contains("s3:ListBucket and s3:GetObject"), "{unknown:?}");
         assert_eq!(not_headed("forbidden").severity, Severity::Warning);
     }
 }

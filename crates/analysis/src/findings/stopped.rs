@@ -2,15 +2,20 @@
 //!
 //! What was measured across that is no figure of the target: requests waited for linerate. Readings are taken once a
 //! period by a thread that does nothing else, so that a gap between two says that the process did not run. SIGCONT says
-//! that it was stopped; without it, a gap of three periods is more than a busy machine makes of one. That the machine
-//! slept follows from two of its clocks, of which one stands meanwhile.
+//! that it was stopped, where a reading is late too: others send it to what runs, such as timeout(1) behind SIGTERM.
+//! Without it, a gap of three periods is more than a busy machine makes of one. That the machine slept follows from two
+//! of its clocks, of which one stands meanwhile.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::reading::Reading;
 
 use super::Run;
 
 /// Periods between two readings from which on linerate did not run, though nobody has told it to go on.
 const PERIODS: u64 = 3;
+
+/// Halves of a period between two readings from which on a SIGCONT goes with a stop.
+const HALVES_CONTINUED: u64 = 3;
 
 /// Milliseconds that clocks must part for the machine to have slept: they are not read at one instant.
 const SLEPT_MS: u64 = 100;
@@ -18,12 +23,19 @@ const SLEPT_MS: u64 = 100;
 /// The whole run.
 pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
     let readings = &run.records.readings;
-    let mut gaps: Vec<u64> = readings.windows(2).map(|pair| pair[1].at_ms.saturating_sub(pair[0].at_ms)).collect();
+    let gaps_of = |part: &[Reading]| -> Vec<u64> {
+        part.windows(2).map(|pair| pair[1].at_ms.saturating_sub(pair[0].at_ms)).collect()
+    };
+    let mut gaps = gaps_of(readings);
     gaps.sort_unstable();
     let slept_ms = readings.last()?.slept_ms.saturating_sub(readings[0].slept_ms);
-    let continued = readings.iter().skip(1).filter(|reading| reading.continued).count();
     let longest_ms = gaps.last().copied().unwrap_or(0);
     let period_ms = gaps.get(gaps.len() / 2).copied().unwrap_or(0).max(1_000);
+    // A reading may be taken before the signal is noted: then the next one tells of it.
+    let is_late = |n: usize| {
+        gaps_of(&readings[n.saturating_sub(2)..=n]).iter().any(|gap_ms| 2 * gap_ms >= HALVES_CONTINUED * period_ms)
+    };
+    let continued = (1..readings.len()).filter(|&n| readings[n].continued && is_late(n)).count();
     let (confidence, claim) = if slept_ms >= SLEPT_MS {
         (Confidence::Certain, format!("this machine slept for {:.1} s of the run", slept_ms as f64 / 1e3))
     } else if continued > 0 {
@@ -49,8 +61,6 @@ pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::reading::Reading;
-
     use super::*;
     use crate::build::build;
     use crate::build::tests::records;
@@ -71,6 +81,10 @@ mod tests {
         let stopped = finding_of(&gap, |r| r.continued = r.at_ms == 17_000).unwrap();
         assert!(stopped.claim.contains("stopped once") && stopped.evidence.starts_with("8.0 s"), "{stopped:?}");
         assert_eq!((stopped.severity, stopped.confidence), (Severity::Critical, Confidence::Certain));
+        let noted_late = finding_of(&gap, |r| r.continued = r.at_ms == 18_000).unwrap();
+        assert!(noted_late.claim.contains("stopped once"), "{noted_late:?}");
+        let ran_on = finding_of(&all, |r| r.continued = [17_000, 29_000].contains(&r.at_ms));
+        assert_eq!(ran_on, None, "SIGCONT of what was not stopped");
         let frozen = finding_of(&gap, |_| ()).unwrap();
         assert!(frozen.confidence == Confidence::Likely && frozen.claim.contains("did not run"), "{frozen:?}");
         let slept = finding_of(&all, |r| r.slept_ms = if r.at_ms > 9_000 { 3_600_000 } else { 0 }).unwrap();

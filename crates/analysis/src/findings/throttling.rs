@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::is_throttling;
-use linerate_record::units::percent;
+use linerate_record::units::{grouped, percent};
 
 use super::{PointFinding, Run, kinds_of, worst};
 use crate::view::{Point, Series};
@@ -31,7 +31,7 @@ fn of_point(point: &Point) -> Option<PointFinding> {
         confidence: Confidence::Certain,
         badness: share,
         claim: format!("the target rejected {} of the requests as too many at a time", percent(share)),
-        evidence: format!("{count} attempts{failed}"),
+        evidence: format!("{} attempts{failed}", grouped(count)),
     })
 }
 

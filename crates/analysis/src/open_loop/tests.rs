@@ -303,7 +303,14 @@ fn series(points: &[(u32, u64, u64)]) -> Series {
 /// What is asked by `--slo p90=10ms`, with a search or as a check.
 fn asked(is_search: bool) -> LoadRequest {
     let (lowest_per_s, highest_per_s, precision) = (50.0, 400.0, 0.05);
-    let search = RateSearchSpec { lowest_per_s, highest_per_s, precision, series_ms: 9_000, series: Vec::new() };
+    let search = RateSearchSpec {
+        lowest_per_s,
+        highest_per_s,
+        concurrency: None,
+        precision,
+        series_ms: 9_000,
+        series: Vec::new(),
+    };
     let slo = Some("p90=10ms".parse().unwrap());
     LoadRequest { slo, rate_search: Some(search).filter(|_| is_search), ..crate::build::tests::asked(Vec::new()) }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::output::OutputFormat;
+use crate::output::{FormatFlags, OutputFormat};
 use crate::reaching::flags::ReachFlags;
 
 const AFTER_HELP: &str = "\
@@ -64,12 +64,8 @@ pub(crate) struct AuditFlags {
     /// End with 5 if a setting differs or a finding is a warning or worse.
     #[arg(long)]
     pub(super) check: bool,
-    /// JSON: the same as --format json.
-    #[arg(long, conflicts_with = "format")]
-    pub(super) json: bool,
-    /// Format.
-    #[arg(long, short, value_enum, default_value_t = OutputFormat::Text)]
-    pub(super) format: OutputFormat,
+    #[command(flatten)]
+    pub(super) shown: FormatFlags<OutputFormat>,
     /// File to write. [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,

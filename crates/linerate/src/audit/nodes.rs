@@ -66,7 +66,7 @@ fn peer<'p>(row: &'p FleetRow, state: &'p MachineState) -> Peer<'p> {
 
 pub(super) fn run(flags: &AuditFlags, fleet: &Path) -> Result<ExitCode, Failure> {
     let (nodes, site) = read(flags, fleet)?;
-    if !flags.json && flags.format == OutputFormat::Html {
+    if flags.shown.chosen() == OutputFormat::Html {
         return Err(Failure::usage("--format html shows one machine: with --fleet, use text or json"));
     }
     let [storage, client] = [OF_STORAGE, OF_CLIENTS].map(|name| flags.profile.as_deref().unwrap_or(name));
@@ -81,7 +81,7 @@ pub(super) fn run(flags: &AuditFlags, fleet: &Path) -> Result<ExitCode, Failure>
     let missing = unreached.len();
     let of_role = |role| if role == NodeRole::Client { client } else { storage };
     let audit = fleet_audit(&peers, unreached, of_role, site.as_ref());
-    let rendered = if flags.json || flags.format == OutputFormat::Json {
+    let rendered = if flags.shown.chosen() == OutputFormat::Json {
         linerate_report::fleet::json(&audit)
     } else {
         linerate_report::fleet::audit(&audit, flags.all, printing::look_for_file(flags.output.is_some()))

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use linerate_record::canary::AbortRules;
 use linerate_record::load::stops::parse_canary_rate;
-use linerate_record::load::{Choice as _, ErrorLimit, Payload, Precision, Spacing, Unique, WarmUp, Write};
+use linerate_record::load::{Choice as _, ErrorLimit, OBJECTS_MAX, Payload, Precision, Spacing, Unique, WarmUp, Write};
 use linerate_record::slo::Slo;
 use linerate_record::units::{Bytes, Rate, parse_duration};
 
@@ -148,7 +148,7 @@ pub(crate) struct WorkFlags {
     /// Objects written beforehand per size, for operations that read; per point for delete, for all clients together.
     /// With --list-existing, the most that are listed. [default: 512 MiB worth, 16 to 1000; 5000 for delete; 10000 with
     /// --list-existing]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=OBJECTS_MAX))]
     #[arg(allow_negative_numbers = true)]
     pub(crate) objects: Option<u64>,
     /// How objects are written beforehand: with one PUT each, or in parts.

@@ -15,7 +15,7 @@ use linerate_load::session::{PointPlan, Source, Until};
 use linerate_record::load::sizes::OBJECT_BYTES_MAX;
 use linerate_record::load::{Level, Levels, OwnTarget, Sizes, Workload, Write};
 use linerate_record::run::{BesideRow, Op, PointSizes, PointSpec, Purpose, SeriesSpec, StopReason};
-use linerate_record::units::bytes_iec;
+use linerate_record::units::{bytes_iec, grouped};
 
 use super::beforehand::{delete_set_objects, read_set_objects};
 use super::objects::RunObjects;
@@ -59,7 +59,7 @@ fn line(spec: &PointSpec, figures: Option<(&Series, &Point)>) -> String {
 /// What is written before a point, and how much that is.
 fn writing(count: u64, size: &PointSizes, sizes: &Sizes) -> String {
     let all = bytes_iec(count as f64 * sizes.mean());
-    format!("writing {count} objects of {size}, {all} in all")
+    format!("writing {} objects of {size}, {all} in all", grouped(count))
 }
 
 /// Why a run does not go on of which so many objects of a number were written beforehand.
@@ -67,7 +67,7 @@ fn unwritten((done, count): (u64, u64), size: &PointSizes, mut errors: BTreeMap<
     if errors.is_empty() {
         errors.insert("no answer".into(), count - done.min(count));
     }
-    let kinds: Vec<String> = errors.iter().map(|(kind, n)| format!("{kind}: {n}")).collect();
+    let kinds: Vec<String> = errors.iter().map(|(kind, n)| format!("{kind}: {}", grouped(*n))).collect();
     let remedy = linerate_report::terminal::retry_remedy(&errors, done, retries);
     Failure::Prepare { count, size: size.to_string(), kinds: kinds.join(", "), remedy }
 }
@@ -335,6 +335,9 @@ impl SeriesRun<'_> {
         course.observe(ended, figures);
         let so_far = figures.map(|(series, point)| (series, course.so_far(point)));
         self.progress.finished(&line(spec, so_far.as_ref().map(|(series, point)| (*series, point))));
+        for (rate_per_s, now) in course.revised() {
+            self.progress.finished(&linerate_report::terminal::revised_line(rate_per_s, now));
+        }
         let ends_run = matches!(ended, StopReason::ErrorLimit | StopReason::Canary);
         if ends_run { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }

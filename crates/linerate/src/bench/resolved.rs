@@ -154,7 +154,8 @@ mod tests {
                 json!({
                     "points": [], "slo": [{ "percentile": 99.0, "bound_ns": 50_000_000 }], "duration_ms": 2_000,
                     "rate_search": {
-                        "lowest_per_s": 1.0, "highest_per_s": 5.0, "precision": 0.05, "series_ms": 43_200,
+                        "lowest_per_s": 1.0, "highest_per_s": 5.0, "concurrency": 1024, "precision": 0.05,
+                        "series_ms": 43_200,
                         "series": [spec("get", "4KiB")],
                     },
                     "warmup_ms": 400, "precision": "absent", "objects": 8, "max_rate": "5/s", "arrivals": "poisson",

@@ -54,8 +54,8 @@ struct Done {
     bucket_removed: bool,
     /// Why the bucket could not be removed.
     bucket_kept: Option<BucketError>,
-    /// What is in it that is not the run's, in words.
-    others: String,
+    /// What is in it that is not the run's, in words; nothing where a listing shows the run's own alone.
+    others: Option<String>,
 }
 
 impl Done {
@@ -70,6 +70,12 @@ impl Done {
     /// Notes what could not be looked for, and why: what else there is is cleaned all the same.
     fn not_looked(&mut self, what: &'static str, denied: Option<&BucketError>) {
         self.unlisted.push((what, denied.map(ToString::to_string)));
+    }
+
+    /// Notes how many versions a listing shows now. Each object that is still there is among them, without versions as
+    /// one called "null", and is counted as an object.
+    fn see_versions(&mut self, shown: usize) {
+        self.versions.see(shown.saturating_sub(self.objects.shown));
     }
 
     fn left(&self) -> usize {
@@ -109,17 +115,14 @@ impl<'a> CleaningRun<'a> {
         Ok(self.done.bucket_removed)
     }
 
-    /// What is in a bucket that is not empty, as far as one page of a listing tells.
-    fn others(&mut self) -> Result<String, Failure> {
+    /// What is in a bucket that is not empty and is not the run's, as far as one page of a listing tells.
+    fn others(&mut self) -> Result<Option<String>, Failure> {
         let page = self.bucket.objects("", None)?;
-        let Some(first) = page.entries.first() else {
-            return Ok("a listing shows no objects in it, so it contains incomplete uploads or versions".into());
-        };
-        let (first, more) = (in_line(&first.key).into_owned(), if page.next.is_some() { " or more" } else { "" });
-        Ok(match page.entries.len() {
-            1 if more.is_empty() => format!("1 object that is not of this run is in it, {first:?}"),
-            n => format!("{n}{more} objects that are not of this run are in it, the first is {first:?}"),
-        })
+        if page.entries.is_empty() {
+            return Ok(Some("a listing shows no objects in it, so it contains incomplete uploads or versions".into()));
+        }
+        let keys: Vec<&str> = page.entries.iter().map(|entry| &*entry.key).collect();
+        Ok(foreign(&keys, &self.session.run_prefix, page.next.is_some()))
     }
 
     /// What is still there, as the command's end.
@@ -185,7 +188,7 @@ impl<'a> CleaningRun<'a> {
             let own = page.entries.into_iter().map(|o| o.key).filter(|key| is_of_run(key, &prefix));
             Ok(Some((own.map(Leftover::Object).collect(), page.next)))
         };
-        self.passes(|done| &mut done.objects, &mut list).map(|_| ())
+        self.passes(|done, shown| done.objects.see(shown), &mut list).map(|_| ())
     }
 
     /// Objects of a bucket with versions are still there when they are deleted: as versions, below delete markers.
@@ -200,7 +203,9 @@ impl<'a> CleaningRun<'a> {
                 (fresh.map(Leftover::Version).collect(), page.next)
             }))
         };
-        match self.passes(|done| &mut done.versions, &mut list) {
+        // Of a dry run's objects each version is told.
+        let see = |done: &mut Done, shown| if dry_run { done.versions.see(shown) } else { done.see_versions(shown) };
+        match self.passes(see, &mut list) {
             Ok(true) => {}
             Ok(false) => self.done.not_looked("versions", None),
             Err(Failure::Bucket(error)) if error.is_denied() => self.done.not_looked("versions", Some(&error)),
@@ -213,13 +218,13 @@ impl<'a> CleaningRun<'a> {
     /// the target does not list such.
     fn passes<Next: PartialEq>(
         &mut self,
-        count: impl Fn(&mut Done) -> &mut Count,
+        see: impl Fn(&mut Done, usize),
         list: &mut impl FnMut(&mut Bucket<'_>, Option<&Next>) -> Listed<Next>,
     ) -> Result<bool, Failure> {
         let mut before = usize::MAX;
         for _ in 0..PASSES {
             let Some(shown) = self.pass(list)? else { return Ok(false) };
-            count(&mut self.done).see(shown);
+            see(&mut self.done, shown);
             if shown == 0 || shown >= before || self.dry_run {
                 break;
             }
@@ -284,6 +289,7 @@ impl<'a> CleaningRun<'a> {
             (true, _) => BucketEnd::Removed,
             (false, true) => BucketEnd::WouldBeRemoved,
             (false, false) if done.bucket_kept.is_some() => BucketEnd::Refused,
+            (false, false) if done.others.is_none() => BucketEnd::HoldsOwn,
             (false, false) => BucketEnd::InUse,
         });
         cleaned(&Cleaned {
@@ -296,10 +302,50 @@ impl<'a> CleaningRun<'a> {
             left: done.left(),
             unlisted: &done.unlisted,
             bucket_end,
-            others: &done.others,
+            others: done.others.as_deref().unwrap_or_default(),
         })
     }
 }
 
 /// A page of leftovers, and where the next begins; nothing where the target does not list them.
 type Listed<Next> = Result<Option<(Vec<Leftover>, Option<Next>)>, BucketError>;
+
+/// Objects of a page that are not the run's, in words; nothing where all are.
+fn foreign(keys: &[&str], run_prefix: &str, is_more: bool) -> Option<String> {
+    let others: Vec<&str> = keys.iter().copied().filter(|key| !is_of_run(key, run_prefix)).collect();
+    let (first, more) = (in_line(others.first()?).into_owned(), if is_more { " or more" } else { "" });
+    Some(match others.len() {
+        1 if more.is_empty() => format!("1 object that is not of this run is in it, {first:?}"),
+        n => format!("{n}{more} objects that are not of this run are in it, the first is {first:?}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_of_the_run_are_no_others() {
+        let of = |keys: &[&str], is_more| foreign(keys, "p/r-1/", is_more);
+        assert_eq!(of(&["p/r-1/0/1", "p/r-1/0/2"], true), None);
+        assert_eq!(of(&["p/r-1/0/1", "x"], false).unwrap(), "1 object that is not of this run is in it, \"x\"");
+        let two = "2 objects that are not of this run are in it, the first is \"a\"";
+        assert_eq!(of(&["a", "p/r-1/0/1", "p/r-2/0/1"], false).unwrap(), two);
+        assert!(of(&["a", "p/r-1/0/1"], true).unwrap().starts_with("1 or more objects that are not"));
+    }
+
+    #[test]
+    fn an_object_that_is_a_version_too_is_counted_once() {
+        for (objects, versions, expected) in
+            [(99, 99, (99, 0, 99)), (0, 14, (0, 14, 14)), (7, 9, (7, 2, 9)), (7, 0, (7, 0, 7))]
+        {
+            let mut done = Done::default();
+            done.objects.see(objects);
+            done.see_versions(versions);
+            assert_eq!((done.objects.shown, done.versions.shown, done.left()), expected, "{objects} {versions}");
+            done.objects.see(0);
+            done.see_versions(0);
+            assert_eq!((done.deleted(), done.left()), (expected.2, 0), "{objects} {versions}");
+        }
+    }
+}

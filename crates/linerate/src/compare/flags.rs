@@ -6,6 +6,8 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 use linerate_record::units::Share;
 
+use crate::output::{FormatFlags, ResultFormat};
+
 const COMPARE_HELP: &str = "\
 Points are matched by operation, size and requests in flight. Throughput, p50 and p99 of each are tested. All tests
 together have an error rate of 5 %: between equal systems, at most one comparison in twenty reports any difference
@@ -40,9 +42,8 @@ pub(crate) struct CompareFlags {
     /// not count.
     #[arg(long, value_name = "SHARE")]
     pub(crate) fail_if_slower: Option<Share>,
-    /// Format.
-    #[arg(long, short, value_enum, default_value_t = CompareFormat::Text)]
-    pub(crate) format: CompareFormat,
+    #[command(flatten)]
+    pub(crate) shown: FormatFlags<CompareFormat>,
     /// File to write. [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -75,6 +76,10 @@ pub(crate) enum CompareFormat {
     Csv,
     /// One self-contained file.
     Html,
+}
+
+impl ResultFormat for CompareFormat {
+    const JSON: Self = CompareFormat::Json;
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ pub(super) fn read(path: &Path, moves_bytes: bool) -> Result<CellOutcome, Failur
         outcome.secondary = secondary(point, moves_bytes);
         outcome.fault = fault::of_point(point);
     }
+    outcome.fault = outcome.fault.or_else(|| fault::of_view(&view));
     outcome.fingerprint = who_answered(&view);
     Ok(outcome)
 }
@@ -44,4 +45,31 @@ fn who_answered(view: &View) -> BTreeMap<String, String> {
         (keys::TARGET_HOSTS, Some(target.hosts.join(" "))),
     ];
     found.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use linerate_analysis::findings::not_stored;
+
+    use super::*;
+
+    #[test]
+    fn a_run_whose_target_does_not_show_what_it_confirmed_excludes_its_block() {
+        let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded/bench-schema-2");
+        let run = tempfile::tempdir().unwrap();
+        for file in fs::read_dir(recorded).unwrap().map(Result::unwrap) {
+            fs::copy(file.path(), run.path().join(file.file_name())).unwrap();
+        }
+        assert_eq!(read(run.path(), true).unwrap().fault, None);
+        let findings = run.path().join("findings.jsonl");
+        let found = serde_json::to_string(&not_stored("3 of 9".to_owned())).unwrap();
+        let mut text = fs::read_to_string(&findings).unwrap();
+        text.push_str(&format!("{found}\n"));
+        fs::write(&findings, text).unwrap();
+        let outcome = read(run.path(), true).unwrap();
+        assert_eq!(outcome.fault.as_deref(), Some("the target does not show what it confirmed: 3 of 9"));
+        assert!(!outcome.throughput_per_s.is_empty(), "its figures are kept");
+    }
 }

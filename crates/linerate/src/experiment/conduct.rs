@@ -115,7 +115,7 @@ pub(super) fn begin(flags: &ConductFlags, read: Reader) -> Result<ExitCode, Fail
     if let Some(affordable) = times::affordable(&experiment.design).filter(|_| !flags.output.quiet) {
         say(&affordable.to_string());
     }
-    conduct(&scene, &experiment, state, outcomes, flags.output.format, flags.output.quiet)
+    conduct(&scene, &experiment, state, outcomes, flags.output.shown.chosen(), flags.output.quiet)
 }
 
 /// What would be done, in words.
@@ -188,7 +188,7 @@ pub(super) fn resume(flags: &ResumeFlags) -> Result<ExitCode, Failure> {
     let last = state.blocks.iter().chain([&state.open]).flat_map(|block| &block.cells).next_back();
     let clock = ExperimentClock::start(last.map_or(0, |cell| cell.ended_ns));
     let scene = Scene { ground, aims, space: experiment.space.clone(), interrupt, folder, clock };
-    conduct(&scene, &experiment, state, outcomes, flags.format, flags.quiet)
+    conduct(&scene, &experiment, state, outcomes, flags.shown.chosen(), flags.quiet)
 }
 
 /// The loads of a folder, held against the rules of flags.

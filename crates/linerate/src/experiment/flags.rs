@@ -9,7 +9,7 @@ use linerate_record::units::{BitRate, Share, parse_duration};
 
 use super::load::LoadFlag;
 use crate::changes::space_named;
-use crate::output::OutputFormat;
+use crate::output::{FormatFlags, OutputFormat, ResultFormat};
 
 const HELP: &str = "\
 Every block runs every arm once, in an order drawn from the seed, and the baseline twice. Arms are compared within
@@ -173,9 +173,8 @@ pub(super) struct OutputFlags {
     /// Folder of the experiment, which must not exist yet. [default: experiments/DATE-TIME]
     #[arg(long, short, value_name = "DIR")]
     pub(super) output: Option<PathBuf>,
-    /// Format of what is printed at the end.
-    #[arg(long, short, value_enum, default_value_t = OutputFormat::Text)]
-    pub(super) format: OutputFormat,
+    #[command(flatten)]
+    pub(super) shown: FormatFlags<OutputFormat>,
     /// Print only errors.
     #[arg(long, short)]
     pub(super) quiet: bool,
@@ -193,9 +192,8 @@ pub(super) struct ResumeFlags {
     /// it began the experiment.
     #[arg(long)]
     pub(super) yes_run: bool,
-    /// Format of what is printed at the end.
-    #[arg(long, short, value_enum, default_value_t = OutputFormat::Text)]
-    pub(super) format: OutputFormat,
+    #[command(flatten)]
+    pub(super) shown: FormatFlags<OutputFormat>,
     /// Print only errors.
     #[arg(long, short)]
     pub(super) quiet: bool,
@@ -206,9 +204,8 @@ pub(super) struct ExperimentReportFlags {
     /// Folder of the experiment.
     #[arg(value_name = "DIR")]
     pub(super) folder: PathBuf,
-    /// Format.
-    #[arg(long, short, value_enum, default_value_t = OutputFormat::Text)]
-    pub(super) format: OutputFormat,
+    #[command(flatten)]
+    pub(super) shown: FormatFlags<OutputFormat>,
     /// File to write. [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
@@ -253,9 +250,8 @@ pub(super) struct AnalyzeFlags {
     /// The order of the runs was drawn by lot: within each block if the table has blocks, otherwise over all runs.
     #[arg(long)]
     pub(super) drawn: bool,
-    /// Format.
-    #[arg(long, short, value_enum, default_value_t = TableFormat::Text)]
-    pub(super) format: TableFormat,
+    #[command(flatten)]
+    pub(super) shown: FormatFlags<TableFormat>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -264,6 +260,10 @@ pub(super) enum TableFormat {
     Text,
     /// Everything, with a versioned schema.
     Json,
+}
+
+impl ResultFormat for TableFormat {
+    const JSON: Self = TableFormat::Json;
 }
 
 /// Reads `--alpha`.

@@ -24,7 +24,7 @@ use crate::{changes, masks, output, printing};
 pub(super) fn run(flags: &ExperimentReportFlags) -> Result<ExitCode, Failure> {
     let (experiment, state) = folder::read(&flags.folder)?;
     let reported = report_of(&experiment, &state);
-    output::put_out(&rendered(&reported, flags.format, flags.output.is_some()), flags.output.as_deref())
+    output::put_out(&rendered(&reported, flags.shown.chosen(), flags.output.is_some()), flags.output.as_deref())
 }
 
 /// Prints what was found, and writes it down.

@@ -28,7 +28,7 @@ pub(super) fn run(flags: &AnalyzeFlags) -> Result<ExitCode, Failure> {
     };
     let found = analyze(&table::read(&text).map_err(reported)?, &asked)
         .map_err(|error| Failure::usage(format!("{}: {error}", flags.table.display())))?;
-    let rendered = match flags.format {
+    let rendered = match flags.shown.chosen() {
         TableFormat::Text => linerate_report::experiment::table_text(&found, printing::look_for_file(false)),
         TableFormat::Json => linerate_report::experiment::table_json(&found),
     };

@@ -6,7 +6,7 @@ use clap::Args;
 use linerate_record::explanation::{Observed, Quantity};
 use linerate_record::units::{ByteRate, Bytes, Share};
 
-use crate::output::OutputFormat;
+use crate::output::{FormatFlags, OutputFormat};
 use crate::sites::object_size;
 
 const EXPLAIN_HELP: &str = "\
@@ -69,9 +69,8 @@ pub(crate) struct ExplainFlags {
     /// the next reading would show under each, and every caveat.
     #[arg(long)]
     pub(crate) why: bool,
-    /// Format.
-    #[arg(long, short, value_enum, default_value_t = OutputFormat::Text)]
-    pub(crate) format: OutputFormat,
+    #[command(flatten)]
+    pub(crate) shown: FormatFlags<OutputFormat>,
     /// File to write. [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

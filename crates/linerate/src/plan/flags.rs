@@ -9,7 +9,7 @@ use linerate_model::sizing::{MOST_NODES, Need};
 use linerate_record::site::Tolerates;
 use linerate_record::units::Bytes;
 
-use crate::output::OutputFormat;
+use crate::output::{FormatFlags, OutputFormat};
 use crate::sites::object_size;
 
 const PLAN_HELP: &str = "\
@@ -62,9 +62,8 @@ pub(crate) struct PlanFlags {
     /// Show everything: each ceiling with its formula and inputs, bonds, layouts, findings, and every assumed value.
     #[arg(long)]
     pub(crate) why: bool,
-    /// Format.
-    #[arg(long, short, value_enum, default_value_t = OutputFormat::Text)]
-    pub(crate) format: OutputFormat,
+    #[command(flatten)]
+    pub(crate) shown: FormatFlags<OutputFormat>,
     /// File to write. [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use linerate_record::threshold::Threshold;
 
+use crate::output::{FormatFlags, ResultFormat};
+
 const REPORT_HELP: &str = "\
 Examples:
   linerate report
@@ -33,15 +35,18 @@ pub(crate) enum RunFormat {
     Junit,
 }
 
+impl ResultFormat for RunFormat {
+    const JSON: Self = RunFormat::Json;
+}
+
 #[derive(Args, Debug)]
 #[command(after_help = REPORT_HELP)]
 pub(crate) struct ReportFlags {
     /// Run folder. [default: the latest below runs/]
     #[arg(value_name = "RUN")]
     pub(crate) run: Option<PathBuf>,
-    /// Format.
-    #[arg(long, short, value_enum, default_value_t = RunFormat::Text)]
-    pub(crate) format: RunFormat,
+    #[command(flatten)]
+    pub(crate) shown: FormatFlags<RunFormat>,
     /// File to write. [default: standard output; report.html in the run folder for html]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

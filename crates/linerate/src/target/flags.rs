@@ -8,11 +8,18 @@ use linerate_record::load::OwnTarget;
 
 use crate::offered;
 
+const TARGET_HELP: &str = "\
+Examples:
+  linerate target null --listen 127.0.0.1:9000
+      then, from another terminal: linerate bench --host 127.0.0.1:9000 --bucket b
+  linerate target embedded --drive /mnt/nvme0 --listen 0.0.0.0:9000 --tls
+
+The server ends when its standard input ends. It prints `listening ADDRESS` first, and with --tls then `ca FILE`.";
+
 #[derive(Args, Debug)]
-#[command(after_help = "The server ends when its standard input ends. It prints `listening ADDRESS` first, and \
- with --tls then `ca FILE`.")]
+#[command(after_help = TARGET_HELP)]
 pub(crate) struct TargetFlags {
-    /// Which target.
+    /// Whether it stores objects (embedded) or only answers (null).
     #[arg(value_parser = offered::own_targets())]
     pub(crate) kind: OwnTarget,
     /// Address to listen on. Port 0 takes a free one.
@@ -29,4 +36,32 @@ pub(crate) struct TargetFlags {
     /// Threads of the null target. [default: one per processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    #[test]
+    fn examples_of_the_help_parse() {
+        let own = TARGET_HELP.lines().filter_map(|line| line.strip_prefix("  linerate "));
+        let other = TARGET_HELP.lines().filter_map(|line| Some(line.split_once(": linerate ")?.1));
+        let lines: Vec<&str> = own.chain(other).collect();
+        for line in &lines {
+            let words = ["linerate"].into_iter().chain(line.split_whitespace());
+            Cli::try_parse_from(words).unwrap_or_else(|e| panic!("{line}: {e}"));
+        }
+        assert_eq!(lines.len(), 3);
+    }
+
+    #[test]
+    fn the_short_help_has_an_example_and_says_what_the_kinds_are() {
+        let words: Vec<String> = ["linerate", "target", "-h"].map(str::to_owned).into();
+        let brief = crate::brief::of(&words);
+        assert!(brief.contains("  linerate target null --listen "), "{brief}");
+        assert!(brief.contains("stores objects (embedded) or only answers (null)"), "{brief}");
+    }
 }

@@ -100,6 +100,35 @@ fn denies_versions(asked: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Op
     asked.query.contains("versions=").then(|| says_403("AccessDenied"))?
 }
 
+/// A bucket without versions, of which a listing of versions shows each object, and from which nothing goes.
+fn keeps_all(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if asked.query.contains("versions=") {
+        let version = |key: &String| format!("<Version><Key>{key}</Key><VersionId>null</VersionId></Version>");
+        let all: String = objects.keys().map(version).collect();
+        return Some(Said::Answer(reply("200 OK", &format!("<ListVersionsResult>{all}</ListVersionsResult>"))));
+    }
+    if asked.method == "DELETE" && asked.key.is_empty() {
+        return Some(Said::Answer(reply("409 Conflict", "<Error><Code>BucketNotEmpty</Code></Error>")));
+    }
+    asked.deletes_many().then(|| says_403("AccessDenied"))?
+}
+
+#[test]
+fn objects_that_are_not_deleted_are_counted_once_and_are_the_runs_own() {
+    let (hostile, out) = (Hostile::serve(well), tempdir().unwrap());
+    let made = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS} --noclear")));
+    assert!(made.status.success() && hostile.count() == OBJECTS, "{}", shown(&made));
+    hostile.behave(keeps_all);
+    let output = clean(out.path(), &["--remove-bucket"]);
+    assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
+    assert!(String::from_utf8_lossy(&output.stderr).contains(&format!("{OBJECTS} below")), "{}", shown(&output));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("objects of this run are still in it"), "{}", shown(&output));
+    hostile.objects.lock().unwrap().insert("foreign".to_owned(), 1);
+    let output = clean(out.path(), &["--remove-bucket"]);
+    assert!(shown(&output).contains("1 object that is not of this run is in it, \"foreign\""), "{}", shown(&output));
+}
+
 /// Keeps a note of each deletion that it is asked for, and does not answer.
 fn deletes_never(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
     if !asked.deletes_many() {

@@ -163,6 +163,8 @@ fn advice(call: &str, status: u16, code: Option<&str>, keys: &KeyNames) -> Strin
         None if (300..400).contains(&status) => {
             "it redirects elsewhere: check --host, http:// or https://, and --region"
         }
+        // The answer to HEAD has no body, and so no code; the listing before it was signed with the same keys.
+        None if status == 403 && call.starts_with("HEAD of") => "do these keys have s3:GetObject?",
         None if matches!(status, 400 | 403) => "check the keys, the session token, the region and this machine's clock",
         None if status == 404 => "it has no S3 error code: is it an S3 server?",
         _ => return String::new(),
@@ -193,6 +195,17 @@ mod tests {
             let reported: Vec<&str> = words.split_whitespace().collect();
             assert!(denied.is_denied() && reported.contains(&permission), "{words}");
         }
+    }
+
+    #[test]
+    fn a_head_that_is_forbidden_is_not_blamed_on_the_keys() {
+        let reported = |status| {
+            let call = "HEAD of \"p/0/1\" at h:1".to_owned();
+            BucketError::Refused { call, status, code: None, keys: Arc::default() }.to_string()
+        };
+        let forbidden = "HEAD of \"p/0/1\" at h:1 was refused with HTTP 403; do these keys have s3:GetObject?";
+        assert_eq!(reported(403), forbidden);
+        assert!(reported(400).contains("check the keys"), "{}", reported(400));
     }
 
     #[test]

@@ -152,9 +152,14 @@ fn searches(
         (Levels::Searched { highest }, Some(SearchLimits::Concurrency { lowest, series_ms })) => {
             (Some(SearchSpec { lowest, highest: *highest, series_ms, series: series_of(load, clients) }), None)
         }
-        (Levels::RateSearch { highest_per_s, .. }, Some(SearchLimits::Rate { lowest_per_s, precision, series_ms })) => {
+        (
+            Levels::RateSearch { concurrency, highest_per_s, .. },
+            Some(SearchLimits::Rate { lowest_per_s, precision, series_ms }),
+        ) => {
             let (highest_per_s, series) = (*highest_per_s, series_of(load, clients));
-            (None, Some(RateSearchSpec { lowest_per_s, highest_per_s, precision, series_ms, series }))
+            let concurrency = Some(concurrency.saturating_mul(clients.iter().copied().max().unwrap_or(1)));
+            let search = RateSearchSpec { lowest_per_s, highest_per_s, concurrency, precision, series_ms, series };
+            (None, Some(search))
         }
         _ => (None, None),
     }

@@ -139,7 +139,8 @@ fn grid(asked: &LoadRequest) -> String {
 
 /// How many requests of an open loop may be in flight; nothing where their number is the load.
 fn in_flight(asked: &LoadRequest) -> String {
-    let most = asked.points.iter().filter(|point| point.rate_per_s.is_some()).map(|point| point.concurrency).max();
+    let points = asked.points.iter().filter(|point| point.rate_per_s.is_some()).map(|point| point.concurrency);
+    let most = points.chain(asked.rate_search.as_ref().and_then(|search| search.concurrency)).max();
     most.map_or_else(String::new, |most| format!("at most {}", words::grouped(most.into())))
 }
 

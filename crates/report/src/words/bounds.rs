@@ -2,7 +2,7 @@
 
 use linerate_analysis::slo::{self, BoundVerdict, RateSearchResult};
 use linerate_analysis::view::{BoundFigures, OpenLoop, Point};
-use linerate_record::units::{count, percent};
+use linerate_record::units::{count, percent, percent_range};
 
 use super::{ABSENT, load, plural};
 
@@ -23,26 +23,33 @@ pub(crate) fn outcome(bound: &BoundFigures) -> &'static str {
 /// The share of requests that took longer than a bound, with the interval from which the verdict follows.
 pub(crate) fn share_over(bound: &BoundFigures) -> String {
     let own = percent(bound.over_share);
-    let range = |[low, high]: [f64; 2]| format!("{} to {}", percent(low), percent(high));
     match (bound.of_rate, bound.share_95) {
         (Some(all), _) if all.points > 1 => {
             let (share, points) = (percent(all.share), plural(u64::from(all.points), "point"));
-            format!("{own} took longer, at {points} of the rate {share} (99 %: {})", range(all.share_99))
+            format!("{own} took longer, at {points} of the rate {share} (99 %: {})", percent_range(all.share_99))
         }
-        (Some(all), _) => format!("{own} (99 %: {}) took longer", range(all.share_99)),
-        (None, Some(interval)) => format!("{own} ({}) took longer", range(interval)),
+        (Some(all), _) => format!("{own} (99 %: {}) took longer", percent_range(all.share_99)),
+        (None, Some(interval)) => format!("{own} ({}) took longer", percent_range(interval)),
         (None, None) => format!("{own} took longer"),
     }
 }
 
 /// How all bounds of `--slo` fared at the rate of a point, in a word or two; `–` without one.
 pub(crate) fn bounds(open: &OpenLoop) -> &'static str {
-    match open.verdict() {
-        None => ABSENT,
-        Some(BoundVerdict::Held) => "held",
-        Some(BoundVerdict::Missed) => "missed",
-        Some(BoundVerdict::InDoubt) => "in doubt",
+    open.verdict().map_or(ABSENT, verdict)
+}
+
+const fn verdict(verdict: BoundVerdict) -> &'static str {
+    match verdict {
+        BoundVerdict::Held => "held",
+        BoundVerdict::Missed => "missed",
+        BoundVerdict::InDoubt => "in doubt",
     }
+}
+
+/// What a search says by now of a rate whose row says something else.
+pub(crate) fn revised(rate_per_s: f64, now: BoundVerdict) -> String {
+    format!("{}/s: {} by now, as all points so far show it", count(rate_per_s), verdict(now))
 }
 
 /// Where the best of a series was measured; in an open loop with bounds, also whether it keeps them.
@@ -88,6 +95,12 @@ pub(crate) fn sustained(sustained: &RateSearchResult, slo: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_row_that_is_out_of_date_is_put_right_in_the_words_of_the_report() {
+        let reported = revised(238.0, BoundVerdict::InDoubt);
+        assert_eq!(reported, "238/s: in doubt by now, as all points so far show it");
+    }
 
     #[test]
     fn the_answer_of_a_search_says_of_no_rate_what_its_row_does_not() {
@@ -156,6 +169,11 @@ mod tests {
                 of(false, BoundVerdict::Missed, rate(3, [0.06, 0.1])),
                 "10.0 % took longer, at 3 points of the rate 8.00 % (99 %: 6.00 % to 10.0 %)",
                 "missed",
+            ),
+            (
+                of(false, BoundVerdict::Missed, rate(1, [2e-11, 0.4])),
+                "10.0 % (99 %: 0 % to 40.0 %) took longer",
+                "missed: the rate was not reached",
             ),
             (
                 of(false, BoundVerdict::Missed, rate(1, [0.01, 0.4])),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use linerate_record::knob::{Advice, Knob, Layer};
+use linerate_record::knob::{Advice, Knob, Layer, TakesEffect};
 use linerate_record::lines::wrapped;
 
 use super::{KNOBS, KnobRow, advise, example};
@@ -111,11 +111,12 @@ fn advised(row: &KnobRow) -> String {
 /// Columns of a page.
 const WIDTH: usize = 120;
 
-/// `since 4.12`, `until 6.6`, where it matters.
+/// `since 4.12`, `no longer in 5.13`, or `without effect since 6.6` of one that is still there, where it matters.
 #[must_use]
 pub fn kernels(knob: &Knob) -> Option<String> {
     let since = knob.since.map(|(major, minor)| format!("since {major}.{minor}"));
-    let until = knob.until.map(|(major, minor)| format!("no longer in {major}.{minor}"));
+    let gone = if knob.takes_effect == TakesEffect::Never { "without effect since" } else { "no longer in" };
+    let until = knob.until.map(|(major, minor)| format!("{gone} {major}.{minor}"));
     match (since, until) {
         (Some(since), Some(until)) => Some(format!("{since}, {until}")),
         (since, until) => since.or(until),
@@ -235,6 +236,17 @@ mod tests {
     fn what_sources_set_is_shown_with_the_knob() {
         let net = page(Layer::Net);
         assert!(net.contains("`67108864 134217728 268435456` (source-002-cilium)"), "tcp_rmem");
-        assert!(net.contains("no longer in 6.6"), "tcp_adv_win_scale");
+    }
+
+    #[test]
+    fn a_knob_that_is_kept_and_ignored_is_not_said_to_be_gone() {
+        for (knob, expected) in [
+            ("net.ipv4.tcp_adv_win_scale", "without effect since 6.6"),
+            ("net.ipv4.tcp_low_latency", "without effect since 4.14"),
+            ("kernel.sched_migration_cost_ns", "no longer in 5.13"),
+        ] {
+            let row = crate::knobs::find(knob).expect(knob);
+            assert_eq!(kernels(&row.knob).as_deref(), Some(expected), "{knob}");
+        }
     }
 }

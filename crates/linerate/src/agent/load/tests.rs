@@ -248,18 +248,29 @@ fn a_load_ends_with_the_input_and_with_the_lease_in_time() {
     }
 }
 
-#[test]
-fn an_agent_that_lists_other_objects_than_its_coordinator_does_not_load() {
+/// What an agent says that is ordered to list the objects that were there before.
+fn said_of(existing: ListedObjects) -> String {
     let mut coordinator = Coordinator::begin();
     coordinator.until("it is met", |own| own.conversation.met(unix_ns()).is_some());
-    let existing = Some(ListedObjects { most: 10, count: 10, sha256: "0".repeat(64) });
-    let order = LoadOrder { existing, ..order(null_target()) };
+    let order = LoadOrder { existing: Some(existing), ..order(null_target()) };
     let Coordinator { mut conversation, mut to, came, ended, .. } = coordinator;
     to.write_all(&conversation.load(order, unix_ns()).unwrap()).unwrap();
     // Nothing renews its lease, so that this ends.
     let fault = came.iter().find_map(|bytes| conversation.take(&bytes, unix_ns()).err());
     let Some(Fault::Failed(why)) = fault else { panic!("{fault:?}") };
-    assert!(why.contains("it lists other objects than the coordinator") && why.ends_with("nobody writes"), "{why}");
     drop(to);
     ended.join().unwrap();
+    why
+}
+
+#[test]
+fn an_agent_that_lists_other_objects_than_its_coordinator_does_not_load() {
+    let why = said_of(ListedObjects { most: 10, count: 10, sha256: "0".repeat(64) });
+    assert!(why.contains("it lists other objects than the coordinator") && why.ends_with("nobody writes"), "{why}");
+}
+
+#[test]
+fn an_agent_lists_no_more_objects_than_a_user_may_ask_for() {
+    let why = said_of(ListedObjects { most: (1 << 32) + 1, count: 10, sha256: "0".repeat(64) });
+    assert!(why.contains("4294967297 objects to list, but at most 4294967296 are allowed"), "{why}");
 }
