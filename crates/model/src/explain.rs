@@ -254,21 +254,32 @@ fn caveats(
         reported.push(format!("{} pairs that are less likely beforehand were left out", search.cut_off));
     }
     if survivors.is_empty() {
-        reported.push("no hypothesis survives: the site, a figure or its error is other than given".to_owned());
-        let allowed = |total: &(bool, f64, f64)| {
-            let highest =
-                search.highest[usize::from(!total.0)].as_ref().and_then(|highest| highest.forecast.of(total.0));
-            highest.is_some_and(|ceiling| !likelihood::is_refuted(total.1 / ceiling.even_bytes_per_s, total.2))
-        };
-        if evidence.totals.len() > 1 && evidence.totals.iter().all(allowed) {
-            reported.push("some hypothesis allows each figure, but none allows all of them at once".to_owned());
-        }
+        reported.extend(nothing_survives(evidence, search));
     }
     let leads = survivors.first().is_some_and(|first| first.id != AS_DESCRIBED || survivors.len() > 1);
     // Where one leads clearly, none was sought.
     let is_clear = survivors.first().is_some_and(|first| first.weight >= separator::CLEAR);
     if leads && !separated && !is_clear && survivors.len() > 1 {
         reported.push("no single reading that the model knows tells the leading hypotheses apart".to_owned());
+    }
+    reported
+}
+
+/// What it means that no hypothesis survives. Those that no figure refutes account for none: each figure is too low for
+/// any of them, which a cause of no row can do.
+fn nothing_survives(evidence: &ObservedFigures, search: &Search) -> Vec<String> {
+    if !search.nearest.is_empty() {
+        let unknown = "no hypothesis survives: none accounts for a figure, so that an unknown cause limits the site, \
+                       or the site, a figure or its error is other than given";
+        return vec![unknown.to_owned()];
+    }
+    let mut reported = vec!["no hypothesis survives: the site, a figure or its error is other than given".to_owned()];
+    let allowed = |total: &(bool, f64, f64)| {
+        let highest = search.highest[usize::from(!total.0)].as_ref().and_then(|highest| highest.forecast.of(total.0));
+        highest.is_some_and(|ceiling| !likelihood::is_refuted(total.1 / ceiling.even_bytes_per_s, total.2))
+    };
+    if evidence.totals.len() > 1 && evidence.totals.iter().all(allowed) {
+        reported.push("some hypothesis allows each figure, but none allows all of them at once".to_owned());
     }
     reported
 }

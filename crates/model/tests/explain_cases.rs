@@ -264,6 +264,23 @@ fn figures_that_are_none_are_refused_with_what_to_give() {
     }
 }
 
+/// Figures far below what the site allows refute nothing: that a cause is in no row is possible, and each hypothesis
+/// allows all of them.
+#[test]
+fn figures_that_every_hypothesis_allows_and_none_accounts_for_may_have_an_unknown_cause() {
+    let text = include_str!("../../../examples/namespaces-4.yaml");
+    let site = linerate_site::read(text, "namespaces-4.yaml").expect("an example");
+    let at = |get: f64, put: f64| explained(&site, &observed(Some(get), Some(put), 0.02));
+    let says = |explanation: &Explanation, part: &str| explanation.caveats.iter().any(|caveat| caveat.contains(part));
+    let low = at(5_378_193.0, 3_765_024.0);
+    assert!(low.survivors.is_empty() && low.none_of_these > 0.999, "{}", survivors_in_lines(&low));
+    assert!(says(&low, "no hypothesis survives") && says(&low, "an unknown cause"), "{:?}", low.caveats);
+    assert!(!says(&low, "none allows all of them"), "{:?}", low.caveats);
+    let high = at(1e12, 3_765_024.0);
+    assert!(high.survivors.is_empty() && says(&high, "no hypothesis survives"), "{:?}", high.caveats);
+    assert!(!says(&high, "an unknown cause"), "{:?}", high.caveats);
+}
+
 #[test]
 fn a_figure_above_every_ceiling_leaves_no_survivor_and_says_so() {
     let explanation = explained(&fifty_six(), &observed(Some(9000.0 * GIB), None, 0.02));
