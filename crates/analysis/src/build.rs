@@ -41,8 +41,7 @@ fn range_bytes(workload: &Worded<Workload>, asked: &LoadRequest) -> Option<u64> 
 pub fn build(records: &Records) -> Result<View, DecodeError> {
     let together = clients::added_up(records)?;
     let flagged = with_warm_ups(&together.records);
-    let mut figures = Figures::of(&flagged)?;
-    figures.points().for_each(|point| point.driven_by = together.driven_by(point.point));
+    let mut figures = Figures::of(&flagged, |point| together.driven_by(point))?;
     let parts = clients::parts(records, &together, &flagged.intervals, &figures.series)?;
     clients::add_rows(&mut figures.series, &mut figures.ceilings, &parts);
     let mut view = finished(&flagged, figures, &parts)?;
@@ -60,8 +59,8 @@ struct Figures {
 }
 
 impl Figures {
-    /// Of records whose warm-ups are flagged.
-    fn of(records: &Records) -> Result<Self, DecodeError> {
+    /// Of records whose warm-ups are flagged; `driven_by` tells by how many clients the figures of a point are.
+    fn of(records: &Records, driven_by: impl Fn(u32) -> Option<u32>) -> Result<Self, DecodeError> {
         let (mut series, mut ceilings) = (Vec::<Series>::new(), Vec::new());
         let samples = counters::samples(&records.readings);
         let decoded = begins(records).map(|begin| (begin, of_point(records, begin.point).collect::<Vec<_>>()));
@@ -69,6 +68,7 @@ impl Figures {
         for (begin, intervals) in &decoded {
             let Some(mut point) = point(records, begin, intervals, None)? else { continue };
             point.machine_busy = limits::machine_busy(&samples, intervals);
+            point.driven_by = driven_by(begin.point);
             let PointSpec { workload, size, clients, .. } = begin.spec.clone();
             match begin.purpose {
                 Purpose::Measure => {
@@ -105,12 +105,6 @@ impl Figures {
             open_loop::judge(one, &records.manifest.asked);
         }
         Ok(Figures { series, ceilings, samples })
-    }
-
-    /// Every point, those of ceilings and of several visits together among them.
-    fn points(&mut self) -> impl Iterator<Item = &mut Point> {
-        let of_series = self.series.iter_mut().flat_map(|s| s.points.iter_mut().chain(&mut s.pooled));
-        of_series.chain(self.ceilings.iter_mut().flat_map(|c| std::iter::once(&mut c.point).chain(&mut c.plain)))
     }
 }
 

@@ -5,6 +5,7 @@ use linerate_analysis::growth::GrowthOutcome;
 use linerate_analysis::records::Records;
 use linerate_analysis::view::{ClientFull, Point, View};
 use linerate_record::finding::{Finding, FindingKind};
+use linerate_record::run::{LostClient, PointLine};
 use linerate_worlds::{Fleet, FleetFolder, Upset};
 
 fn records(folder: &FleetFolder) -> Records {
@@ -118,6 +119,32 @@ fn a_client_that_died_leaves_its_points_to_the_rest() {
         assert!(found(&view, FindingKind::ClientMissing).is_empty(), "{:?}", view.findings);
         assert_eq!(found(&view, FindingKind::ClientLost).len(), 1);
     }
+}
+
+/// Intervals of a client arrive seconds late: it drove load until it was lost, and not until its last one ended.
+#[test]
+fn time_in_which_a_lost_client_may_still_have_driven_load_counts_for_none() {
+    let upsets = vec![Upset::Dies { client: 4, point: 1, at_ms: 1_600 }];
+    let fleet = Fleet { upsets, unlike: 0.0, scatter: 0.01, ..Fleet::of(&[4, 8, 8], 4) };
+    let (before, folder) = built(&fleet);
+    let mut known = records(&folder);
+    let begun_ms = known.points.iter().find_map(|line| match line {
+        PointLine::Begin(begin) if begin.point == 1 => Some(begin.at_ms),
+        _ => None,
+    });
+    let at_ms = begun_ms.unwrap() + 8_000;
+    for line in &mut known.points {
+        if let PointLine::End(end) = line
+            && end.point == 1
+        {
+            end.lost = vec![LostClient { client: 4, at_ms }];
+        }
+    }
+    let after = build(&known).unwrap();
+    let [before, after] = [&before, &after].map(|view| point(view, 1));
+    assert_eq!((before.driven_by, after.driven_by), (Some(7), Some(7)));
+    let less_ms = before.measured_ms - after.measured_ms;
+    assert!((5_000..=8_000).contains(&less_ms), "{} {}", before.measured_ms, after.measured_ms);
 }
 
 #[test]

@@ -376,6 +376,27 @@ fn an_experiment_of_schema_1_that_describes_its_loads_is_read_and_shown() {
     assert!(again(&described_before(), "text").contains("put:64KiB@2 at embedded target"));
 }
 
+/// The folder of one of schema 2: its arms are patches of one load, and a cell of its second block got errors.
+fn recorded() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded/experiment-schema-2")
+}
+
+#[test]
+fn an_experiment_of_schema_2_is_read_and_shown() {
+    let reported: ExperimentReport = serde_json::from_str(&again(&recorded(), "json")).unwrap();
+    let (asked, found) = (&reported.experiment, &reported.report);
+    assert_eq!((asked.schema, asked.means[2].patch.in_words()), (2, vec!["bodies.payload unsigned".to_owned()]));
+    assert_eq!(asked.loads().map(|loads| loads.len()), Some(3));
+    let excluded: Vec<&str> = found.blocks.iter().flat_map(|block| &block.excluded).map(String::as_str).collect();
+    assert_eq!((found.blocks.len(), &excluded[..]), (5, &["unsigned: 12 of 98 requests failed: 12 × http 503"][..]));
+    let effect = &found.effects[0];
+    let shown = (effect.arm.as_str(), effect.decision, found.ended);
+    assert_eq!(shown, ("unsigned", Decision::Futile, ExperimentStopReason::Decided));
+    let json: Value = serde_json::from_str(&again(&recorded(), "json")).unwrap();
+    assert_eq!(json["report"]["blocks"][1]["spoiled"], json!(excluded), "the older word stays");
+    assert!(again(&recorded(), "text").contains("12 × http 503"));
+}
+
 #[test]
 fn a_stop_reason_that_was_recorded_stays_and_what_the_rules_say_now_is_told_beside_it() {
     let (decided, spent) = (ExperimentStopReason::Decided, ExperimentStopReason::Blocks);

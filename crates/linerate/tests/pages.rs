@@ -10,6 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use linerate_model::ethernet::goodput_share;
+use linerate_record::site::{Encapsulation, IpVersion};
 use markdown::{Block, blocks, commands};
 use running::{linerate, shown};
 use tempfile::tempdir;
@@ -159,4 +161,24 @@ fn blocks_are_found_with_what_stands_before_them() {
     assert_eq!(missing(found[1].text, "w\nx\ny\nz\n"), None);
     assert_eq!(missing(found[1].text, "z\nx\n"), Some("z".to_owned()));
     assert_eq!(foretold("linerate bench --op get\nlinerate clean RUN\n"), ["linerate bench --dry-run --op get"]);
+}
+
+/// What pages and kept runs say of jumbo frames is what framing makes of them.
+#[test]
+fn jumbo_frames_are_told_alike_everywhere() {
+    let share = |mtu_bytes| goodput_share(mtu_bytes, Encapsulation::None, IpVersion::V4, true);
+    let less = 100.0 * (1.0 - share(1500) / share(9000));
+    let more = 100.0 * (share(9000) / share(1500) - 1.0);
+    for (page, words) in [
+        ("docs/method/links.md", format!("takes {less:.1} % of the payload")),
+        ("docs/method/links.md", format!("{more:.1} %.")),
+        ("docs/method/explain.md", format!("The MTU is third or fourth: {less:.0} % ")),
+        ("runs/shapes-2026-11-24/README.md", format!("instead of 9000 at all hosts, takes {less:.0} % ")),
+        ("runs/shapes-2026-11-24-busy/README.md", format!("instead of 9000 at all hosts, takes {less:.0} % ")),
+        ("docs/knobs/nic.md", format!("Compared with 1500, 9000 has {more:.0} % more payload")),
+    ] {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(&words), "{page}: {words}");
+    }
 }

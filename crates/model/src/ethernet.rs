@@ -133,26 +133,12 @@ mod tests {
         assert!((without_timestamps - 21.82).abs() < 0.005, "{without_timestamps}");
     }
 
-    /// What pages and kept runs say of jumbo frames is what framing makes of them.
+    /// Per cent that an MTU of 1500 takes of throughput, and that 9000 adds to it.
     #[test]
-    fn jumbo_frames_are_told_alike_everywhere() {
+    fn jumbo_frames_give_what_framing_makes_of_them() {
         let [small, jumbo] = [1500, 9000].map(|mtu_bytes| goodput_share(mtu_bytes, E::None, V4, true));
         let (less, more) = (100.0 * (1.0 - small / jumbo), 100.0 * (jumbo / small - 1.0));
         assert_eq!([format!("{less:.1}"), format!("{more:.1}")], ["4.9", "5.2"]);
-        let links = include_str!("../../../docs/method/links.md");
-        assert!(
-            links.contains(&format!("takes {less:.1} % of the payload")) && links.contains(&format!("{more:.1} %."))
-        );
-        for (page, begin) in [
-            (include_str!("../../../docs/method/explain.md"), "The MTU is third or fourth: "),
-            (include_str!("../../../runs/shapes-2026-11-24/README.md"), "instead of 9000 at all hosts, takes "),
-            (include_str!("../../../runs/shapes-2026-11-24-busy/README.md"), "instead of 9000 at all hosts, takes "),
-            (include_str!("../../../docs/knobs/nic.md"), "9000 instead of 1500 is "),
-        ] {
-            let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
-            let told = words.split(begin).nth(1).unwrap_or_default();
-            assert!(told.starts_with(&format!("{less:.0} % ")), "{begin}{}", &told[..told.len().min(40)]);
-        }
     }
 
     /// Per cent that VXLAN takes of native throughput at the same MTU of the wire.

@@ -488,7 +488,11 @@ mod tests {
     #[test]
     fn folders_and_json_keep_the_older_words() {
         let block = Block { excluded: vec!["throttled".to_owned()], ..Block::default() };
-        assert_eq!(to_value(&block).unwrap()["spoiled"][0], "throttled");
+        let written = to_value(&block).unwrap();
+        assert_eq!(written["spoiled"][0], "throttled");
+        assert_eq!(serde_json::from_value::<Block>(written).unwrap(), block);
+        let ended: ExperimentStopReason = serde_json::from_value("spoiled".into()).unwrap();
+        assert_eq!(ended, ExperimentStopReason::Excluded);
         for (value, word) in [
             (to_value(ArmVerdict::Slower), "costs"),
             (to_value(Decision::ExcludesBlocks), "spoilt-by-arm"),

@@ -353,6 +353,19 @@ pub struct PointEnd {
     /// folders of versions that did not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Vec<BesideRow>>,
+    /// Clients that were lost in it, each until when it may have driven load: longer than its last interval says, since
+    /// intervals arrive late.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<LostClient>,
+}
+
+/// A client that was lost in a point.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostClient {
+    /// Index into [`Manifest::clients`].
+    pub client: u32,
+    /// When it was known to be lost, in milliseconds since the run began.
+    pub at_ms: u64,
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ mod full;
 mod named;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use linerate_record::finding::{Finding, FindingKind};
 use linerate_record::histogram::{DecodeError, add_encoded};
@@ -70,7 +70,11 @@ pub(super) fn added_up(records: &Records) -> Result<Together<'_>, DecodeError> {
     for (number, places) in by_point(records) {
         let of_point: Vec<&Interval> = places.iter().map(|&place| &records.intervals[place]).collect();
         let begin = begins(records).find(|begin| begin.point == number);
-        let full = full_load(&of_point, begin.and_then(|begin| begin.spec.clients));
+        let lost = records.points.iter().find_map(|line| match line {
+            PointLine::End(end) if end.point == number => Some(&end.lost[..]),
+            _ => None,
+        });
+        let full = full_load(&of_point, begin.and_then(|begin| begin.spec.clients), lost.unwrap_or_default());
         let warm = begin.map_or(0, |begin| late_ramp(records, begin, &of_point, &full));
         driven_by.insert(number, u32::try_from(full.clients.len()).unwrap_or(u32::MAX));
         for (at, stretch) in full.stretches.iter().enumerate() {
@@ -101,14 +105,23 @@ pub(super) fn added_up(records: &Records) -> Result<Together<'_>, DecodeError> {
     Ok(Together { records: Cow::Owned(records), driven_by, parts })
 }
 
-/// A line of `points.jsonl` with the rate that was due from those of its clients that count, `counted` of each point:
-/// all that began to drive it shared its rate evenly.
+/// A line of `points.jsonl` with the rate that was due from those of its clients that count, `counted` of each point,
+/// and the most that these had in flight: all that began to drive it shared both evenly.
 fn due_of(records: &Records, line: &PointLine, counted: impl Fn(u32) -> Option<u32>) -> PointLine {
-    let (PointLine::Begin(begin), Some(load)) = (line, &records.manifest.load) else { return line.clone() };
+    let PointLine::Begin(begin) = line else { return line.clone() };
     let (Some(per_s), Some(counted)) = (begin.spec.rate_per_s, counted(begin.point)) else { return line.clone() };
-    let begun = begin.spec.concurrency / load.levels.highest().max(1);
-    let share = f64::from(counted) / f64::from(begun.max(counted).max(1));
-    let spec = PointSpec { rate_per_s: Some(per_s * share), ..begin.spec.clone() };
+    let begun = match &records.manifest.load {
+        Some(load) => begin.spec.concurrency / load.levels.highest().max(1),
+        // Of a client that was lost before an interval of it arrived, nothing is known.
+        None => {
+            let of_point = records.intervals.iter().filter(|interval| interval.point == begin.point);
+            of_point.map(|interval| interval.client).collect::<BTreeSet<_>>().len() as u32
+        }
+    };
+    let begun = begun.max(counted).max(1);
+    let concurrency = (u64::from(begin.spec.concurrency) * u64::from(counted) / u64::from(begun)) as u32;
+    let rate_per_s = Some(per_s * f64::from(counted) / f64::from(begun));
+    let spec = PointSpec { rate_per_s, concurrency, ..begin.spec.clone() };
     PointLine::Begin(PointBegin { spec, ..begin.clone() })
 }
 
@@ -253,7 +266,7 @@ fn of_client(
 }
 
 fn part(client: &Client, own: &Records, series: &[Series]) -> Result<ClientPart, DecodeError> {
-    let view = finished(own, Figures::of(own)?, &[])?;
+    let view = finished(own, Figures::of(own, |_| None)?, &[])?;
     let samples = counters::samples(&own.readings);
     let ceilings = || view.ceilings.iter().flat_map(|c| std::iter::once(&c.point).chain(&c.plain));
     let points = view.series.iter().flat_map(|series| &series.points).chain(ceilings());

@@ -34,6 +34,7 @@ pub(super) fn pooled(
             bytes_per_s,
             requests_per_s,
             machine_busy: limits::machine_busy(samples, &intervals),
+            driven_by: nearest.driven_by,
             ..figures
         }));
     }

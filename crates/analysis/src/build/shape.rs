@@ -12,9 +12,12 @@ const ERROR_FLOOR: f64 = 0.004;
 
 /// The knee that the points tell, whoever chose them; `None` with one concurrency, or where nothing succeeded. It is
 /// sought up to the highest concurrency that was tried: where that is the knee, nobody knows what comes behind it.
-/// Where clients were each given a concurrency, it is sought among those, as a search does.
+/// Where clients were each given a concurrency, it is sought among those, as a search does, unless one was lost: then
+/// totals of fewer stand beside those of all.
 pub(super) fn knee(series: &Series) -> Option<Knee> {
-    let each = |clients: &u32| *clients > 0 && series.points.iter().all(|p| p.concurrency % clients == 0);
+    let by_all =
+        |p: &Point, clients: u32| p.driven_by.is_none_or(|by| by == clients) && p.concurrency.is_multiple_of(clients);
+    let each = |clients: &u32| *clients > 0 && series.points.iter().all(|p| by_all(p, *clients));
     let clients = series.clients.filter(each).unwrap_or(1);
     let (first, last) = (series.points.first()?.concurrency / clients, series.points.last()?.concurrency / clients);
     let visit = |p: &Point| KneeVisit { concurrency: p.concurrency / clients, ..p.visit(series.measure) };
@@ -104,6 +107,13 @@ mod tests {
         let mut fewer = of_three;
         fewer.points.last_mut().unwrap().concurrency = 32;
         assert!(knee(&fewer).is_some());
+        // Of two, what one gives alone may be a multiple all the same.
+        let mut of_two = Series { clients: Some(2), ..series(&curve.map(|(each, mib)| (2 * each, mib))) };
+        of_two.points.iter_mut().for_each(|point| point.driven_by = Some(2));
+        assert_eq!(knee(&of_two).unwrap().lowest, 2 * alone.lowest);
+        of_two.points.last_mut().unwrap().driven_by = Some(1);
+        let totals = Series { clients: None, ..of_two.clone() };
+        assert_eq!(knee(&of_two), knee(&totals));
     }
 
     #[test]

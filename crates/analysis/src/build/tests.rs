@@ -137,8 +137,15 @@ pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Recor
             });
             at_ms += 100;
         }
-        let end =
-            PointEnd { point, at_ms, ended: StopReason::Duration, connections: 2, warmup_ms: Some(100), beside: None };
+        let end = PointEnd {
+            point,
+            at_ms,
+            ended: StopReason::Duration,
+            connections: 2,
+            warmup_ms: Some(100),
+            beside: None,
+            lost: Vec::new(),
+        };
         records.points.push(PointLine::End(end));
     }
     records

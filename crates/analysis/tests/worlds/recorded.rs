@@ -56,8 +56,15 @@ pub(crate) fn run(intervals: Vec<Interval>, rate_per_s: Option<f64>) -> Records 
         clients: None,
     };
     let begin = PointBegin { point: 0, at_ms: 0, purpose: Purpose::Measure, spec, read_set_bytes: None };
-    let end =
-        PointEnd { point: 0, at_ms, ended: StopReason::Duration, connections: 64, warmup_ms: Some(0), beside: None };
+    let end = PointEnd {
+        point: 0,
+        at_ms,
+        ended: StopReason::Duration,
+        connections: 64,
+        warmup_ms: Some(0),
+        beside: None,
+        lost: Vec::new(),
+    };
     Records {
         manifest: manifest(at_ms),
         points: vec![PointLine::Begin(begin), PointLine::End(end)],

@@ -19,7 +19,7 @@ use linerate_record::histogram::Latencies;
 use linerate_record::load::{ErrorLimit, Load};
 use linerate_record::machine::Machine;
 use linerate_record::reading::Reading;
-use linerate_record::run::{BesideRow, CLIENTS_MAX, Client, ClientClock, Interval, StopReason};
+use linerate_record::run::{BesideRow, CLIENTS_MAX, Client, ClientClock, Interval, LostClient, StopReason};
 use linerate_wire::clock::Clock;
 
 use super::counts::ClientCounts;
@@ -144,7 +144,7 @@ struct BenchClient {
 }
 
 /// A client of which nothing more is heard.
-struct LostClient {
+struct Loss {
     client: usize,
     why: UnreachedNode,
     at_ms: u64,
@@ -158,7 +158,7 @@ pub(super) struct BenchClients {
     clients: Vec<BenchClient>,
     require_all: bool,
     next_order: Cell<u32>,
-    lost: RefCell<Vec<LostClient>>,
+    lost: RefCell<Vec<Loss>>,
     told: Cell<usize>,
     /// Where readings go, and those that came before there was a place.
     readings: RefCell<(Option<Lines>, Vec<Reading>)>,
@@ -170,13 +170,15 @@ pub(super) struct DrivenPoint {
     pub(super) ended: StopReason,
     /// By the numbers of those that drove it; none of one that was lost.
     pub(super) ends: Vec<(usize, Option<DrivenEnd>)>,
+    /// Those that were lost before they had ended it.
+    lost: Vec<LostClient>,
 }
 
 impl DrivenPoint {
     /// What the folder has of its end.
     pub(super) fn ending(&self) -> PointEnding {
         let connections = self.known().map(|end| end.connections).sum();
-        PointEnding { ended: self.ended, connections, beside: self.beside() }
+        PointEnding { ended: self.ended, connections, beside: self.beside(), lost: self.lost.clone() }
     }
 
     /// Requests that are in no interval; of clients that were lost, it is not known.
@@ -371,7 +373,7 @@ impl BenchClients {
 
     fn lose(&self, client: usize, why: UnreachedNode, at_ms: u64, point: Option<u32>) {
         if !self.clients[client].is_lost.replace(true) {
-            self.lost.borrow_mut().push(LostClient { client, why, at_ms, point });
+            self.lost.borrow_mut().push(Loss { client, why, at_ms, point });
         }
     }
 
@@ -399,7 +401,7 @@ impl BenchClients {
         intervals_merged(&self.clients[client].name, merged, point)
     }
 
-    fn finding(&self, lost: &LostClient) -> Finding {
+    fn finding(&self, lost: &Loss) -> Finding {
         client_lost(&self.clients[lost.client].name, lost.at_ms, lost.point, &lost.why)
     }
 }
@@ -432,7 +434,8 @@ fn unreached(nodes: &[FleetNode], lost: &BTreeMap<usize, UnreachedNode>) -> Fail
 #[derive(Default)]
 struct Driver {
     is_ready: bool,
-    is_lost: bool,
+    /// When it was lost before it had ended.
+    lost_at_ms: Option<u64>,
     end: Option<DrivenEnd>,
 }
 
@@ -450,18 +453,18 @@ struct UnderWay<'a> {
 
 impl UnderWay<'_> {
     fn living(&self) -> Vec<usize> {
-        let living = self.drivers.iter().filter(|(_, driver)| !driver.is_lost && driver.end.is_none());
+        let living = self.drivers.iter().filter(|(_, driver)| driver.lost_at_ms.is_none() && driver.end.is_none());
         living.map(|(client, _)| *client).collect()
     }
 
     fn is_over(&self) -> bool {
-        self.drivers.values().all(|driver| driver.is_lost || driver.end.is_some())
+        self.drivers.values().all(|driver| driver.lost_at_ms.is_some() || driver.end.is_some())
     }
 
     /// Begins the point where all are ready, and ends it where it is to end.
     fn look(&mut self) {
         let waits = !self.has_begun && self.stop.is_none();
-        if waits && self.drivers.values().all(|driver| driver.is_lost || driver.is_ready) {
+        if waits && self.drivers.values().all(|driver| driver.lost_at_ms.is_some() || driver.is_ready) {
             self.has_begun = true;
             let living = self.living();
             let at_ns = self.clients.clock.now_ns() + AHEAD_NS + AHEAD_EACH_NS * living.len() as u64;
@@ -492,7 +495,7 @@ impl UnderWay<'_> {
                 self.clients.lose(client, why, at_ms, self.driven.point);
                 self.counts.leave(client);
                 if let Some(driver) = self.drivers.get_mut(&client) {
-                    driver.is_lost = driver.end.is_none();
+                    driver.lost_at_ms = driver.end.is_none().then_some(at_ms);
                 }
                 if self.clients.require_all {
                     // As if interrupted: what was written is cleared, and what was measured is kept.
@@ -540,6 +543,13 @@ impl UnderWay<'_> {
     fn outcome(self) -> DrivenPoint {
         let ends = self.drivers.values().filter_map(|driver| driver.end.as_ref()).map(|end| end.ended);
         let ended = self.stop.unwrap_or_else(|| stop_reason_of_clients(ends));
-        DrivenPoint { ended, ends: self.drivers.into_iter().map(|(client, driver)| (client, driver.end)).collect() }
+        let lost = self.drivers.iter().filter_map(|(client, driver)| {
+            Some(LostClient { client: u32::try_from(*client).unwrap_or(u32::MAX), at_ms: driver.lost_at_ms? })
+        });
+        DrivenPoint {
+            ended,
+            lost: lost.collect(),
+            ends: self.drivers.into_iter().map(|(client, driver)| (client, driver.end)).collect(),
+        }
     }
 }

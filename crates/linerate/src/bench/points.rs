@@ -170,7 +170,8 @@ fn plan(
 
 /// What the folder has of the end of a point of this process.
 fn ending(outcome: &PointOutcome) -> PointEnding {
-    PointEnding { ended: outcome.ended, connections: outcome.connections, beside: outcome.beside.clone() }
+    let (connections, beside) = (outcome.connections, outcome.beside.clone());
+    PointEnding { ended: outcome.ended, connections, beside, lost: Vec::new() }
 }
 
 /// Drives the series of the load.

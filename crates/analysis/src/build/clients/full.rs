@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use linerate_record::run::Interval;
+use linerate_record::run::{Interval, LostClient};
 
 /// Part of an interval that may lie outside of the time of all: what clocks differ by.
 const TOLERATED: u64 = 10;
@@ -47,8 +47,9 @@ impl Span {
     }
 }
 
-/// What counts of the intervals of one point, which belong to the clients below `asked` where that is told.
-pub(super) fn full_load(of_point: &[&Interval], asked: Option<u32>) -> FullLoad {
+/// What counts of the intervals of one point, which belong to the clients below `asked` where that is told. Clients
+/// that were lost may have driven load until then, whatever arrived of it.
+pub(super) fn full_load(of_point: &[&Interval], asked: Option<u32>, lost: &[LostClient]) -> FullLoad {
     let is_asked = |i: &&Interval| asked.is_none_or(|asked| i.client < asked) && i.to_ms > i.from_ms;
     let mut spans = BTreeMap::<u32, Span>::new();
     for Interval { client, from_ms, to_ms, .. } in of_point.iter().copied().filter(is_asked) {
@@ -58,12 +59,16 @@ pub(super) fn full_load(of_point: &[&Interval], asked: Option<u32>) -> FullLoad 
     let mut lengths: Vec<u64> = of_point.iter().copied().filter(is_asked).map(Interval::length_ms).collect();
     lengths.sort_unstable();
     let Some(&length_ms) = lengths.get(lengths.len() / 2) else { return FullLoad::default() };
-    let (spans, left_out) = those_that_count(spans);
+    let (spans, mut left_out) = those_that_count(spans);
+    for (client, span) in &mut left_out {
+        let until_ms = lost.iter().filter(|lost| lost.client == *client).map(|lost| lost.at_ms).max();
+        span.to_ms = span.to_ms.max(until_ms.unwrap_or(0));
+    }
     let Some(all) = common(&spans) else { return FullLoad::default() };
     let slack_ms = length_ms / TOLERATED;
     let begin_ms = spans.values().map(|span| span.from_ms).min().unwrap_or(0);
     let is_inside = |i: &Interval| {
-        let overlaps = |span: &Span| i.from_ms + slack_ms < span.to_ms && i.to_ms > span.from_ms + slack_ms;
+        let overlaps = |(_, span): &(u32, Span)| i.from_ms + slack_ms < span.to_ms && i.to_ms > span.from_ms + slack_ms;
         i.from_ms + slack_ms >= all.from_ms && i.to_ms <= all.to_ms + slack_ms && !left_out.iter().any(overlaps)
     };
     let mut placed = Vec::new();
@@ -117,7 +122,7 @@ fn stretches(placed: &[Placed], clients: usize) -> Vec<(u64, Vec<usize>)> {
 
 /// The clients without which too little time would be left, and the time of those that do not count: one that died in
 /// the warm-up must not take the whole point with it.
-fn those_that_count(mut spans: BTreeMap<u32, Span>) -> (BTreeMap<u32, Span>, Vec<Span>) {
+fn those_that_count(mut spans: BTreeMap<u32, Span>) -> (BTreeMap<u32, Span>, Vec<(u32, Span)>) {
     let mut left_out = Vec::new();
     let longest_ms = spans.values().map(|span| span.length_ms()).max().unwrap_or(0);
     while spans.len() > 1 && common(&spans).map_or(0, Span::length_ms) < longest_ms / TIME_LEAST {
@@ -130,7 +135,7 @@ fn those_that_count(mut spans: BTreeMap<u32, Span>) -> (BTreeMap<u32, Span>, Vec
         let first = spans.iter().min_by_key(|(_, span)| span.to_ms).map(|(client, _)| *client);
         let bounding = last.into_iter().chain(first);
         let Some(worst) = bounding.max_by_key(|c| (without(*c), Reverse(spans[c].length_ms()))) else { break };
-        left_out.extend(spans.remove(&worst));
+        left_out.extend(spans.remove(&worst).map(|span| (worst, span)));
     }
     (spans, left_out)
 }

@@ -103,3 +103,22 @@ fn a_client_that_was_full_is_the_limit_of_the_run() {
     assert_eq!(limit.bound, Bottleneck::Client);
     assert!(limit.claim.starts_with("client b: linerate itself"), "{limit:?}");
 }
+
+#[test]
+fn what_was_due_of_a_client_that_does_not_count_is_not_held_against_the_others() {
+    let (_, mut both) = shared(&[4], 0);
+    both.manifest.load = None;
+    let line = both.points.iter_mut().find_map(|line| match line {
+        PointLine::Begin(begin) => {
+            begin.spec.rate_per_s = Some(120.0);
+            begin.spec.concurrency = 30;
+            Some(PointLine::Begin(begin.clone()))
+        }
+        _ => None,
+    });
+    let line = line.unwrap();
+    for (counted, expected) in [(2, (120.0, 30)), (1, (60.0, 15))] {
+        let PointLine::Begin(due) = due_of(&both, &line, |_| Some(counted)) else { panic!("{line:?}") };
+        assert_eq!((due.spec.rate_per_s.unwrap(), due.spec.concurrency), expected, "{counted}");
+    }
+}
