@@ -494,6 +494,27 @@ fn a_remedy_says_what_it_gives_and_what_binds_then() {
     assert!(remedy.risks.contains("fragments"), "{remedy:?}");
 }
 
+/// Nothing is said to be at its ceiling that is further below than systems are on average.
+#[test]
+fn a_site_as_described_is_said_to_run_at_its_ceiling_from_95_percent_on() {
+    let site = fifty_six();
+    let described = &singles(&site, &observed(None, None, 0.02)).expect("the site runs")[0];
+    let remedy_at = |get: f64, put: f64| {
+        let (get, put) = (get * described.get.even_bytes_per_s, put * described.put.even_bytes_per_s);
+        let explanation = explained(&site, &observed(Some(get), Some(put), 0.02));
+        survivor(&explanation, "as-described").remedy.change.clone()
+    };
+    for (get, put) in [(0.99, 0.96), (1.01, 0.951)] {
+        let reported = remedy_at(get, put);
+        assert!(reported.starts_with("none is needed: it runs at its ceiling; more needs"), "{get} {put}: {reported}");
+    }
+    for (get, put, expected) in [(0.86, 0.99, "GET is 86 % of"), (0.97, 0.94, "PUT is 94 % of")] {
+        let reported = remedy_at(get, put);
+        assert!(reported.contains(expected) && !reported.contains("at its ceiling"), "{get} {put}: {reported}");
+        assert!(!reported.contains("needed"), "{reported}");
+    }
+}
+
 /// Each kind of nodes has ceilings of its own, so that what is looked at has to become less.
 #[test]
 fn many_kinds_of_nodes_are_explained_with_bounded_work() {
