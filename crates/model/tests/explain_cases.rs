@@ -515,6 +515,20 @@ fn a_site_as_described_is_said_to_run_at_its_ceiling_from_95_percent_on() {
     }
 }
 
+/// A figure far below its ceiling lacks a cause, however well the description explains the other.
+#[test]
+fn a_figure_at_2_percent_beside_a_good_one_leaves_an_unknown_cause_as_likely_as_the_description() {
+    let site = fifty_six();
+    let described = &singles(&site, &observed(None, None, 0.02)).expect("the site runs")[0];
+    for (get, put) in [(0.97, 0.02), (0.02, 0.97)] {
+        let (get, put) = (get * described.get.even_bytes_per_s, put * described.put.even_bytes_per_s);
+        let explanation = explained(&site, &observed(Some(get), Some(put), 0.02));
+        let most = explanation.survivors.iter().map(|one| one.weight).fold(0.0, f64::max);
+        let reported = survivors_in_lines(&explanation);
+        assert!(explanation.none_of_these >= most - 1e-9, "{}: {reported}", explanation.none_of_these);
+    }
+}
+
 /// Each kind of nodes has ceilings of its own, so that what is looked at has to become less.
 #[test]
 fn many_kinds_of_nodes_are_explained_with_bounded_work() {
