@@ -397,16 +397,10 @@ pub(crate) fn limit(best: &Point, asked: &LoadRequest) -> Option<SeriesLimit> {
         bound: Bottleneck::AskedRate,
         claim,
         evidence: format!(
-<<<<<<< HEAD
             "{} of the {} that were due were answered, {in_flight} were in flight and {} waiting at the end",
             percent((best.requests as f64 / open.due as f64).min(1.0)),
-            open.due,
-            open.backlog
-=======
-            "{} of them were answered, {} were waiting at the end",
-            percent(reached),
+            grouped(open.due),
             grouped(open.backlog)
->>>>>>> pb
         ),
         remedy: remedy.into(),
     })

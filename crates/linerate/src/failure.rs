@@ -62,11 +62,7 @@ pub(crate) enum Failure {
     NotARun { path: PathBuf, why: String },
     #[error("failed to start the {kind} target: {why}")]
     Child { kind: &'static str, why: String },
-<<<<<<< HEAD
-    #[error("failed to write {count} objects of {size} beforehand: {kinds}{remedy}")]
-=======
-    #[error("failed to write {} objects of {size} for reading: {kinds}{remedy}", grouped(*count))]
->>>>>>> pb
+    #[error("failed to write {} objects of {size} beforehand: {kinds}{remedy}", grouped(*count))]
     Prepare { count: u64, size: String, kinds: String, remedy: String },
     #[error("failed to watch for Ctrl-C: {0}")]
     Signals(std::io::Error),

@@ -42,6 +42,8 @@ pub use single::{Predicted, Single, singles};
 
 /// Survivors whose predictions differ by less than this share of the error are not told apart by the observations.
 const SAME_SIGMAS: f64 = 0.25;
+/// What reaches so much of what is predicted is said to be at its ceiling: the rest is what systems lose on average.
+const AT_CEILING: f64 = 1.0 - likelihood::MEAN_LOSS;
 /// Requests in flight that reach so much of a ceiling are enough to speak of it.
 const FILLED: f64 = 0.97;
 
@@ -165,6 +167,8 @@ fn healthy(world: &HypotheticalSite, candidate: &Candidate, residuals: &[Residua
     let short: Vec<(bool, f64)> =
         ceilings().filter(|of| of.1.reach < FILLED && !is_full(*of)).map(|of| (of.0, of.1.reach)).collect();
     let reach = short.iter().map(|(_, reach)| *reach).fold(1.0, f64::min);
+    let below = below(residuals);
+    let none = if below.is_none() { "none is needed" } else { "none that follows from the model" };
     let change = if residuals.iter().any(|residual| !residual.explained) {
         "none that follows from the model: the description does not explain every figure".to_owned()
     } else if !short.is_empty() {
@@ -174,13 +178,30 @@ fn healthy(world: &HypotheticalSite, candidate: &Candidate, residuals: &[Residua
             ([(false, _)], 2) => " of PUT",
             _ => "",
         };
-        format!(
-            "none is needed: {share} % of the ceiling{whose} is what so few in flight reach; more in flight give more"
-        )
+        format!("{none}: {share} % of the ceiling{whose} is what so few in flight reach; more in flight give more")
     } else {
-        format!("none is needed: it runs at its ceiling; more needs more of the bottleneck ({})", bottleneck.join("; "))
+        let runs = below.unwrap_or_else(|| "it runs at its ceiling".to_owned());
+        format!("{none}: {runs}; more needs more of the bottleneck ({})", bottleneck.join("; "))
     };
     Remedy { change, gives: "nothing beyond the observed figures".to_owned(), risks: "none".to_owned() }
+}
+
+/// The total that is furthest below what is predicted, where that is more than systems lose on average: nothing is at
+/// its ceiling then. Where there is no total, figures of nodes.
+fn below(residuals: &[Residual]) -> Option<String> {
+    let totals = residuals.iter().filter(|of| matches!(of.what, Quantity::Get | Quantity::Put));
+    let lowest = |a: &&Residual, b: &&Residual| a.residual_share.total_cmp(&b.residual_share);
+    let least = totals.min_by(lowest).or_else(|| residuals.iter().min_by(lowest))?;
+    let name = match &least.what {
+        Quantity::Get => "GET".to_owned(),
+        Quantity::Put => "PUT".to_owned(),
+        Quantity::NodeGet { node } => format!("GET of {node}"),
+        Quantity::NodePut { node } => format!("PUT of {node}"),
+    };
+    let share = (1.0 + least.residual_share) * 100.0;
+    (1.0 + least.residual_share < AT_CEILING).then(|| {
+        format!("{name} is {share:.0} % of what is predicted, and clusters without a known fault lose as much")
+    })
 }
 
 fn remedy(
@@ -254,21 +275,32 @@ fn caveats(
         reported.push(format!("{} pairs that are less likely beforehand were left out", search.cut_off));
     }
     if survivors.is_empty() {
-        reported.push("no hypothesis survives: the site, a figure or its error is other than given".to_owned());
-        let allowed = |total: &(bool, f64, f64)| {
-            let highest =
-                search.highest[usize::from(!total.0)].as_ref().and_then(|highest| highest.forecast.of(total.0));
-            highest.is_some_and(|ceiling| !likelihood::is_refuted(total.1 / ceiling.even_bytes_per_s, total.2))
-        };
-        if evidence.totals.len() > 1 && evidence.totals.iter().all(allowed) {
-            reported.push("some hypothesis allows each figure, but none allows all of them at once".to_owned());
-        }
+        reported.extend(nothing_survives(evidence, search));
     }
     let leads = survivors.first().is_some_and(|first| first.id != AS_DESCRIBED || survivors.len() > 1);
     // Where one leads clearly, none was sought.
     let is_clear = survivors.first().is_some_and(|first| first.weight >= separator::CLEAR);
     if leads && !separated && !is_clear && survivors.len() > 1 {
         reported.push("no single reading that the model knows tells the leading hypotheses apart".to_owned());
+    }
+    reported
+}
+
+/// What it means that no hypothesis survives. Those that no figure refutes account for none: each figure is too low for
+/// any of them, which a cause of no row can do.
+fn nothing_survives(evidence: &ObservedFigures, search: &Search) -> Vec<String> {
+    if !search.nearest.is_empty() {
+        let unknown = "no hypothesis survives: none accounts for a figure, so that an unknown cause limits the site, \
+                       or the site, a figure or its error is other than given";
+        return vec![unknown.to_owned()];
+    }
+    let mut reported = vec!["no hypothesis survives: the site, a figure or its error is other than given".to_owned()];
+    let allowed = |total: &(bool, f64, f64)| {
+        let highest = search.highest[usize::from(!total.0)].as_ref().and_then(|highest| highest.forecast.of(total.0));
+        highest.is_some_and(|ceiling| !likelihood::is_refuted(total.1 / ceiling.even_bytes_per_s, total.2))
+    };
+    if evidence.totals.len() > 1 && evidence.totals.iter().all(allowed) {
+        reported.push("some hypothesis allows each figure, but none allows all of them at once".to_owned());
     }
     reported
 }

@@ -299,6 +299,7 @@ fn doubled(site: &Site, limited: Limited) -> Site {
         (limited, site.fabric.rack_uplink_bits_per_s.as_mut())
     {
         *uplink *= 2.0;
+        site.fabric.oversubscription = None;
     }
     for group in &mut site.groups {
         match limited {

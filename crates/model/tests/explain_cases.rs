@@ -264,6 +264,23 @@ fn figures_that_are_none_are_refused_with_what_to_give() {
     }
 }
 
+/// Figures far below what the site allows refute nothing: that a cause is in no row is possible, and each hypothesis
+/// allows all of them.
+#[test]
+fn figures_that_every_hypothesis_allows_and_none_accounts_for_may_have_an_unknown_cause() {
+    let text = include_str!("../../../examples/namespaces-4.yaml");
+    let site = linerate_site::read(text, "namespaces-4.yaml").expect("an example");
+    let at = |get: f64, put: f64| explained(&site, &observed(Some(get), Some(put), 0.02));
+    let says = |explanation: &Explanation, part: &str| explanation.caveats.iter().any(|caveat| caveat.contains(part));
+    let low = at(5_378_193.0, 3_765_024.0);
+    assert!(low.survivors.is_empty() && low.none_of_these > 0.999, "{}", survivors_in_lines(&low));
+    assert!(says(&low, "no hypothesis survives") && says(&low, "an unknown cause"), "{:?}", low.caveats);
+    assert!(!says(&low, "none allows all of them"), "{:?}", low.caveats);
+    let high = at(1e12, 3_765_024.0);
+    assert!(high.survivors.is_empty() && says(&high, "no hypothesis survives"), "{:?}", high.caveats);
+    assert!(!says(&high, "an unknown cause"), "{:?}", high.caveats);
+}
+
 #[test]
 fn a_figure_above_every_ceiling_leaves_no_survivor_and_says_so() {
     let explanation = explained(&fifty_six(), &observed(Some(9000.0 * GIB), None, 0.02));
@@ -475,6 +492,41 @@ fn a_remedy_says_what_it_gives_and_what_binds_then() {
         "{remedy:?}"
     );
     assert!(remedy.risks.contains("fragments"), "{remedy:?}");
+}
+
+/// Nothing is said to be at its ceiling that is further below than systems are on average.
+#[test]
+fn a_site_as_described_is_said_to_run_at_its_ceiling_from_95_percent_on() {
+    let site = fifty_six();
+    let described = &singles(&site, &observed(None, None, 0.02)).expect("the site runs")[0];
+    let remedy_at = |get: f64, put: f64| {
+        let (get, put) = (get * described.get.even_bytes_per_s, put * described.put.even_bytes_per_s);
+        let explanation = explained(&site, &observed(Some(get), Some(put), 0.02));
+        survivor(&explanation, "as-described").remedy.change.clone()
+    };
+    for (get, put) in [(0.99, 0.96), (1.01, 0.951)] {
+        let reported = remedy_at(get, put);
+        assert!(reported.starts_with("none is needed: it runs at its ceiling; more needs"), "{get} {put}: {reported}");
+    }
+    for (get, put, expected) in [(0.86, 0.99, "GET is 86 % of"), (0.97, 0.94, "PUT is 94 % of")] {
+        let reported = remedy_at(get, put);
+        assert!(reported.contains(expected) && !reported.contains("at its ceiling"), "{get} {put}: {reported}");
+        assert!(!reported.contains("needed"), "{reported}");
+    }
+}
+
+/// A figure far below its ceiling lacks a cause, however well the description explains the other.
+#[test]
+fn a_figure_at_2_percent_beside_a_good_one_leaves_an_unknown_cause_as_likely_as_the_description() {
+    let site = fifty_six();
+    let described = &singles(&site, &observed(None, None, 0.02)).expect("the site runs")[0];
+    for (get, put) in [(0.97, 0.02), (0.02, 0.97)] {
+        let (get, put) = (get * described.get.even_bytes_per_s, put * described.put.even_bytes_per_s);
+        let explanation = explained(&site, &observed(Some(get), Some(put), 0.02));
+        let most = explanation.survivors.iter().map(|one| one.weight).fold(0.0, f64::max);
+        let reported = survivors_in_lines(&explanation);
+        assert!(explanation.none_of_these >= most - 1e-9, "{}: {reported}", explanation.none_of_these);
+    }
 }
 
 /// Each kind of nodes has ceilings of its own, so that what is looked at has to become less.

@@ -259,6 +259,9 @@ pub enum IpVersion {
 pub struct Fabric {
     /// All uplinks of a rack together, in each direction; absent where the fabric does not oversubscribe.
     pub rack_uplink_bits_per_s: Option<f64>,
+    /// The speed of a rack's node ports divided by that of its uplinks, where this is what is stated and not a speed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oversubscription: Option<f64>,
     /// Spine switches that paths are hashed over; 0 where unknown.
     pub spines: u32,
     /// What the fabric's switches hash over paths.
@@ -526,5 +529,21 @@ impl NodeGroup {
     #[must_use]
     pub fn drives_per_node(&self) -> u32 {
         self.drives.iter().map(|drives| drives.count).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Files of before state a speed alone.
+    #[test]
+    fn a_fabric_reads_with_and_without_the_ratio_that_a_site_states() {
+        let before = r#"{"rack_uplink_bits_per_s":8e11,"spines":4,"path_hash":"l4"}"#;
+        let read: Fabric = serde_json::from_str(before).unwrap();
+        assert_eq!((read.rack_uplink_bits_per_s, read.oversubscription), (Some(8e11), None));
+        assert!(!serde_json::to_string(&read).unwrap().contains("oversubscription"));
+        let ratio = Fabric { oversubscription: Some(2.0), ..read };
+        assert_eq!(serde_json::from_str::<Fabric>(&serde_json::to_string(&ratio).unwrap()).unwrap(), ratio);
     }
 }

@@ -68,10 +68,8 @@ fn whole(explanation: &Explanation, look: TextStyle) -> String {
         text.push('\n');
         text.push_str(&kind_lines(kind, &explanation.survivors, look));
     }
-    if !explanation.survivors.is_empty() {
-        let lead = format!("  –  {:>5}", words::percent(explanation.none_of_these));
-        text.push_str(&format!("\n{}", hanging(&lead, 14, model::NONE_OF_THESE, look)));
-    }
+    let lead = format!("  –  {:>5}", words::percent(explanation.none_of_these));
+    text.push_str(&format!("\n{}", hanging(&lead, 14, model::NONE_OF_THESE, look)));
     text.push_str(&more_kinds(kinds.get(KINDS_SHOWN..).unwrap_or_default(), look));
     text.push('\n');
     for residual in &explanation.unexplained {

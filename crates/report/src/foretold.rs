@@ -4,12 +4,8 @@ use std::fmt::Write as _;
 
 use linerate_record::lines::wrapped;
 use linerate_record::load::{Levels, Load, Server};
-<<<<<<< HEAD
 use linerate_record::run::PointSizes;
-use linerate_record::units::{Bytes, bytes_iec, count, duration_ns};
-=======
 use linerate_record::units::{Bytes, bytes_iec, count, duration_ns, grouped};
->>>>>>> pb
 
 /// What a load writes before it.
 #[derive(Clone, Copy, Debug, PartialEq)]

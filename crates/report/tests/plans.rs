@@ -329,6 +329,11 @@ fn a_figure_above_its_ceiling_says_in_brief_what_it_needs_and_what_is_there() {
     (made.survivors, made.kinds, made.separator) = (Vec::new(), Vec::new(), None);
     let (lines, text) = brief(&made, 80);
     assert!(text.contains(&format!("{refuted}; the most that any hypothesis allows is 90.0 GiB/s")), "{lines:#?}");
+    // An unknown cause has its row there, too.
+    made.none_of_these = 1.0;
+    let none = "– 100 % none of these: an unknown cause; or the site, a figure or its error is other than given";
+    assert!(brief(&made, 80).1.contains(none), "{:#?}", brief(&made, 80).0);
+    assert!(explanation::text(&made, true, PLAIN).contains("–  100 %    none of these: a cause"));
     made.survivors = planned::explanation().survivors;
     made.survivors[0].deviations.clear();
     let (lines, text) = brief(&made, 80);

@@ -251,6 +251,7 @@ fn fabric(map: Option<&Map>, groups: &[NodeGroup], filling: &mut Filling) -> Fab
     }
     Fabric {
         rack_uplink_bits_per_s: uplinks,
+        oversubscription: ratio.filter(|_| stated.is_none()),
         spines: whole(map, "spines").unwrap_or_default(),
         path_hash: word(map, "path_hash").unwrap_or_else(|| unless(FABRIC, "path_hash")),
     }

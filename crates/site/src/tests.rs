@@ -280,7 +280,7 @@ fn the_example_reads_and_shows_every_key() {
     let site = read(example(), "example.yaml").unwrap();
     assert_eq!((site.name.as_str(), site.nodes()), ("example", 16));
     // Four nodes a rack, each with 4 × 25 Gb/s, over two.
-    assert_eq!(site.fabric.rack_uplink_bits_per_s, Some(200e9));
+    assert_eq!((site.fabric.rack_uplink_bits_per_s, site.fabric.oversubscription), (Some(200e9), Some(2.0)));
     let assumed: Vec<&String> = site.assumed.keys().collect();
     assert_eq!(assumed, ["nodes.storage.drives.0.write_iops"], "everything else is stated");
     for key in all_keys() {

@@ -68,8 +68,15 @@ fn explain(case: &Case, limit: &ResourceLimit) -> Wording {
     let uplinks = case.site.fabric.rack_uplink_bits_per_s.unwrap_or_default();
     let way = if limit.resource == Resource::RackUp { "up" } else { "down" };
     let mut inputs = way_in(case.site);
+    let of_site = |name: &str, value, key: &str| stated(case.site, name, value, format!("fabric.{key}"));
+    inputs.extend(match case.site.fabric.oversubscription {
+        Some(ratio) => vec![
+            of_site("oversubscription", format!("{ratio}:1"), "oversubscription"),
+            derived("uplinks of a rack", link(uplinks)),
+        ],
+        None => vec![of_site("uplinks of a rack", link(uplinks), "rack_uplinks")],
+    });
     inputs.extend([
-        stated(case.site, "uplinks of a rack", link(uplinks), "fabric.rack_uplinks".to_owned()),
         derived("goodput", percent(public(case.site).goodput())),
         derived("uplinks carry", rate(limit.capacity)),
         derived("nodes in the fullest rack", format!("{}", rack.nodes)),

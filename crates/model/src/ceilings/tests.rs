@@ -76,6 +76,23 @@ fn a_rack_carries_what_leaves_it() {
     near(find(&site, &GET, Resource::RackUp).expect("clients read").demand, 1.0, "all nodes in one rack");
 }
 
+/// A site that states a ratio is told of that, and not of a speed that it does not state.
+#[test]
+fn uplinks_of_a_rack_are_told_by_the_key_that_states_them() {
+    let mut site = sites::site();
+    (site.groups[0].count, site.groups[0].racks) = (16, 4);
+    site.fabric.rack_uplink_bits_per_s = Some(400e9);
+    let told = |site: &Site| -> Vec<(String, String)> {
+        let inputs = ceiling_of(site, &GET, Resource::RackUp).inputs.into_iter();
+        inputs.filter_map(|of| Some((of.path.filter(|path| path.starts_with("fabric."))?, of.value))).collect()
+    };
+    assert_eq!(told(&site), [("fabric.rack_uplinks".to_owned(), "400 Gb/s".to_owned())]);
+    site.fabric.oversubscription = Some(2.0);
+    assert_eq!(told(&site), [("fabric.oversubscription".to_owned(), "2:1".to_owned())]);
+    let inputs = ceiling_of(&site, &GET, Resource::RackUp).inputs;
+    assert!(inputs.iter().any(|of| of.name == "uplinks of a rack" && of.value == "400 Gb/s" && of.path.is_none()));
+}
+
 #[test]
 fn clients_limit_by_their_own_ports_and_packets() {
     let mut site = sites::site();

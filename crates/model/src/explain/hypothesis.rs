@@ -249,7 +249,7 @@ fn weighed(mut kept: Vec<Candidate>, variants: &[Variant], ln_none: f64) -> (Vec
     });
     let none = if families.is_empty() { 1.0 } else { (ln_none - best).min(MOST_LN).exp() };
     // What leaves a total unexplained has something unknown beside it, and is no likelier than that.
-    let beside = families.iter().map(|(_, of)| if of.chosen.is_empty() { 0.0 } else { of.weight * of.marks.lacks });
+    let beside = families.iter().map(|(_, of)| of.weight * of.marks.lacks);
     let none = beside.fold(none, f64::max);
     let sum: f64 = none + families.iter().map(|(_, candidate)| candidate.weight).sum::<f64>();
     let mut survivors: Vec<Candidate> =

@@ -27,6 +27,22 @@ pub(super) fn unknown_cause(product: Product, reads: bool) -> f64 {
     }
 }
 
+/// The lowest share of its ceiling that a total shows of clusters that nothing was found wrong with, a little room
+/// below it: PUT of sets 73 %, of gateways 55 %. All that GETs show is explained.
+fn least_share(product: Product, reads: bool) -> f64 {
+    match (reads, product) {
+        (true, _) => f64::INFINITY,
+        (false, Product::Minio | Product::Rustfs | Product::Garage) => 0.7,
+        (false, Product::CephRgw) => 0.5,
+    }
+}
+
+/// How certainly something unknown holds a total back that is left unexplained at a share of what is predicted: for
+/// certain where no cluster is known to be so far below for nothing.
+pub(super) fn lacks(share: f64, product: Product, reads: bool) -> f64 {
+    if share < least_share(product, reads) { 1.0 } else { 1.0 - unknown_cause(product, reads) }
+}
+
 /// A figure of the whole site that is further above a ceiling than so many standard errors refutes what predicts the
 /// ceiling. One in 740 of a true ceiling is so far above by its error alone; with what systems lose, one in 7,000 at an
 /// error of 2 %.
@@ -198,7 +214,10 @@ pub(super) fn normal_tail(z: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use linerate_record::site::{Encapsulation, IpVersion};
+
     use super::*;
+    use crate::ethernet::goodput_share;
 
     #[test]
     fn the_normal_tail_is_that_of_the_tables() {
@@ -248,7 +267,8 @@ mod tests {
     }
 
     /// Cases do not tell whether their requests filled the sites: either way they are as likely. But by how much a
-    /// ceiling of 4 % less fits two figures at 90 % better, which an MTU gives that nobody stated, is another matter.
+    /// ceiling of 5 % less fits two figures better, which an MTU gives that nobody stated, is another matter at 90 %,
+    /// and not at 84 %.
     #[test]
     fn cases_are_as_likely_where_requests_in_flight_are_unknown_and_small_deviations_are_not() {
         let of_case = |&(name, ratio, _): &(&str, f64, bool), in_flight| {
@@ -259,15 +279,19 @@ mod tests {
         let [known, unknown] = [InFlight::Known, InFlight::Unknown]
             .map(|in_flight| CASES.iter().map(|case| of_case(case, in_flight)).sum::<f64>());
         assert!((known - unknown).abs() < 0.5, "{known} and {unknown}");
-        let odds = |in_flight| {
+        let [small, large] = [1500, 9000].map(|mtu| goodput_share(mtu, Encapsulation::None, IpVersion::V4, true));
+        let odds = |share: f64, in_flight| {
             let of = |ratio: f64, reads| {
                 let (at_ceiling, below) = densities(ratio, 0.02, unknown_cause(Product::Minio, reads), in_flight);
                 at_ceiling + below
             };
-            [true, false].map(|reads| of(0.9 / 0.9577, reads) / of(0.9, reads)).iter().product::<f64>()
+            [true, false].map(|reads| of(share * large / small, reads) / of(share, reads)).iter().product::<f64>()
         };
-        let (filled, open) = (odds(InFlight::Known), odds(InFlight::Unknown));
-        assert!((4.0..6.0).contains(&filled) && (1.2..2.2).contains(&open), "{filled} and {open}");
+        for (share, filled, open) in [(0.90, 6.4, 1.9), (0.87, 5.8, 3.2), (0.85, 5.3, 4.5), (0.84, 5.0, 4.9)] {
+            let found = [InFlight::Known, InFlight::Unknown].map(|in_flight| odds(share, in_flight));
+            let is_near = (found[0] - filled).abs() < 0.05 && (found[1] - open).abs() < 0.05;
+            assert!(is_near, "{share}: {found:?}, not {filled} and {open}");
+        }
     }
 
     /// Measured / ceiling with many requests in flight, of clusters that nothing was found wrong with: namespaces of
@@ -297,6 +321,24 @@ mod tests {
         let within = losses(true).filter(|loss| *loss < MEAN_LOSS * 10_f64.ln()).count();
         assert_eq!((within, losses(true).count()), (3, 4));
         assert!(!is_explained(0.73, 0.02, 1));
+    }
+
+    /// What is further below than any cluster without a fault is held back by something unknown, whatever the engine.
+    #[test]
+    fn a_total_far_below_all_that_clusters_show_lacks_a_cause_for_certain() {
+        let (minio, ceph) = (Product::Minio, Product::CephRgw);
+        for (share, product, reads, expected) in [
+            (0.02, minio, true, 1.0),
+            (0.8, ceph, true, 1.0),
+            (0.02, minio, false, 1.0),
+            (0.69, Product::Garage, false, 1.0),
+            (0.73, minio, false, 0.75),
+            (0.55, ceph, false, 0.25),
+            (0.49, ceph, false, 1.0),
+        ] {
+            let found = lacks(share, product, reads);
+            assert!((found - expected).abs() < 1e-9, "{share} {product:?} {reads}: {found}, not {expected}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How well a hypothesis fits all observations.
 
 use linerate_record::explanation::{Observations, Observed, Quantity, Residual};
-use linerate_record::site::{NodeGroup, Plane, Site};
+use linerate_record::site::{NodeGroup, Plane, Product, Site};
 
 use super::forecast::{
     Forecast, HypotheticalSite, OperationCeiling, OperationQuery, all_limits, limits_alone, odd_share_alone, work,
@@ -45,8 +45,8 @@ pub(super) struct ObservedFigures {
     pub(super) put: OperationFigures,
     /// Requests in flight of totals that are known, for reads and for writes.
     pub(super) in_flight: [Option<u64>; 2],
-    /// The chance that something unknown holds a total back, for reads and for writes.
-    unknown: [f64; 2],
+    /// The engine, by which something unknown holds a total back more or less often.
+    product: Product,
 }
 
 /// A hypothesis' marks.
@@ -59,7 +59,7 @@ pub(super) struct Score {
     /// Whether it, rather than something unknown, accounts for at least one figure.
     pub(super) accounts: bool,
     /// So certainly something unknown holds a total back beside it: the chance that a total which it leaves unexplained
-    /// is not one of those that usually stay below their ceiling. 0 where it leaves none.
+    /// is not one of those that usually stay so far below their ceiling. 0 where it leaves none.
     pub(super) lacks: f64,
 }
 
@@ -90,8 +90,7 @@ pub(super) fn evidence(site: &Site, observations: &Observations) -> ObservedFigu
         let each = if of_total.is_none() && observations.nodes_alone { u64::from(site.nodes()) } else { 1 };
         of_total.or_else(of_nodes)?.in_flight.map(|in_flight| in_flight.saturating_mul(each))
     };
-    let unknown = [true, false].map(|reads| likelihood::unknown_cause(site.engine.product, reads));
-    ObservedFigures { totals, get, put, in_flight: [flight(true), flight(false)], unknown }
+    ObservedFigures { totals, get, put, in_flight: [flight(true), flight(false)], product: site.engine.product }
 }
 
 impl ObservedFigures {
@@ -108,7 +107,7 @@ impl ObservedFigures {
 
     /// The chance that something unknown holds a total back.
     fn unknown(&self, reads: bool) -> f64 {
-        self.unknown[usize::from(!reads)]
+        likelihood::unknown_cause(self.product, reads)
     }
 
     /// The log likelihood that no hypothesis can exceed.
@@ -169,7 +168,7 @@ pub(super) fn score(evidence: &ObservedFigures, world: &HypotheticalSite, foreca
         marks.refuted |= is_refuted(observed / said.most, own);
         let (share, unknown) = (observed / said.nearest(observed), evidence.unknown(reads));
         if (share < 1.0 || said.instead.is_some()) && !is_explained(share, said.sigma, 1) {
-            marks.lacks = marks.lacks.max(1.0 - unknown);
+            marks.lacks = marks.lacks.max(likelihood::lacks(share, evidence.product, reads));
         }
         let density = |range| said.density(range, observed, unknown);
         let (ln, accounts) = match &said.load {

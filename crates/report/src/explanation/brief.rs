@@ -132,11 +132,10 @@ fn parts(explanation: &Explanation) -> Vec<Part> {
     }
     if explanation.survivors.is_empty() {
         parts.push(Part::new(Rank::Rival, Ink::Red, " misses", unexplained(explanation)));
-    } else {
-        let lead = format!("  –  {:>5}", words::percent(explanation.none_of_these));
-        let none = ["none of these: an unknown cause", "weights are not probabilities"].map(str::to_owned);
-        parts.push(Part::new(Rank::Rival, Ink::Dim, lead, none.into()));
     }
+    let lead = format!("  –  {:>5}", words::percent(explanation.none_of_these));
+    let none = ["none of these: an unknown cause", explained::beside_none(explanation)].map(str::to_owned);
+    parts.push(Part::new(Rank::Rival, Ink::Dim, lead, none.into()));
     let reading = explanation.separator.iter().map(|separator| separator.reading.clone());
     parts.push(Part::new(Rank::Next, Ink::Green, " read next", reading.collect()));
     parts.push(Part::new(Rank::Remedy, Ink::Dim, " try for 1", remedy(explanation)));

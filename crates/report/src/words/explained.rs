@@ -144,6 +144,15 @@ pub(crate) fn outcome_in_brief(explanation: &Explanation) -> Vec<String> {
     together.into_iter().chain([reported]).collect()
 }
 
+/// What is said beside the weight of an unknown cause: how weights read; without a hypothesis, what else it may be.
+pub(crate) fn beside_none(explanation: &Explanation) -> &'static str {
+    if explanation.survivors.is_empty() {
+        "or the site, a figure or its error is other than given"
+    } else {
+        "weights are not probabilities"
+    }
+}
+
 /// Figures of the whole site that no hypothesis explains.
 pub(crate) fn never_explained(explanation: &Explanation) -> Vec<&Quantity> {
     explanation.unexplained.iter().map(|residual| &residual.what).filter(|what| of_site(what)).collect()

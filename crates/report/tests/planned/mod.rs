@@ -121,7 +121,12 @@ fn site() -> Site {
         name: "fifty-six <nodes>".to_owned(),
         groups: vec![group()],
         planes: Planes { public: plane("bond0"), private: Some(plane("bond1")) },
-        fabric: Fabric { rack_uplink_bits_per_s: Some(800e9), spines: 4, path_hash: SwitchHash::L4 },
+        fabric: Fabric {
+            rack_uplink_bits_per_s: Some(800e9),
+            oversubscription: None,
+            spines: 4,
+            path_hash: SwitchHash::L4,
+        },
         clients: Clients {
             on: ClientsOn::Machines,
             per_core_bytes_per_s: None,

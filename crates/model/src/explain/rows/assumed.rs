@@ -18,7 +18,7 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
 
 /// Whether this row or another varies a path's value.
 pub(super) fn is_varied(site: &Site, path: &str) -> bool {
-    const ELSEWHERE: [&str; 18] = [
+    const ELSEWHERE: [&str; 19] = [
         "mode",
         "transmit_hash",
         "switch_hash",
@@ -27,6 +27,7 @@ pub(super) fn is_varied(site: &Site, path: &str) -> bool {
         "encapsulation",
         "private",
         "rack_uplinks",
+        "oversubscription",
         "count",
         "read",
         "write",

@@ -27,7 +27,7 @@ pub(super) fn variants(site: &Site, _: &Observations) -> Vec<Variant> {
         None => RATIOS.iter().map(|ratio| (whole / ratio, format!("{ratio}:1"))).collect(),
         Some(_) => LEFT.iter().map(|left| (whole * left, super::percent(*left))).collect(),
     };
-    let cost = cost_of(site, 3.0, &["fabric.rack_uplinks"]) + (choices.len() as f64).ln();
+    let cost = cost_of(site, 3.0, &["fabric.rack_uplinks", "fabric.oversubscription"]) + (choices.len() as f64).ln();
     choices.into_iter().map(|(uplink, word)| of(uplink, &word, full.is_some(), cost)).collect()
 }
 
@@ -44,7 +44,7 @@ fn of(uplink: f64, word: &str, stated: bool, cost: f64) -> Variant {
         format!("racks are oversubscribed {word}: {} of uplinks each", bits_per_s(uplink))
     };
     Variant::new("rack-uplinks", word, claim, cost, SiteParts::FABRIC, move |site| {
-        site.fabric.rack_uplink_bits_per_s = Some(uplink);
+        (site.fabric.rack_uplink_bits_per_s, site.fabric.oversubscription) = (Some(uplink), None);
     })
     .shown_by(ReadingId::RackUplinks)
     .cured_by("add uplinks between racks and spines, or clients in the racks", "a change of the fabric")
