@@ -103,7 +103,7 @@ fn figures_with_requests_in_flight_are_said_to_have_the_curves_error_too() {
         texts.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
     };
     for text in of(&made) {
-        assert!(text.contains("GET 152 GiB/s (1.31 Tb/s) with 1 120 in flight"), "{text}");
+        assert!(text.contains("GET 152 GiB/s (1.31 Tb/s) with 1120 in flight"), "{text}");
         let expected = "± 2 % where none is stated, and up to ± 8 % of the curve over requests in flight, less near";
         assert!(text.contains(expected), "{text}");
     }
