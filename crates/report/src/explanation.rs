@@ -64,13 +64,15 @@ fn whole(explanation: &Explanation, look: TextStyle) -> String {
         text.push_str(&hanging("", 3, model::WEIGHTS, look));
     }
     let kinds = &explanation.kinds;
-    for kind in kinds.iter().take(KINDS_SHOWN) {
+    let (shown, rest) = kinds.split_at(KINDS_SHOWN.min(kinds.len()));
+    let whole = explained::row_of_whole(&explanation.survivors, shown);
+    for kind in shown.iter().chain(&whole) {
         text.push('\n');
         text.push_str(&kind_lines(kind, &explanation.survivors, look));
     }
     let lead = format!("  –  {:>5}", words::percent(explanation.none_of_these));
     text.push_str(&format!("\n{}", hanging(&lead, 14, model::NONE_OF_THESE, look)));
-    text.push_str(&more_kinds(kinds.get(KINDS_SHOWN..).unwrap_or_default(), look));
+    text.push_str(&more_kinds(&without(rest, whole.as_ref()), look));
     text.push('\n');
     for residual in &explanation.unexplained {
         let reported = explained::unexplained(residual, &explanation.survivors);
@@ -105,6 +107,16 @@ fn ends(mut standings: Vec<&FigureStanding>) -> (Vec<&FigureStanding>, usize) {
     standings.sort_by(|a, b| a.share.total_cmp(&b.share));
     let between = standings.len() - 2;
     (vec![standings[0], standings[between + 1]], between)
+}
+
+/// Kinds without a row that has its own place.
+fn without(kinds: &[Kind], row: Option<&Kind>) -> Vec<Kind> {
+    let has_row = |place: &usize| row.is_some_and(|row| row.survivors.contains(place));
+    let of = |kind: &Kind| Kind {
+        survivors: kind.survivors.iter().copied().filter(|place| !has_row(place)).collect(),
+        weight: kind.weight,
+    };
+    kinds.iter().map(of).filter(|kind| !kind.survivors.is_empty()).collect()
 }
 
 /// What is left to the page and the JSON.
@@ -166,7 +178,9 @@ fn telling<'a>(nodes: &[&'a Residual]) -> Vec<&'a Residual> {
 
 fn separator_lines(separator: &Separator, explanation: &Explanation, look: TextStyle) -> String {
     let shown = |kind: &Kind| kind.survivors.iter().take(1 + model::ALIKE_SHOWN).copied().collect::<Vec<_>>();
-    let shown: Vec<usize> = explanation.kinds.iter().take(KINDS_SHOWN).flat_map(shown).collect();
+    let kinds = &explanation.kinds[..KINDS_SHOWN.min(explanation.kinds.len())];
+    let whole = explained::row_of_whole(&explanation.survivors, kinds);
+    let shown: Vec<usize> = kinds.iter().chain(&whole).flat_map(shown).collect();
     let expectations = model::expectations(separator, &explanation.survivors, |place| shown.contains(&place));
     let mut text = hanging_in(Ink::Green, " read next", 14, &separator.reading, look);
     text.push_str(&hanging("      how", 14, &separator.how, look));

@@ -361,3 +361,43 @@ fn two_hypotheses_of_about_one_weight_are_said_to_be_not_separated() {
     made.kinds.truncate(1);
     assert!(!is_together(&made), "{:#?}", brief(&made, 80).0);
 }
+
+/// Of many hypotheses the one that explains every figure may weigh little: its number and its row are shown.
+#[test]
+fn what_alone_explains_every_figure_is_named_and_has_its_row() {
+    let mut made = planned::explanation();
+    let like = |n: usize, weight: f64| {
+        let mut of = planned::explanation().survivors.swap_remove(0);
+        (of.weight, of.deviations[0].claim) = (weight, format!("cause {n}"));
+        of
+    };
+    (made.of_run, made.of_nodes) = (Vec::new(), Vec::new());
+    made.described.truncate(1);
+    made.survivors = (1..=9).map(|n| like(n, 0.2 / n as f64)).collect();
+    assert!(made.survivors.iter().all(|of| of.residuals.iter().any(|residual| !residual.explained)));
+    let kind = |place: usize| linerate_record::explanation::Kind { survivors: vec![place], weight: 0.2 };
+    made.kinds = (0..9).map(kind).collect();
+    let texts = |made: &Explanation| [brief(made, 80).1, words(&explanation::text(made, true, PLAIN))];
+    assert!(texts(&made).iter().all(|text| !text.contains("cause 8") && !text.contains("number")));
+    made.survivors[7].residuals.iter_mut().for_each(|residual| residual.explained = true);
+    assert!(texts(&made)[0].contains("1 of 1 204 hypotheses explains every figure (number 8)"), "{}", texts(&made)[0]);
+    assert!(texts(&made)[1].contains("; one explains every figure (number 8)"), "{}", texts(&made)[1]);
+    for text in texts(&made) {
+        assert!(text.contains(" 8 2 % cause 8") && !text.contains("cause 7"), "{text}");
+    }
+    assert!(texts(&made)[0].contains("6 more hypotheses"), "{}", texts(&made)[0]);
+    assert!(texts(&made)[1].contains("3 more kinds, 3 hypotheses"), "{}", texts(&made)[1]);
+    // Behind the first of its kind, too; of several, the first is named.
+    made.kinds[6].survivors = vec![6, 7];
+    made.kinds.remove(7);
+    made.survivors[8].residuals.iter_mut().for_each(|residual| residual.explained = true);
+    for text in texts(&made) {
+        assert!(text.contains("explain every figure (number 8 first)"), "{text}");
+        assert!(text.contains(" 8 2 % cause 8") && !text.contains("cause 7"), "{text}");
+    }
+    assert!(explanation::html(&made).contains("2 explain every figure (number 8 first)"));
+}
+
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -127,9 +127,14 @@ fn parts(explanation: &Explanation) -> Vec<Part> {
     }
     let outcome = explained::outcome_in_brief(explanation);
     parts.push(Part { indent: 3, ..Part::new(Rank::Answer, Ink::Dim, " ▸", outcome) });
-    for (place, kind) in explanation.kinds[..shown(explanation)].iter().enumerate() {
+    let kinds = &explanation.kinds[..shown(explanation)];
+    for (place, kind) in kinds.iter().enumerate() {
         parts.extend(kind_part(place, kind, explanation));
     }
+    // What the outcome names is not left out.
+    let whole = explained::row_of_whole(&explanation.survivors, kinds);
+    let row = whole.and_then(|kind| kind_part(kinds.len(), &kind, explanation));
+    parts.extend(row.map(|part| Part { rank: Rank::First, ..part }));
     if explanation.survivors.is_empty() {
         parts.push(Part::new(Rank::Rival, Ink::Red, " misses", unexplained(explanation)));
     }
@@ -235,6 +240,8 @@ fn remedy(explanation: &Explanation) -> Vec<String> {
 fn rest(explanation: &Explanation) -> Vec<String> {
     let mut parts = Vec::new();
     let shown = shown(explanation);
+    let whole = explained::row_of_whole(&explanation.survivors, &explanation.kinds[..shown]);
+    let shown = shown + usize::from(whole.is_some());
     if let Some(more) = explanation.survivors.len().checked_sub(shown).filter(|more| *more > 0) {
         let hypotheses = if more == 1 { "hypothesis" } else { "hypotheses" };
         parts.push(format!("{} more {hypotheses}", words::grouped(more as u64)));

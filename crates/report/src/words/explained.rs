@@ -90,6 +90,24 @@ pub(crate) fn row(of: &Hypothesis) -> String {
 /// Where a cause that was not enumerated has more than this, it outweighs all that was.
 const OUTWEIGHED: f64 = 0.5;
 
+/// The first hypothesis that explains every figure. Where the answer says that some do, its row is among those shown.
+pub(crate) fn first_whole(survivors: &[Hypothesis]) -> Option<usize> {
+    survivors.iter().position(|hypothesis| hypothesis.residuals.iter().all(|of| of.explained))
+}
+
+/// That hypothesis as a row of its own, where it does not begin one of the kinds that are shown.
+pub(crate) fn row_of_whole(survivors: &[Hypothesis], shown: &[Kind]) -> Option<Kind> {
+    let place = first_whole(survivors)?;
+    let is_shown = shown.iter().any(|kind| kind.survivors.first() == Some(&place));
+    (!is_shown).then(|| Kind { survivors: vec![place], weight: survivors[place].weight })
+}
+
+/// Which one it is, behind how many there are.
+fn named(survivors: &[Hypothesis], whole: usize) -> String {
+    let Some(number) = first_whole(survivors).map(|place| place + 1) else { return String::new() };
+    if whole == 1 { format!("number {number}") } else { format!("number {number} first") }
+}
+
 /// How far the answer goes: what remains of what was looked at, with `none_of_these` as what weighs against all of it.
 pub(crate) fn outcome(survivors: &[Hypothesis], none_of_these: f64, considered: u32) -> String {
     let looked_at = grouped(u64::from(considered));
@@ -101,13 +119,17 @@ pub(crate) fn outcome(survivors: &[Hypothesis], none_of_these: f64, considered: 
         }
         (_, n) if n > 0 && outweighed => {
             let fit = if n == 1 { "one fits".to_owned() } else { format!("{n} fit") };
-            format!("{fit} every figure, but a cause that the model does not know outweighs all of them")
+            let which = named(survivors, n);
+            format!("{fit} every figure ({which}), but a cause that the model does not know outweighs all of them")
         }
         (1, 0) => "it does not explain every figure".to_owned(),
         (1, _) => "it explains every figure".to_owned(),
         (_, 0) => "none explains every figure".to_owned(),
-        (_, 1) => "one explains every figure".to_owned(),
-        (_, n) => format!("{n} explain every figure, and these figures alone do not tell them apart"),
+        (_, 1) => format!("one explains every figure ({})", named(survivors, 1)),
+        (_, n) => {
+            let which = named(survivors, n);
+            format!("{n} explain every figure ({which}), and these figures alone do not tell them apart")
+        }
     };
     match survivors.len() {
         0 => format!("none of {looked_at} hypotheses fits what was observed"),
@@ -126,7 +148,7 @@ pub(crate) fn outcome_in_brief(explanation: &Explanation) -> Vec<String> {
     let together = abreast(explanation).map(|(a, b)| format!("{a} and {b} are not separated"));
     let whole = survivors.iter().filter(|hypothesis| hypothesis.residuals.iter().all(|of| of.explained)).count();
     let are = |n: usize, one: &str, several: &str| if n == 1 { one.to_owned() } else { several.to_owned() };
-    let left = survivors.len();
+    let (left, which) = (survivors.len(), named(survivors, whole));
     let reported = match whole {
         0 => {
             let what = never_explained(explanation);
@@ -137,9 +159,11 @@ pub(crate) fn outcome_in_brief(explanation: &Explanation) -> Vec<String> {
         }
         n if explanation.none_of_these > OUTWEIGHED => {
             let (fit, these) = (are(n, "fits", "fit"), are(n, "it", "them"));
-            format!("{n} of {looked_at} hypotheses {fit} every figure, but an unknown cause outweighs {these}")
+            format!(
+                "{n} of {looked_at} hypotheses {fit} every figure ({which}), but an unknown cause outweighs {these}"
+            )
         }
-        n => format!("{n} of {looked_at} hypotheses {} every figure", are(n, "explains", "explain")),
+        n => format!("{n} of {looked_at} hypotheses {} every figure ({which})", are(n, "explains", "explain")),
     };
     together.into_iter().chain([reported]).collect()
 }
@@ -313,7 +337,7 @@ mod tests {
         assert!(outcome(std::slice::from_ref(&described), 0.5, 9).ends_with("it explains every figure"));
         for hypotheses in [vec![described.clone()], vec![described.clone(), described]] {
             let reported = outcome(&hypotheses, 0.97, 9);
-            assert!(reported.contains("every figure, but a cause that the model does not know"), "{reported}");
+            assert!(reported.contains(", but a cause that the model does not know"), "{reported}");
             assert!(!reported.contains("explain"), "{reported}");
         }
     }
