@@ -14,7 +14,7 @@ use linerate_record::site::Site;
 use linerate_record::units::ByteRate;
 use linerate_site::SiteFile;
 
-use crate::failure::{Failure, code};
+use crate::failure::Failure;
 use crate::output::OutputFormat;
 use crate::progress::say;
 use crate::{bounded, output, printing, sites, views};
@@ -26,8 +26,8 @@ pub(crate) fn check(flags: &ExplainFlags) -> Result<(), Failure> {
     if flagged.is_ok() && read.is_ok() { Ok(()) } else { Err(Failure::all_of([flagged.err(), read.err()])) }
 }
 
-/// Figures of flags, in order. Refuses flags that give no figure, and a concurrency of none.
-fn figures_of(flags: &ExplainFlags) -> Result<Vec<Observed>, Failure> {
+/// Refuses flags that give no figure, and a concurrency of none.
+fn figures_of(flags: &ExplainFlags) -> Result<(), Failure> {
     if flags.observed.is_empty() && flags.nodes.is_none() && flags.run.is_none() {
         return Err(Failure::usage(
             "no figures given: give --observed get=152GiB/s, --nodes FILE with per-node figures, or --run RUN",
@@ -39,7 +39,7 @@ fn figures_of(flags: &ExplainFlags) -> Result<Vec<Observed>, Failure> {
              --nodes are compared with ceilings only: leave it out",
         ));
     }
-    flags.figures().map_err(Failure::of_mistakes)
+    Ok(())
 }
 
 /// The site and its file.
@@ -57,15 +57,9 @@ fn read(flags: &ExplainFlags) -> Result<(SiteRead, Option<View>, Vec<Observed>),
 }
 
 pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
-    let mut figures = match figures_of(flags) {
-        Ok(figures) => figures,
-        Err(flagged) => {
-            // What is wrong with files is told with it, unless they cannot be read.
-            let of_files = read(flags).err().filter(|of| of.code() == code::USAGE);
-            return Err(Failure::all_of([Some(flagged), of_files]));
-        }
-    };
+    figures_of(flags)?;
     let ((mut site, file), view, of_nodes) = read(flags)?;
+    let mut figures = flags.figures();
     figures.iter_mut().for_each(|figure| figure.in_flight = flags.concurrent);
     let mut object_bytes = flags.obj_size.map(|size| size.0);
     let mut remarks = Vec::new();

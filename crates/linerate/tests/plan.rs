@@ -249,7 +249,7 @@ fn bad_usage_is_told_with_the_fix() {
         (format!("explain --site {four} --nodes {unknown}"), "g.csv:1: unknown column \"gets\": leave it out, the"),
         (format!("explain --site {four} --nodes {unknown}"), "g.csv:1: column \"GET\" occurs twice: keep one"),
         (format!("explain --site {site} --observed get=152"), "capital B"),
-        (format!("explain --site {site} --observed gett=1GB/s,put=1 --observed get@=2GB/s"), "3 mistakes"),
+        (format!("explain --site {site} --observed gett=1GB/s,put=1 --observed get@=2GB/s"), "2 mistakes"),
         (format!("explain --site {site} --observed gett=1GB/s,put=1"), "unknown figure \"gett\" in \"gett=1GB/s\""),
         (format!("explain --site {site} --observed gett=1GB/s,put=1"), "invalid rate of bytes \"1\""),
         (format!("explain --site {four} --observed get=1 --nodes {ragged}"), "4 mistakes"),

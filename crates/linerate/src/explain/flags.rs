@@ -37,8 +37,8 @@ pub(crate) struct ExplainFlags {
     site: Option<PathBuf>,
     /// Measured client throughput at saturation: `get=152GiB/s`, `put=81GiB/s`, for one node `get@NODE=1.2GiB/s`, with
     /// its own standard error `get=152GiB/s+-1%`. May be given several times.
-    #[arg(long, value_name = "FIGURE,…", value_delimiter = ',')]
-    pub(crate) observed: Vec<String>,
+    #[arg(long, value_name = "FIGURE,…", value_parser = figures)]
+    pub(crate) observed: Vec<ObservedList>,
     /// Requests in flight, of all clients together, while --observed was measured: the figures are compared with the
     /// curve that plan predicts, not only with the ceiling. A run has its own.
     #[arg(long, value_name = "N")]
@@ -82,17 +82,26 @@ impl ExplainFlags {
         self.site_file.as_deref().or(self.site.as_deref()).unwrap_or(Path::new(""))
     }
 
-    /// The figures of --observed, or what is wrong with any of them.
-    pub(crate) fn figures(&self) -> Result<Vec<Observed>, Vec<String>> {
-        let (mut figures, mut mistakes) = (Vec::new(), Vec::new());
-        for text in &self.observed {
-            match figure(text) {
-                Ok(figure) => figures.push(figure),
-                Err(mistake) => mistakes.push(format!("--observed: {mistake}")),
-            }
-        }
-        if mistakes.is_empty() { Ok(figures) } else { Err(mistakes) }
+    /// The figures of --observed, in order.
+    pub(crate) fn figures(&self) -> Vec<Observed> {
+        self.observed.iter().flat_map(|ObservedList(figures)| figures).cloned().collect()
     }
+}
+
+/// The figures of one `--observed`.
+#[derive(Clone, Debug)]
+pub(crate) struct ObservedList(Vec<Observed>);
+
+/// Reads figures separated by commas, or says what is wrong with each that is.
+fn figures(text: &str) -> Result<ObservedList, String> {
+    let (mut figures, mut mistakes) = (Vec::new(), Vec::new());
+    for one in text.split(',') {
+        match figure(one) {
+            Ok(figure) => figures.push(figure),
+            Err(mistake) => mistakes.push(mistake),
+        }
+    }
+    if mistakes.is_empty() { Ok(ObservedList(figures)) } else { Err(mistakes.join("; ")) }
 }
 
 /// Reads `get=152GiB/s`, `put@node3=1.2GiB/s`, `get=152GiB/s+-1%`.
