@@ -380,7 +380,7 @@ fn what_alone_explains_every_figure_is_named_and_has_its_row() {
     let texts = |made: &Explanation| [brief(made, 80).1, words(&explanation::text(made, true, PLAIN))];
     assert!(texts(&made).iter().all(|text| !text.contains("cause 8") && !text.contains("number")));
     made.survivors[7].residuals.iter_mut().for_each(|residual| residual.explained = true);
-    assert!(texts(&made)[0].contains("1 of 1 204 hypotheses explains every figure (number 8)"), "{}", texts(&made)[0]);
+    assert!(texts(&made)[0].contains("1 of 1204 hypotheses explains every figure (number 8)"), "{}", texts(&made)[0]);
     assert!(texts(&made)[1].contains("; one explains every figure (number 8)"), "{}", texts(&made)[1]);
     for text in texts(&made) {
         assert!(text.contains(" 8 2 % cause 8") && !text.contains("cause 7"), "{text}");
