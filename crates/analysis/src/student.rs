@@ -1,6 +1,6 @@
 //! Student's t distribution at degrees of freedom that need not be whole.
 
-/// Half the width of a 95 % interval in standard errors, where these are known: Student's t at any number of degrees.
+/// Half of a 95 % interval in standard errors where these are known exactly: Student's t without end of its degrees.
 pub(crate) const NORMAL_95: f64 = 1.96;
 
 /// The share of Student's t at `df` degrees of freedom that lies below `t`.
