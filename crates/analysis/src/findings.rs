@@ -1,11 +1,8 @@
 //! The findings that follow from the figures of a run. Each check is a file below: what it tests and why its thresholds
 //! are what they are, its function, and tests that make it speak and keep it silent. `docs/method/checks.md` lists all.
 
-use std::collections::BTreeMap;
-
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::{Interval, IntervalRow};
-use linerate_record::units::grouped;
 
 use crate::counters;
 use crate::open_loop;
@@ -236,9 +233,4 @@ fn those(series: &Series, holds: impl Fn(&Point) -> bool) -> Option<(Vec<u32>, S
     let reported: Vec<String> = closed.into_iter().chain(loads(true).map(|p| load_of(p))).collect();
     let reported = format!("at {}", reported.join(", "));
     (!held.is_empty()).then(|| (held.iter().map(|p| p.point).collect(), reported))
-}
-
-/// Counts of errors by kind, as text.
-fn kinds_of(errors: &BTreeMap<String, u64>) -> String {
-    errors.iter().map(|(kind, n)| format!("{kind}: {}", grouped(*n))).collect::<Vec<_>>().join(", ")
 }

@@ -8,9 +8,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use linerate_record::histogram::{DecodeError, add_encoded};
 use linerate_record::reading::Reading;
-use linerate_record::run::{Interval, IntervalRow, OpenInterval, summed};
+use linerate_record::run::{Interval, IntervalRow, in_a_row};
 
 use crate::loading::{DrivenEnd, IntervalPart, LoadSaid, Pulse};
 use crate::protocol::{FromAgent, frame};
@@ -110,7 +109,7 @@ impl Outlet {
         while let Some((first, bytes)) = all.pop_front() {
             let kept = match all.pop_front() {
                 None => (first, bytes),
-                Some((second, more)) => match sum(&first, &second) {
+                Some((second, more)) => match in_a_row(&[&first, &second]) {
                     Ok(both) => {
                         self.merged += 1;
                         let bytes = interval_bytes(&both);
@@ -219,35 +218,6 @@ fn parts(point: u32, mut interval: Interval) -> Vec<IntervalPart> {
         part.is_last = true;
     }
     parts
-}
-
-/// Two intervals of one point that follow each other, as one.
-fn sum(first: &Interval, second: &Interval) -> Result<Interval, DecodeError> {
-    let target = first.target_cpu_ns.zip(second.target_cpu_ns).map(|(a, b)| a + b);
-    let longest = first.thread_cpu_ns.len().max(second.thread_cpu_ns.len());
-    let at = |all: &[u64], thread: usize| all.get(thread).copied().unwrap_or(0);
-    let threads = (0..longest).map(|thread| at(&first.thread_cpu_ns, thread) + at(&second.thread_cpu_ns, thread));
-    let mut open = None;
-    // What waits is that of the second: the first has handed it on.
-    for one in first.open.iter().map(OpenInterval::handed_on).chain(second.open.clone()) {
-        open.get_or_insert_with(OpenInterval::none).add(&one, add_encoded)?;
-    }
-    let both = Interval {
-        point: first.point,
-        client: first.client,
-        from_ms: first.from_ms,
-        to_ms: second.to_ms,
-        warmup: false,
-        client_cpu_ns: first.client_cpu_ns + second.client_cpu_ns,
-        thread_cpu_ns: threads.collect(),
-        target_cpu_ns: target,
-        waiting_for_cap: first.waiting_for_cap.max(second.waiting_for_cap),
-        rested_ns: first.rested_ns + second.rested_ns,
-        paused_ns: first.paused_ns + second.paused_ns,
-        open,
-        rows: summed(first.rows.iter().chain(&second.rows), add_encoded)?,
-    };
-    Ok(both.encoded())
 }
 
 #[cfg(test)]
@@ -369,28 +339,6 @@ mod tests {
         assert_eq!((requests, latencies, until_ms), (40_000 * 60, 40_000 * 60, 4_000_000));
         let Some(LoadSaid::Pulse(pulse)) = all.first() else { panic!("{:?}", all.first()) };
         assert_eq!((pulse.count, pulse.rows[0].requests, pulse.rows[0].failed), (40_000, 2_400_000, 80_000));
-    }
-
-    #[test]
-    fn intervals_of_an_open_loop_are_put_together_with_what_waits_at_the_end_of_the_last() {
-        let with_open = |from_ms, backlog| {
-            let mut open = OpenInterval::none();
-            (open.due, open.backlog, open.in_flight) = (7, backlog, 2);
-            open.late.saturating_record(5_000);
-            (0..backlog).for_each(|n| open.ages.iter_mut().for_each(|ages| ages.saturating_record(1_000 + n)));
-            let open = open.map(|latencies| linerate_record::histogram::encode(&latencies));
-            Interval { open: Some(open), ..interval(from_ms, 3) }
-        };
-        let both = sum(&with_open(0, 40), &with_open(100, 5)).unwrap();
-        let open = both.open.unwrap();
-        assert_eq!((open.due, open.backlog, open.in_flight), (14, 5, 2));
-        let counted = |encoded: &linerate_record::histogram::EncodedHistogram| {
-            let mut sum = linerate_record::histogram::empty();
-            add_encoded(&mut sum, encoded).unwrap();
-            sum.len()
-        };
-        assert_eq!((counted(&open.late), counted(open.ages.as_ref().unwrap())), (2, 5));
-        assert_eq!(both.rows[0].requests, 6);
     }
 
     #[test]

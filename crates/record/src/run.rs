@@ -18,6 +18,7 @@ use std::fmt;
 
 pub use beside::BesideRow;
 pub use interval::{Interval, IntervalRow, OpenInterval, merged, summed};
+pub use joined::{in_a_row, side_by_side};
 pub use kind::{FailureKind, is_answer, is_throttling};
 pub use manifest::{CLIENTS_MAX, Client, ClientClock, LOCAL, Manifest};
 pub use resolved::{Resolved, SearchLimits, series};
@@ -34,6 +35,7 @@ pub use crate::worded::Worded;
 
 mod beside;
 mod interval;
+mod joined;
 pub mod kind;
 mod manifest;
 mod resolved;

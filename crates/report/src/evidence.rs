@@ -1,6 +1,7 @@
 //! What a run says of a site beside its figures, in sentences of an explanation.
 
 use linerate_analysis::evidence::{Caveat, RunRemark};
+use linerate_record::run::kind;
 use linerate_record::units::{duration_ns, grouped};
 
 use crate::words::{percent, series_label};
@@ -39,14 +40,13 @@ pub fn remark(remark: &RunRemark) -> String {
             let at = most
                 .as_ref()
                 .map_or_else(String::new, |(host, count)| format!(", {} of them at {host}", grouped(*count)));
-            let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{kind}: {}", grouped(*count))).collect();
             format!(
                 "of {} requests of {}, attempts failed {} times ({}){at}: look there first, because failed attempts \
                  take time from the others",
                 grouped(*requests),
                 workload.to_string().to_uppercase(),
                 grouped(*failed),
-                kinds.join(", ")
+                kind::counts(kinds)
             )
         }
         RunRemark::Late { workload, host, p50_ns, median_ns } => format!(

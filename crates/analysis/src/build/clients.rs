@@ -12,7 +12,7 @@ use linerate_record::finding::{Finding, FindingKind};
 use linerate_record::histogram::{DecodeError, add_encoded};
 use linerate_record::reading::Reading;
 use linerate_record::run::{
-    Client, Interval, LoadRequest, Manifest, OpenInterval, PointBegin, PointLine, PointSpec, summed,
+    Client, Interval, LoadRequest, Manifest, PointBegin, PointLine, PointSpec, in_a_row, side_by_side, summed,
 };
 
 use self::full::{FullLoad, full_load};
@@ -87,7 +87,7 @@ pub(super) fn added_up(records: &Records) -> Result<Together<'_>, DecodeError> {
                     None => own.push((intervals.len(), vec![places[of]])),
                 }
             }
-            intervals.push(Interval { warmup: at < warm, ..sum(stretch.from_ms, same)? });
+            intervals.push(Interval { warmup: at < warm, ..side_by_side(stretch.from_ms, &same)? });
         }
     }
     let records = Records {
@@ -160,43 +160,6 @@ fn late_ramp(records: &Records, begin: &PointBegin, of_point: &[&Interval], full
     moved.values().map(|values| steady::ramp(values)).max().unwrap_or(0)
 }
 
-fn sum(from_ms: u64, mut same: Vec<&Interval>) -> Result<Interval, DecodeError> {
-    same.sort_by_key(|i| (i.client, i.from_ms));
-    // Known of one client, the one beside the target, it is known.
-    let of_target = same.iter().filter_map(|i| i.target_cpu_ns).reduce(|a, b| a + b);
-    // Several of one client follow each other; those of several clients are at the same time.
-    let of_each: Vec<&[&Interval]> = same.chunk_by(|a, b| a.client == b.client).collect();
-    let length_ms = of_each.iter().map(|own| own.iter().map(|i| i.length_ms()).sum::<u64>()).max().unwrap_or(0);
-    let mut open = None;
-    for own in &of_each {
-        for (behind, one) in own.iter().filter_map(|i| i.open.as_ref()).rev().enumerate() {
-            // What waits is that of the last: those before have handed it on.
-            let one = if behind == 0 { one.clone() } else { one.handed_on() };
-            open.get_or_insert_with(OpenInterval::none).add(&one, add_encoded)?;
-        }
-    }
-    let threads = |own: &[&Interval]| {
-        let threads = own.iter().map(|i| i.thread_cpu_ns.len()).max().unwrap_or(0);
-        (0..threads).map(|thread| own.iter().filter_map(|i| i.thread_cpu_ns.get(thread)).sum()).collect::<Vec<u64>>()
-    };
-    let sum = Interval {
-        point: same[0].point,
-        client: 0,
-        from_ms,
-        to_ms: from_ms + length_ms,
-        warmup: false,
-        client_cpu_ns: same.iter().map(|i| i.client_cpu_ns).sum(),
-        thread_cpu_ns: of_each.into_iter().flat_map(threads).collect(),
-        target_cpu_ns: of_target,
-        waiting_for_cap: same.iter().map(|i| i.waiting_for_cap).fold(0, u32::saturating_add),
-        rested_ns: same.iter().map(|i| i.rested_ns).sum(),
-        paused_ns: same.iter().map(|i| i.paused_ns).sum(),
-        open,
-        rows: summed(same.iter().flat_map(|i| &i.rows), add_encoded)?,
-    };
-    Ok(sum.encoded())
-}
-
 /// What one of several clients leaves in the run's view.
 pub(super) struct ClientPart {
     /// Its row of each point, by number.
@@ -249,8 +212,7 @@ fn of_client(
     };
     let interval = |(place, own): &(usize, Vec<usize>)| {
         let same: Vec<&Interval> = own.iter().map(|&at| &all.intervals[at]).collect();
-        let from_ms = same.iter().map(|i| i.from_ms).min().unwrap_or(0);
-        let mut sum = sum(from_ms, same)?;
+        let mut sum = Interval { client: 0, ..in_a_row(&same)? };
         sum.rows.iter_mut().for_each(|row| row.host = 0);
         let rows = summed(&sum.rows, add_encoded)?.into_iter().map(|row| row.encoded()).collect();
         Ok(Interval { rows, warmup: flagged[*place].warmup, ..sum })

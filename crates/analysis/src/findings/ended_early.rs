@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::run::{PointLine, StopReason};
+use linerate_record::run::{PointLine, StopReason, kind};
 
+use super::Run;
 use super::errors::all_answers;
-use super::{Run, kinds_of};
 use crate::view::Point;
 
 pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Finding> {
@@ -62,7 +62,7 @@ pub(super) fn without_figures(run: &Run<'_>) -> Vec<Finding> {
         } else {
             format!("point {point} was given up in its warm-up: {}", none_succeeded(run, point))
         },
-        evidence: kinds_of(&errors_of(run, point)),
+        evidence: kind::counts(&errors_of(run, point)),
         remedy: "check the credentials, the bucket and the target's log, then run again".into(),
     };
     given_up.map(finding).collect()
@@ -71,7 +71,7 @@ pub(super) fn without_figures(run: &Run<'_>) -> Vec<Finding> {
 /// What failed in a point, to go on with: in its warm-up too, which counts for `--error-limit`.
 fn failed(run: &Run<'_>, point: u32) -> String {
     let errors = errors_of(run, point);
-    if errors.is_empty() { String::new() } else { format!("; failed, warm-up included: {}", kinds_of(&errors)) }
+    if errors.is_empty() { String::new() } else { format!("; failed, warm-up included: {}", kind::counts(&errors)) }
 }
 
 /// In which way no request of a point succeeded.

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::run::kind::WRONG_BODY;
+use linerate_record::run::kind::{self, WRONG_BODY};
 use linerate_record::run::{FailureKind, is_answer};
 use linerate_record::units::{duration_ns, grouped, percent};
 
-use super::{Run, kinds_of};
+use super::Run;
 use crate::lost::wrong_ms;
 use crate::view::{Point, too_many_failed};
 
@@ -38,7 +38,7 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
         confidence: Confidence::Certain,
         points: vec![point.point],
         claim: format!("{failed} ({label}, {} in flight)", point.concurrency),
-        evidence: format!("{}{meanwhile}", kinds_of(&point.errors)),
+        evidence: format!("{}{meanwhile}", kind::counts(&point.errors)),
         remedy: if wrong {
             DISTRUST.into()
         } else {
@@ -65,7 +65,7 @@ pub(super) fn in_warmup(label: &str, point: &Point) -> Option<Finding> {
             percent(share),
             point.concurrency
         ),
-        evidence: kinds_of(&point.warmup_errors),
+        evidence: kind::counts(&point.warmup_errors),
         remedy: "find out why the target failed when the load began; the figures cover the time after that".into(),
     })
 }

@@ -5,8 +5,9 @@
 //! a twentieth of the slots' time on that is more than what a steady point varies by.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::run::kind;
 
-use super::{PointFinding, Run, kinds_of, worst};
+use super::{PointFinding, Run, worst};
 use crate::rests;
 use crate::view::{Point, Series};
 
@@ -18,7 +19,7 @@ pub(super) fn of_series(_run: &Run<'_>, label: &str, series: &Series) -> Option<
 fn of_point(point: &Point) -> Option<PointFinding> {
     let of = rests::of_point(point)?;
     let failed = if point.errors.is_empty() { &point.retries } else { &point.errors };
-    let kinds = if failed.is_empty() { "the failures were in the warm-up".to_owned() } else { kinds_of(failed) };
+    let kinds = if failed.is_empty() { "the failures were in the warm-up".to_owned() } else { kind::counts(failed) };
     Some(PointFinding {
         severity: Severity::Warning,
         confidence: Confidence::Certain,

@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::run::is_throttling;
+use linerate_record::run::{is_throttling, kind};
 use linerate_record::units::{grouped, percent};
 
-use super::{PointFinding, Run, kinds_of, worst};
+use super::{PointFinding, Run, worst};
 use crate::view::{Point, Series};
 
 const REMEDY: &str = "reduce the load (--concurrent, --max-rate), or raise the target's own limit on requests \
@@ -25,7 +25,7 @@ fn of_point(point: &Point) -> Option<PointFinding> {
     // Attempts that were made again are no errors, and were turned away all the same.
     let count = throttled.values().sum::<u64>().max(point.throttled);
     let share = count as f64 / (point.requests + point.error_count()).max(1) as f64;
-    let failed = if throttled.is_empty() { String::new() } else { format!("; failed: {}", kinds_of(&throttled)) };
+    let failed = if throttled.is_empty() { String::new() } else { format!("; failed: {}", kind::counts(&throttled)) };
     (count > 0).then(|| PointFinding {
         severity: Severity::Warning,
         confidence: Confidence::Certain,

@@ -14,7 +14,7 @@ use linerate_load::point::{Drive, PointOutcome, drive};
 use linerate_load::session::{PointPlan, Source, Until};
 use linerate_record::load::sizes::OBJECT_BYTES_MAX;
 use linerate_record::load::{Level, Levels, OwnTarget, Sizes, Workload, Write};
-use linerate_record::run::{BesideRow, Op, PointSizes, PointSpec, Purpose, SeriesSpec, StopReason};
+use linerate_record::run::{BesideRow, Op, PointSizes, PointSpec, Purpose, SeriesSpec, StopReason, kind};
 use linerate_record::units::{bytes_iec, grouped};
 
 use super::beforehand::{delete_set_objects, read_set_objects};
@@ -67,9 +67,8 @@ fn unwritten((done, count): (u64, u64), size: &PointSizes, mut errors: BTreeMap<
     if errors.is_empty() {
         errors.insert("no answer".into(), count - done.min(count));
     }
-    let kinds: Vec<String> = errors.iter().map(|(kind, n)| format!("{kind}: {}", grouped(*n))).collect();
     let remedy = linerate_report::terminal::retry_remedy(&errors, done, retries);
-    Failure::Prepare { count, size: size.to_string(), kinds: kinds.join(", "), remedy }
+    Failure::Prepare { count, size: size.to_string(), kinds: kind::counts(&errors), remedy }
 }
 
 /// What linerate itself drives: each workload and size against the null target, for half a second. A run over TLS has

@@ -1,5 +1,9 @@
 //! Kinds of errors, as run folders have them: only here the text of one is read.
 
+use std::collections::BTreeMap;
+
+use crate::units::grouped;
+
 /// How a body is counted that is not what was written.
 pub const WRONG_BODY: &str = "wrong body";
 /// How a body is counted that ended before its length.
@@ -13,6 +17,12 @@ const ANSWERS: [&str; 4] = ["wrong ", "reply ", "listing ", "malformed: "];
 /// Parts by which a kind is known that asks for fewer requests, whichever tool counted it.
 const THROTTLING: [&str; 6] =
     ["http 503", "http 429", "SlowDown", "TooManyRequests", "RequestLimitExceeded", "ServiceUnavailable"];
+
+/// Counts by kind as text: `http 503: 1204, timeout: 2`.
+#[must_use]
+pub fn counts(of_kinds: &BTreeMap<String, u64>) -> String {
+    of_kinds.iter().map(|(kind, n)| format!("{kind}: {}", grouped(*n))).collect::<Vec<_>>().join(", ")
+}
 
 /// What the kind of an error says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
