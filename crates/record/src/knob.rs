@@ -480,6 +480,16 @@ pub struct Knob {
     pub owned_by: Option<&'static str>,
 }
 
+impl Knob {
+    /// The default where it is a number on every machine: `default` is that number, or that number and what it means
+    /// (`0: off`). One that depends on a kernel, or that has a unit, is none.
+    #[must_use]
+    pub fn default_number(&self) -> Option<&'static str> {
+        let number = self.default.split_once(':').map_or(self.default, |(number, _)| number);
+        number.parse::<i64>().is_ok().then_some(number)
+    }
+}
+
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

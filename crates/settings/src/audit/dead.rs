@@ -52,9 +52,8 @@ fn ignored(snapshot: &Snapshot, knob: &Knob) -> Option<AuditFinding> {
     }
     let setting = snapshot.settings.iter().find(|setting| setting.place.knob == knob.id)?;
     let value = setting.value.as_deref()?;
-    let default = knob.default.split([' ', ':', ',', ';']).next().unwrap_or_default();
-    let is_default_known = default.parse::<i64>().is_ok();
-    if !is_default_known || same(&knob.locator, value, default) {
+    let default = knob.default_number()?;
+    if same(&knob.locator, value, default) {
         return None;
     }
     let since = knob.until.map_or_else(String::new, |(major, minor)| format!(" since Linux {major}.{minor}"));

@@ -260,6 +260,20 @@ fn a_knob_that_never_acts_is_advised_nothing_and_says_until_when_it_did() {
     }
 }
 
+#[test]
+fn a_default_is_a_number_only_where_it_is_one_on_every_machine() {
+    let number = |id: &str| knobs().find(|knob| knob.id == id).expect("a row").default_number();
+    assert_eq!(number("net.ipv4.tcp_adv_win_scale"), Some("1"));
+    let prose: Vec<&Knob> = knobs().filter(|knob| knob.default.contains(" since Linux")).collect();
+    assert!(prose.len() > 3, "{}", prose.len());
+    for knob in prose {
+        assert_eq!(knob.default_number(), None, "{}: {}", knob.id, knob.default);
+    }
+    for knob in knobs().filter(|knob| knob.until.is_some() || knob.takes_effect == TakesEffect::Never) {
+        assert!(knob.default_number().is_some(), "{}: what is set without effect cannot be told", knob.id);
+    }
+}
+
 /// The file of a knob, below `src/knobs`.
 fn file_of(knob: &Knob) -> PathBuf {
     let mut name = String::new();
