@@ -8,7 +8,6 @@ use std::time::Duration;
 use linerate_analysis::course::points_max;
 use linerate_analysis::findings;
 use linerate_fleet::loading::{CA_BYTES_MAX, LoadKeys, LoadOrder};
-use linerate_host::apply::unix_ms;
 use linerate_host::fingerprint::neighbours::TargetHere;
 use linerate_host::{Root, serving};
 use linerate_load::bucket::{Bucket, BucketError, Keeping};
@@ -22,7 +21,7 @@ use linerate_record::site::Site;
 use linerate_record::units::Bytes;
 use linerate_report::foretold::in_words;
 use linerate_wire::arrivals::Arrivals;
-use linerate_wire::clock::Clock;
+use linerate_wire::clock::{Clock, unix_base_ns};
 use linerate_wire::pace::Cap;
 use linerate_wire::patience::Heed;
 use linerate_wire::tls::{Negotiated, Trust};
@@ -414,7 +413,8 @@ impl<'a> Setup<'a> {
             id: self.id.clone(),
             title: self.output.title.clone(),
             linerate_version: env!("CARGO_PKG_VERSION").into(),
-            started_unix_ms: unix_ms(),
+            // All instants of the folder count from this one: clients may take a while to be met after it.
+            started_unix_ms: unix_base_ns(&self.clock) / 1_000_000,
             seed: self.session.seed,
             asked: LoadRequest::of(&self.load, &resolved, clients[0].threads),
             resolved: load.is_some().then_some(resolved),
