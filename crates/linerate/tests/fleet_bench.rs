@@ -195,7 +195,7 @@ fn signal_second(place: &Place, signal: &str) {
         let args = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&args).contains("linerate-b")
     };
-    kill("KILL", agents(place).into_iter().find(of_second).expect("the second agent"));
+    kill(signal, agents(place).into_iter().find(of_second).expect("the second agent"));
 }
 
 #[test]
@@ -390,14 +390,21 @@ fn what_does_not_go_with_a_fleet_is_refused_and_a_dry_run_tells_its_clients() {
         ("--host 127.0.0.1:9 --op get --concurrent 1 --source 127.0.0.1", "--source names addresses of this machine"),
         ("--host 127.0.0.1:9 --op get --concurrent 1 --clients 4", "write numbers from 1 to 3"),
         ("--host 127.0.0.1:9 --op get --concurrent 1 --clients 0,1", "write numbers from 1 to 3"),
+        (
+            "--host 127.0.0.1:9 --op delete --concurrent 1 --objects 2",
+            "--objects 2 is fewer than the 3 clients, of which each deletes a part",
+        ),
     ] {
         let (code, text) = told(&fleet, flags);
         assert!(code == Some(2) && text.contains(part), "{flags}: {code:?} {text}");
     }
     let (code, text) = told(&only_storage, &format!("{host} --op get --concurrent 1"));
     assert!(code == Some(2) && text.contains("no node with role: client"), "{text}");
+    let (code, text) = told(&fleet, &format!("{host} --op delete --concurrent 1 --objects 2 --clients 1,2"));
+    assert_eq!(code, Some(0), "two have one each: {text}");
     let (code, text) = told(&fleet, &format!("{host} --op get --concurrent 4 --clients auto"));
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("3 clients (c1, c2, c3), each series from 1, 2, 3 of them"), "{text}");
+    assert!(text.contains("load 3 points of get with up to 4 requests in flight"), "{text}");
 }

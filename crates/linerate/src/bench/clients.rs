@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use linerate_analysis::course::stop_reason_of_clients;
 use linerate_analysis::findings::{client_lost, intervals_merged};
@@ -42,6 +42,9 @@ const AHEAD_EACH_NS: u64 = 1_000_000;
 
 /// How many clients that could not be reached are named.
 const NAMED_MAX: usize = 10;
+/// How long a client that was ended there may take to say so behind its last figures.
+const WORDS_WITHIN: Duration = Duration::from_secs(1);
+
 
 /// Which clients there are to be, and how many of them at a time.
 pub(super) struct ClientsAsked {
@@ -72,6 +75,8 @@ pub(super) fn asked(flags: &FleetChoice) -> Result<Option<ClientsAsked>, Failure
         return Err(Failure::usage(format!("{} has {all} clients: a run has {CLIENTS_MAX} at most", path.display())));
     }
     let counts = counts(flags.clients.as_deref(), all)?;
+    /// Points that a client ended there by itself, as it does where a signal ends it: it is lost a moment later.
+    left: RefCell<BTreeMap<usize, u32>>,
     let (require_all, reach, yes_exec) = (flags.require_all, flags.reach.clone(), flags.yes_exec);
     Ok(Some(ClientsAsked { nodes, counts, require_all, reach, yes_exec }))
 }
@@ -184,6 +189,7 @@ impl DrivenPoint {
     /// Requests that are in no interval; of clients that were lost, it is not known.
     pub(super) fn beside(&self) -> Vec<BesideRow> {
         let mut rows = Vec::new();
+            left: RefCell::default(),
         self.known().flat_map(|end| &end.beside).for_each(|row| row.add_to(&mut rows));
         rows
     }
@@ -278,6 +284,12 @@ impl BenchClients {
     }
 
     /// As the manifest has them.
+        let until = Instant::now() + WORDS_WITHIN;
+        while under_way.has_words_to_come() && Instant::now() < until {
+            if let Some((client, event)) = self.led.next(LOOK)? {
+                under_way.event(client, event, hearer);
+            }
+        }
     pub(super) fn manifest(&self) -> Vec<Client> {
         let one = |client: &BenchClient| Client {
             name: client.name.clone(),
@@ -299,10 +311,15 @@ impl BenchClients {
     /// Those of the first so many of which something is heard.
     pub(super) fn drivers(&self, count: u32) -> Result<Vec<usize>, Failure> {
         let all = self.clients.iter().enumerate().take(count as usize);
+            let point = self.left.borrow().get(&client).copied().or(point);
         let drivers: Vec<usize> = all.filter(|(_, client)| !client.is_lost.get()).map(|(number, _)| number).collect();
         if drivers.is_empty() {
             return Err(Failure::Outcome { why: "no client is left to load from".to_owned(), code: code::TARGET });
         }
+    fn leaves(&self, client: usize, point: u32) {
+        self.left.borrow_mut().insert(client, point);
+    }
+
         Ok(drivers)
     }
 
@@ -393,6 +410,12 @@ impl BenchClients {
     /// Takes what came while no point was driven: for as long as there is something.
     pub(super) fn catch_up(&self) -> Result<(), Failure> {
         while let Some((client, event)) = self.led.next(Duration::ZERO)? {
+    /// Whether a client that was ended there has not said so yet.
+    fn has_words_to_come(&self) -> bool {
+        let is_heard = |client: usize| self.clients.clients[client].is_lost.get();
+        self.drivers.iter().any(|(client, driver)| driver.lost_at_ms.is_some() && !is_heard(*client))
+    }
+
             match event {
                 LedEvent::Lost { why, at_ms } => self.lose(client, why, at_ms, None),
                 LedEvent::News(LoadNews::Reading(reading)) => self.reading(client, *reading),
@@ -447,9 +470,14 @@ fn unreached(nodes: &[FleetNode], lost: &BTreeMap<usize, UnreachedNode>) -> Fail
 #[derive(Default)]
 struct Driver {
     is_ready: bool,
-    /// When it was lost before it had ended.
+    /// When it was lost before it had ended, or was ended there.
     lost_at_ms: Option<u64>,
     end: Option<DrivenEnd>,
+                if self.stop.is_none() && end.ended == StopReason::Interrupted {
+                    // Nobody asked for it: it was ended there, and says that next. What it counted is here.
+                    driver.lost_at_ms = Some(self.clients.clock.now_ns() / 1_000_000);
+                    self.driven.point.into_iter().for_each(|point| self.clients.leaves(client, point));
+                }
 }
 
 /// A point while it is driven.
@@ -509,8 +537,8 @@ impl UnderWay<'_> {
                 let drives = self.drivers.get(&client).is_some_and(|driver| driver.end.is_none());
                 self.clients.lose(client, why, at_ms, self.driven.point.filter(|_| drives));
                 self.counts.leave(client);
-                if let Some(driver) = self.drivers.get_mut(&client) {
-                    driver.lost_at_ms = driver.end.is_none().then_some(at_ms);
+                if let Some(driver) = self.drivers.get_mut(&client).filter(|driver| driver.end.is_none()) {
+                    driver.lost_at_ms = Some(at_ms);
                 }
                 if self.clients.require_all {
                     // As if interrupted: what was written is cleared, and what was measured is kept.
@@ -556,7 +584,8 @@ impl UnderWay<'_> {
     }
 
     fn outcome(self) -> DrivenPoint {
-        let ends = self.drivers.values().filter_map(|driver| driver.end.as_ref()).map(|end| end.ended);
+        let to_its_end = self.drivers.values().filter(|driver| driver.lost_at_ms.is_none());
+        let ends = to_its_end.filter_map(|driver| driver.end.as_ref()).map(|end| end.ended);
         let ended = self.stop.unwrap_or_else(|| stop_reason_of_clients(ends));
         let lost = self.drivers.iter().filter_map(|(client, driver)| {
             Some(LostClient { client: u32::try_from(*client).unwrap_or(u32::MAX), at_ms: driver.lost_at_ms? })
