@@ -366,10 +366,12 @@ impl<'a> Setup<'a> {
 
     /// How long the run will take at the most, setting up and clearing left aside.
     pub(crate) fn expected(&self) -> Duration {
-        let series = series(&self.load).len() as u64 * self.client_counts().len() as u64;
+        let each = series(&self.load).len() as u64;
+        let series = each * self.client_counts().len() as u64;
         // Over TLS, the ceiling without it is measured too.
         let per_series = if self.session.tls.is_some() { 2 } else { 1 };
-        let ceilings = if self.wants_ceilings() { per_series * series * CEILING.point_ms() } else { 0 };
+        // All clients measure theirs at once, whatever their numbers are later.
+        let ceilings = if self.wants_ceilings() { per_series * each * CEILING.point_ms() } else { 0 };
         Duration::from_millis(series * self.timing.series_ms(&self.load.levels) + ceilings)
     }
 
@@ -476,7 +478,8 @@ fn aim(
     };
     let within = Duration::from_nanos(load.stops.timeout_ns);
     let hosts = endpoint::resolved(authorities, every_address, within)?;
-    let words = in_words(load, beforehand::beforehand(load));
+    let numbers = clients.map_or(1, |clients| clients.counts.len());
+    let words = in_words(load, numbers, beforehand::beforehand(load, numbers));
     match clients {
         None => consent::obtain(&hosts, yes_load, &words)?,
         Some(clients) => {
