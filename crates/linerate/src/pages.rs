@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod fields;
 #[path = "../tests/pages/markdown.rs"]
 mod markdown;
 
