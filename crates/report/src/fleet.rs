@@ -40,9 +40,7 @@ const CLOCK_OFF_NS: i64 = 1_000_000_000;
 /// Never: what is found has text keys only, which is all that JSON asks.
 #[must_use]
 pub fn json(found: &impl Serialize) -> String {
-    let mut text = serde_json::to_string_pretty(found).expect("findings of a fleet have text keys only");
-    text.push('\n');
-    text
+    crate::json::pretty(found).expect("findings of a fleet have text keys only")
 }
 
 /// What was found of each node: bad ones first, then a row for each of a few, or one for all that are alike.

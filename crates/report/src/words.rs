@@ -95,7 +95,7 @@ pub(crate) fn plus_minus(estimate: &Estimate) -> String {
 
 /// A share of 1 in percent: `21 %`, and `0.4 %` below one.
 pub(crate) fn percent(share: f64) -> String {
-    let percent = 100.0 * share;
+    let percent = crate::json::unsigned_zero(100.0 * share);
     if percent > 0.0 && percent < 0.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
