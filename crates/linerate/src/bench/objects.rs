@@ -301,7 +301,8 @@ fn delete_set(
             .collect();
         std::thread::sleep(Duration::from_secs_f64(pause_s * ids.len() as f64));
         bucket.delete(&ids)?;
-        deleting(setup, progress, &format!("deleting objects of this run: {end} of {}", written.confirmed.until));
+        let until = written.confirmed.until;
+        deleting(setup, progress, &format!("deleting objects of this run: {end} of {until}"), end == until);
         seq = end;
     }
     Ok(())
@@ -318,9 +319,9 @@ pub(super) fn pace(setup: &Setup<'_>) -> (usize, f64) {
 }
 
 /// Says how clearing up goes on: in a log only where somebody waits for it.
-pub(super) fn deleting(setup: &Setup<'_>, progress: &Progress, reported: &str) {
+pub(super) fn deleting(setup: &Setup<'_>, progress: &Progress, reported: &str, is_end: bool) {
     if interrupt::came(&setup.signalled) {
-        progress.goes_on(reported);
+        progress.goes_on(reported, is_end);
     } else {
         progress.live(reported);
     }
