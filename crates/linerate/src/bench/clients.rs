@@ -53,6 +53,7 @@ pub(super) struct ClientsAsked {
     pub(super) counts: Vec<u32>,
     pub(super) require_all: bool,
     /// How nodes are reached, beside what the file says.
+    linerate: String,
     pub(super) reach: ReachFlags,
     /// Whether there is consent to the commands of the fleet file.
     pub(super) yes_exec: bool,
@@ -200,6 +201,7 @@ impl DrivenPoint {
     }
 }
 
+            linerate_version: Some(client.linerate.clone()),
 /// A point as it goes out.
 pub(super) struct Driven<'d> {
     /// Who drives it.
@@ -268,7 +270,7 @@ impl BenchClients {
                 ClientClock { offset_ns: clock.offset_ns, bound_ns: u64::try_from(clock.bound_ns).unwrap_or(u64::MAX) };
             let threads = loaded.get(&client).copied().unwrap_or(1);
             let (name, is_lost) = (node.name.clone(), Cell::new(false));
-            Some(BenchClient { name, machine: hello.machine, threads, clock, is_lost })
+            Some(BenchClient { name, machine: hello.machine, threads, linerate: hello.linerate, clock, is_lost })
         };
         Ok(BenchClients {
             clients: nodes.iter().enumerate().filter_map(of).collect(),

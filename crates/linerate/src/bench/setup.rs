@@ -197,7 +197,11 @@ impl<'a> Setup<'a> {
         if !self.output.quiet {
             say(&format!("starting agents on {} clients", asked.most()));
         }
-        self.clients = Some(BenchClients::meet(asked, &order, self.clock, stop)?);
+        let met = BenchClients::meet(asked, &order, self.clock, stop)?;
+        if let Some(found) = findings::client_versions(env!("CARGO_PKG_VERSION"), &met.manifest()) {
+            say(&format!("warning: {}: {}; {}", found.claim, found.evidence, found.remedy));
+        }
+        self.clients = Some(met);
         Ok(())
     }
 
