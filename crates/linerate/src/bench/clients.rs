@@ -1,5 +1,7 @@
 //! The clients of a fleet: met before the run, told what to drive, and what came of it put together.
 
+mod asked;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -12,22 +14,22 @@ use linerate_analysis::findings::{client_lost, intervals_merged};
 use linerate_fleet::conversation::LoadNews;
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::loading::{DrivenEnd, LoadOrder, PointOrder};
-use linerate_fleet::reach::NodeReach;
 use linerate_record::finding::Finding;
-use linerate_record::fleet::{Allowed, NodeRole, UnreachedNode};
+use linerate_record::fleet::{Allowed, UnreachedNode};
 use linerate_record::histogram::Latencies;
-use linerate_record::load::{ErrorLimit, Load};
+use linerate_record::load::ErrorLimit;
 use linerate_record::machine::Machine;
 use linerate_record::reading::Reading;
-use linerate_record::run::{BesideRow, CLIENTS_MAX, Client, ClientClock, Interval, LostClient, StopReason};
+use linerate_record::run::{BesideRow, Client, ClientClock, Interval, LostClient, StopReason};
 use linerate_wire::clock::Clock;
 
+use asked::listed;
+pub(super) use asked::{ClientsAsked, asked, per_client, with_enough_to_delete};
+
 use super::counts::ClientCounts;
-use super::flags::FleetChoice;
 use super::recorder::PointEnding;
 use crate::failure::{Failure, code};
 use crate::folder::Lines;
-use crate::reaching::flags::ReachFlags;
 use crate::reaching::{LedEvent, LedFleet};
 use crate::{interrupt, reaching};
 
@@ -40,111 +42,18 @@ const AHEAD_NS: u64 = 300_000_000;
 /// For each client, so much longer: telling takes time.
 const AHEAD_EACH_NS: u64 = 1_000_000;
 
-/// How many clients that could not be reached are named.
-const NAMED_MAX: usize = 10;
 /// How long a client that was ended there may take to say so behind its last figures.
 const WORDS_WITHIN: Duration = Duration::from_secs(1);
 
-
-/// Which clients there are to be, and how many of them at a time.
-pub(super) struct ClientsAsked {
-    pub(super) nodes: Vec<FleetNode>,
-    /// Numbers of clients, the least first.
-    pub(super) counts: Vec<u32>,
-    pub(super) require_all: bool,
-    /// How nodes are reached, beside what the file says.
-    linerate: String,
-    pub(super) reach: ReachFlags,
-    /// Whether there is consent to the commands of the fleet file.
-    pub(super) yes_exec: bool,
-}
-
-/// The clients that flags ask for; none without a fleet.
-pub(super) fn asked(flags: &FleetChoice) -> Result<Option<ClientsAsked>, Failure> {
-    let Some(path) = &flags.fleet else { return Ok(None) };
-    let nodes: Vec<FleetNode> =
-        reaching::read_fleet(path)?.into_iter().filter(|node| node.role == NodeRole::Client).collect();
-    let all = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
-    if all == 0 {
-        return Err(Failure::usage(format!(
-            "{} has no node with role: client, and those load: add one, such as {{name: c1, role: client, reach: \
-             ssh://c1}}",
-            path.display()
-        )));
-    }
-    if nodes.len() > CLIENTS_MAX {
-        return Err(Failure::usage(format!("{} has {all} clients: a run has {CLIENTS_MAX} at most", path.display())));
-    }
-    let counts = counts(flags.clients.as_deref(), all)?;
-    /// Points that a client ended there by itself, as it does where a signal ends it: it is lost a moment later.
-    left: RefCell<BTreeMap<usize, u32>>,
-    let (require_all, reach, yes_exec) = (flags.require_all, flags.reach.clone(), flags.yes_exec);
-    Ok(Some(ClientsAsked { nodes, counts, require_all, reach, yes_exec }))
-}
-
-/// Numbers of clients, the least first: all, as a list says, or doubling up to all.
-fn counts(text: Option<&str>, all: u32) -> Result<Vec<u32>, Failure> {
-    let text = match text {
-        None => return Ok(vec![all]),
-        Some("auto") => {
-            let mut counts: Vec<u32> =
-                std::iter::successors(Some(1_u32), |n| n.checked_mul(2)).take_while(|n| *n < all).collect();
-            counts.push(all);
-            return Ok(counts);
-        }
-        Some(text) => text,
-    };
-    let read = |part: &str| part.trim().parse::<u32>().ok().filter(|count| (1..=all).contains(count));
-    let counts: Option<Vec<u32>> = text.split(',').map(read).collect();
-    let mut counts = counts.ok_or_else(|| {
-        let fix = format!("write numbers from 1 to {all}, the clients in the fleet file, such as 1,{all}; or auto");
-        Failure::usage(format!("invalid --clients {text:?}: {fix}"))
-    })?;
-    counts.sort_unstable();
-    counts.dedup();
-    Ok(counts)
-}
-
-impl ClientsAsked {
-    /// The most clients at a time.
-    pub(super) fn most(&self) -> u32 {
-        self.counts.last().copied().unwrap_or(0)
-    }
-
-    /// Whether all of them are on this machine.
-    pub(super) fn are_here(&self) -> bool {
-        self.nodes.iter().all(|node| node.reach == NodeReach::Here)
-    }
-
-    /// A load in words, with the clients that it comes from.
-    pub(super) fn in_words(&self, words: &str, load: &Load) -> String {
-        format!("{words}; it comes from {} at the same time, and {}", self.names(), per_client(load))
-    }
-
-    /// Their names, of many the first.
-    pub(super) fn names(&self) -> String {
-        let most = self.most() as usize;
-        let names: Vec<&str> = self.nodes.iter().take(most.min(NAMED_MAX)).map(|node| node.name.as_str()).collect();
-        let more = most.saturating_sub(NAMED_MAX);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("{most} {} ({}{more})", if most == 1 { "client" } else { "clients" }, names.join(", "))
-    }
-}
-
-/// What of a load is of each client, and what of all.
-pub(super) fn per_client(load: &Load) -> &'static str {
-    match (load.levels.is_open(), load.max_rate) {
-        (true, _) => "requests in flight are per client, rates of all clients together",
-        (false, Some(_)) => "requests in flight are per client, --max-rate of all clients together",
-        (false, None) => "requests in flight are per client",
-    }
-}
+/// How many clients that could not be reached are named.
+const NAMED_MAX: usize = 10;
 
 /// One client.
 struct BenchClient {
     name: String,
     machine: Machine,
     threads: u32,
+    linerate: String,
     clock: ClientClock,
     is_lost: Cell<bool>,
 }
@@ -166,6 +75,8 @@ pub(super) struct BenchClients {
     next_order: Cell<u32>,
     lost: RefCell<Vec<Loss>>,
     told: Cell<usize>,
+    /// Points that a client ended there by itself, as it does where a signal ends it: it is lost a moment later.
+    left: RefCell<BTreeMap<usize, u32>>,
     /// Where readings go, and those that came before there was a place.
     readings: RefCell<(Option<Lines>, Vec<Reading>)>,
     unwritten: RefCell<Option<Failure>>,
@@ -190,7 +101,6 @@ impl DrivenPoint {
     /// Requests that are in no interval; of clients that were lost, it is not known.
     pub(super) fn beside(&self) -> Vec<BesideRow> {
         let mut rows = Vec::new();
-            left: RefCell::default(),
         self.known().flat_map(|end| &end.beside).for_each(|row| row.add_to(&mut rows));
         rows
     }
@@ -201,7 +111,6 @@ impl DrivenPoint {
     }
 }
 
-            linerate_version: Some(client.linerate.clone()),
 /// A point as it goes out.
 pub(super) struct Driven<'d> {
     /// Who drives it.
@@ -280,23 +189,19 @@ impl BenchClients {
             next_order: Cell::new(0),
             lost: RefCell::default(),
             told: Cell::new(0),
+            left: RefCell::default(),
             readings: RefCell::new((None, early)),
             unwritten: RefCell::default(),
         })
     }
 
     /// As the manifest has them.
-        let until = Instant::now() + WORDS_WITHIN;
-        while under_way.has_words_to_come() && Instant::now() < until {
-            if let Some((client, event)) = self.led.next(LOOK)? {
-                under_way.event(client, event, hearer);
-            }
-        }
     pub(super) fn manifest(&self) -> Vec<Client> {
         let one = |client: &BenchClient| Client {
             name: client.name.clone(),
             machine: client.machine.clone(),
             threads: client.threads,
+            linerate_version: Some(client.linerate.clone()),
             clock: Some(client.clock),
         };
         self.clients.iter().map(one).collect()
@@ -313,15 +218,10 @@ impl BenchClients {
     /// Those of the first so many of which something is heard.
     pub(super) fn drivers(&self, count: u32) -> Result<Vec<usize>, Failure> {
         let all = self.clients.iter().enumerate().take(count as usize);
-            let point = self.left.borrow().get(&client).copied().or(point);
         let drivers: Vec<usize> = all.filter(|(_, client)| !client.is_lost.get()).map(|(number, _)| number).collect();
         if drivers.is_empty() {
             return Err(Failure::Outcome { why: "no client is left to load from".to_owned(), code: code::TARGET });
         }
-    fn leaves(&self, client: usize, point: u32) {
-        self.left.borrow_mut().insert(client, point);
-    }
-
         Ok(drivers)
     }
 
@@ -384,6 +284,12 @@ impl BenchClients {
                 under_way.event(client, event, hearer);
             }
         }
+        let until = Instant::now() + WORDS_WITHIN;
+        while under_way.has_words_to_come() && Instant::now() < until {
+            if let Some((client, event)) = self.led.next(LOOK)? {
+                under_way.event(client, event, hearer);
+            }
+        }
         if let Some(failure) = self.unwritten.borrow_mut().take() {
             return Err(failure);
         }
@@ -405,19 +311,18 @@ impl BenchClients {
 
     fn lose(&self, client: usize, why: UnreachedNode, at_ms: u64, point: Option<u32>) {
         if !self.clients[client].is_lost.replace(true) {
+            let point = self.left.borrow().get(&client).copied().or(point);
             self.lost.borrow_mut().push(Loss { client, why, at_ms, point });
         }
+    }
+
+    fn leaves(&self, client: usize, point: u32) {
+        self.left.borrow_mut().insert(client, point);
     }
 
     /// Takes what came while no point was driven: for as long as there is something.
     pub(super) fn catch_up(&self) -> Result<(), Failure> {
         while let Some((client, event)) = self.led.next(Duration::ZERO)? {
-    /// Whether a client that was ended there has not said so yet.
-    fn has_words_to_come(&self) -> bool {
-        let is_heard = |client: usize| self.clients.clients[client].is_lost.get();
-        self.drivers.iter().any(|(client, driver)| driver.lost_at_ms.is_some() && !is_heard(*client))
-    }
-
             match event {
                 LedEvent::Lost { why, at_ms } => self.lose(client, why, at_ms, None),
                 LedEvent::News(LoadNews::Reading(reading)) => self.reading(client, *reading),
@@ -432,6 +337,12 @@ impl BenchClients {
         let lost = self.lost.borrow();
         let from = self.told.replace(lost.len());
         lost[from..].iter().map(|lost| self.finding(lost)).collect()
+    }
+
+    /// Some of them, of many the first.
+    pub(super) fn names(&self, clients: &[usize]) -> String {
+        let names: Vec<&str> = clients.iter().map(|&client| self.clients[client].name.as_str()).collect();
+        listed(&names)
     }
 
     /// What is to be told of intervals of a client that were put together in a point.
@@ -475,11 +386,6 @@ struct Driver {
     /// When it was lost before it had ended, or was ended there.
     lost_at_ms: Option<u64>,
     end: Option<DrivenEnd>,
-                if self.stop.is_none() && end.ended == StopReason::Interrupted {
-                    // Nobody asked for it: it was ended there, and says that next. What it counted is here.
-                    driver.lost_at_ms = Some(self.clients.clock.now_ns() / 1_000_000);
-                    self.driven.point.into_iter().for_each(|point| self.clients.leaves(client, point));
-                }
 }
 
 /// A point while it is driven.
@@ -502,6 +408,12 @@ impl UnderWay<'_> {
 
     fn is_over(&self) -> bool {
         self.drivers.values().all(|driver| driver.lost_at_ms.is_some() || driver.end.is_some())
+    }
+
+    /// Whether a client that was ended there has not said so yet.
+    fn has_words_to_come(&self) -> bool {
+        let is_heard = |client: usize| self.clients.clients[client].is_lost.get();
+        self.drivers.iter().any(|(client, driver)| driver.lost_at_ms.is_some() && !is_heard(*client))
     }
 
     /// Begins the point where all are ready, and ends it where it is to end.
@@ -561,6 +473,11 @@ impl UnderWay<'_> {
                 hearer.interval(u32::try_from(client).unwrap_or(u32::MAX), *interval);
             }
             LoadNews::End(end) => {
+                if self.stop.is_none() && end.ended == StopReason::Interrupted {
+                    // Nobody asked for it: it was ended there, and says that next. What it counted is here.
+                    driver.lost_at_ms = Some(self.clients.clock.now_ns() / 1_000_000);
+                    self.driven.point.into_iter().for_each(|point| self.clients.leaves(client, point));
+                }
                 driver.end = Some(*end);
                 self.counts.leave(client);
                 self.hear(hearer);
