@@ -15,6 +15,7 @@ mod bound;
 mod canary;
 mod client_cpu;
 mod client_lost;
+mod client_version;
 mod clock;
 mod disturbed;
 mod drift;
@@ -46,6 +47,7 @@ mod working_set;
 
 pub use canary::canary_tripped;
 pub use client_lost::{client_lost, intervals_merged};
+pub use client_version::client_versions;
 pub use imported::{ImportedFile, imported};
 pub use left_at_target::{LeftAtTarget, kept_at_target, left_at_target};
 pub use not_stored::{ConfirmedSet, ShownSet, against_head, against_listing, not_checked, not_headed, not_stored};
@@ -81,7 +83,7 @@ const OF_SERIES: [OfSeries; 22] = [
 ];
 
 /// Checks of the whole run.
-const OF_RUN: [fn(&Run<'_>) -> Option<Finding>; 7] = [
+const OF_RUN: [fn(&Run<'_>) -> Option<Finding>; 8] = [
     errors::wrong_in_warmup,
     stolen_time::of_run,
     packet_loss::of_run,
@@ -89,6 +91,7 @@ const OF_RUN: [fn(&Run<'_>) -> Option<Finding>; 7] = [
     stopped::of_run,
     working_set::unknown,
     incomplete::of_run,
+    client_version::of_run,
 ];
 
 /// Everything there is to say of a run, most severe first.

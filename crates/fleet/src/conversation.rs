@@ -63,9 +63,15 @@ pub enum Fault {
     /// It does not do what it was asked.
     #[error("the agent refused: {0}")]
     Refused(String),
-    /// It ended.
+    /// It ended before it greeted.
     #[error("the agent ended before it answered")]
     Ended,
+    /// It ended later, without a word.
+    #[error("the agent ended")]
+    Gone,
+    /// It ended, and said why.
+    #[error("the agent ended: {}", .0.in_words())]
+    Left(EndReason),
     /// It was ended there.
     #[error("a signal ended the agent")]
     Signalled,
@@ -261,7 +267,7 @@ impl Conversation {
             },
             FromAgent::Refused { why } => Err(Fault::Refused(why.chars().take(TEXT_BYTES_MAX).collect())),
             FromAgent::End { reason: EndReason::Signalled } => Err(Fault::Signalled),
-            FromAgent::End { .. } => Err(Fault::Ended),
+            FromAgent::End { reason } => Err(Fault::Left(reason)),
         }
     }
 
@@ -321,7 +327,7 @@ impl Conversation {
     /// Why nothing more is heard, where what was written has come to its end.
     #[must_use]
     pub fn over(&self) -> Fault {
-        self.unheard(Fault::Ended)
+        self.unheard(if self.hello.is_some() { Fault::Gone } else { Fault::Ended })
     }
 
     /// Somebody who wrote less than a message needs is no agent.

@@ -62,6 +62,20 @@ pub enum EndReason {
     Unread,
 }
 
+impl EndReason {
+    /// Why it ended, for a message.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            EndReason::Asked => "it was asked to",
+            EndReason::EndOfInput => "its input was closed",
+            EndReason::Lapsed => "it heard nothing from this machine for the time of its lease",
+            EndReason::Signalled => "a signal ended it",
+            EndReason::Unread => "it did not understand a message, or nobody took what it wrote",
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

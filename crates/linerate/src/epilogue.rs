@@ -43,6 +43,11 @@ impl Flow {
         let words = line.trim_start();
         let indent = line.len() - words.len();
         let is_command = indent == 2 && ["linerate ", "AWS_"].iter().any(|begin| words.starts_with(begin));
+        // An item of a list, as of a YAML file: it begins a line of its own, and goes on to the right of its dash.
+        if words.starts_with("- ") {
+            let at = indent + "- ".len();
+            return Flow { lead: line[..at].to_owned(), words: line[at..].to_owned(), is_command: false };
+        }
         // A row has two columns, with two blanks or more between them.
         let row = words.find("  ").filter(|_| indent == 2 && !is_command);
         let text_at = row.map_or(indent, |end| line.len() - words[end..].trim_start().len());
@@ -127,6 +132,19 @@ Exit codes:
   0    done
   3    the target could not be reached, refused the calls before the load, or kept it
   130  interrupted";
+
+    #[test]
+    fn items_of_a_list_stay_apart() {
+        let text = "A file:\n\n  nodes:\n    - {name: a, role: storage}\n    - {name: b, role: client, reach: here}";
+        let narrow = "\
+A file:
+
+  nodes:
+    - {name: a, role: storage}
+    - {name: b, role: client,
+      reach: here}";
+        assert_eq!(laid(text, 32), narrow);
+    }
 
     #[test]
     fn words_of_a_command_are_parted_as_a_shell_does() {

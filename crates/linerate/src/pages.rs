@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod fields;
 #[path = "../tests/pages/markdown.rs"]
 mod markdown;
 
@@ -214,4 +215,65 @@ fn a_table_says_what_the_help_says() {
     let (made, names) = renewed(&page, &[&command]);
     assert_eq!((made, names), (format!("a\n{BEGIN}x -->\n{text}{END}b\n"), vec!["x".to_owned()]));
     assert_eq!(words("A=b linerate x 'a b' > c"), ["linerate", "x", "a b"]);
+}
+
+/// Blocks of YAML in a text, in which nothing marks them: a key with a list below it, up to an empty line.
+fn lists(text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let begins = |at: &usize| {
+        let is_item = lines.get(at + 1).is_some_and(|next| next.trim_start().starts_with("- "));
+        is_item && lines[*at].starts_with(' ') && lines[*at].trim_end().ends_with(':')
+    };
+    let block = |at: usize| {
+        let indent = lines[at].len() - lines[at].trim_start().len();
+        let own = lines[at..].iter().take_while(|line| !line.trim().is_empty());
+        own.map(|line| format!("{}\n", line.get(indent..).unwrap_or_default())).collect::<String>()
+    };
+    (0..lines.len()).filter(begins).map(block).collect()
+}
+
+/// What is wrong with a text of YAML: by the language of the file that it is, and by YAML where it is another's.
+fn mistake_of(text: &str) -> Option<String> {
+    if text.contains("role:") {
+        return linerate_fleet::description::read(text, "fleet.yaml").err().map(|error| error.to_string());
+    }
+    if text.contains("nodes:") {
+        return linerate_site::read(text, "site.yaml").err().map(|error| error.to_string());
+    }
+    let mut events = saphyr_parser::Parser::new_from_str(text);
+    events.find_map(|event| event.err().map(|error| error.to_string()))
+}
+
+#[test]
+fn every_example_of_yaml_in_help_reads_however_wide_the_terminal_is() {
+    let mut count = 0;
+    for command in with_verbs(&built()) {
+        let Some(text) = command.get_after_help().map(ToString::to_string) else { continue };
+        for width in 50..=120 {
+            for list in lists(&crate::epilogue::laid(&text, width)) {
+                count += 1;
+                assert_eq!(mistake_of(&list), None, "{} at {width}:\n{list}", name(command));
+            }
+        }
+    }
+    assert!(count >= 71, "that of fleet, at each width: {count}");
+}
+
+#[test]
+fn every_example_of_yaml_in_the_pages_reads() {
+    let (mut folders, mut count) = (vec![docs()], 0);
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "md") {
+                let page = fs::read_to_string(&path).expect("text");
+                for block in blocks(&page).iter().filter(|block| block.language == "yaml") {
+                    count += 1;
+                    assert_eq!(mistake_of(block.text), None, "{}:\n{}", path.display(), block.text);
+                }
+            }
+        }
+    }
+    assert!(count >= 4, "{count}");
 }

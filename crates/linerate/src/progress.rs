@@ -65,10 +65,10 @@ impl Progress {
         self.bar.set_message(whole_words(&printing::text(what), room()));
     }
 
-    /// Says how what is being done goes on, where somebody waits for its end: in a log too, each second.
-    pub(crate) fn goes_on(&self, what: &str) {
+    /// Says how what is being done goes on, where somebody waits for its end: in a log too, each second and at its end.
+    pub(crate) fn goes_on(&self, what: &str, is_end: bool) {
         self.live(what);
-        let is_due = self.reported.get().is_none_or(|reported| reported.elapsed() >= EACH);
+        let is_due = is_end || self.reported.get().is_none_or(|reported| reported.elapsed() >= EACH);
         if !self.live && !self.quiet && is_due {
             self.reported.set(Some(Instant::now()));
             say(what);

@@ -1,5 +1,6 @@
 //! The nodes of a fleet, each reached by what `fleet.yaml` says, so many at once, and what was found of each.
 
+mod ending;
 pub(crate) mod flags;
 mod leading;
 mod local;

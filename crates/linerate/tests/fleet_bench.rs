@@ -187,11 +187,15 @@ fn with_known_second(place: &Place) -> PathBuf {
 }
 
 fn kill_second(place: &Place) {
+    signal_second(place, "KILL");
+}
+
+fn signal_second(place: &Place, signal: &str) {
     let of_second = |pid: &u32| {
         let args = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&args).contains("linerate-b")
     };
-    kill("KILL", agents(place).into_iter().find(of_second).expect("the second agent"));
+    kill(signal, agents(place).into_iter().find(of_second).expect("the second agent"));
 }
 
 #[test]
@@ -208,6 +212,54 @@ fn a_client_that_is_lost_beside_a_point_is_not_told_as_a_part_of_it() {
     let findings: Vec<Finding> = lines(&place.path("run").join("findings.jsonl"));
     let lost: Vec<&Finding> = findings.iter().filter(|found| found.kind == FindingKind::ClientLost).collect();
     assert!(matches!(&lost[..], [one] if one.claim == "client b was lost" && one.points.is_empty()), "{findings:?}");
+}
+
+/// A client that a signal ends drains, tells what it counted and says that it was ended: it was part of the point.
+#[test]
+fn a_client_that_a_signal_ends_is_told_with_its_point() {
+    let (place, target) = (Place::make(), Served::null());
+    let fleet = with_known_second(&place);
+    let going = Going::start(bench(&place, &fleet, &target.address, LONG), place.path("run"));
+    going.until_loading();
+    signal_second(&place, "TERM");
+    let output = going.end();
+    place.assert_over();
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+    let folder = place.path("run");
+    let findings: Vec<Finding> = lines(&folder.join("findings.jsonl"));
+    let lost: Vec<&Finding> = findings.iter().filter(|found| found.kind == FindingKind::ClientLost).collect();
+    let (point, _) = measured(&folder).into_iter().next().expect("a point");
+    assert!(matches!(&lost[..], [one] if one.claim == "client b was lost" && one.points == [point]), "{findings:?}");
+    assert!(lost[0].evidence.contains("a signal ended the agent"), "{findings:?}");
+    let ends = lines::<PointLine>(&folder.join("points.jsonl")).into_iter().find_map(|line| match line {
+        PointLine::End(end) if end.point == point => Some(end),
+        _ => None,
+    });
+    let end = ends.expect("the point ended");
+    assert!(end.lost.iter().map(|lost| lost.client).eq([1]) && end.ended == StopReason::Duration, "{end:?}");
+}
+
+/// Times of a folder count from its start, however long its clients take to be met.
+#[test]
+fn a_run_begins_before_its_clients_are_met() {
+    let (place, target) = (Place::make(), Served::null());
+    let fleet = place.fleet(&[loader(&place, "a"), place.scripted("late", "sleep 3\nexec AGENT --allow load\n")]);
+    let unix_ms = || {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        u64::try_from(since.expect("after 1970").as_millis()).expect("not yet")
+    };
+    let begun = unix_ms();
+    let output = run(&place, &fleet, &target.address, &LONG.replace("5s", "500ms"));
+    assert!(output.status.success(), "{}", shown(&output));
+    let folder = place.path("run");
+    let started = manifest(&folder).started_unix_ms;
+    assert!((begun..begun + 2_000).contains(&started), "{begun} {started}");
+    let first = measured(&folder).into_values().next().expect("a point");
+    assert!(first.at_ms > 3_000, "{first:?}");
+    let readings: Vec<Reading> = lines(&folder.join("readings.jsonl"));
+    let (at_ms, at_unix_ms) =
+        readings.iter().find_map(|reading| Some((reading.at_ms, reading.unix_ms?))).expect("a reading");
+    assert!((started + at_ms).abs_diff(at_unix_ms) < 1_000, "{started} {at_ms} {at_unix_ms}");
 }
 
 #[test]
@@ -338,14 +390,21 @@ fn what_does_not_go_with_a_fleet_is_refused_and_a_dry_run_tells_its_clients() {
         ("--host 127.0.0.1:9 --op get --concurrent 1 --source 127.0.0.1", "--source names addresses of this machine"),
         ("--host 127.0.0.1:9 --op get --concurrent 1 --clients 4", "write numbers from 1 to 3"),
         ("--host 127.0.0.1:9 --op get --concurrent 1 --clients 0,1", "write numbers from 1 to 3"),
+        (
+            "--host 127.0.0.1:9 --op delete --concurrent 1 --objects 2",
+            "--objects 2 is fewer than the 3 clients, of which each deletes a part",
+        ),
     ] {
         let (code, text) = told(&fleet, flags);
         assert!(code == Some(2) && text.contains(part), "{flags}: {code:?} {text}");
     }
     let (code, text) = told(&only_storage, &format!("{host} --op get --concurrent 1"));
     assert!(code == Some(2) && text.contains("no node with role: client"), "{text}");
+    let (code, text) = told(&fleet, &format!("{host} --op delete --concurrent 1 --objects 2 --clients 1,2"));
+    assert_eq!(code, Some(0), "two have one each: {text}");
     let (code, text) = told(&fleet, &format!("{host} --op get --concurrent 4 --clients auto"));
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("3 clients (c1, c2, c3), each series from 1, 2, 3 of them"), "{text}");
+    assert!(text.contains("load 3 points of get with up to 4 requests in flight"), "{text}");
 }

@@ -50,9 +50,6 @@ const ANY_HOST_MAX: Duration = Duration::from_secs(30);
 /// Pages in a row without an entry, after which a listing is taken not to end.
 const EMPTY_PAGES_MAX: usize = 100;
 
-/// Times that what a listing still shows is deleted once more, as long as it shows something else than before.
-const SWEEPS_MAX: usize = 64;
-
 /// Pages of a thousand that are counted of what could not be deleted: more would cost more than they tell.
 const COUNTED_PAGES_MAX: usize = 100;
 
@@ -340,15 +337,17 @@ impl<'a> Bucket<'a> {
         if refused { Err(BucketError::Refused { call: asked, status, code, keys }) } else { Ok(()) }
     }
 
-    /// Deletes whatever is left below the run's own prefix; tells what a last listing still shows.
+    /// Deletes whatever is left below the run's own prefix, `batch` objects at a time, until a listing shows nothing,
+    /// shows the same again and again, or `goes_on` says otherwise, which is told after how many; tells what a last
+    /// listing still shows.
     ///
     /// # Errors
     /// [`BucketError`], where there is no answer, or no listing.
-    pub fn sweep_up(&mut self) -> Result<Left, BucketError> {
+    pub fn sweep_up(&mut self, batch: usize, goes_on: &mut dyn FnMut(u64) -> bool) -> Result<Left, BucketError> {
         let prefix = self.session.run_prefix.clone();
         let (mut before, mut stuck, mut why) = (Vec::new(), 0, None);
-        for _ in 0..SWEEPS_MAX {
-            let left = self.list(&prefix, DELETE_KEYS_MAX)?;
+        loop {
+            let left = self.list(&prefix, batch.clamp(1, DELETE_KEYS_MAX))?;
             // A listing that ignored its prefix must not lead to a deletion outside it.
             let own = left.into_iter().map(|o| o.key).filter(|k| k.starts_with(&prefix));
             let keys: Vec<_> = own.map(|key| (key, None)).collect();
@@ -363,9 +362,14 @@ impl<'a> Bucket<'a> {
                 Err(error) if error.is_an_answer() => Some(error),
                 other => other.map(|()| None)?,
             };
+            if !goes_on(keys.len() as u64) {
+                why = why.or(Some(BucketError::Stopped));
+                break;
+            }
             before = keys;
         }
-        Ok(Left { why, ..self.count(&prefix)? })
+        let left = self.count(&prefix)?;
+        Ok(if left.objects == 0 { left } else { Left { why, ..left } })
     }
 
     /// What a listing shows below `prefix`, as far as it is gone through.
@@ -506,12 +510,32 @@ mod tests {
             let (address, reported) = deleting_singly(&["run/a", "run/b", "run/c"], together);
             let hosts = vec![Host { authority: address.to_string(), address }];
             let session = Session { hosts, timeout_ns: 20_000_000_000, ..test_session::session() };
-            let left = Bucket::connect(&session, 0).and_then(|mut bucket| bucket.sweep_up()).unwrap();
+            let left = Bucket::connect(&session, 0).and_then(|mut bucket| bucket.sweep_up(2, &mut |_| true)).unwrap();
             assert_eq!(left.objects, if is_known { 0 } else { 3 }, "{together}: {:?}", left.why);
             let lines: Vec<String> = reported.try_iter().collect();
             let count = |method: &str| lines.iter().filter(|line| line.starts_with(method)).count();
             assert_eq!(count("DELETE"), if is_known { 3 } else { 0 }, "{together}: {lines:?}");
             assert!(!is_known || count("POST") == 1, "{together}: it is not asked again: {lines:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_is_deleted_to_its_end_or_until_the_time_is_over() {
+        let keys: Vec<String> = (0..200).map(|n| format!("run/{n:03}")).collect();
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        for (limit, left_objects) in [(u64::MAX, 0), (50, 150)] {
+            let (address, _reported) = deleting_singly(&keys, 501);
+            let hosts = vec![Host { authority: address.to_string(), address }];
+            let session = Session { hosts, timeout_ns: 20_000_000_000, ..test_session::session() };
+            let mut bucket = Bucket::connect(&session, 0).unwrap();
+            let mut asked = 0;
+            let left = bucket.sweep_up(2, &mut |n| {
+                asked += n;
+                asked < limit
+            });
+            let left = left.unwrap();
+            assert_eq!((left.objects, asked), (left_objects, limit.min(200)));
+            assert_eq!(matches!(left.why, Some(BucketError::Stopped)), limit < 200, "{:?}", left.why);
         }
     }
 

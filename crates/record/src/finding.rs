@@ -37,6 +37,8 @@ pub enum FindingKind {
     ClientMissing,
     /// One of several clients died or could not be reached any more while a point was driven.
     ClientLost,
+    /// Some of several clients drove load with another version of linerate.
+    ClientVersion,
     /// Some of several clients were slower than the others, beyond chance.
     ClientSlow,
     /// Some of several clients could drive no more themselves, while others could.

@@ -18,9 +18,7 @@ const SHOWN_MAX: usize = 10;
 /// Never: an audit has text keys only, which is all that JSON asks.
 #[must_use]
 pub fn json(audit: &Audit) -> String {
-    let mut text = serde_json::to_string_pretty(audit).expect("an audit has text keys only");
-    text.push('\n');
-    text
+    crate::json::pretty(audit).expect("an audit has text keys only")
 }
 
 /// The audit as one self-contained page. Figures carry `data-field` and `data-value`, as those of a plan.

@@ -7,7 +7,7 @@ use linerate_analysis::compare::{
 use linerate_analysis::view::Measure;
 use linerate_record::units::count;
 
-use crate::csv::push_row;
+use crate::csv::{cell, push_row};
 use crate::ink::Ink;
 use crate::terminal::{TextStyle, clean, hanging, hanging_in, paint};
 use crate::words;
@@ -20,9 +20,7 @@ use crate::words::comparison::{interval, metric_word, noted, value, verdict};
 /// Never: a comparison has text keys only, which is all that JSON asks.
 #[must_use]
 pub fn json(comparison: &Comparison) -> String {
-    let mut text = serde_json::to_string_pretty(comparison).expect("a comparison has text keys only");
-    text.push('\n');
-    text
+    crate::json::pretty(comparison).expect("a comparison has text keys only")
 }
 
 /// Columns before the figures of a row.
@@ -67,7 +65,7 @@ pub fn csv(comparison: &Comparison) -> String {
 }
 
 fn row(series: &SeriesComparison, point: &PointComparison, contrast: &Contrast) -> [String; COLUMNS.len()] {
-    let number = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
+    let number = |value: Option<f64>| value.map_or_else(String::new, |v| cell(&v));
     let change = |of: fn(&RelativeChange) -> f64| number(contrast.change.as_ref().map(of));
     [
         series.workload.to_string(),
@@ -76,13 +74,13 @@ fn row(series: &SeriesComparison, point: &PointComparison, contrast: &Contrast) 
         point.a_concurrency.to_string(),
         point.b_concurrency.to_string(),
         metric_key(contrast.metric, series.measure).to_owned(),
-        contrast.a.value.to_string(),
+        cell(&contrast.a.value),
         number(contrast.a.low_95),
         number(contrast.a.high_95),
-        contrast.b.value.to_string(),
+        cell(&contrast.b.value),
         number(contrast.b.low_95),
         number(contrast.b.high_95),
-        contrast.share.to_string(),
+        cell(&contrast.share),
         change(|c| c.low_95),
         change(|c| c.high_95),
         change(|c| c.p_holm),

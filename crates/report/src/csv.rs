@@ -216,7 +216,7 @@ impl Row<'_> {
     }
 
     fn of_clients(&self, client: Option<&ClientFigures>) -> [String; CLIENT_COLUMNS.len()] {
-        let text = |figure: Option<f64>| figure.map_or_else(String::new, |figure| figure.to_string());
+        let text = |figure: Option<f64>| figure.map_or_else(String::new, |figure| cell(&figure));
         let of = |figure: fn(&ClientFigures) -> Option<f64>| text(client.and_then(figure));
         let number = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
         let nic = client.and_then(|client| client.nic.as_ref());
@@ -259,7 +259,13 @@ impl Row<'_> {
 }
 
 fn add(figures: &mut Figures, column: &'static str, figure: Option<impl Display>) {
-    figures.extend(figure.map(|figure| (column, figure.to_string())));
+    figures.extend(figure.map(|figure| (column, cell(&figure))));
+}
+
+/// A figure in a cell: no zero has a sign.
+pub(crate) fn cell(figure: &impl Display) -> String {
+    let text = figure.to_string();
+    if text == "-0" { "0".to_owned() } else { text }
 }
 
 /// Bytes per second, where there are bodies.
@@ -343,6 +349,12 @@ fn quoted(field: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_zero_has_a_sign() {
+        let nothing: f64 = Vec::<f64>::new().iter().sum();
+        assert_eq!([cell(&nothing), cell(&-0.5), cell(&0_u64)], ["0", "-0.5", "0"].map(str::to_owned));
+    }
 
     #[test]
     fn fields_are_quoted_only_where_they_must_be() {

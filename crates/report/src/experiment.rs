@@ -31,9 +31,7 @@ const REMARK_COLUMNS: usize = 14;
 /// Never: a report has text keys only, which is all that JSON asks.
 #[must_use]
 pub fn table_json(report: &TableReport) -> String {
-    let mut text = serde_json::to_string_pretty(report).expect("a report has text keys only");
-    text.push('\n');
-    text
+    crate::json::pretty(report).expect("a report has text keys only")
 }
 
 /// Every series with its arms and what may be said of each, then what else must be known.

@@ -20,9 +20,7 @@ const NODES_SHOWN: usize = 4;
 /// Never: an explanation has text keys only, which is all that JSON asks.
 #[must_use]
 pub fn json(explanation: &Explanation) -> String {
-    let mut text = serde_json::to_string_pretty(explanation).expect("an explanation has text keys only");
-    text.push('\n');
-    text
+    crate::json::pretty(explanation).expect("an explanation has text keys only")
 }
 
 /// The explanation as one self-contained page. Figures carry `data-field` and `data-value`, as those of a plan.

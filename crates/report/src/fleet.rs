@@ -1,5 +1,7 @@
 //! A fleet as text and JSON: what was found of each node, and in what nodes differ that should be alike.
 
+use std::collections::BTreeMap;
+
 use linerate_record::finding::Severity;
 use linerate_record::fleet::{
     FleetAudit, FleetCheck, FleetDifference, FleetRow, NodeRole, ReachedNode, Unlike, UnreachedNode,
@@ -40,9 +42,7 @@ const CLOCK_OFF_NS: i64 = 1_000_000_000;
 /// Never: what is found has text keys only, which is all that JSON asks.
 #[must_use]
 pub fn json(found: &impl Serialize) -> String {
-    let mut text = serde_json::to_string_pretty(found).expect("findings of a fleet have text keys only");
-    text.push('\n');
-    text
+    crate::json::pretty(found).expect("findings of a fleet have text keys only")
 }
 
 /// What was found of each node: bad ones first, then a row for each of a few, or one for all that are alike.
@@ -55,12 +55,13 @@ pub fn check(check: &FleetCheck, all: bool, look: TextStyle) -> String {
         _ => format!("{}: {} reached, {missing} not", nodes(check.nodes.len()), reached.len()),
     };
     let mut text = hanging(" fleet", 11, &fleet, look);
+    text.push_str(&versions(&reached, &check.linerate, look));
     let faults = unreached(&check.nodes, look);
     if !faults.is_empty() {
         text.push_str(&format!("\n{faults}"));
     }
     for (row, node) in &reached {
-        for remark in remarks(node, &check.linerate) {
+        for remark in remarks(node) {
             text.push_str(&hanging_in(Ink::Yellow, " warning", 11, &format!("{}: {remark}", row.name), look));
         }
     }
@@ -76,18 +77,39 @@ pub fn check(check: &FleetCheck, all: bool, look: TextStyle) -> String {
 }
 
 /// What is to be looked at of a node that was reached.
-fn remarks(node: &ReachedNode, linerate: &str) -> Vec<String> {
+fn remarks(node: &ReachedNode) -> Vec<String> {
     let mut remarks = Vec::new();
     let off = node.clock_offset_ns.saturating_abs();
     if off.saturating_sub(node.clock_bound_ns) > CLOCK_OFF_NS {
         let way = if node.clock_offset_ns > 0 { "ahead of" } else { "behind" };
         remarks.push(format!("its clock is {} {way} this machine's: synchronise both by NTP", duration_ns(off as f64)));
     }
-    if node.linerate != linerate {
-        remarks
-            .push(format!("it runs linerate {}, and this is {linerate}: use the same version", clean(&node.linerate)));
-    }
     remarks
+}
+
+/// Which linerate runs where: the most frequent version counted, the nodes of others named.
+fn versions(reached: &[Reached<'_>], own: &str, look: TextStyle) -> String {
+    let mut all = BTreeMap::<&str, Vec<&str>>::new();
+    reached.iter().for_each(|(row, node)| all.entry(&node.linerate).or_default().push(&row.name));
+    let mut all: Vec<(&str, Vec<&str>)> = all.into_iter().collect();
+    // Stable: of as many nodes, the versions stay in their order.
+    all.sort_by_key(|(_, names)| std::cmp::Reverse(names.len()));
+    match &all[..] {
+        [] => String::new(),
+        [(version, _)] if *version == own => hanging(" linerate", 11, &format!("{own} on each, as here"), look),
+        [(version, _)] => {
+            let claim = format!("{} on each, and {own} here: use the same version", clean(version));
+            hanging_in(Ink::Yellow, " linerate", 11, &claim, look)
+        }
+        [(most, on), others @ ..] => {
+            let is_majority = others.iter().all(|(_, names)| names.len() < on.len());
+            let first = if is_majority { nodes(on.len()) } else { named(on) };
+            let others = others.iter().map(|(version, names)| format!("{} on {}", clean(version), named(names)));
+            let others = others.collect::<Vec<_>>().join("; ");
+            let claim = format!("{} on {first}; {others}; {own} here: use the same version", clean(most));
+            hanging_in(Ink::Yellow, " linerate", 11, &claim, look)
+        }
+    }
 }
 
 /// Nodes that were not reached, those with the same reason together.
@@ -422,6 +444,7 @@ mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         let expected = "\
 \x20fleet     4 nodes: 3 reached, 1 not
+ linerate  0.1.0 on each, as here
 
  critical  node002: not reached: its host key is not known: Host key
            verification failed.
@@ -447,6 +470,20 @@ mod tests {
         let (odd, many) = (text.find("\n node100\n"), text.find("\n 193 nodes alike: node001"));
         assert!(odd.is_some() && odd < many, "{text}");
         assert!(check(&found, true, LOOK).lines().count() > 195);
+    }
+
+    #[test]
+    fn nodes_of_another_version_are_named_and_the_others_counted() {
+        let mut found = fleet(195);
+        let others = [10, 20, 30];
+        others.iter().for_each(|n| found.nodes[*n].reached.as_mut().expect("reached").linerate = "0.2.0".to_owned());
+        let text = check(&found, false, LOOK);
+        let told = " linerate  0.1.0 on 191 nodes; 0.2.0 on node011 node021 node031; 0.1.0 here: use\n";
+        assert!(text.contains(told), "{text}");
+        found.linerate = "0.3.0".to_owned();
+        found.nodes.iter_mut().filter_map(|row| row.reached.as_mut()).for_each(|node| node.linerate = "0.1.0".into());
+        let text = check(&found, false, LOOK);
+        assert!(text.contains(" linerate  0.1.0 on each, and 0.3.0 here: use the same version\n"), "{text}");
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub struct WrittenByLoad {
 pub struct ForetoldRun<'r> {
     /// What it would do.
     pub load: &'r Load,
+    /// From how many numbers of clients each series is measured; 1 without clients.
+    pub numbers: usize,
     /// Its name.
     pub id: &'r str,
     /// What it would write before.
@@ -67,7 +69,7 @@ pub fn dry_run(of: &ForetoldRun<'_>, columns: Option<usize>) -> String {
         format!("s3://{bucket}/{prefix}linerate-{id}-xxxxxxxx/, with random digits for each x")
     };
     let mut text = line("target", &target) + &line("objects", &place);
-    text.push_str(&line("load", &load_in_words(load, of.before)));
+    text.push_str(&line("load", &load_in_words(load, of.numbers, of.before)));
     for work in &load.work {
         if load.objects.list_existing {
             let _ = writeln!(text, "           {} {}", work.workload, PointSizes::Existing);
@@ -93,10 +95,12 @@ pub fn dry_run(of: &ForetoldRun<'_>, columns: Option<usize>) -> String {
     text
 }
 
-/// The load and what it writes in words, for whoever must consent to it.
+/// The load and what it writes in words, for whoever must consent to it; each of its series is measured from so many
+/// numbers of clients, or once.
 #[must_use]
-pub fn in_words(load: &Load, before: WrittenBefore) -> String {
-    let (what, cap, written) = (what_in_words(load), cap_in_words(load, before), written_in_words(load, before));
+pub fn in_words(load: &Load, numbers: usize, before: WrittenBefore) -> String {
+    let (what, cap, written) =
+        (what_in_words(load, numbers), cap_in_words(load, before), written_in_words(load, before));
     format!("{what} would load it {cap}; {written}")
 }
 
@@ -116,8 +120,8 @@ fn target_in_words(load: &Load) -> String {
     }
 }
 
-fn load_in_words(load: &Load, before: WrittenBefore) -> String {
-    format!("{}, {}", what_in_words(load), cap_in_words(load, before))
+fn load_in_words(load: &Load, numbers: usize, before: WrittenBefore) -> String {
+    format!("{}, {}", what_in_words(load, numbers), cap_in_words(load, before))
 }
 
 fn cap_in_words(load: &Load, before: WrittenBefore) -> String {
@@ -132,10 +136,10 @@ fn cap_in_words(load: &Load, before: WrittenBefore) -> String {
     }
 }
 
-fn what_in_words(load: &Load) -> String {
+fn what_in_words(load: &Load, numbers: usize) -> String {
     let names: Vec<String> = load.work.iter().map(|work| work.workload.to_string()).collect();
     let (names, most) = (names.join(", "), load.levels.highest());
-    let (series, largest) = (load.series(), Bytes(load.largest_bytes()));
+    let (series, largest) = (load.series() * numbers.max(1), Bytes(load.largest_bytes()));
     let many = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
     let points = |n: usize| many(n, "point", "points");
     let searches = many(series, "search", "searches");
@@ -241,8 +245,15 @@ mod tests {
         let load = load(&["get", "put"], &["1MiB", "4KiB"], Levels::Searched { highest: 256 });
         let before = WrittenBefore { objects: 1512, bytes: 540_966_912.0, by_load: None, writing_s: 480.0 };
         let notes = ["what is odd of it".to_owned()];
-        let of =
-            ForetoldRun { load: &load, id: "x", before, most_ms: 480_000, consent: Some("it asks"), notes: &notes };
+        let of = ForetoldRun {
+            load: &load,
+            numbers: 1,
+            id: "x",
+            before,
+            most_ms: 480_000,
+            consent: Some("it asks"),
+            notes: &notes,
+        };
         assert_eq!(
             dry_run(&of, None),
             "target   a:9000, b:9000\n\
@@ -254,6 +265,8 @@ mod tests {
              time     at most 8 min 00 s, plus writing objects, deleting them and measuring ceilings\n\
              consent  it asks\nnote     what is odd of it\nnothing was contacted, written or deleted\n"
         );
+        let of_clients = dry_run(&ForetoldRun { numbers: 3, ..of }, None);
+        assert!(of_clients.contains("load     12 searches for the knee of get, put"), "{of_clients}");
         let mut own = load.clone();
         own.endpoint.server = Server::Own { kind: OwnTarget::Embedded, drive: None };
         own.objects.list_existing = true;
@@ -283,7 +296,15 @@ mod tests {
     fn lines_fit_a_terminal_and_are_whole_elsewhere() {
         let load = load(&["get", "put"], &["1MiB"], Levels::Searched { highest: 256 });
         let notes = ["a word ".repeat(30)];
-        let of = ForetoldRun { load: &load, id: "x", before: NOTHING, most_ms: 480_000, consent: None, notes: &notes };
+        let of = ForetoldRun {
+            load: &load,
+            numbers: 1,
+            id: "x",
+            before: NOTHING,
+            most_ms: 480_000,
+            consent: None,
+            notes: &notes,
+        };
         let (narrow, whole) = (dry_run(&of, Some(80)), dry_run(&of, None));
         assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
         assert!(whole.lines().any(|line| line.chars().count() > 100), "{whole}");
@@ -297,7 +318,7 @@ mod tests {
         let rates = Levels::Rates { concurrency: 64, spacing: Spacing::Constant, per_s: vec![10.0, 20.0], slo: None };
         let before = WrittenBefore { objects: 512, bytes: (512_u64 << 20) as f64, ..NOTHING };
         assert_eq!(
-            in_words(&load(&["get"], &["1MiB"], rates.clone()), before),
+            in_words(&load(&["get"], &["1MiB"], rates.clone()), 1, before),
             "2 points of get with up to 64 requests in flight and objects up to 1 MiB would load it with up to 20 \
              requests per second, and as fast as it can before and after; written: 512 MiB in 512 objects beforehand, \
              which is deleted again"
@@ -305,7 +326,7 @@ mod tests {
         let mut kept = load(&["delete"], &["1MiB"], Levels::Given(vec![1]));
         (kept.objects.noclear, kept.max_rate) = (true, Some("10/s".parse().unwrap()));
         assert_eq!(
-            in_words(&kept, WrittenBefore { objects: 5000, bytes: (5000_u64 << 20) as f64, ..NOTHING }),
+            in_words(&kept, 1, WrittenBefore { objects: 5000, bytes: (5000_u64 << 20) as f64, ..NOTHING }),
             "1 point of delete with up to 1 request in flight and objects up to 1 MiB would load it capped by \
              --max-rate; written: 4.88 GiB in 5000 objects beforehand, those to delete anew for each point, which stays"
         );
@@ -316,10 +337,10 @@ mod tests {
             (None, true, "written: by put at most 550 MiB, which"),
         ] {
             let by_load = Some(WrittenByLoad { objects, bytes, is_most });
-            let put = in_words(&load(&["put"], &["1MiB"], rates.clone()), WrittenBefore { by_load, ..NOTHING });
+            let put = in_words(&load(&["put"], &["1MiB"], rates.clone()), 1, WrittenBefore { by_load, ..NOTHING });
             assert!(put.contains(reported), "{put}");
         }
-        let put = in_words(&load(&["put"], &["1MiB"], rates), NOTHING);
+        let put = in_words(&load(&["put"], &["1MiB"], rates), 1, NOTHING);
         assert!(put.contains("20 requests per second; written: by put what the target takes in its time"), "{put}");
     }
 }

@@ -166,9 +166,7 @@ pub fn json(entries: &[KnobEntry]) -> String {
         }
     };
     let shown: Vec<Shown> = entries.iter().map(shown).collect();
-    let mut text = serde_json::to_string_pretty(&shown).unwrap_or_default();
-    text.push('\n');
-    text
+    crate::json::pretty(&shown).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -22,9 +22,7 @@ const RESOURCE_COLUMNS: usize = 29;
 /// Never: a plan has text keys only, which is all that JSON asks.
 #[must_use]
 pub fn json(plan: &Plan) -> String {
-    let mut text = serde_json::to_string_pretty(plan).expect("a plan has text keys only");
-    text.push('\n');
-    text
+    crate::json::pretty(plan).expect("a plan has text keys only")
 }
 
 /// The plan as one self-contained page. Figures carry `data-field`, the dotted path of the exact figure in the plan's

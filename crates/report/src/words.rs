@@ -95,7 +95,7 @@ pub(crate) fn plus_minus(estimate: &Estimate) -> String {
 
 /// A share of 1 in percent: `21 %`, and `0.4 %` below one.
 pub(crate) fn percent(share: f64) -> String {
-    let percent = 100.0 * share;
+    let percent = crate::json::unsigned_zero(100.0 * share);
     if percent > 0.0 && percent < 0.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
@@ -398,9 +398,17 @@ pub(crate) fn clients(run: &RunSummary) -> String {
     if run.clients.is_empty() {
         return client(run.asked.threads, &run.machine);
     }
-    let threads = plural(u64::from(run.threads), "thread");
-    let cpus = plural(u64::from(run.processors), "processor");
-    format!("{} clients, together {threads} on {cpus}", run.clients.len())
+    // Clients may share a machine, so that a sum of processors would count it several times.
+    let threads = each(run.clients.iter().map(|client| client.threads), "thread");
+    let cpus = each(run.clients.iter().map(|client| client.machine.cpus), "processor");
+    format!("{} clients, each with {threads} on a machine of {cpus}", run.clients.len())
+}
+
+/// A number of things that each has: `2 threads`, or `2 to 4 threads` where they differ.
+fn each(numbers: impl Iterator<Item = u32> + Clone, one: &str) -> String {
+    let (low, high) = (numbers.clone().min().unwrap_or(0), numbers.max().unwrap_or(0));
+    let high_in_words = plural(u64::from(high), one);
+    if low == high { high_in_words } else { format!("{low} to {high_in_words}") }
 }
 
 /// Link speeds in the order in which interfaces come, equal ones counted; nothing where no driver states one.

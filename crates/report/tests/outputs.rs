@@ -80,7 +80,7 @@ fn several_clients_have_rows_in_every_format_and_one_has_none() {
     let count = two.series.iter().map(|series| series.points.len()).sum::<usize>();
     let (text, table, page) = (render(&two, PLAIN), csv(&two), html(&two));
     assert_eq!(text.lines().filter(|line| line.starts_with("   rack1 ")).count(), count, "{text}");
-    assert!(text.contains("2 clients, together 8 threads on 16 processors"), "{text}");
+    assert!(text.contains("2 clients, each with 4 threads on a machine of 8 processors"), "{text}");
     let (old, new): (Vec<_>, Vec<_>) = (csv(&one).lines().map(str::to_owned).collect(), table.lines().collect());
     assert!(new[0].starts_with(&format!("{},client,clients,driven_by,share", old[0])), "{}", new[0]);
     assert_eq!(new.iter().filter(|row| row.contains(",client,") && row.contains(",rack1,,,0.5,0.5,")).count(), count);

@@ -25,17 +25,22 @@ pub(super) fn of_series(_run: &Run<'_>, label: &str, series: &Series) -> Option<
 fn of_point(point: &Point) -> Option<PointFinding> {
     let open = point.open.as_ref()?;
     let (late, whole) = (open.late.p99_ns, open.total_intended.p99_ns);
+    // Where no request succeeded, no latency was measured.
+    let is_measured = open.total_intended.count > 0;
+    let latency = if is_measured {
+        format!("their p99 latency is {}", duration_ns(whole as f64))
+    } else {
+        "none succeeded".to_owned()
+    };
     (late >= LATE_MIN_NS && late as f64 >= LATE_SHARE * whole as f64).then(|| PointFinding {
         severity: Severity::Warning,
         confidence: Confidence::Certain,
-        badness: late as f64 / whole.max(1) as f64,
+        badness: if is_measured { late as f64 / whole.max(1) as f64 } else { 1.0 },
         claim: format!("the client started requests late, by {} at p99", duration_ns(late as f64)),
         evidence: format!(
-            "requests that were due, with a slot and a host ready, started p50 {} and p99 {} later; their p99 latency \
-             is {}",
+            "requests that were due, with a slot and a host ready, started p50 {} and p99 {} later; {latency}",
             duration_ns(open.late.p50_ns as f64),
             duration_ns(late as f64),
-            duration_ns(whole as f64)
         ),
     })
 }

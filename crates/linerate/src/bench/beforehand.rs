@@ -23,8 +23,9 @@ pub(super) fn delete_set_objects(load: &Load) -> u64 {
 }
 
 /// What is written beforehand in all: objects and bytes, those for one point of deletes counted once. What is written
-/// by the load itself nobody knows before, unless a rate bounds it.
-pub(super) fn beforehand(load: &Load) -> WrittenBefore {
+/// by the load itself nobody knows before, unless a rate bounds it. Each series is measured from so many numbers of
+/// clients, or once; all read the same objects.
+pub(super) fn beforehand(load: &Load, numbers: usize) -> WrittenBefore {
     let of = |work: &WorkloadSizes, sizes: &Sizes| match (load.objects.list_existing, work.workload.deletes_only()) {
         (false, true) => delete_set_objects(load),
         (false, false) if work.workload.reads() => read_set_objects(load, sizes),
@@ -32,7 +33,7 @@ pub(super) fn beforehand(load: &Load) -> WrittenBefore {
     };
     let each = load.work.iter().flat_map(|work| work.sizes.iter().map(move |sizes| (work, sizes)));
     each.map(|(work, sizes)| (of(work, sizes), sizes.mean())).fold(
-        WrittenBefore { objects: 0, bytes: 0.0, by_load: by_load(load), writing_s: writing_s(load) },
+        WrittenBefore { objects: 0, bytes: 0.0, by_load: by_load(load, numbers), writing_s: writing_s(load, numbers) },
         |before, (n, mean)| WrittenBefore {
             objects: before.objects + n,
             bytes: n as f64 * mean + before.bytes,
@@ -42,10 +43,10 @@ pub(super) fn beforehand(load: &Load) -> WrittenBefore {
 }
 
 /// The longest that all points take which write, warm-ups included.
-fn writing_s(load: &Load) -> f64 {
+fn writing_s(load: &Load, numbers: usize) -> f64 {
     let series = load.work.iter().filter(|work| work.workload.writes()).map(|work| work.sizes.len()).sum::<usize>();
     let series_ms = timing(load, hosts(load)).map_or(0, |timing| timing.series_ms(&load.levels));
-    series as f64 * series_ms as f64 / 1e3
+    (series * numbers) as f64 * series_ms as f64 / 1e3
 }
 
 fn hosts(load: &Load) -> usize {
@@ -57,7 +58,7 @@ fn hosts(load: &Load) -> usize {
 
 /// What the load writes by the rate at which its requests are due, warm-ups included; `None` without one, and of mixes.
 /// A cap says less: what each thread asks first, at each point, is not held to it.
-fn by_load(load: &Load) -> Option<WrittenByLoad> {
+fn by_load(load: &Load, numbers: usize) -> Option<WrittenByLoad> {
     let point_s = timing(load, hosts(load)).ok()?.point_ms() as f64 / 1e3;
     let writing = || load.work.iter().filter(|work| work.workload.writes());
     let each = || writing().flat_map(|work| &work.sizes);
@@ -65,7 +66,7 @@ fn by_load(load: &Load) -> Option<WrittenByLoad> {
     if writing().any(|work| work.workload.is_mixed()) {
         return None;
     }
-    let requests = per_s.iter().map(|per_s| (per_s * point_s).ceil()).sum::<f64>();
+    let requests = per_s.iter().map(|per_s| (per_s * point_s).ceil()).sum::<f64>() * numbers as f64;
     // Requests at random times, and objects of random sizes, are as many and as large as they come out.
     let is_even = load.levels.spacing().is_none_or(|spacing| spacing == Spacing::Constant);
     let is_most = is_even && each().all(|sizes| sizes.max() as f64 <= sizes.mean());
@@ -127,8 +128,29 @@ mod tests {
             ("--op put --obj.size 1MiB --slo p99=1s", "1 search for the highest rate of put"),
         ] {
             let load = load(flags);
-            let words = in_words(&load, beforehand(&load));
+            let words = in_words(&load, 1, beforehand(&load, 1));
             assert!(words.contains(reported), "{flags}: {words}");
+        }
+    }
+
+    #[test]
+    fn what_is_measured_from_several_numbers_of_clients_counts_for_each() {
+        for (flags, points, written) in [
+            (
+                "--op get,put --obj.size 1MiB --objects 10 --concurrent 2,4 --duration 5s --warmup 0s --precision none",
+                "12 points of get, put",
+                "10.0 MiB in 10 objects beforehand and by put what the target takes in its time, at most 30.0 GiB for",
+            ),
+            ("--op get --obj.size 1MiB --objects 10", "3 searches for the knee of get", "10.0 MiB in 10 objects"),
+            (
+                "--op put --obj.size 1MiB --rate 50/s --duration 10s --warmup 0s",
+                "3 points of put",
+                "by put at most 1.46 GiB in 1500 objects",
+            ),
+        ] {
+            let load = load(flags);
+            let words = in_words(&load, 3, beforehand(&load, 3));
+            assert!(words.contains(points) && words.contains(written), "{flags}: {words}");
         }
     }
 

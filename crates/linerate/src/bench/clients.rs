@@ -1,33 +1,35 @@
 //! The clients of a fleet: met before the run, told what to drive, and what came of it put together.
 
+mod asked;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use linerate_analysis::course::stop_reason_of_clients;
 use linerate_analysis::findings::{client_lost, intervals_merged};
 use linerate_fleet::conversation::LoadNews;
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::loading::{DrivenEnd, LoadOrder, PointOrder};
-use linerate_fleet::reach::NodeReach;
 use linerate_record::finding::Finding;
-use linerate_record::fleet::{Allowed, NodeRole, UnreachedNode};
+use linerate_record::fleet::{Allowed, UnreachedNode};
 use linerate_record::histogram::Latencies;
-use linerate_record::load::{ErrorLimit, Load};
+use linerate_record::load::ErrorLimit;
 use linerate_record::machine::Machine;
 use linerate_record::reading::Reading;
-use linerate_record::run::{BesideRow, CLIENTS_MAX, Client, ClientClock, Interval, LostClient, StopReason};
+use linerate_record::run::{BesideRow, Client, ClientClock, Interval, LostClient, StopReason};
 use linerate_wire::clock::Clock;
 
+use asked::listed;
+pub(super) use asked::{ClientsAsked, asked, per_client, with_enough_to_delete};
+
 use super::counts::ClientCounts;
-use super::flags::FleetChoice;
 use super::recorder::PointEnding;
 use crate::failure::{Failure, code};
 use crate::folder::Lines;
-use crate::reaching::flags::ReachFlags;
 use crate::reaching::{LedEvent, LedFleet};
 use crate::{interrupt, reaching};
 
@@ -40,105 +42,18 @@ const AHEAD_NS: u64 = 300_000_000;
 /// For each client, so much longer: telling takes time.
 const AHEAD_EACH_NS: u64 = 1_000_000;
 
+/// How long a client that was ended there may take to say so behind its last figures.
+const WORDS_WITHIN: Duration = Duration::from_secs(1);
+
 /// How many clients that could not be reached are named.
 const NAMED_MAX: usize = 10;
-
-/// Which clients there are to be, and how many of them at a time.
-pub(super) struct ClientsAsked {
-    pub(super) nodes: Vec<FleetNode>,
-    /// Numbers of clients, the least first.
-    pub(super) counts: Vec<u32>,
-    pub(super) require_all: bool,
-    /// How nodes are reached, beside what the file says.
-    pub(super) reach: ReachFlags,
-    /// Whether there is consent to the commands of the fleet file.
-    pub(super) yes_exec: bool,
-}
-
-/// The clients that flags ask for; none without a fleet.
-pub(super) fn asked(flags: &FleetChoice) -> Result<Option<ClientsAsked>, Failure> {
-    let Some(path) = &flags.fleet else { return Ok(None) };
-    let nodes: Vec<FleetNode> =
-        reaching::read_fleet(path)?.into_iter().filter(|node| node.role == NodeRole::Client).collect();
-    let all = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
-    if all == 0 {
-        return Err(Failure::usage(format!(
-            "{} has no node with role: client, and those load: add one, such as {{name: c1, role: client, reach: \
-             ssh://c1}}",
-            path.display()
-        )));
-    }
-    if nodes.len() > CLIENTS_MAX {
-        return Err(Failure::usage(format!("{} has {all} clients: a run has {CLIENTS_MAX} at most", path.display())));
-    }
-    let counts = counts(flags.clients.as_deref(), all)?;
-    let (require_all, reach, yes_exec) = (flags.require_all, flags.reach.clone(), flags.yes_exec);
-    Ok(Some(ClientsAsked { nodes, counts, require_all, reach, yes_exec }))
-}
-
-/// Numbers of clients, the least first: all, as a list says, or doubling up to all.
-fn counts(text: Option<&str>, all: u32) -> Result<Vec<u32>, Failure> {
-    let text = match text {
-        None => return Ok(vec![all]),
-        Some("auto") => {
-            let mut counts: Vec<u32> =
-                std::iter::successors(Some(1_u32), |n| n.checked_mul(2)).take_while(|n| *n < all).collect();
-            counts.push(all);
-            return Ok(counts);
-        }
-        Some(text) => text,
-    };
-    let read = |part: &str| part.trim().parse::<u32>().ok().filter(|count| (1..=all).contains(count));
-    let counts: Option<Vec<u32>> = text.split(',').map(read).collect();
-    let mut counts = counts.ok_or_else(|| {
-        let fix = format!("write numbers from 1 to {all}, the clients in the fleet file, such as 1,{all}; or auto");
-        Failure::usage(format!("invalid --clients {text:?}: {fix}"))
-    })?;
-    counts.sort_unstable();
-    counts.dedup();
-    Ok(counts)
-}
-
-impl ClientsAsked {
-    /// The most clients at a time.
-    pub(super) fn most(&self) -> u32 {
-        self.counts.last().copied().unwrap_or(0)
-    }
-
-    /// Whether all of them are on this machine.
-    pub(super) fn are_here(&self) -> bool {
-        self.nodes.iter().all(|node| node.reach == NodeReach::Here)
-    }
-
-    /// A load in words, with the clients that it comes from.
-    pub(super) fn in_words(&self, words: &str, load: &Load) -> String {
-        format!("{words}; it comes from {} at the same time, and {}", self.names(), per_client(load))
-    }
-
-    /// Their names, of many the first.
-    pub(super) fn names(&self) -> String {
-        let most = self.most() as usize;
-        let names: Vec<&str> = self.nodes.iter().take(most.min(NAMED_MAX)).map(|node| node.name.as_str()).collect();
-        let more = most.saturating_sub(NAMED_MAX);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("{most} {} ({}{more})", if most == 1 { "client" } else { "clients" }, names.join(", "))
-    }
-}
-
-/// What of a load is of each client, and what of all.
-pub(super) fn per_client(load: &Load) -> &'static str {
-    match (load.levels.is_open(), load.max_rate) {
-        (true, _) => "requests in flight are per client, rates of all clients together",
-        (false, Some(_)) => "requests in flight are per client, --max-rate of all clients together",
-        (false, None) => "requests in flight are per client",
-    }
-}
 
 /// One client.
 struct BenchClient {
     name: String,
     machine: Machine,
     threads: u32,
+    linerate: String,
     clock: ClientClock,
     is_lost: Cell<bool>,
 }
@@ -160,6 +75,8 @@ pub(super) struct BenchClients {
     next_order: Cell<u32>,
     lost: RefCell<Vec<Loss>>,
     told: Cell<usize>,
+    /// Points that a client ended there by itself, as it does where a signal ends it: it is lost a moment later.
+    left: RefCell<BTreeMap<usize, u32>>,
     /// Where readings go, and those that came before there was a place.
     readings: RefCell<(Option<Lines>, Vec<Reading>)>,
     unwritten: RefCell<Option<Failure>>,
@@ -262,7 +179,7 @@ impl BenchClients {
                 ClientClock { offset_ns: clock.offset_ns, bound_ns: u64::try_from(clock.bound_ns).unwrap_or(u64::MAX) };
             let threads = loaded.get(&client).copied().unwrap_or(1);
             let (name, is_lost) = (node.name.clone(), Cell::new(false));
-            Some(BenchClient { name, machine: hello.machine, threads, clock, is_lost })
+            Some(BenchClient { name, machine: hello.machine, threads, linerate: hello.linerate, clock, is_lost })
         };
         Ok(BenchClients {
             clients: nodes.iter().enumerate().filter_map(of).collect(),
@@ -272,6 +189,7 @@ impl BenchClients {
             next_order: Cell::new(0),
             lost: RefCell::default(),
             told: Cell::new(0),
+            left: RefCell::default(),
             readings: RefCell::new((None, early)),
             unwritten: RefCell::default(),
         })
@@ -283,6 +201,7 @@ impl BenchClients {
             name: client.name.clone(),
             machine: client.machine.clone(),
             threads: client.threads,
+            linerate_version: Some(client.linerate.clone()),
             clock: Some(client.clock),
         };
         self.clients.iter().map(one).collect()
@@ -365,6 +284,12 @@ impl BenchClients {
                 under_way.event(client, event, hearer);
             }
         }
+        let until = Instant::now() + WORDS_WITHIN;
+        while under_way.has_words_to_come() && Instant::now() < until {
+            if let Some((client, event)) = self.led.next(LOOK)? {
+                under_way.event(client, event, hearer);
+            }
+        }
         if let Some(failure) = self.unwritten.borrow_mut().take() {
             return Err(failure);
         }
@@ -386,8 +311,13 @@ impl BenchClients {
 
     fn lose(&self, client: usize, why: UnreachedNode, at_ms: u64, point: Option<u32>) {
         if !self.clients[client].is_lost.replace(true) {
+            let point = self.left.borrow().get(&client).copied().or(point);
             self.lost.borrow_mut().push(Loss { client, why, at_ms, point });
         }
+    }
+
+    fn leaves(&self, client: usize, point: u32) {
+        self.left.borrow_mut().insert(client, point);
     }
 
     /// Takes what came while no point was driven: for as long as there is something.
@@ -407,6 +337,12 @@ impl BenchClients {
         let lost = self.lost.borrow();
         let from = self.told.replace(lost.len());
         lost[from..].iter().map(|lost| self.finding(lost)).collect()
+    }
+
+    /// Some of them, of many the first.
+    pub(super) fn names(&self, clients: &[usize]) -> String {
+        let names: Vec<&str> = clients.iter().map(|&client| self.clients[client].name.as_str()).collect();
+        listed(&names)
     }
 
     /// What is to be told of intervals of a client that were put together in a point.
@@ -447,7 +383,7 @@ fn unreached(nodes: &[FleetNode], lost: &BTreeMap<usize, UnreachedNode>) -> Fail
 #[derive(Default)]
 struct Driver {
     is_ready: bool,
-    /// When it was lost before it had ended.
+    /// When it was lost before it had ended, or was ended there.
     lost_at_ms: Option<u64>,
     end: Option<DrivenEnd>,
 }
@@ -472,6 +408,12 @@ impl UnderWay<'_> {
 
     fn is_over(&self) -> bool {
         self.drivers.values().all(|driver| driver.lost_at_ms.is_some() || driver.end.is_some())
+    }
+
+    /// Whether a client that was ended there has not said so yet.
+    fn has_words_to_come(&self) -> bool {
+        let is_heard = |client: usize| self.clients.clients[client].is_lost.get();
+        self.drivers.iter().any(|(client, driver)| driver.lost_at_ms.is_some() && !is_heard(*client))
     }
 
     /// Begins the point where all are ready, and ends it where it is to end.
@@ -509,8 +451,8 @@ impl UnderWay<'_> {
                 let drives = self.drivers.get(&client).is_some_and(|driver| driver.end.is_none());
                 self.clients.lose(client, why, at_ms, self.driven.point.filter(|_| drives));
                 self.counts.leave(client);
-                if let Some(driver) = self.drivers.get_mut(&client) {
-                    driver.lost_at_ms = driver.end.is_none().then_some(at_ms);
+                if let Some(driver) = self.drivers.get_mut(&client).filter(|driver| driver.end.is_none()) {
+                    driver.lost_at_ms = Some(at_ms);
                 }
                 if self.clients.require_all {
                     // As if interrupted: what was written is cleared, and what was measured is kept.
@@ -531,6 +473,11 @@ impl UnderWay<'_> {
                 hearer.interval(u32::try_from(client).unwrap_or(u32::MAX), *interval);
             }
             LoadNews::End(end) => {
+                if self.stop.is_none() && end.ended == StopReason::Interrupted {
+                    // Nobody asked for it: it was ended there, and says that next. What it counted is here.
+                    driver.lost_at_ms = Some(self.clients.clock.now_ns() / 1_000_000);
+                    self.driven.point.into_iter().for_each(|point| self.clients.leaves(client, point));
+                }
                 driver.end = Some(*end);
                 self.counts.leave(client);
                 self.hear(hearer);
@@ -556,7 +503,8 @@ impl UnderWay<'_> {
     }
 
     fn outcome(self) -> DrivenPoint {
-        let ends = self.drivers.values().filter_map(|driver| driver.end.as_ref()).map(|end| end.ended);
+        let to_its_end = self.drivers.values().filter(|driver| driver.lost_at_ms.is_none());
+        let ends = to_its_end.filter_map(|driver| driver.end.as_ref()).map(|end| end.ended);
         let ended = self.stop.unwrap_or_else(|| stop_reason_of_clients(ends));
         let lost = self.drivers.iter().filter_map(|(client, driver)| {
             Some(LostClient { client: u32::try_from(*client).unwrap_or(u32::MAX), at_ms: driver.lost_at_ms? })

@@ -49,8 +49,9 @@ Exit codes:
   0    measured
   1    this machine failed: a file, a process, a thread
   2    bad usage: every mistake of the command line and of --config at once
-  3    the target or a client of --fleet could not be reached, all clients were lost, or one was and --require-all was
-       given; the target refused the calls before the load, or did not delete the run's objects
+  3    the target or a client of --fleet could not be reached, all clients were lost, or one was with --require-all or
+       while objects were written beforehand; the target refused the calls before the load, or did not delete the
+       run's objects
   4    1 % or more of a point's requests failed, a body was wrong, objects missing or unchecked, or the target lost
   5    a bound of --slo or --abort-if was missed, or not shown to be met
   130  interrupted; the run folder has all measurements so far";

@@ -21,13 +21,13 @@ pub(super) fn dry_run_text(
         Server::Hosts { authorities, .. } => (authorities.len(), consent::foretold(authorities, yes_load)),
         Server::Own { .. } => (1, None),
     };
-    let counts = needs.clients.as_ref().map_or(1, |clients| clients.counts.len());
+    let numbers = needs.clients.as_ref().map_or(1, |clients| clients.counts.len());
     let most = needs.clients.as_ref().map_or(1, |clients| clients.most() as usize);
-    let timing = timing::timing(load, hosts * most * counts)?;
-    let most_ms = load.series() as u64 * counts as u64 * timing.series_ms(&load.levels);
+    let timing = timing::timing(load, hosts * most * numbers)?;
+    let most_ms = load.series() as u64 * numbers as u64 * timing.series_ms(&load.levels);
     let each = per_client(load);
     notes.extend(needs.clients.iter().map(|clients| clients_in_words(&clients.names(), &clients.counts, each)));
-    let (id, before, consent) = (&needs.id, beforehand(load), consent.as_deref());
-    let foretold = ForetoldRun { load, id, before, most_ms, consent, notes: &notes };
+    let (id, before, consent) = (&needs.id, beforehand(load, numbers), consent.as_deref());
+    let foretold = ForetoldRun { load, numbers, id, before, most_ms, consent, notes: &notes };
     Ok(dry_run(&foretold, columns))
 }

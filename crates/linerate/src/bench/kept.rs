@@ -50,7 +50,7 @@ pub(super) fn delete(
     let mut deleted = 0;
     bucket.sweep_versions(set, batch, &mut |n| {
         deleted += n;
-        deleting(setup, progress, &format!("deleting versions of what this run wrote: {deleted}"));
+        deleting(setup, progress, &format!("deleting versions of what this run wrote: {deleted}"), false);
         std::thread::sleep(std::time::Duration::from_secs_f64(pause_s * n as f64));
     })
 }

@@ -10,7 +10,7 @@ use linerate_record::site::Site;
 use linerate_wire::tls::Trust;
 use rustix::fs::{Access, access};
 
-use super::clients::{self, ClientsAsked};
+use super::clients::{ClientsAsked, asked, with_enough_to_delete};
 use super::flags::Output;
 use super::setup::RunContext;
 use crate::credentials::Keys;
@@ -46,7 +46,7 @@ pub(crate) fn find(load: &Load, beside: &RunContext<'_>) -> Result<Needs, Failur
     let place = place(output, load);
     let metrics = output.metrics.map(metrics::bind).transpose();
     let site = output.site.as_deref().map(|path| described(path, &load.endpoint.server)).transpose();
-    let clients = clients::asked(fleet);
+    let clients = asked(fleet).and_then(|clients| with_enough_to_delete(load, clients));
     let known = site.as_ref().ok().and_then(Option::as_ref);
     // Once keys are known: the run folder would keep them.
     let rest = [of_target(load), source(endpoint), names(endpoint), refuse_secrets(load, output, known)];

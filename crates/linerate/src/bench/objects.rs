@@ -17,6 +17,13 @@ use super::{kept, stored};
 use crate::interrupt;
 use crate::progress::Progress;
 
+/// How long deletion by a listing goes on, which ends with what the run wrote: a fleet writes for hours what one machine
+/// deletes.
+const SWEPT_WITHIN: Duration = Duration::from_secs(3_600);
+
+/// So many more deletions than a run has written objects are no reason to doubt a listing.
+const SWEPT_BESIDE: u64 = 64_000;
+
 /// Objects of a set that may exist at the target.
 pub(super) struct Written {
     pub(super) set: u32,
@@ -217,7 +224,7 @@ impl<'a> RunObjects<'a> {
             // Nobody is kept waiting once more for a target that does not answer.
             return vec![remaining(self.setup, &self.unlisted(&error))];
         }
-        let left = match self.setup.afterwards(Bucket::sweep_up) {
+        let left = match self.setup.afterwards(|bucket| self.sweep(bucket, progress)) {
             Ok(Left { objects: 0, .. }) if self.unended_writes > 0 || self.unknown_writes > 0 => {
                 let (writes, unknown) = (self.unended_writes, self.unknown_writes);
                 vec![remaining(self.setup, &LeftAtTarget::GivenUp { writes, unknown })]
@@ -227,6 +234,21 @@ impl<'a> RunObjects<'a> {
             Err(error) => return vec![remaining(self.setup, &self.unlisted(&error))],
         };
         left.into_iter().chain(kept::sweep(self.setup, progress)).collect()
+    }
+
+    /// Deletes what a listing still shows: of clients that were lost, it is all that they wrote.
+    fn sweep(&self, bucket: &mut Bucket<'_>, progress: &Progress) -> Result<Left, BucketError> {
+        let (setup, begun, mut haste, mut swept) = (self.setup, Instant::now(), Haste::default(), 0_u64);
+        let (batch, pause_s) = pace(setup);
+        bucket.sweep_up(batch, &mut |n| {
+            swept = swept.saturating_add(n);
+            deleting(setup, progress, &format!("deleting objects of this run that a listing shows: {swept}"), false);
+            std::thread::sleep(Duration::from_secs_f64(pause_s * n as f64));
+            // A listing may show what nobody wrote: some deletions are asked for twice, but not all.
+            let is_too_much = swept / 2 > self.ever.saturating_add(SWEPT_BESIDE);
+            let is_late = haste.is_over(interrupt::came(&setup.signalled), Instant::now());
+            !is_too_much && !is_late && begun.elapsed() < SWEPT_WITHIN
+        })
     }
 
     /// What is known of what remains where the target did not even list it.
@@ -279,7 +301,8 @@ fn delete_set(
             .collect();
         std::thread::sleep(Duration::from_secs_f64(pause_s * ids.len() as f64));
         bucket.delete(&ids)?;
-        deleting(setup, progress, &format!("deleting objects of this run: {end} of {}", written.confirmed.until));
+        let until = written.confirmed.until;
+        deleting(setup, progress, &format!("deleting objects of this run: {end} of {until}"), end == until);
         seq = end;
     }
     Ok(())
@@ -296,9 +319,9 @@ pub(super) fn pace(setup: &Setup<'_>) -> (usize, f64) {
 }
 
 /// Says how clearing up goes on: in a log only where somebody waits for it.
-pub(super) fn deleting(setup: &Setup<'_>, progress: &Progress, reported: &str) {
+pub(super) fn deleting(setup: &Setup<'_>, progress: &Progress, reported: &str, is_end: bool) {
     if interrupt::came(&setup.signalled) {
-        progress.goes_on(reported);
+        progress.goes_on(reported, is_end);
     } else {
         progress.live(reported);
     }

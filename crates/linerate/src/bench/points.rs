@@ -63,12 +63,19 @@ fn writing(count: u64, size: &PointSizes, sizes: &Sizes) -> String {
 }
 
 /// Why a run does not go on of which so many objects of a number were written beforehand.
-fn unwritten((done, count): (u64, u64), size: &PointSizes, mut errors: BTreeMap<String, u64>, retries: u32) -> Failure {
+/// `by` says which clients failed, where there are some.
+fn unwritten(
+    (done, count): (u64, u64),
+    size: &PointSizes,
+    mut errors: BTreeMap<String, u64>,
+    retries: u32,
+    by: &str,
+) -> Failure {
     if errors.is_empty() {
         errors.insert("no answer".into(), count - done.min(count));
     }
     let remedy = linerate_report::terminal::retry_remedy(&errors, done, retries);
-    Failure::Prepare { count, size: size.to_string(), kinds: kind::counts(&errors), remedy }
+    Failure::Prepare { count, size: size.to_string(), kinds: kind::counts(&errors) + by, remedy }
 }
 
 /// What linerate itself drives: each workload and size against the null target, for half a second. A run over TLS has
@@ -400,6 +407,6 @@ impl SeriesRun<'_> {
         if halted || (errors.is_empty() && done == count) {
             return Ok(set);
         }
-        Err(unwritten((done, count), self.size, errors, plan.retries))
+        Err(unwritten((done, count), self.size, errors, plan.retries, ""))
     }
 }

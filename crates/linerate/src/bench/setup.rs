@@ -8,7 +8,6 @@ use std::time::Duration;
 use linerate_analysis::course::points_max;
 use linerate_analysis::findings;
 use linerate_fleet::loading::{CA_BYTES_MAX, LoadKeys, LoadOrder};
-use linerate_host::apply::unix_ms;
 use linerate_host::fingerprint::neighbours::TargetHere;
 use linerate_host::{Root, serving};
 use linerate_load::bucket::{Bucket, BucketError, Keeping};
@@ -22,7 +21,7 @@ use linerate_record::site::Site;
 use linerate_record::units::Bytes;
 use linerate_report::foretold::in_words;
 use linerate_wire::arrivals::Arrivals;
-use linerate_wire::clock::Clock;
+use linerate_wire::clock::{Clock, unix_base_ns};
 use linerate_wire::pace::Cap;
 use linerate_wire::patience::Heed;
 use linerate_wire::tls::{Negotiated, Trust};
@@ -198,7 +197,11 @@ impl<'a> Setup<'a> {
         if !self.output.quiet {
             say(&format!("starting agents on {} clients", asked.most()));
         }
-        self.clients = Some(BenchClients::meet(asked, &order, self.clock, stop)?);
+        let met = BenchClients::meet(asked, &order, self.clock, stop)?;
+        if let Some(found) = findings::client_versions(env!("CARGO_PKG_VERSION"), &met.manifest()) {
+            say(&format!("warning: {}: {}; {}", found.claim, found.evidence, found.remedy));
+        }
+        self.clients = Some(met);
         Ok(())
     }
 
@@ -367,10 +370,12 @@ impl<'a> Setup<'a> {
 
     /// How long the run will take at the most, setting up and clearing left aside.
     pub(crate) fn expected(&self) -> Duration {
-        let series = series(&self.load).len() as u64 * self.client_counts().len() as u64;
+        let each = series(&self.load).len() as u64;
+        let series = each * self.client_counts().len() as u64;
         // Over TLS, the ceiling without it is measured too.
         let per_series = if self.session.tls.is_some() { 2 } else { 1 };
-        let ceilings = if self.wants_ceilings() { per_series * series * CEILING.point_ms() } else { 0 };
+        // All clients measure theirs at once, whatever their numbers are later.
+        let ceilings = if self.wants_ceilings() { per_series * each * CEILING.point_ms() } else { 0 };
         Duration::from_millis(series * self.timing.series_ms(&self.load.levels) + ceilings)
     }
 
@@ -414,7 +419,8 @@ impl<'a> Setup<'a> {
             id: self.id.clone(),
             title: self.output.title.clone(),
             linerate_version: env!("CARGO_PKG_VERSION").into(),
-            started_unix_ms: unix_ms(),
+            // All instants of the folder count from this one: clients may take a while to be met after it.
+            started_unix_ms: unix_base_ns(&self.clock) / 1_000_000,
             seed: self.session.seed,
             asked: LoadRequest::of(&self.load, &resolved, clients[0].threads),
             resolved: load.is_some().then_some(resolved),
@@ -476,7 +482,8 @@ fn aim(
     };
     let within = Duration::from_nanos(load.stops.timeout_ns);
     let hosts = endpoint::resolved(authorities, every_address, within)?;
-    let words = in_words(load, beforehand::beforehand(load));
+    let numbers = clients.map_or(1, |clients| clients.counts.len());
+    let words = in_words(load, numbers, beforehand::beforehand(load, numbers));
     match clients {
         None => consent::obtain(&hosts, yes_load, &words)?,
         Some(clients) => {

@@ -4,13 +4,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use linerate_fleet::conversation::{Conversation, Fault, Met};
+use linerate_fleet::lease::EndReason;
 use linerate_fleet::reach::{NodeReach, SshPlace};
 use linerate_record::fleet::{Allowed, UnreachedNode};
 
 use super::programs::Program;
 use super::slots::Slots;
 use super::stream::NodeStream;
-use super::{Clusters, local, script, ssh};
+use super::{Clusters, ending, local, script, ssh};
 use crate::interrupt;
 
 /// How long a process of this machine may take to answer.
@@ -130,12 +131,14 @@ fn unstarted(why: &str) -> UnreachedNode {
 
 /// A fault with what the process said and how it ended.
 fn local_fault(stream: &mut NodeStream, fault: &Fault, reach: &NodeReach) -> UnreachedNode {
-    let (status, errors) =
-        if matches!(fault, Fault::Ended) { stream.ended(TURN) } else { stream.ended(Duration::ZERO) };
+    let is_over = matches!(fault, Fault::Ended | Fault::Gone | Fault::Left(_));
+    let (status, errors) = stream.ended(if is_over { TURN } else { Duration::ZERO });
     let last = errors.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
-    let ended = status.filter(|status| !status.success()).map_or_else(String::new, |status| format!(" ({status})"));
+    let ended = status.and_then(ending::in_words).map_or_else(String::new, |ended| format!(" ({ended})"));
     let why = if last.is_empty() { format!("{fault}{ended}") } else { format!("{fault}{ended}: {last}") };
-    UnreachedNode { why, remedy: remedy(fault, reach) }
+    // What an agent said of its end says more than its status.
+    let by_status = matches!(fault, Fault::Ended | Fault::Gone).then(|| ending::remedy(status, last, reach)).flatten();
+    UnreachedNode { why, remedy: by_status.map_or_else(|| remedy(fault, reach), str::to_owned) }
 }
 
 fn remedy(fault: &Fault, reach: &NodeReach) -> String {
@@ -149,7 +152,15 @@ fn remedy(fault: &Fault, reach: &NodeReach) -> String {
             NodeReach::Pid(_) => "check that the process exists, and run linerate as root",
             _ => "run linerate agent </dev/null | cat there, and read its errors",
         },
-        Fault::Signalled => match reach {
+        Fault::Gone | Fault::Left(EndReason::Asked | EndReason::EndOfInput) => match reach {
+            NodeReach::Kube(_) => "see kubectl get events, and the log of its container",
+            _ => "find out what closed its input there, and try again",
+        },
+        Fault::Left(EndReason::Lapsed) => {
+            "check the network on the way to it, and whether this machine or that one was overloaded or stopped"
+        }
+        Fault::Left(EndReason::Unread) => "use the same version of linerate on both",
+        Fault::Signalled | Fault::Left(EndReason::Signalled) => match reach {
             NodeReach::Kube(_) => "see kubectl get events: its pod was deleted or evicted, or its node is drained",
             _ => "find out what ended it there, and try again",
         },
@@ -217,7 +228,7 @@ fn by_ssh(place: &SshPlace, shared: &Shared<'_>) -> Result<(NodeStream, Vec<u8>)
 
 /// What became of an agent that was started by SSH.
 fn of_agent(stream: &mut NodeStream, fault: &Fault, place: &SshPlace) -> UnreachedNode {
-    if matches!(fault, Fault::Ended) {
+    if matches!(fault, Fault::Ended | Fault::Gone) {
         let (status, errors) = stream.ended(ENDED_WITHIN);
         return ssh::fault_of_agent(place, &errors, status, &fault.to_string());
     }

@@ -6,6 +6,7 @@ use linerate_fleet::reach::SshPlace;
 use linerate_fleet::ssh_options::BecomeCommand;
 use linerate_record::fleet::UnreachedNode;
 
+use super::ending;
 use super::programs::{Program, of_dist};
 use super::script::READS_A_LINE;
 
@@ -118,6 +119,10 @@ const FAULTS_OF_BECOME: [(&str, &str, &str); 12] = [
     ("effective uid is not 0", "BY cannot change rights there", "see whether it is mounted nosuid, and ls -l BY there"),
 ];
 
+/// What to do about an agent of which OpenSSH says only that it ended badly.
+const KILLED: &str = "look for \"Out of memory\" in dmesg there: the kernel kills a program if memory is short; \
+                      otherwise somebody killed it, or its connection was cut";
+
 /// How a user gets leave to run the program as somebody else.
 const PERMIT: &str = "permit it there, in sudoers: USER ALL=(ALL) NOPASSWD: ALL; for one installed program alone, use \
                       reach: exec:ssh HOST ALL /PATH/linerate agent";
@@ -155,6 +160,10 @@ pub(super) fn fault_of_agent(
     let of_become = place.become_by.as_ref().and_then(|by| fault_of_become(by, &errors.to_lowercase()));
     match of_become {
         Some((why, remedy)) => UnreachedNode { why: format!("{why}: {}", last_line(errors)), remedy },
+        // Of a program that a signal ended, OpenSSH says nothing; of a connection that was lost, it does.
+        None if errors.trim().is_empty() && status.is_some_and(|status| status.code() == Some(255)) => {
+            UnreachedNode { why: fallback.to_owned(), remedy: KILLED.to_owned() }
+        }
         None => fault(errors, status, fallback),
     }
 }
@@ -171,7 +180,10 @@ pub(super) fn fault(errors: &str, status: Option<ExitStatus>, fallback: &str) ->
             "a command was not found there",
             "it needs sh, uname, head, sha256sum, and the libraries of this linerate; make dist builds a static one",
         ),
-        _ => (fallback, "run ssh to it by hand, and read its errors"),
+        _ => match status.and_then(ending::signal_of) {
+            Some(signal) => (fallback, ending::remedy_of_signal(signal, false)),
+            None => (fallback, "run ssh to it by hand, and read its errors"),
+        },
     };
     let why = if last.is_empty() { why.to_owned() } else { format!("{why}: {last}") };
     UnreachedNode { why, remedy: remedy.to_owned() }
@@ -267,6 +279,16 @@ mod tests {
         ] {
             let told = said(word, errors, &programs);
             assert!(told.why.contains(why) && told.remedy.contains(remedy), "{word} {errors}: {told:?}");
+        }
+    }
+
+    #[test]
+    fn an_agent_that_a_signal_ended_there_is_not_told_to_be_tried_by_hand() {
+        for (errors, code, remedy) in [("", 255, "Out of memory"), ("", 137, "Out of memory"), ("", 139, "it crashed")]
+        {
+            let status = Some(ExitStatus::from_raw(code << 8));
+            let fault = fault_of_agent(&place(None, "h", None), errors, status, "the agent ended");
+            assert!(fault.remedy.contains(remedy), "{code}: {fault:?}");
         }
     }
 

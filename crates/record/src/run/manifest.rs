@@ -79,6 +79,9 @@ pub struct Client {
     pub machine: Machine,
     /// Event-loop threads of it; 0 where that is not known.
     pub threads: u32,
+    /// Version of linerate that drove the load there; absent where it is the run's, or not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linerate_version: Option<String>,
     /// How its clock stood to the run's; absent where it is the run's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClientClock>,
@@ -88,7 +91,7 @@ impl Client {
     /// The only one of a run.
     #[must_use]
     pub fn local(machine: Machine, threads: u32) -> Self {
-        Client { name: LOCAL.to_owned(), machine, threads, clock: None }
+        Client { name: LOCAL.to_owned(), machine, threads, linerate_version: None, clock: None }
     }
 }
 

@@ -21,9 +21,7 @@ const FIGURE_COLUMNS: usize = 23;
 /// Never: a report has text keys only, which is all that JSON asks.
 #[must_use]
 pub fn run_json(reported: &ExperimentReport) -> String {
-    let mut text = serde_json::to_string_pretty(reported).expect("a report has text keys only");
-    text.push('\n');
-    text
+    crate::json::pretty(reported).expect("a report has text keys only")
 }
 
 /// The report as one self-contained page. Figures carry `data-field` and `data-value`, as those of a plan.

@@ -19,6 +19,7 @@ fn shared(concurrencies: &[u32], late_ms: u64) -> (Records, Records) {
             name: name.to_owned(),
             machine: Machine { cpus: 2, ..Machine::default() },
             threads: 2,
+            linerate_version: None,
             clock,
         })
         .into();

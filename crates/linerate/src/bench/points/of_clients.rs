@@ -309,14 +309,19 @@ impl SeriesRun<'_> {
             return Err(failure);
         }
         let (mut errors, mut done) = (BTreeMap::<String, u64>::new(), 0);
-        for end in outcome.ends.iter().filter_map(|(_, end)| end.as_ref()) {
+        let mut failed = Vec::new();
+        for (place, (client, end)) in outcome.ends.iter().enumerate() {
+            let Some(end) = end else { continue };
+            let own = bound(count, place as u64 + 1, all) - bound(count, place as u64, all);
+            failed.extend((!end.errors.is_empty() || end.requests < own).then_some(*client));
             done += end.requests;
             end.errors.iter().for_each(|(kind, n)| *errors.entry(kind.clone()).or_default() += n);
         }
         if errors.is_empty() && done == count {
             return Ok(set);
         }
-        Err(unwritten((done, count), self.size, errors, plan.retries))
+        let by = format!("; at {}", clients.names(&failed));
+        Err(unwritten((done, count), self.size, errors, plan.retries, &by))
     }
 }
 
