@@ -140,6 +140,25 @@ fn a_node_by_itself_that_gives_more_than_a_faulty_port_carries_has_no_such_port(
     }
 }
 
+/// What is odd at one node is no limit of the others, whose kind has the same name.
+#[test]
+fn healthy_nodes_by_themselves_are_held_against_their_own_ceiling_and_not_the_slow_ones() {
+    let site = nodes(8, 1);
+    let port = 50e9 / 8.0 * 8948.0 / 9038.0;
+    for named in [8, 3] {
+        let rates = (1..=named).map(|node| 0.97 * port * if node == 3 { 0.5 } else { 1.0 });
+        let found = explained(&site, &Observations { nodes_alone: true, ..of_nodes(rates) });
+        let first = &found.survivors[0];
+        assert!(first.id.starts_with("slow-node-link(node3: "), "{named}: {first:#?}");
+        for residual in &first.residuals {
+            assert!(residual.explained && residual.above_sigmas.is_none(), "{named}: {residual:#?}");
+            let is_odd = residual.what == Quantity::NodeGet { node: "node3".to_owned() };
+            let most = if is_odd { 0.5 } else { 1.0 } * port;
+            assert!((residual.predicted_bytes_per_s / most - 1.0).abs() < 0.05, "{named}: {residual:#?}");
+        }
+    }
+}
+
 #[test]
 fn few_in_flight_at_single_nodes_are_held_against_the_curve() {
     let mut site = nodes(8, 1);

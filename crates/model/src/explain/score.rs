@@ -477,7 +477,7 @@ fn of_total(
 /// What one node can give, where no total says what all do: its share of what the site's slowest and its own kind
 /// allow.
 pub(super) struct NodeCeilings<'a> {
-    site: &'a Site,
+    world: &'a HypotheticalSite,
     figures: usize,
     /// The share of a node while all nodes are asked evenly.
     even_bytes_per_s: f64,
@@ -508,7 +508,7 @@ impl NodeCeilings<'_> {
             false => all.iter().find(|limit| limit.group.is_none_or(|group| group == place)).copied(),
         };
         Some(NodeCeilings {
-            site,
+            world,
             figures: evidence.get.nodes.len() + evidence.put.nodes.len(),
             even_bytes_per_s: ceiling.even_bytes_per_s / f64::from(site.nodes().max(1)),
             limits: (0..site.groups.len()).map(of_group).collect(),
@@ -520,8 +520,10 @@ impl NodeCeilings<'_> {
 
     /// The bottleneck of a node, and the most that it gives: by itself, or of the load over all nodes.
     pub(super) fn of_node(&self, node: &str) -> Option<(ResourceLimit, f64)> {
-        let limit = (*self.limits.get(nodes::kind_of(self.site, node))?)?;
-        let sharing = if self.alone { 1 } else { self.site.nodes().max(1) };
+        let odd = self.world.odd.as_ref().filter(|odd| odd.nodes.iter().any(|of| of == node));
+        let group = odd.map_or_else(|| nodes::kind_of(&self.world.site, node), |odd| odd.group);
+        let limit = (*self.limits.get(group)?)?;
+        let sharing = if self.alone { 1 } else { self.world.site.nodes().max(1) };
         Some((limit, limit.limit_bytes_per_s / f64::from(sharing)))
     }
 
