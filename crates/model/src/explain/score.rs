@@ -371,14 +371,17 @@ fn most(
     if open { ceiling.own_bytes_per_s } else { ceiling.even_bytes_per_s }
 }
 
-/// What a hypothesis gives of a total: what was measured, where that is explained. Without a figure, the ceiling.
+/// What a hypothesis gives of a total: what was measured, where that is explained. Without a figure, what
+/// its requests in flight reach of the ceiling.
 pub(super) fn now_given(
     evidence: &ObservedFigures,
     world: &HypotheticalSite,
     ceiling: &OperationCeiling,
     reads: bool,
 ) -> Option<f64> {
-    let Some((observed, sigma)) = evidence.total(reads) else { return Some(ceiling.even_bytes_per_s) };
+    let Some((observed, sigma)) = evidence.total(reads) else {
+        return Some(ceiling.even_bytes_per_s * ceiling.reach);
+    };
     let said = TotalForecast::of(evidence, world, ceiling, reads, sigma);
     is_explained(observed / said.nearest(observed), said.sigma, 1).then_some(observed)
 }
