@@ -53,7 +53,7 @@ pub fn explain(site: &Site, observations: &Observations) -> Result<Explanation, 
     let geometries = geometries(site)?;
     let evidence = evidence(site, observations);
     let variants = rows::all(site, observations);
-    let search = search(site, &geometries, &evidence, &variants).ok_or(ModelError::NoCeiling)?;
+    let search = search(site, &geometries, (observations, &evidence), &variants).ok_or(ModelError::NoCeiling)?;
     let worlds: Vec<HypotheticalSite> = search
         .survivors
         .iter()

@@ -58,8 +58,8 @@ pub(super) struct Score {
     pub(super) refuted: bool,
     /// Whether it, rather than something unknown, accounts for at least one figure.
     pub(super) accounts: bool,
-    /// So certainly something unknown holds a total back beside it: the chance that a total which it leaves unexplained
-    /// is not one of those that usually stay so far below their ceiling. 0 where it leaves none.
+    /// So certainly there is something unknown beside it: the chance that a total which it leaves unexplained is not one
+    /// of those that usually stay so far below their ceiling. 0 where it leaves none.
     pub(super) lacks: f64,
 }
 
@@ -167,8 +167,9 @@ pub(super) fn score(evidence: &ObservedFigures, world: &HypotheticalSite, foreca
         // A curve may be wrong; a ceiling is none that is exceeded.
         marks.refuted |= is_refuted(observed / said.most, own);
         let (share, unknown) = (observed / said.nearest(observed), evidence.unknown(reads));
-        if (share < 1.0 || said.instead.is_some()) && !is_explained(share, said.sigma, 1) {
-            marks.lacks = marks.lacks.max(likelihood::lacks(share, evidence.product, reads));
+        if !is_explained(share, said.sigma, 1) {
+            let is_above = likelihood::above_sigmas(observed / said.most, own, 1).is_some();
+            marks.lacks = marks.lacks.max(likelihood::lacks(share, is_above, evidence.product, reads));
         }
         let density = |range| said.density(range, observed, unknown);
         let (ln, accounts) = match &said.load {
@@ -343,9 +344,10 @@ impl<'a> TotalForecast<'a> {
         // The figure errs at both of its ends.
         let below = |end: f64| likelihood::normal_tail((observed / end - 1.0) / self.sigma);
         let between = (below(top) - below(low)).max(0.0) / (top / low).ln();
+        let on_curve = (1.0 - likelihood::ABOVE_CURVE) / 2.0;
         Density {
-            at_ceiling: 0.4 * at_low.at_ceiling + 0.4 * at_high.at_ceiling + 0.2 * between,
-            below: 0.4 * at_low.below + 0.4 * at_high.below,
+            at_ceiling: on_curve * (at_low.at_ceiling + at_high.at_ceiling) + likelihood::ABOVE_CURVE * between,
+            below: on_curve * (at_low.below + at_high.below),
         }
     }
 }
@@ -454,6 +456,26 @@ pub(super) fn residuals(
     };
     let of_figures = observations.figures.iter().filter_map(of_figure);
     of_figures.chain(evidence.totals.iter().filter_map(of_sum)).collect()
+}
+
+/// The same as [`Score::lacks`] of figures of nodes beside which there is no total.
+pub(super) fn lacks_of_nodes(
+    observations: &Observations,
+    evidence: &ObservedFigures,
+    world: &HypotheticalSite,
+    forecast: &Forecast,
+) -> f64 {
+    let without_total = [true, false].map(|reads| evidence.has(reads) && evidence.total(reads).is_none());
+    if without_total == [false, false] {
+        return 0.0;
+    }
+    let of = |residual: &Residual| {
+        let reads = matches!(residual.what, Quantity::Get | Quantity::NodeGet { .. });
+        let is_lacking = without_total[usize::from(!reads)] && !residual.explained;
+        let (share, is_above) = (1.0 + residual.residual_share, residual.above_sigmas.is_some());
+        is_lacking.then(|| likelihood::lacks(share, is_above, evidence.product, reads))
+    };
+    residuals(observations, evidence, world, forecast).iter().filter_map(of).fold(0.0, f64::max)
 }
 
 /// Whether a figure is one of a single node, of reads or of writes.
