@@ -39,6 +39,7 @@ use score::{CURVE_ERROR, ObservedFigures, evidence, nodes_of, residuals};
 use separator::{Leader, separator};
 
 pub use deviation::Hold;
+pub use impossible::{ERROR_SHARES, wrong_error};
 pub use single::{Predicted, Single, singles};
 
 /// Survivors whose predictions differ by less than this share of the error are not told apart by the observations.
