@@ -1,7 +1,7 @@
 //! What to do if a hypothesis is true, and what that gives.
 
 use linerate_record::explanation::{Quantity, Remedy, RemedyGain, Residual};
-use linerate_record::units::bytes_per_s_iec;
+use linerate_record::units::{bytes_per_s_iec, grouped, share_of};
 
 use super::deviation::{CORRECTION, Variant};
 use super::forecast::{Forecast, HypotheticalSite, OperationCeiling};
@@ -40,13 +40,13 @@ pub(super) fn healthy(world: &HypotheticalSite, candidate: &Candidate, residuals
     let change = if residuals.iter().any(|residual| !residual.explained) {
         "none that follows from the model: the description does not explain every figure".to_owned()
     } else if !short.is_empty() {
-        let share = (reach * 100.0).round();
+        let share = share_of(reach, 0);
         let whose = match (&short[..], ceilings().count()) {
             ([(true, _)], 2) => " of GET",
             ([(false, _)], 2) => " of PUT",
             _ => "",
         };
-        format!("{none}: {share} % of the ceiling{whose} is what so few in flight reach; more in flight give more")
+        format!("{none}: {share} the ceiling{whose} is what so few in flight reach; more in flight give more")
     } else {
         let runs = below.unwrap_or_else(|| "it runs at its ceiling".to_owned());
         format!("{none}: {runs}; more needs more of the bottleneck ({})", bottleneck.join("; "))
@@ -78,9 +78,10 @@ fn below(residuals: &[Residual]) -> Option<String> {
         Quantity::NodeGet { node } => format!("GET of {node}"),
         Quantity::NodePut { node } => format!("PUT of {node}"),
     };
-    let share = (1.0 + least.residual_share) * 100.0;
-    (1.0 + least.residual_share < AT_CEILING).then(|| {
-        format!("{name} is {share:.0} % of what is predicted, and clusters without a known fault lose as much")
+    let share = 1.0 + least.residual_share;
+    (share < AT_CEILING).then(|| {
+        let share = share_of(share, 0);
+        format!("{name} is {share} what is predicted, and clusters without a known fault lose as much")
     })
 }
 
@@ -165,7 +166,7 @@ impl Gains {
         let of = |gain: &RemedyGain| {
             let verb = if gain.what == Quantity::Get { "GET" } else { "PUT" };
             let [to, from] = [gain.to_bytes_per_s, gain.from_bytes_per_s].map(bytes_per_s_iec);
-            let flight = gain.in_flight.map_or(String::new(), |flight| format!(" with {flight} in flight"));
+            let flight = gain.in_flight.map_or(String::new(), |flight| format!(" with {} in flight", grouped(flight)));
             format!("{verb} up to {to} instead of {from}{flight}; bottleneck then: {}", gain.bottleneck)
         };
         self.gains.iter().map(of).chain(condition.map(str::to_owned)).collect::<Vec<_>>().join("; ")
@@ -180,6 +181,61 @@ fn condition(left_slow: &[String]) -> Option<String> {
         one => {
             let verb = if one == 1 { "is" } else { "are" };
             Some(format!("only once {} {verb} as fast as the others", joined(left_slow)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::explanation::{Explanation, Observations, Observed};
+
+    use super::*;
+    use crate::explain::explain;
+    use crate::explain::forecast::{OperationQuery, forecast, world};
+    use crate::layout::geometries;
+    use crate::sites::site;
+
+    /// GET and PUT as shares of what the described site gives with so many in flight.
+    fn explained(get: f64, put: f64, in_flight: Option<u64>) -> (Explanation, [f64; 2]) {
+        let (site, geometries) = (site(), geometries(&site()).unwrap());
+        let asked = in_flight.map_or(OperationQuery::Ceiling, OperationQuery::At);
+        let described = forecast(&world(&site, &geometries, &[]).unwrap(), asked, asked);
+        let given = [true, false].map(|reads| {
+            let of = described.of(reads).unwrap();
+            of.even_bytes_per_s * of.reach
+        });
+        let figure = |reads: bool, share: f64| {
+            let bytes_per_s = share * given[usize::from(!reads)];
+            Observed { what: total(reads), bytes_per_s, error_share: None, in_flight }
+        };
+        let figures = vec![figure(true, get), figure(false, put)];
+        (explain(&site, &Observations { figures, error_share: 0.02, nodes_alone: false }).unwrap(), given)
+    }
+
+    #[test]
+    fn nothing_is_gained_of_an_operation_that_a_fault_does_not_touch() {
+        let (explanation, _) = explained(0.92, 0.5, None);
+        let of_writes: Vec<_> =
+            explanation.survivors.iter().filter(|one| one.id.starts_with("drives-write(")).collect();
+        assert!(!of_writes.is_empty(), "{:#?}", explanation.survivors);
+        for one in of_writes {
+            let faster: Vec<_> = one.remedy.gains.iter().map(|gain| &gain.what).collect();
+            assert!(one.deviations.len() > 1 || faster == [&Quantity::Put], "{one:#?}");
+            assert!(one.deviations.len() > 1 || !one.remedy.gives.contains("GET"), "{one:#?}");
+        }
+    }
+
+    #[test]
+    fn no_gain_exceeds_what_as_many_in_flight_give_of_the_described_site() {
+        for in_flight in [4, 16, 64] {
+            let (explanation, given) = explained(0.4, 0.5, Some(in_flight));
+            let gains: Vec<&RemedyGain> = explanation.survivors.iter().flat_map(|one| &one.remedy.gains).collect();
+            assert!(!gains.is_empty(), "{in_flight}");
+            for gain in gains {
+                let most = given[usize::from(gain.what == Quantity::Put)];
+                assert!(gain.to_bytes_per_s <= most * (1.0 + 1e-9), "{in_flight}: {gain:?}, not {most}");
+                assert_eq!(gain.in_flight, Some(in_flight));
+            }
         }
     }
 }

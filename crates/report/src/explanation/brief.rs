@@ -2,7 +2,7 @@
 //! fit, what tells them apart, what helps. Everything else is behind `--why`.
 
 use linerate_record::explanation::{Explanation, FigureStanding, Kind, Quantity};
-use linerate_record::units::bytes_per_s_iec;
+use linerate_record::units::{bytes_per_s_iec, share_of};
 
 use crate::ink::Ink;
 use crate::terminal::{TextStyle, hanging_in};
@@ -160,7 +160,9 @@ fn observed(explanation: &Explanation) -> Vec<String> {
     let of_site = explanation.described.iter().filter(|standing| model::of_site(&standing.what));
     let share = |(place, of): (usize, &FigureStanding)| {
         let (what, rate) = (model::quantity(&of.what), bytes_per_s_iec(of.observed_bytes_per_s));
-        format!("{what} {rate} ({}{})", words::percent(of.share), if place == 0 { " of its ceiling" } else { "" })
+        let share = share_of(of.share, 0);
+        let share = if place == 0 { format!("{share} its ceiling") } else { share.trim_end_matches(" of").to_owned() };
+        format!("{what} {rate} ({share})")
     };
     // Both are one clause: neither is left out.
     let mut reported = vec![of_site.clone().enumerate().map(share).collect::<Vec<_>>().join(", ")];

@@ -1,7 +1,7 @@
 //! How hypotheses read, and what they say of each figure.
 
 use linerate_record::explanation::{Explanation, Hypothesis, Kind, Quantity, Remedy, RemedyGain, Residual};
-use linerate_record::units::bytes_per_s_iec;
+use linerate_record::units::{bytes_per_s_iec, share_of};
 
 use super::model::{of_site, quantity};
 use super::{change, grouped};
@@ -31,9 +31,16 @@ fn above_ceiling(sigmas: f64) -> String {
     format!("{sigmas:.1} standard errors above its ceiling")
 }
 
-/// A difference without its sign.
-fn size(share: f64) -> String {
-    change(share).trim_start_matches(['+', '−']).to_owned()
+/// From such a difference on, a figure is told as a factor of what is predicted.
+const FAR_ABOVE: f64 = 9.0;
+
+/// Where a figure is beside what is predicted, before that: `27.2 % below`, `6.8 % above`, `139 times`.
+fn beside(share: f64) -> String {
+    if share >= FAR_ABOVE {
+        return share_of(1.0 + share, 0);
+    }
+    let size = change(share);
+    format!("{} {}", size.trim_start_matches(['+', '−']), if share < 0.0 { "below" } else { "above" })
 }
 
 /// Figures of single nodes that a row names; the rest are counted.
@@ -49,14 +56,12 @@ pub(crate) fn lacks_beside(hypothesis: &Hypothesis, known: &[&Quantity]) -> Stri
     let is_lacking = |residual: &&Residual| !residual.explained && !known.contains(&&residual.what);
     let (site, mut nodes): (Vec<&Residual>, Vec<&Residual>) =
         hypothesis.residuals.iter().filter(is_lacking).partition(|r| of_site(&r.what));
-    let off = |residual: &Residual| {
-        let side = if residual.residual_share < 0.0 { "below" } else { "above" };
-        format!("{} {side}", size(residual.residual_share))
-    };
+    let off = |residual: &Residual| beside(residual.residual_share);
     let of = |residual: &Residual| {
         let what = quantity(&residual.what);
         match residual.above_sigmas {
             Some(sigmas) => format!("{what} is {} what is predicted, {}", off(residual), above_ceiling(sigmas)),
+            None if residual.residual_share >= FAR_ABOVE => format!("{what} is {} what is predicted", off(residual)),
             None => format!("leaves {what} unexplained, {}", off(residual)),
         }
     };
@@ -220,9 +225,10 @@ pub(crate) fn range(least: Option<f64>, most: f64) -> String {
 pub(crate) fn residual(residual: &Residual) -> String {
     let off = match residual.above_sigmas {
         Some(sigmas) => {
-            format!("{} above what is predicted, {}", size(residual.residual_share), above_ceiling(sigmas))
+            format!("{} what is predicted, {}", beside(residual.residual_share), above_ceiling(sigmas))
         }
         None if residual.residual_share == 0.0 && residual.least_bytes_per_s.is_some() => "within that".to_owned(),
+        None if residual.residual_share >= FAR_ABOVE => format!("{} that", beside(residual.residual_share)),
         None => change(residual.residual_share),
     };
     format!(
@@ -236,8 +242,7 @@ pub(crate) fn residual(residual: &Residual) -> String {
 
 /// A figure that the site as described misses: `PUT is 27.2 % below what the site as described gives`.
 pub(crate) fn missed(residual: &Residual) -> String {
-    let side = if residual.residual_share < 0.0 { "below" } else { "above" };
-    format!("{} is {} {side} what the site as described gives", quantity(&residual.what), size(residual.residual_share))
+    format!("{} is {} what the site as described gives", quantity(&residual.what), beside(residual.residual_share))
 }
 
 /// A figure that nothing explains, with whose prediction it is held against.
@@ -287,6 +292,11 @@ mod tests {
             (of(4.0 * mib, Some(0.48 * mib), 4.9 * mib, None, true), "492 KiB/s to 4.90 MiB/s predicted, 4.00 MiB/s"),
             (of(4.0 * mib, Some(0.48 * mib), 4.9 * mib, None, true), "measured, within that; bottleneck: processors"),
             (of(0.24 * mib, Some(0.48 * mib), 4.9 * mib, None, false), "246 KiB/s measured, −50.0 %"),
+            (of(556.0 * mib, None, 4.0 * mib, None, false), "556 MiB/s measured, 139 times that; bottleneck"),
+            (
+                of(556.0 * mib, None, 4.0 * mib, Some(6900.0), false),
+                "139 times what is predicted, 6900.0 standard errors above its ceiling",
+            ),
             (of(4.0 * mib, None, 5.0 * mib, None, true), "PUT: 5.00 MiB/s predicted, 4.00 MiB/s measured, −20.0 %"),
         ] {
             assert!(residual(&reported).contains(expected), "{}", residual(&reported));
