@@ -22,8 +22,15 @@ use flags::{ExplainFlags, quantity};
 
 /// What is wrong with the files that the flags name.
 pub(crate) fn check(flags: &ExplainFlags) -> Result<(), Failure> {
-    let (flagged, read) = (figures_of(flags), read(flags));
-    if flagged.is_ok() && read.is_ok() { Ok(()) } else { Err(Failure::all_of([flagged.err(), read.err()])) }
+    inputs(flags).map(drop)
+}
+
+/// What the flags name, or everything that is wrong with them and with that.
+fn inputs(flags: &ExplainFlags) -> Result<(SiteRead, Option<View>, Vec<Observed>), Failure> {
+    match (figures_of(flags), read(flags)) {
+        (Ok(()), Ok(read)) => Ok(read),
+        (flagged, read) => Err(Failure::all_of([flagged.err(), read.err()])),
+    }
 }
 
 /// Refuses flags that give no figure, and a concurrency of none.
@@ -57,8 +64,7 @@ fn read(flags: &ExplainFlags) -> Result<(SiteRead, Option<View>, Vec<Observed>),
 }
 
 pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
-    figures_of(flags)?;
-    let ((mut site, file), view, of_nodes) = read(flags)?;
+    let ((mut site, file), view, of_nodes) = inputs(flags)?;
     let mut figures = flags.figures();
     figures.iter_mut().for_each(|figure| figure.in_flight = flags.concurrent);
     let mut object_bytes = flags.obj_size.map(|size| size.0);

@@ -119,19 +119,17 @@ impl Failure {
         }
     }
 
-    /// Failures of checks that do not depend on each other: all mistakes at once, or the first failure that is none.
+    /// Failures of checks that do not depend on each other: all mistakes at once, with files that cannot be read beside
+    /// them; else the first failure that is none.
     pub(crate) fn all_of(failures: impl IntoIterator<Item = Option<Failure>>) -> Self {
-        let mut mistakes = Vec::new();
-        for failure in failures.into_iter().flatten() {
-            if failure.code() != code::USAGE {
-                return failure;
-            }
-            mistakes.push(failure);
+        let mut all: Vec<Failure> = failures.into_iter().flatten().collect();
+        let is_listed = |failure: &Failure| [code::USAGE, code::MACHINE].contains(&failure.code());
+        let first = all.iter().position(|failure| !is_listed(failure));
+        let without_mistakes = || all.iter().all(|failure| failure.code() != code::USAGE);
+        if let Some(place) = first.or_else(|| (all.len() == 1 || without_mistakes()).then_some(0)) {
+            return all.swap_remove(place);
         }
-        match mistakes.len() {
-            1 => mistakes.remove(0),
-            _ => Failure::Mistakes(mistakes.into_iter().flat_map(Failure::mistakes).collect()),
-        }
+        Failure::Mistakes(all.into_iter().flat_map(Failure::mistakes).collect())
     }
 
     /// What is wrong, one by one.

@@ -15,37 +15,35 @@ mod likelihood;
 mod nodes;
 mod rack;
 mod readings;
+mod remedies;
 mod rows;
 mod score;
 mod separator;
 mod single;
 mod standing;
 mod strangers;
+mod verdicts;
 mod words;
 
-use linerate_record::explanation::{
-    EXPLANATION_SCHEMA, Explanation, Hypothesis, Observations, Quantity, Remedy, Residual,
-};
+use linerate_record::explanation::{EXPLANATION_SCHEMA, Explanation, Hypothesis, Observations, Quantity, Residual};
 use linerate_record::site::Site;
 
 use crate::error::ModelError;
 use crate::layout::geometries;
-use deviation::{CORRECTION, Variant};
+use deviation::Variant;
 use forecast::{HypotheticalSite, world};
 use hypothesis::{AS_DESCRIBED, Candidate, Search, search};
 use readings::Moment;
-use score::{CURVE_ERROR, ObservedFigures, evidence, nodes_of, now_given, residuals};
+use remedies::{healthy, remedy};
+use score::{CURVE_ERROR, ObservedFigures, evidence, nodes_of, residuals};
 use separator::{Leader, separator};
 
 pub use deviation::Hold;
+pub use impossible::{ERROR_SHARES, wrong_error};
 pub use single::{Predicted, Single, singles};
 
 /// Survivors whose predictions differ by less than this share of the error are not told apart by the observations.
 const SAME_SIGMAS: f64 = 0.25;
-/// What reaches so much of what is predicted is said to be at its ceiling: the rest is what systems lose on average.
-const AT_CEILING: f64 = 1.0 - likelihood::MEAN_LOSS;
-/// Requests in flight that reach so much of a ceiling are enough to speak of it.
-const FILLED: f64 = 0.97;
 
 /// What can have bound a site, given what was observed of it.
 ///
@@ -56,7 +54,7 @@ pub fn explain(site: &Site, observations: &Observations) -> Result<Explanation, 
     let geometries = geometries(site)?;
     let evidence = evidence(site, observations);
     let variants = rows::all(site, observations);
-    let search = search(site, &geometries, &evidence, &variants).ok_or(ModelError::NoCeiling)?;
+    let search = search(site, &geometries, (observations, &evidence), &variants).ok_or(ModelError::NoCeiling)?;
     let worlds: Vec<HypotheticalSite> = search
         .survivors
         .iter()
@@ -79,6 +77,7 @@ pub fn explain(site: &Site, observations: &Observations) -> Result<Explanation, 
     let missed: Vec<Residual> = search.nearest.iter().flat_map(of_candidate).collect();
     let (as_described, forecast) = &search.described;
     let unexplained = unexplained(&survivors, &residuals(observations, &evidence, as_described, forecast), &missed);
+    let kinds = kinds::kinds(&survivors);
     let caveats = caveats(site, &evidence, &search, &survivors, separator.is_some());
     let mut of_nodes = nodes::low_nodes_in_words(&evidence.get, &evidence.put);
     of_nodes.extend(strangers::caveats(site, observations));
@@ -90,7 +89,8 @@ pub fn explain(site: &Site, observations: &Observations) -> Result<Explanation, 
         of_nodes,
         node_figures: kinds::of_nodes(observations),
         described: standing::standings(&evidence, &search, &variants),
-        kinds: kinds::kinds(&survivors),
+        verdict: verdicts::verdict(&survivors, &kinds, search.none_of_these),
+        kinds,
         survivors,
         none_of_these: search.none_of_these,
         unexplained,
@@ -145,80 +145,12 @@ fn recorded_survivors(
             remedy: if chosen.is_empty() {
                 healthy(world, candidate, &residuals)
             } else {
-                let left = nodes::left_slow(&evidence.get, &evidence.put, nodes_of(world));
-                remedy(&chosen, described, candidate, &left, |reads, of| now_given(evidence, world, of, reads))
+                remedy(&chosen, described, (world, &candidate.forecast), evidence)
             },
             residuals,
         }
     };
     search.survivors.iter().zip(worlds).enumerate().map(of).collect()
-}
-
-/// What a site needs that is as described.
-fn healthy(world: &HypotheticalSite, candidate: &Candidate, residuals: &[Residual]) -> Remedy {
-    let ceilings = || [true, false].into_iter().filter_map(|reads| Some((reads, candidate.forecast.of(reads)?)));
-    let bottleneck: Vec<String> = ceilings().map(|(_, ceiling)| words::bottleneck(world, ceiling)).collect();
-    // A total that was measured at its ceiling has no more to give, whatever the curve reaches there.
-    let is_full = |(reads, ceiling): (bool, &forecast::OperationCeiling)| {
-        let total = if reads { Quantity::Get } else { Quantity::Put };
-        let measured = residuals.iter().find(|residual| residual.what == total);
-        measured.is_some_and(|of| of.observed_bytes_per_s >= FILLED * ceiling.even_bytes_per_s)
-    };
-    let short: Vec<(bool, f64)> =
-        ceilings().filter(|of| of.1.reach < FILLED && !is_full(*of)).map(|of| (of.0, of.1.reach)).collect();
-    let reach = short.iter().map(|(_, reach)| *reach).fold(1.0, f64::min);
-    let below = below(residuals);
-    let none = if below.is_none() { "none is needed" } else { "none that follows from the model" };
-    let change = if residuals.iter().any(|residual| !residual.explained) {
-        "none that follows from the model: the description does not explain every figure".to_owned()
-    } else if !short.is_empty() {
-        let share = (reach * 100.0).round();
-        let whose = match (&short[..], ceilings().count()) {
-            ([(true, _)], 2) => " of GET",
-            ([(false, _)], 2) => " of PUT",
-            _ => "",
-        };
-        format!("{none}: {share} % of the ceiling{whose} is what so few in flight reach; more in flight give more")
-    } else {
-        let runs = below.unwrap_or_else(|| "it runs at its ceiling".to_owned());
-        format!("{none}: {runs}; more needs more of the bottleneck ({})", bottleneck.join("; "))
-    };
-    Remedy { change, gives: "nothing beyond the observed figures".to_owned(), risks: "none".to_owned() }
-}
-
-/// The total that is furthest below what is predicted, where that is more than systems lose on average: nothing is at
-/// its ceiling then. Where there is no total, figures of nodes.
-fn below(residuals: &[Residual]) -> Option<String> {
-    let totals = residuals.iter().filter(|of| matches!(of.what, Quantity::Get | Quantity::Put));
-    let lowest = |a: &&Residual, b: &&Residual| a.residual_share.total_cmp(&b.residual_share);
-    let least = totals.min_by(lowest).or_else(|| residuals.iter().min_by(lowest))?;
-    let name = match &least.what {
-        Quantity::Get => "GET".to_owned(),
-        Quantity::Put => "PUT".to_owned(),
-        Quantity::NodeGet { node } => format!("GET of {node}"),
-        Quantity::NodePut { node } => format!("PUT of {node}"),
-    };
-    let share = (1.0 + least.residual_share) * 100.0;
-    (1.0 + least.residual_share < AT_CEILING).then(|| {
-        format!("{name} is {share:.0} % of what is predicted, and clusters without a known fault lose as much")
-    })
-}
-
-fn remedy(
-    chosen: &[&Variant],
-    described: (&HypotheticalSite, &forecast::Forecast),
-    candidate: &Candidate,
-    left_slow: &[String],
-    now_given: impl Fn(bool, &forecast::OperationCeiling) -> Option<f64>,
-) -> Remedy {
-    let changes: Vec<&str> = chosen.iter().map(|variant| variant.cure.change.as_str()).collect();
-    // A correction of the description risks nothing, which is not worth a word beside what is risked.
-    let risked: Vec<&str> = chosen.iter().map(|variant| variant.cure.risks).filter(|of| *of != CORRECTION).collect();
-    Remedy {
-        change: changes.join("; "),
-        gives: words::gives(described, &candidate.forecast, left_slow, now_given),
-        risks: if risked.is_empty() { CORRECTION.to_owned() } else { risked.join("; ") },
-    }
 }
 
 /// What no survivor explains, each with the nearest miss of all that was not refuted; where nothing survives, what the

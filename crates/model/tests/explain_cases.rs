@@ -255,8 +255,8 @@ fn figures_that_are_none_are_refused_with_what_to_give() {
         (observed(None, None, 0.02), "no figures given"),
         (observed(Some(-1.0), None, 0.02), "-1 B/s"),
         (observed(Some(f64::NAN), None, 0.02), "NaN B/s"),
-        (observed(Some(1e9), None, 0.0), "error of 0 "),
-        (observed(Some(1e9), None, 2.0), "error of 2 "),
+        (observed(Some(1e9), None, 0.0), "error of 0 %"),
+        (observed(Some(1e9), None, 2.0), "error of 200 %"),
     ];
     for (figures, expected) in rows {
         let error = explain(&site, &figures).expect_err(expected).to_string();

@@ -140,6 +140,60 @@ fn a_node_by_itself_that_gives_more_than_a_faulty_port_carries_has_no_such_port(
     }
 }
 
+/// What is odd at one node is no limit of the others, whose kind has the same name.
+#[test]
+fn healthy_nodes_by_themselves_are_held_against_their_own_ceiling_and_not_the_slow_ones() {
+    let mut site = nodes(8, 1);
+    site.groups[0].name = "node".to_owned();
+    let port = 50e9 / 8.0 * 8948.0 / 9038.0;
+    for named in [8, 3] {
+        let rates = (1..=named).map(|node| 0.97 * port * if node == 3 { 0.5 } else { 1.0 });
+        let found = explained(&site, &Observations { nodes_alone: true, ..of_nodes(rates) });
+        let first = &found.survivors[0];
+        assert!(first.id.starts_with("slow-node-link(node3: "), "{named}: {first:#?}");
+        for residual in &first.residuals {
+            assert!(residual.explained && residual.above_sigmas.is_none(), "{named}: {residual:#?}");
+            let is_odd = residual.what == Quantity::NodeGet { node: "node3".to_owned() };
+            let most = if is_odd { 0.5 } else { 1.0 } * port;
+            assert!((residual.predicted_bytes_per_s / most - 1.0).abs() < 0.05, "{named}: {residual:#?}");
+        }
+    }
+}
+
+/// What is above the curve and below the ceiling is no less unexplained than what is below the curve.
+#[test]
+fn what_leaves_a_total_above_the_curve_unexplained_has_something_unknown_beside_it() {
+    let mut site = nodes(8, 1);
+    site.data.object_bytes = 8 << 20;
+    let mut above = observed(Some(0.8 * 8.0 * share_of_ceiling(&site)), None, 0.02);
+    above.figures[0].in_flight = Some(1);
+    let found = explained(&site, &above);
+    let of_described = described(&found);
+    let residual = &of_described.residuals[0];
+    assert!(!residual.explained && residual.residual_share > 1.0 && residual.above_sigmas.is_none(), "{residual:#?}");
+    // One in five is above the curve for nothing.
+    let least = 0.8 * of_described.weight - 1e-9;
+    assert!(found.none_of_these >= least, "{} {}", found.none_of_these, of_described.weight);
+}
+
+/// Figures of nodes that no total stands beside say as much of an unknown cause as a total does.
+#[test]
+fn what_leaves_figures_of_nodes_unexplained_without_a_total_has_something_unknown_beside_it() {
+    let site = nodes(8, 1);
+    let share = share_of_ceiling(&site);
+    for (count, alone) in [(3, false), (8, true)] {
+        let at = |level: f64| Observations { nodes_alone: alone, ..of_nodes((0..count).map(|_| level * share)) };
+        let low = explained(&site, &at(0.3));
+        let first = &low.survivors[0];
+        let reported =
+            format!("{count} nodes, alone: {alone}: {} {} beside {}", first.id, first.weight, low.none_of_these);
+        assert!(first.residuals.iter().any(|of| !of.explained), "{reported}");
+        assert!(low.none_of_these >= first.weight - 1e-9, "{reported}");
+        let full = explained(&site, &at(if alone { 1.8 } else { 0.97 }));
+        assert!(full.survivors[0].weight > 2.0 * full.none_of_these, "{count} nodes, alone: {alone}");
+    }
+}
+
 #[test]
 fn few_in_flight_at_single_nodes_are_held_against_the_curve() {
     let mut site = nodes(8, 1);

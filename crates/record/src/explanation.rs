@@ -189,6 +189,19 @@ pub struct Kind {
     pub weight: f64,
 }
 
+/// What comes of an explanation as a whole. Places are among the survivors, from 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExplanationVerdict {
+    /// Whether a cause that was not enumerated outweighs all that was: it has more than half of the weight.
+    pub outweighed: bool,
+    /// The two that lead together, since weights do not tell which one does; none where one leads, or is outweighed.
+    pub not_separated: Vec<usize>,
+    /// Those that explain every figure.
+    pub whole: Vec<usize>,
+    /// The one whose remedy is worth a try; absent where an unknown cause is likelier.
+    pub advised: Option<usize>,
+}
+
 /// Figures of single nodes, in short.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeFigures {
@@ -205,10 +218,40 @@ pub struct NodeFigures {
 pub struct Remedy {
     /// What to change.
     pub change: String,
-    /// What it would give, by the model.
+    /// What it would give, by the model: `gains` and `condition` in one sentence, or why there are none.
     pub gives: String,
     /// What it risks.
     pub risks: String,
+    /// Operations that would be faster, by the model; none of those that the hypothesis does not change or explain.
+    #[serde(default)]
+    pub gains: Vec<RemedyGain>,
+    /// What must be so as well for that, in words: other nodes that are slow.
+    #[serde(default)]
+    pub condition: Option<String>,
+    /// Whether the model knows what it gives: not if the hypothesis explains none of the totals that it changes.
+    #[serde(default = "known")]
+    pub is_known: bool,
+}
+
+/// What explanations said before they knew of any other.
+fn known() -> bool {
+    true
+}
+
+/// An operation that would be faster.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RemedyGain {
+    /// Which: [`Quantity::Get`] or [`Quantity::Put`].
+    pub what: Quantity,
+    /// What it is now: as measured, or as the hypothesis has it where that was not.
+    pub from_bytes_per_s: f64,
+    /// What the site as described gives, with as many requests in flight if their number is known.
+    pub to_bytes_per_s: f64,
+    /// Requests in flight, where known.
+    #[serde(default)]
+    pub in_flight: Option<u64>,
+    /// The bottleneck then.
+    pub bottleneck: String,
 }
 
 /// The one reading or experiment that tells leading hypotheses apart.
@@ -254,6 +297,9 @@ pub struct Explanation {
     /// The weight of what was not enumerated.
     #[serde(default)]
     pub none_of_these: f64,
+    /// What comes of all that.
+    #[serde(default)]
+    pub verdict: ExplanationVerdict,
     /// Observations that no hypothesis explains, with the nearest miss of each.
     pub unexplained: Vec<Residual>,
     /// How to tell the leading ones apart; absent where one leads clearly.

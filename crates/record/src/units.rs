@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+mod shares;
 mod unit;
 
+pub use shares::share_of;
 pub use unit::Unit;
 
 /// A quantity that could not be read: quotes the input and names the form that would be right.

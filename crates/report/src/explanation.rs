@@ -56,14 +56,14 @@ fn whole(explanation: &Explanation, look: TextStyle) -> String {
         text.push_str(&hanging("", 14, &reported, look));
     }
     text.push('\n');
-    let reported = explained::outcome(&explanation.survivors, explanation.none_of_these, explanation.considered);
+    let reported = explained::outcome(explanation);
     text.push_str(&hanging(" ▸", 3, &reported, look));
     if !explanation.survivors.is_empty() {
         text.push_str(&hanging("", 3, model::WEIGHTS, look));
     }
     let kinds = &explanation.kinds;
     let (shown, rest) = kinds.split_at(KINDS_SHOWN.min(kinds.len()));
-    let whole = explained::row_of_whole(&explanation.survivors, shown);
+    let whole = explained::row_of_whole(explanation, shown);
     for kind in shown.iter().chain(&whole) {
         text.push('\n');
         text.push_str(&kind_lines(kind, &explanation.survivors, look));
@@ -177,7 +177,7 @@ fn telling<'a>(nodes: &[&'a Residual]) -> Vec<&'a Residual> {
 fn separator_lines(separator: &Separator, explanation: &Explanation, look: TextStyle) -> String {
     let shown = |kind: &Kind| kind.survivors.iter().take(1 + model::ALIKE_SHOWN).copied().collect::<Vec<_>>();
     let kinds = &explanation.kinds[..KINDS_SHOWN.min(explanation.kinds.len())];
-    let whole = explained::row_of_whole(&explanation.survivors, kinds);
+    let whole = explained::row_of_whole(explanation, kinds);
     let shown: Vec<usize> = kinds.iter().chain(&whole).flat_map(shown).collect();
     let expectations = model::expectations(separator, &explanation.survivors, |place| shown.contains(&place));
     let mut text = hanging_in(Ink::Green, " read next", 14, &separator.reading, look);

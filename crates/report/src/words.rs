@@ -96,12 +96,19 @@ pub(crate) fn plus_minus(estimate: &Estimate) -> String {
 /// A share of 1 in percent: `21 %`, and `0.4 %` below one.
 pub(crate) fn percent(share: f64) -> String {
     let percent = crate::json::unsigned_zero(100.0 * share);
-    if percent > 0.0 && percent < 0.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+    match percent {
+        few if few > 0.0 && few < 0.95 => format!("{few:.1} %"),
+        many if (10_000.0..1e15).contains(&many) => format!("{} %", grouped(many.round() as u64)),
+        of => format!("{of:.0} %"),
+    }
 }
 
-/// A change as a share of 1, signed: `+6.6 %`, `−12.0 %`, `+150 %`.
+/// A change as a share of 1, signed: `+6.6 %`, `−12.0 %`, `+150 %`, `+13 785 %`.
 pub(crate) fn change(share: f64) -> String {
     let percent = 100.0 * share;
+    if (10_000.0..1e15).contains(&percent) {
+        return format!("+{} %", grouped(percent.round() as u64));
+    }
     let decimals = usize::from(percent.abs() < 99.95);
     let sign = if percent < 0.0 { '−' } else { '+' };
     format!("{sign}{:.decimals$} %", percent.abs())

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use linerate_model::explain::wrong_error;
 use linerate_record::explanation::{Observed, Quantity};
 use linerate_record::units::{ByteRate, Bytes, Share};
 
@@ -60,7 +61,7 @@ pub(crate) struct ExplainFlags {
     pub(crate) run: Option<PathBuf>,
     /// Standard error of each figure that does not state its own. [default: 2%, and 10% for a figure of --run without a
     /// confidence interval]
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", value_parser = error_share)]
     pub(crate) error: Option<Share>,
     /// Size of the objects that were read and written. [default: that of --run, or the mean that the site states]
     #[arg(long = "obj.size", value_name = "SIZE", value_parser = object_size)]
@@ -115,11 +116,17 @@ fn figure(text: &str) -> Result<Observed, String> {
     };
     let what = quantity(op, node).ok_or_else(|| format!("unknown figure {op:?} in {text:?}: {fix}"))?;
     let (rate, error) = match reported.split_once("+-").or_else(|| reported.split_once('±')) {
-        Some((rate, error)) => (rate, Some(error.parse::<Share>().map_err(|e| e.to_string())?.0)),
+        Some((rate, error)) => (rate, Some(error_share(error).map_err(|why| format!("{text:?}: {why}"))?.0)),
         None => (reported, None),
     };
     let ByteRate(bytes_per_s) = rate.parse().map_err(|e: linerate_record::units::UnitError| e.to_string())?;
     Ok(Observed { what, bytes_per_s, error_share: error, in_flight: None })
+}
+
+/// Reads a standard error that a figure may have.
+fn error_share(text: &str) -> Result<Share, String> {
+    let share: Share = text.parse().map_err(|error: linerate_record::units::UnitError| error.to_string())?;
+    wrong_error(share.0).map_or(Ok(share), Err)
 }
 
 /// What a figure is of.
@@ -158,6 +165,7 @@ mod tests {
             ("get@=1MB/s", "no node behind the @"),
             ("get=1Gb/s", "capital B"),
             ("get=1GB/s+-x", "invalid share"),
+            ("get=1GB/s+-50%", "\"get=1GB/s+-50%\": a measuring error of 50 % is out of range"),
         ] {
             let error = figure(text).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");

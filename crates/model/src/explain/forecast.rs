@@ -69,6 +69,16 @@ pub(super) struct OperationCeiling {
     pub(super) group: Option<usize>,
 }
 
+impl OperationCeiling {
+    /// Whether both say the same, to a relative difference.
+    pub(super) fn resembles(&self, other: &OperationCeiling, difference: f64) -> bool {
+        let near = |a: f64, b: f64| (a / b - 1.0).abs() <= difference;
+        near(self.even_bytes_per_s * self.reach, other.even_bytes_per_s * other.reach)
+            && near(self.own_bytes_per_s * self.reach, other.own_bytes_per_s * other.reach)
+            && near(self.odd_share, other.odd_share)
+    }
+}
+
 /// Ceilings of the operations that are asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Forecast {
@@ -87,12 +97,7 @@ impl Forecast {
     /// Whether both say the same, to a relative difference.
     pub(super) fn resembles(&self, other: &Forecast, difference: f64) -> bool {
         [true, false].into_iter().all(|reads| match (self.of(reads), other.of(reads)) {
-            (Some(a), Some(b)) => {
-                let near = |a: f64, b: f64| (a / b - 1.0).abs() <= difference;
-                near(a.even_bytes_per_s * a.reach, b.even_bytes_per_s * b.reach)
-                    && near(a.own_bytes_per_s * a.reach, b.own_bytes_per_s * b.reach)
-                    && near(a.odd_share, b.odd_share)
-            }
+            (Some(a), Some(b)) => a.resembles(b, difference),
             (a, b) => a.is_none() && b.is_none(),
         })
     }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use linerate_record::explanation::Observations;
 use linerate_record::site::Site;
 
 use super::deviation::Variant;
 use super::forecast::{Forecast, HypotheticalSite, forecast, world};
-use super::score::{ObservedFigures, Score, score};
+use super::score::{ObservedFigures, Score, lacks_of_nodes, score};
 use crate::layout::Geometries;
 
 /// The name of the hypothesis without a deviation.
@@ -110,6 +111,7 @@ impl Candidate {
 struct Question<'a> {
     site: &'a Site,
     geometries: &'a Geometries,
+    observations: &'a Observations,
     evidence: &'a ObservedFigures,
     variants: &'a [Variant],
 }
@@ -124,18 +126,27 @@ impl Question<'_> {
         let ln_weight = marks.ln_likelihood - cost;
         Some(Candidate { chosen: chosen.to_vec(), forecast, marks, ln_weight, weight: 0.0 })
     }
+
+    /// How certainly there is something unknown beside it, by all figures: those of nodes are asked of the few that are
+    /// kept.
+    fn lacks(&self, candidate: &Candidate) -> f64 {
+        let world = world(self.site, self.geometries, &candidate.variants(self.variants));
+        let of_nodes =
+            |world: HypotheticalSite| lacks_of_nodes(self.observations, self.evidence, &world, &candidate.forecast);
+        candidate.marks.lacks.max(world.map_or(0.0, of_nodes))
+    }
 }
 
 /// Looks at the site as described, at each deviation, and at pairs. Nothing where the site has no ceiling at all.
 pub(super) fn search(
     site: &Site,
     geometries: &Geometries,
-    evidence: &ObservedFigures,
+    (observations, evidence): (&Observations, &ObservedFigures),
     variants: &[Variant],
 ) -> Option<Search> {
     // Thousands of copies are made of it, and no ceiling asks what was assumed.
     let bare = Site { assumed: BTreeMap::new(), ..site.clone() };
-    let question = Question { site: &bare, geometries, evidence, variants };
+    let question = Question { site: &bare, geometries, observations, evidence, variants };
     let described = question.candidate(&[])?;
     let no_ceiling =
         [true, false].into_iter().any(|reads| evidence.has(reads) && described.forecast.of(reads).is_none());
@@ -161,7 +172,7 @@ pub(super) fn search(
     considered += pairs;
     let world = world(site, geometries, &[])?;
     let ln_none = evidence.ln_of_anything(&described.forecast) - cost_of_none(&question, &singles, &described);
-    let (survivors, none_of_these) = weighed(kept, variants, ln_none);
+    let (survivors, none_of_these) = weighed(&question, kept, ln_none);
     Some(Search {
         survivors,
         none_of_these,
@@ -230,13 +241,13 @@ fn pairs(
 
 /// Values of one free number become one candidate, the best of them with the weight of all; the rest is measured
 /// against the best.
-fn weighed(mut kept: Vec<Candidate>, variants: &[Variant], ln_none: f64) -> (Vec<Candidate>, f64) {
+fn weighed(question: &Question, mut kept: Vec<Candidate>, ln_none: f64) -> (Vec<Candidate>, f64) {
     kept.sort_by(|a, b| b.ln_weight.total_cmp(&a.ln_weight));
     let best = kept.first().map_or(0.0, |first| first.ln_weight);
     let mut families: Vec<(Vec<String>, Candidate)> = Vec::new();
     for candidate in kept {
         let weight = (candidate.ln_weight - best).exp();
-        let family = candidate.family(variants);
+        let family = candidate.family(question.variants);
         match families.iter_mut().find(|(known, _)| *known == family) {
             Some((_, first)) => first.weight += weight,
             None => families.push((family, Candidate { weight, ..candidate })),
@@ -248,8 +259,8 @@ fn weighed(mut kept: Vec<Candidate>, variants: &[Variant], ln_none: f64) -> (Vec
         candidate.weight >= most * (-floor).exp()
     });
     let none = if families.is_empty() { 1.0 } else { (ln_none - best).min(MOST_LN).exp() };
-    // What leaves a total unexplained has something unknown beside it, and is no likelier than that.
-    let beside = families.iter().map(|(_, of)| of.weight * of.marks.lacks);
+    // What leaves a figure unexplained has something unknown beside it, and is no likelier than that.
+    let beside = families.iter().map(|(_, of)| of.weight * question.lacks(of));
     let none = beside.fold(none, f64::max);
     let sum: f64 = none + families.iter().map(|(_, candidate)| candidate.weight).sum::<f64>();
     let mut survivors: Vec<Candidate> =

@@ -1,6 +1,7 @@
 //! Figures that cannot be: told all at once, before anything is explained.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 use linerate_record::explanation::{Observations, Observed, Quantity};
 use linerate_record::site::Site;
@@ -11,23 +12,45 @@ use super::nodes::group_of;
 use super::strangers::strangers;
 use crate::bond::{line_rate_bits_per_s, nics_of};
 
-/// Standard errors that a figure may have.
-const ERRORS: std::ops::RangeInclusive<f64> = 0.0005..=0.3;
+/// Relative standard errors that a figure may have.
+pub const ERROR_SHARES: RangeInclusive<f64> = 0.0005..=0.3;
 
-/// Everything that is wrong with what was observed, in itself and beside the site.
+/// What is wrong with a relative standard error, if anything.
+#[must_use]
+pub fn wrong_error(share: f64) -> Option<String> {
+    let text = || {
+        let (least, most) = (100.0 * ERROR_SHARES.start(), 100.0 * ERROR_SHARES.end());
+        format!("a measuring error of {} % is out of range: write {least} % to {most} %, such as 2%", 100.0 * share)
+    };
+    (!ERROR_SHARES.contains(&share)).then(text)
+}
+
+/// Everything that is wrong with what was observed, in itself and beside the site. A figure that is none is held
+/// against no other.
 pub(super) fn faults(site: &Site, observations: &Observations) -> Vec<String> {
-    let mut found: Vec<String> =
-        observations.figures.iter().filter_map(|figure| of_figure(observations, figure)).collect();
-    if found.is_empty() {
-        found.extend(twice(observations));
-        let strangers = strangers(site, observations);
-        found.extend(if strangers.is_empty() { too_many(site, observations) } else { strangers });
-        found.extend(observations.figures.iter().filter_map(|figure| above_line_rate(site, observations, figure)));
-        if !observations.nodes_alone {
-            found.extend([true, false].into_iter().filter_map(|reads| against_total(site, observations, reads)));
-        }
+    let mut found: Vec<String> = wrong_error(observations.error_share).into_iter().collect();
+    found.extend(observations.figures.iter().filter_map(of_figure));
+    found.extend(twice(observations));
+    let strangers = strangers(site, observations);
+    found.extend(if strangers.is_empty() { too_many(site, observations) } else { strangers });
+    let figures = observations.figures.iter().filter(|figure| is_rate(figure)).cloned();
+    let figures = figures.map(|figure| Observed { error_share: figure.error_share.map(usable), ..figure }).collect();
+    let sound = Observations { figures, error_share: usable(observations.error_share), ..observations.clone() };
+    found.extend(sound.figures.iter().filter_map(|figure| above_line_rate(site, &sound, figure)));
+    if !observations.nodes_alone && sound.figures.len() == observations.figures.len() {
+        found.extend([true, false].into_iter().filter_map(|reads| against_total(site, &sound, reads)));
     }
     found
+}
+
+/// An error that is out of range, as the end of the range that is nearer.
+fn usable(share: f64) -> f64 {
+    share.clamp(*ERROR_SHARES.start(), *ERROR_SHARES.end())
+}
+
+/// Whether a figure is a throughput at all.
+fn is_rate(figure: &Observed) -> bool {
+    figure.bytes_per_s.is_finite() && figure.bytes_per_s > 0.0
 }
 
 /// As a person gives it: `get@node3`.
@@ -53,19 +76,15 @@ fn error_of(observations: &Observations, figure: &Observed) -> f64 {
     figure.error_share.unwrap_or(observations.error_share)
 }
 
-fn of_figure(observations: &Observations, figure: &Observed) -> Option<String> {
-    let (name, rate, share) = (name(&figure.what), figure.bytes_per_s, error_of(observations, figure));
-    if !(rate.is_finite() && rate > 0.0) {
+/// What is wrong with a figure by itself. The error of those that state none is wrong once.
+fn of_figure(figure: &Observed) -> Option<String> {
+    let (name, rate) = (name(&figure.what), figure.bytes_per_s);
+    if !is_rate(figure) {
         return Some(format!(
             "{name:?}: an observed throughput of {rate} B/s is none: give one above 0, such as 152GiB/s"
         ));
     }
-    (!ERRORS.contains(&share)).then(|| {
-        format!(
-            "{name:?}: a measuring error of {share} is out of range: give a share from 0.0005 to 0.3, such as 0.02 for \
-             2 %"
-        )
-    })
+    figure.error_share.and_then(wrong_error).map(|why| format!("{name:?}: {why}"))
 }
 
 fn twice(observations: &Observations) -> Vec<String> {
@@ -213,6 +232,26 @@ mod tests {
         }
         let several = observed(&[("get@n1", 40.0), ("get@n2", 40.0), ("get@n2", 40.0)]);
         assert_eq!(faults(&site, &several).len(), 4, "{:?}", faults(&site, &several));
+    }
+
+    #[test]
+    fn one_mistake_hides_no_other_and_an_error_that_all_figures_share_is_wrong_once() {
+        let site = four();
+        let mut several = observed(&[("get", 0.0), ("put", 1.0), ("put", 1.0), ("get@fast-1", 40.0)]);
+        several.figures[1].error_share = Some(0.4);
+        several.error_share = 0.5;
+        let reported = faults(&site, &several);
+        let expected = [
+            "a measuring error of 50 % is out of range: write 0.05 % to 30 %",
+            "\"get\": an observed throughput of 0 B/s is none",
+            "\"put\": a measuring error of 40 % is out of range",
+            "\"put\" is given twice",
+            "\"get@fast-1\" of 4.66 GiB/s is 40.0 Gb/s",
+        ];
+        assert_eq!(reported.len(), expected.len(), "{reported:#?}");
+        for (fault, begin) in reported.iter().zip(expected) {
+            assert!(fault.starts_with(begin), "{begin}: {reported:#?}");
+        }
     }
 
     #[test]

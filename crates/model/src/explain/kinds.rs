@@ -37,6 +37,11 @@ mod tests {
 
     use super::*;
 
+    fn no_remedy() -> Remedy {
+        let (change, gives, risks) = (String::new(), String::new(), String::new());
+        Remedy { change, gives, risks, gains: Vec::new(), condition: None, is_known: true }
+    }
+
     #[test]
     fn what_no_figure_tells_apart_is_one_kind_with_the_weight_of_all() {
         let of = |id: &str, weight: f64, alike: &[&str]| Hypothesis {
@@ -45,7 +50,7 @@ mod tests {
             residuals: Vec::new(),
             weight,
             indistinguishable: alike.iter().map(|&id| id.to_owned()).collect(),
-            remedy: Remedy { change: String::new(), gives: String::new(), risks: String::new() },
+            remedy: no_remedy(),
         };
         let found = kinds(&[of("a", 0.5, &["c"]), of("b", 0.2, &[]), of("c", 0.125, &["a"])]);
         assert_eq!(found, [Kind { survivors: vec![0, 2], weight: 0.625 }, Kind { survivors: vec![1], weight: 0.2 }]);

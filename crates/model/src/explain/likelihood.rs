@@ -37,10 +37,19 @@ fn least_share(product: Product, reads: bool) -> f64 {
     }
 }
 
-/// How certainly something unknown holds a total back that is left unexplained at a share of what is predicted: for
-/// certain where no cluster is known to be so far below for nothing.
-pub(super) fn lacks(share: f64, product: Product, reads: bool) -> f64 {
-    if share < least_share(product, reads) { 1.0 } else { 1.0 - unknown_cause(product, reads) }
+/// The chance that requests in flight give more than the curve has them give at the most, and no more than the ceiling:
+/// how long a request takes alone is known least of all. A judgement.
+pub(super) const ABOVE_CURVE: f64 = 0.2;
+
+/// How certainly there is something unknown beside what leaves a figure unexplained at a share of what is predicted:
+/// for certain where no cluster is known to be so far below for nothing, or where it is above its ceiling.
+pub(super) fn lacks(share: f64, is_above_ceiling: bool, product: Product, reads: bool) -> f64 {
+    match share {
+        _ if is_above_ceiling => 1.0,
+        share if share > 1.0 => 1.0 - ABOVE_CURVE,
+        share if share < least_share(product, reads) => 1.0,
+        _ => 1.0 - unknown_cause(product, reads),
+    }
 }
 
 /// A figure of the whole site that is further above a ceiling than so many standard errors refutes what predicts the

@@ -300,10 +300,12 @@ fn between(share: f64, sigma: f64, least: f64, most: f64) -> f64 {
     inside / ((most / least).ln() * share)
 }
 
-/// The place of the group that a node is of: the one with the longest name with which its name begins.
+/// The place of the group that a node is of: the one with the longest name with which its name begins. Of two of one
+/// name it is the first, since odd nodes of a hypothesis are a group behind the others that keeps their name.
 pub(super) fn group_of(site: &Site, node: &str) -> Option<usize> {
     let begins = |place: &usize| node.starts_with(site.groups[*place].name.as_str());
-    (0..site.groups.len()).filter(begins).max_by_key(|&place| site.groups[place].name.len())
+    // Of equals, the last one is the greatest.
+    (0..site.groups.len()).rev().filter(begins).max_by_key(|&place| site.groups[place].name.len())
 }
 
 /// The same where names that tell of no kind are of the first.

@@ -58,8 +58,8 @@ pub(super) struct Score {
     pub(super) refuted: bool,
     /// Whether it, rather than something unknown, accounts for at least one figure.
     pub(super) accounts: bool,
-    /// So certainly something unknown holds a total back beside it: the chance that a total which it leaves unexplained
-    /// is not one of those that usually stay so far below their ceiling. 0 where it leaves none.
+    /// So certainly there is something unknown beside it: the chance that a total which it leaves unexplained is not one
+    /// of those that usually stay so far below their ceiling. 0 where it leaves none.
     pub(super) lacks: f64,
 }
 
@@ -167,8 +167,9 @@ pub(super) fn score(evidence: &ObservedFigures, world: &HypotheticalSite, foreca
         // A curve may be wrong; a ceiling is none that is exceeded.
         marks.refuted |= is_refuted(observed / said.most, own);
         let (share, unknown) = (observed / said.nearest(observed), evidence.unknown(reads));
-        if (share < 1.0 || said.instead.is_some()) && !is_explained(share, said.sigma, 1) {
-            marks.lacks = marks.lacks.max(likelihood::lacks(share, evidence.product, reads));
+        if !is_explained(share, said.sigma, 1) {
+            let is_above = likelihood::above_sigmas(observed / said.most, own, 1).is_some();
+            marks.lacks = marks.lacks.max(likelihood::lacks(share, is_above, evidence.product, reads));
         }
         let density = |range| said.density(range, observed, unknown);
         let (ln, accounts) = match &said.load {
@@ -343,9 +344,10 @@ impl<'a> TotalForecast<'a> {
         // The figure errs at both of its ends.
         let below = |end: f64| likelihood::normal_tail((observed / end - 1.0) / self.sigma);
         let between = (below(top) - below(low)).max(0.0) / (top / low).ln();
+        let on_curve = (1.0 - likelihood::ABOVE_CURVE) / 2.0;
         Density {
-            at_ceiling: 0.4 * at_low.at_ceiling + 0.4 * at_high.at_ceiling + 0.2 * between,
-            below: 0.4 * at_low.below + 0.4 * at_high.below,
+            at_ceiling: on_curve * (at_low.at_ceiling + at_high.at_ceiling) + likelihood::ABOVE_CURVE * between,
+            below: on_curve * (at_low.below + at_high.below),
         }
     }
 }
@@ -371,14 +373,17 @@ fn most(
     if open { ceiling.own_bytes_per_s } else { ceiling.even_bytes_per_s }
 }
 
-/// What a hypothesis gives of a total: what was measured, where that is explained. Without a figure, the ceiling.
+/// What a hypothesis gives of a total: what was measured, where that is explained. Without a figure, what
+/// its requests in flight reach of the ceiling.
 pub(super) fn now_given(
     evidence: &ObservedFigures,
     world: &HypotheticalSite,
     ceiling: &OperationCeiling,
     reads: bool,
 ) -> Option<f64> {
-    let Some((observed, sigma)) = evidence.total(reads) else { return Some(ceiling.even_bytes_per_s) };
+    let Some((observed, sigma)) = evidence.total(reads) else {
+        return Some(ceiling.even_bytes_per_s * ceiling.reach);
+    };
     let said = TotalForecast::of(evidence, world, ceiling, reads, sigma);
     is_explained(observed / said.nearest(observed), said.sigma, 1).then_some(observed)
 }
@@ -453,6 +458,26 @@ pub(super) fn residuals(
     of_figures.chain(evidence.totals.iter().filter_map(of_sum)).collect()
 }
 
+/// The same as [`Score::lacks`] of figures of nodes beside which there is no total.
+pub(super) fn lacks_of_nodes(
+    observations: &Observations,
+    evidence: &ObservedFigures,
+    world: &HypotheticalSite,
+    forecast: &Forecast,
+) -> f64 {
+    let without_total = [true, false].map(|reads| evidence.has(reads) && evidence.total(reads).is_none());
+    if without_total == [false, false] {
+        return 0.0;
+    }
+    let of = |residual: &Residual| {
+        let reads = matches!(residual.what, Quantity::Get | Quantity::NodeGet { .. });
+        let is_lacking = without_total[usize::from(!reads)] && !residual.explained;
+        let (share, is_above) = (1.0 + residual.residual_share, residual.above_sigmas.is_some());
+        is_lacking.then(|| likelihood::lacks(share, is_above, evidence.product, reads))
+    };
+    residuals(observations, evidence, world, forecast).iter().filter_map(of).fold(0.0, f64::max)
+}
+
 /// Whether a figure is one of a single node, of reads or of writes.
 fn is_of_nodes(what: &Quantity, reads: bool) -> bool {
     match what {
@@ -477,7 +502,7 @@ fn of_total(
 /// What one node can give, where no total says what all do: its share of what the site's slowest and its own kind
 /// allow.
 pub(super) struct NodeCeilings<'a> {
-    site: &'a Site,
+    world: &'a HypotheticalSite,
     figures: usize,
     /// The share of a node while all nodes are asked evenly.
     even_bytes_per_s: f64,
@@ -508,7 +533,7 @@ impl NodeCeilings<'_> {
             false => all.iter().find(|limit| limit.group.is_none_or(|group| group == place)).copied(),
         };
         Some(NodeCeilings {
-            site,
+            world,
             figures: evidence.get.nodes.len() + evidence.put.nodes.len(),
             even_bytes_per_s: ceiling.even_bytes_per_s / f64::from(site.nodes().max(1)),
             limits: (0..site.groups.len()).map(of_group).collect(),
@@ -520,8 +545,10 @@ impl NodeCeilings<'_> {
 
     /// The bottleneck of a node, and the most that it gives: by itself, or of the load over all nodes.
     pub(super) fn of_node(&self, node: &str) -> Option<(ResourceLimit, f64)> {
-        let limit = (*self.limits.get(nodes::kind_of(self.site, node))?)?;
-        let sharing = if self.alone { 1 } else { self.site.nodes().max(1) };
+        let odd = self.world.odd.as_ref().filter(|odd| odd.nodes.iter().any(|of| of == node));
+        let group = odd.map_or_else(|| nodes::kind_of(&self.world.site, node), |odd| odd.group);
+        let limit = (*self.limits.get(group)?)?;
+        let sharing = if self.alone { 1 } else { self.world.site.nodes().max(1) };
         Some((limit, limit.limit_bytes_per_s / f64::from(sharing)))
     }
 

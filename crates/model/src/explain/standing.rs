@@ -3,7 +3,7 @@
 use linerate_record::explanation::{DescribedCeiling, FigureStanding, Most, Quantity};
 use linerate_record::plan::Resource;
 use linerate_record::site::Site;
-use linerate_record::units::bytes_per_s_iec;
+use linerate_record::units::{bytes_per_s_iec, grouped, share_of};
 
 use super::deviation::Variant;
 use super::forecast::all_limits;
@@ -93,15 +93,13 @@ fn claim_of_node(standing: &FigureStanding, resource: Resource, alone: bool) -> 
     let (way, has) = places(resource);
     let (observed, ceiling) =
         (bytes_per_s_iec(standing.observed_bytes_per_s), bytes_per_s_iec(standing.ceiling_bytes_per_s));
-    let share = standing.share * 100.0;
+    let share = share_of(standing.share, 1);
     if alone {
-        return format!(
-            "{verb} of {node} alone, {observed}, is {share:.1} % of what one node can give alone, {ceiling}"
-        );
+        return format!("{verb} of {node} alone, {observed}, is {share} what one node can give alone, {ceiling}");
     }
     let (needed, there) = (resource.amount(standing.needed), resource.amount(standing.there));
     format!(
-        "{verb} of {node}, {observed}, is {share:.1} % of one node's ceiling, {ceiling}: if all nodes give as much, \
+        "{verb} of {node}, {observed}, is {share} one node's ceiling, {ceiling}: if all nodes give as much, \
          that is {needed} {way}; {has} {there}"
     )
 }
@@ -158,14 +156,15 @@ fn claim(
     let (way, has) = places(resource);
     let (needed, there) = (resource.amount(standing.needed), resource.amount(standing.there));
     let mut reported = format!(
-        "{verb} of {} is {:.1} % of its ceiling, {}: it needs {needed} {way}; {has} {there}",
+        "{verb} of {} is {} its ceiling, {}: it needs {needed} {way}; {has} {there}",
         bytes_per_s_iec(standing.observed_bytes_per_s),
-        standing.share * 100.0,
+        share_of(standing.share, 1),
         bytes_per_s_iec(standing.ceiling_bytes_per_s),
     );
     if let Some(flight) = in_flight {
-        let (reached, error) = (reach * 100.0, score::curve_error(reach) * 100.0);
-        reported.push_str(&format!("; by the curve, {flight} in flight give {reached:.0} % of the ceiling, "));
+        let (reached, error) = (share_of(reach, 0), score::curve_error(reach) * 100.0);
+        let flight = grouped(flight);
+        reported.push_str(&format!("; by the curve, {flight} in flight give {reached} the ceiling, "));
         reported.push_str(&format!("which is known to ± {error:.1} %"));
         if most_reach > reach * MORE_IN_TURN {
             let most = (most_reach * 100.0).floor();

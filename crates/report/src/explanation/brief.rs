@@ -2,7 +2,7 @@
 //! fit, what tells them apart, what helps. Everything else is behind `--why`.
 
 use linerate_record::explanation::{Explanation, FigureStanding, Kind, Quantity};
-use linerate_record::units::bytes_per_s_iec;
+use linerate_record::units::{bytes_per_s_iec, share_of};
 
 use crate::ink::Ink;
 use crate::terminal::{TextStyle, hanging_in};
@@ -132,7 +132,7 @@ fn parts(explanation: &Explanation) -> Vec<Part> {
         parts.extend(kind_part(place, kind, explanation));
     }
     // What the outcome names is not left out.
-    let whole = explained::row_of_whole(&explanation.survivors, kinds);
+    let whole = explained::row_of_whole(explanation, kinds);
     let row = whole.and_then(|kind| kind_part(kinds.len(), &kind, explanation));
     parts.extend(row.map(|part| Part { rank: Rank::First, ..part }));
     if explanation.survivors.is_empty() {
@@ -143,7 +143,8 @@ fn parts(explanation: &Explanation) -> Vec<Part> {
     parts.push(Part::new(Rank::Rival, Ink::Dim, lead, none.into()));
     let reading = explanation.separator.iter().map(|separator| separator.reading.clone());
     parts.push(Part::new(Rank::Next, Ink::Green, " read next", reading.collect()));
-    parts.push(Part::new(Rank::Remedy, Ink::Dim, " try for 1", remedy(explanation)));
+    let number = explanation.verdict.advised.map_or(1, |place| place + 1);
+    parts.push(Part::new(Rank::Remedy, Ink::Dim, format!(" try for {number}"), remedy(explanation)));
     parts.push(Part::new(Rank::Answer, Ink::Dim, " --why", rest(explanation)));
     parts
 }
@@ -159,7 +160,9 @@ fn observed(explanation: &Explanation) -> Vec<String> {
     let of_site = explanation.described.iter().filter(|standing| model::of_site(&standing.what));
     let share = |(place, of): (usize, &FigureStanding)| {
         let (what, rate) = (model::quantity(&of.what), bytes_per_s_iec(of.observed_bytes_per_s));
-        format!("{what} {rate} ({}{})", words::percent(of.share), if place == 0 { " of its ceiling" } else { "" })
+        let share = share_of(of.share, 0);
+        let share = if place == 0 { format!("{share} its ceiling") } else { share.trim_end_matches(" of").to_owned() };
+        format!("{what} {rate} ({share})")
     };
     // Both are one clause: neither is left out.
     let mut reported = vec![of_site.clone().enumerate().map(share).collect::<Vec<_>>().join(", ")];
@@ -225,22 +228,18 @@ fn kind_part(place: usize, kind: &Kind, explanation: &Explanation) -> Option<Par
     Some(Part::new(if place == 0 { Rank::First } else { Rank::Rival }, Ink::Yellow, lead, clauses))
 }
 
-/// What would relieve the first, and what that gives: no advice where something unknown is likelier than its kind.
+/// What would relieve the one whose remedy is advised, and what that gives.
 fn remedy(explanation: &Explanation) -> Vec<String> {
-    let of_kind = explanation.kinds.first().map_or(0.0, |kind| kind.weight);
-    let first = explanation.survivors.first().filter(|_| of_kind >= explanation.none_of_these);
-    let Some(remedy) = first.map(|first| &first.remedy) else { return Vec::new() };
-    // What comes next is the plan's to say, and a gain that is not known is none to name.
-    let is_gain = |clause: &&str| !clause.starts_with("bottleneck then") && !clause.starts_with("unknown");
-    let gains = remedy.gives.split("; ").filter(is_gain).map(str::to_owned);
-    [remedy.change.clone()].into_iter().chain(gains).collect()
+    let advised = explanation.verdict.advised.and_then(|place| explanation.survivors.get(place));
+    let Some(remedy) = advised.map(|one| &one.remedy) else { return Vec::new() };
+    [remedy.change.clone()].into_iter().chain(explained::gains(remedy)).collect()
 }
 
 /// What `--why` shows beside that.
 fn rest(explanation: &Explanation) -> Vec<String> {
     let mut parts = Vec::new();
     let shown = shown(explanation);
-    let whole = explained::row_of_whole(&explanation.survivors, &explanation.kinds[..shown]);
+    let whole = explained::row_of_whole(explanation, &explanation.kinds[..shown]);
     let shown = shown + usize::from(whole.is_some());
     if let Some(more) = explanation.survivors.len().checked_sub(shown).filter(|more| *more > 0) {
         let hypotheses = if more == 1 { "hypothesis" } else { "hypotheses" };

@@ -26,7 +26,7 @@ pub(crate) fn page(explanation: &Explanation) -> String {
     if let Some(nodes) = &explanation.node_figures {
         facts.push(("Of single nodes", words::plural(nodes.figures, "figure")));
     }
-    let outcome = explained::outcome(&explanation.survivors, explanation.none_of_these, explanation.considered);
+    let outcome = explained::outcome(explanation);
     let survivors = &explanation.survivors;
     let kinds = &explanation.kinds;
     let cards: String = kinds.iter().map(|kind| card(kind, survivors)).collect();

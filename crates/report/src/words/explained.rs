@@ -1,7 +1,7 @@
 //! How hypotheses read, and what they say of each figure.
 
-use linerate_record::explanation::{Explanation, Hypothesis, Kind, Quantity, Residual};
-use linerate_record::units::bytes_per_s_iec;
+use linerate_record::explanation::{Explanation, Hypothesis, Kind, Quantity, Remedy, RemedyGain, Residual};
+use linerate_record::units::{bytes_per_s_iec, share_of};
 
 use super::model::{of_site, quantity};
 use super::{change, grouped};
@@ -31,9 +31,16 @@ fn above_ceiling(sigmas: f64) -> String {
     format!("{sigmas:.1} standard errors above its ceiling")
 }
 
-/// A difference without its sign.
-fn size(share: f64) -> String {
-    change(share).trim_start_matches(['+', '−']).to_owned()
+/// From such a difference on, a figure is told as a factor of what is predicted.
+const FAR_ABOVE: f64 = 9.0;
+
+/// Where a figure is beside what is predicted, before that: `27.2 % below`, `6.8 % above`, `139 times`.
+fn beside(share: f64) -> String {
+    if share >= FAR_ABOVE {
+        return share_of(1.0 + share, 0);
+    }
+    let size = change(share);
+    format!("{} {}", size.trim_start_matches(['+', '−']), if share < 0.0 { "below" } else { "above" })
 }
 
 /// Figures of single nodes that a row names; the rest are counted.
@@ -49,14 +56,12 @@ pub(crate) fn lacks_beside(hypothesis: &Hypothesis, known: &[&Quantity]) -> Stri
     let is_lacking = |residual: &&Residual| !residual.explained && !known.contains(&&residual.what);
     let (site, mut nodes): (Vec<&Residual>, Vec<&Residual>) =
         hypothesis.residuals.iter().filter(is_lacking).partition(|r| of_site(&r.what));
-    let off = |residual: &Residual| {
-        let side = if residual.residual_share < 0.0 { "below" } else { "above" };
-        format!("{} {side}", size(residual.residual_share))
-    };
+    let off = |residual: &Residual| beside(residual.residual_share);
     let of = |residual: &Residual| {
         let what = quantity(&residual.what);
         match residual.above_sigmas {
             Some(sigmas) => format!("{what} is {} what is predicted, {}", off(residual), above_ceiling(sigmas)),
+            None if residual.residual_share >= FAR_ABOVE => format!("{what} is {} what is predicted", off(residual)),
             None => format!("leaves {what} unexplained, {}", off(residual)),
         }
     };
@@ -87,51 +92,44 @@ pub(crate) fn row(of: &Hypothesis) -> String {
     if lacks.is_empty() { hypothesis(of) } else { format!("{}; {lacks}", hypothesis(of)) }
 }
 
-/// Where a cause that was not enumerated has more than this, it outweighs all that was.
-const OUTWEIGHED: f64 = 0.5;
-
-/// The first hypothesis that explains every figure. Where the answer says that some do, its row is among those shown.
-pub(crate) fn first_whole(survivors: &[Hypothesis]) -> Option<usize> {
-    survivors.iter().position(|hypothesis| hypothesis.residuals.iter().all(|of| of.explained))
-}
-
-/// That hypothesis as a row of its own, where it does not begin one of the kinds that are shown.
-pub(crate) fn row_of_whole(survivors: &[Hypothesis], shown: &[Kind]) -> Option<Kind> {
-    let place = first_whole(survivors)?;
+/// The first hypothesis that explains every figure as a row of its own, where it does not begin one of the kinds that
+/// are shown: where the answer says that some do, its row is among those shown.
+pub(crate) fn row_of_whole(explanation: &Explanation, shown: &[Kind]) -> Option<Kind> {
+    let place = *explanation.verdict.whole.first()?;
     let is_shown = shown.iter().any(|kind| kind.survivors.first() == Some(&place));
-    (!is_shown).then(|| Kind { survivors: vec![place], weight: survivors[place].weight })
+    let weight = explanation.survivors.get(place)?.weight;
+    (!is_shown).then(|| Kind { survivors: vec![place], weight })
 }
 
 /// Which one it is, behind how many there are.
-fn named(survivors: &[Hypothesis], whole: usize) -> String {
-    let Some(number) = first_whole(survivors).map(|place| place + 1) else { return String::new() };
-    if whole == 1 { format!("number {number}") } else { format!("number {number} first") }
+fn named(whole: &[usize]) -> String {
+    match whole {
+        [] => String::new(),
+        [one] => format!("number {}", one + 1),
+        [first, ..] => format!("number {} first", first + 1),
+    }
 }
 
-/// How far the answer goes: what remains of what was looked at, with `none_of_these` as what weighs against all of it.
-pub(crate) fn outcome(survivors: &[Hypothesis], none_of_these: f64, considered: u32) -> String {
-    let looked_at = grouped(u64::from(considered));
-    let whole = survivors.iter().filter(|hypothesis| hypothesis.residuals.iter().all(|of| of.explained)).count();
-    let outweighed = none_of_these > OUTWEIGHED;
-    let explain = match (survivors.len(), whole) {
-        (1, 1) if outweighed => {
+/// How far the answer goes: what remains of what was looked at, and what weighs against all of it.
+pub(crate) fn outcome(explanation: &Explanation) -> String {
+    let looked_at = grouped(u64::from(explanation.considered));
+    let (survivors, verdict) = (explanation.survivors.len(), &explanation.verdict);
+    let which = named(&verdict.whole);
+    let explain = match (survivors, verdict.whole.len()) {
+        (1, 1) if verdict.outweighed => {
             "it fits every figure, but a cause that the model does not know outweighs it".to_owned()
         }
-        (_, n) if n > 0 && outweighed => {
+        (_, n) if n > 0 && verdict.outweighed => {
             let fit = if n == 1 { "one fits".to_owned() } else { format!("{n} fit") };
-            let which = named(survivors, n);
             format!("{fit} every figure ({which}), but a cause that the model does not know outweighs all of them")
         }
         (1, 0) => "it does not explain every figure".to_owned(),
         (1, _) => "it explains every figure".to_owned(),
         (_, 0) => "none explains every figure".to_owned(),
-        (_, 1) => format!("one explains every figure ({})", named(survivors, 1)),
-        (_, n) => {
-            let which = named(survivors, n);
-            format!("{n} explain every figure ({which}), and these figures alone do not tell them apart")
-        }
+        (_, 1) => format!("one explains every figure ({which})"),
+        (_, n) => format!("{n} explain every figure ({which}), and these figures alone do not tell them apart"),
     };
-    match survivors.len() {
+    match survivors {
         0 => format!("none of {looked_at} hypotheses fits what was observed"),
         1 => format!("one of {looked_at} hypotheses is not refuted by what was observed; {explain}"),
         n => format!("{n} of {looked_at} hypotheses are not refuted by what was observed; {explain}"),
@@ -140,16 +138,16 @@ pub(crate) fn outcome(survivors: &[Hypothesis], none_of_these: f64, considered: 
 
 /// The same in brief: which hypotheses lead together, what remains of what was looked at, and what nothing explains.
 pub(crate) fn outcome_in_brief(explanation: &Explanation) -> Vec<String> {
-    let survivors = &explanation.survivors;
+    let (left, verdict) = (explanation.survivors.len(), &explanation.verdict);
     let looked_at = grouped(u64::from(explanation.considered));
-    if survivors.is_empty() {
+    if left == 0 {
         return vec![format!("none of {looked_at} hypotheses fits what was observed")];
     }
-    let together = abreast(explanation).map(|(a, b)| format!("{a} and {b} are not separated"));
-    let whole = survivors.iter().filter(|hypothesis| hypothesis.residuals.iter().all(|of| of.explained)).count();
+    let numbers: Vec<String> = verdict.not_separated.iter().map(|place| (place + 1).to_string()).collect();
+    let together = (!numbers.is_empty()).then(|| format!("{} are not separated", numbers.join(" and ")));
     let are = |n: usize, one: &str, several: &str| if n == 1 { one.to_owned() } else { several.to_owned() };
-    let (left, which) = (survivors.len(), named(survivors, whole));
-    let reported = match whole {
+    let which = named(&verdict.whole);
+    let reported = match verdict.whole.len() {
         0 => {
             let what = never_explained(explanation);
             let what: Vec<String> = what.into_iter().map(quantity).collect();
@@ -157,7 +155,7 @@ pub(crate) fn outcome_in_brief(explanation: &Explanation) -> Vec<String> {
             let none = are(left, "it does not explain", "none explains");
             format!("{left} of {looked_at} hypotheses {} not refuted, {none} {what}", are(left, "is", "are"))
         }
-        n if explanation.none_of_these > OUTWEIGHED => {
+        n if verdict.outweighed => {
             let (fit, these) = (are(n, "fits", "fit"), are(n, "it", "them"));
             format!(
                 "{n} of {looked_at} hypotheses {fit} every figure ({which}), but an unknown cause outweighs {these}"
@@ -182,20 +180,17 @@ pub(crate) fn never_explained(explanation: &Explanation) -> Vec<&Quantity> {
     explanation.unexplained.iter().map(|residual| &residual.what).filter(|what| of_site(what)).collect()
 }
 
-/// A kind with so much of the weight of the first does not stand behind it: judgements about how often causes occur
-/// differ by more (`docs/method/explain.md`).
-const ABREAST: f64 = 0.5;
-
-/// The numbers of the first of the first two kinds, where weights do not tell which of them leads, nor does something
-/// unknown lead.
-fn abreast(explanation: &Explanation) -> Option<(usize, usize)> {
-    if explanation.none_of_these > OUTWEIGHED {
-        return None;
+/// What a remedy gives, in brief: each operation that would be faster, and what else must be so.
+pub(crate) fn gains(remedy: &Remedy) -> Vec<String> {
+    if !remedy.is_known {
+        return Vec::new();
     }
-    let first_of = |kind: &Kind| kind.survivors.first().copied();
-    let (a, b) = (explanation.kinds.first().and_then(first_of)?, explanation.kinds.get(1).and_then(first_of)?);
-    let weight = |place: usize| explanation.survivors.get(place).map_or(0.0, |of| of.weight);
-    (weight(b) >= ABREAST * weight(a)).then_some((a + 1, b + 1))
+    let of = |gain: &RemedyGain| {
+        let [to, from] = [gain.to_bytes_per_s, gain.from_bytes_per_s].map(bytes_per_s_iec);
+        format!("{} up to {to} instead of {from}", quantity(&gain.what))
+    };
+    let gains = remedy.gains.iter().map(of).chain(remedy.condition.clone());
+    if remedy.gains.is_empty() { vec![remedy.gives.clone()] } else { gains.collect() }
 }
 
 /// Whether a figure fits, in a word.
@@ -230,9 +225,10 @@ pub(crate) fn range(least: Option<f64>, most: f64) -> String {
 pub(crate) fn residual(residual: &Residual) -> String {
     let off = match residual.above_sigmas {
         Some(sigmas) => {
-            format!("{} above what is predicted, {}", size(residual.residual_share), above_ceiling(sigmas))
+            format!("{} what is predicted, {}", beside(residual.residual_share), above_ceiling(sigmas))
         }
         None if residual.residual_share == 0.0 && residual.least_bytes_per_s.is_some() => "within that".to_owned(),
+        None if residual.residual_share >= FAR_ABOVE => format!("{} that", beside(residual.residual_share)),
         None => change(residual.residual_share),
     };
     format!(
@@ -246,8 +242,7 @@ pub(crate) fn residual(residual: &Residual) -> String {
 
 /// A figure that the site as described misses: `PUT is 27.2 % below what the site as described gives`.
 pub(crate) fn missed(residual: &Residual) -> String {
-    let side = if residual.residual_share < 0.0 { "below" } else { "above" };
-    format!("{} is {} {side} what the site as described gives", quantity(&residual.what), size(residual.residual_share))
+    format!("{} is {} what the site as described gives", quantity(&residual.what), beside(residual.residual_share))
 }
 
 /// A figure that nothing explains, with whose prediction it is held against.
@@ -262,7 +257,7 @@ pub(crate) fn unexplained(of: &Residual, survivors: &[Hypothesis]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::explanation::Remedy;
+    use linerate_record::explanation::{ExplanationVerdict, Observations};
 
     use super::*;
 
@@ -281,6 +276,11 @@ mod tests {
         }
     }
 
+    fn no_remedy() -> Remedy {
+        let (change, gives, risks) = (String::new(), String::new(), String::new());
+        Remedy { change, gives, risks, gains: Vec::new(), condition: None, is_known: true }
+    }
+
     #[test]
     fn a_figure_above_its_ceiling_is_said_to_be_and_a_range_is_told_as_one() {
         let mib = f64::from(1 << 20);
@@ -292,6 +292,11 @@ mod tests {
             (of(4.0 * mib, Some(0.48 * mib), 4.9 * mib, None, true), "492 KiB/s to 4.90 MiB/s predicted, 4.00 MiB/s"),
             (of(4.0 * mib, Some(0.48 * mib), 4.9 * mib, None, true), "measured, within that; bottleneck: processors"),
             (of(0.24 * mib, Some(0.48 * mib), 4.9 * mib, None, false), "246 KiB/s measured, −50.0 %"),
+            (of(556.0 * mib, None, 4.0 * mib, None, false), "556 MiB/s measured, 139 times that; bottleneck"),
+            (
+                of(556.0 * mib, None, 4.0 * mib, Some(6900.0), false),
+                "139 times what is predicted, 6900.0 standard errors above its ceiling",
+            ),
             (of(4.0 * mib, None, 5.0 * mib, None, true), "PUT: 5.00 MiB/s predicted, 4.00 MiB/s measured, −20.0 %"),
         ] {
             assert!(residual(&reported).contains(expected), "{}", residual(&reported));
@@ -319,7 +324,7 @@ mod tests {
 
     #[test]
     fn what_is_left_unexplained_is_in_the_row_of_the_hypothesis() {
-        let remedy = Remedy { change: String::new(), gives: String::new(), risks: String::new() };
+        let remedy = no_remedy();
         let mut described = Hypothesis {
             id: "as-described".to_owned(),
             deviations: vec![],
@@ -329,16 +334,45 @@ mod tests {
             remedy,
         };
         assert_eq!(row(&described), "the site is as described; leaves PUT unexplained, 45.0 % below");
-        assert!(outcome(std::slice::from_ref(&described), 0.9, 9).ends_with("it does not explain every figure"));
         described.residuals[0].explained = true;
         assert_eq!(row(&described), "the site is as described");
-        assert!(outcome(&[described.clone(), described.clone()], 0.5, 9).contains("2 explain every figure"));
-        // Beside what outweighs it, nothing is said to explain anything.
-        assert!(outcome(std::slice::from_ref(&described), 0.5, 9).ends_with("it explains every figure"));
-        for hypotheses in [vec![described.clone()], vec![described.clone(), described]] {
-            let reported = outcome(&hypotheses, 0.97, 9);
-            assert!(reported.contains(", but a cause that the model does not know"), "{reported}");
-            assert!(!reported.contains("explain"), "{reported}");
+    }
+
+    #[test]
+    fn beside_what_outweighs_it_nothing_is_said_to_explain_anything() {
+        let described = Hypothesis {
+            id: "as-described".to_owned(),
+            deviations: vec![],
+            residuals: vec![],
+            weight: 0.5,
+            indistinguishable: vec![],
+            remedy: no_remedy(),
+        };
+        let of = |survivors: usize, whole: Vec<usize>, outweighed: bool| Explanation {
+            schema: 1,
+            observations: Observations { figures: vec![], error_share: 0.02, nodes_alone: false },
+            curve_error_share: None,
+            of_run: vec![],
+            of_nodes: vec![],
+            node_figures: None,
+            described: vec![],
+            survivors: vec![described.clone(); survivors],
+            kinds: vec![],
+            none_of_these: 0.5,
+            verdict: ExplanationVerdict { outweighed, not_separated: vec![], whole, advised: None },
+            unexplained: vec![],
+            separator: None,
+            considered: 9,
+            caveats: vec![],
+        };
+        assert!(outcome(&of(1, vec![], true)).ends_with("it does not explain every figure"));
+        assert!(outcome(&of(2, vec![0, 1], false)).contains("2 explain every figure (number 1 first)"));
+        assert!(outcome(&of(1, vec![0], false)).ends_with("it explains every figure"));
+        for survivors in [1, 2] {
+            let explanation = of(survivors, (0..survivors).collect(), true);
+            for reported in [outcome(&explanation), outcome_in_brief(&explanation).join("; ")] {
+                assert!(reported.contains("outweighs") && !reported.contains("explain"), "{reported}");
+            }
         }
     }
 
@@ -354,7 +388,7 @@ mod tests {
             residuals: vec![node("n1", 99.0, true), node("n2", 50.0, false), node("n3", 40.0, false)],
             weight: 1.0,
             indistinguishable: vec![],
-            remedy: Remedy { change: String::new(), gives: String::new(), risks: String::new() },
+            remedy: no_remedy(),
         };
         assert_eq!(lacks(&described), "leaves GET of n3 (60.0 % below), GET of n2 (50.0 % below) unexplained");
         described.residuals.extend(["n4", "n5", "n6"].map(|name| node(name, 60.0, false)));

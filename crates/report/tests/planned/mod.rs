@@ -1,8 +1,8 @@
 //! A plan and an explanation made by hand: figures are plausible, and none of them is the model's.
 
 use linerate_record::explanation::{
-    DescribedCeiling, Deviation, EXPLANATION_SCHEMA, Explanation, FigureStanding, Hypothesis, Kind, Most, NodeFigures,
-    Observations, Observed, Quantity, Remedy, Residual, Separator,
+    DescribedCeiling, Deviation, EXPLANATION_SCHEMA, Explanation, ExplanationVerdict, FigureStanding, Hypothesis, Kind,
+    Most, NodeFigures, Observations, Observed, Quantity, Remedy, RemedyGain, Residual, Separator,
 };
 use linerate_record::finding::Severity;
 use linerate_record::plan::{
@@ -378,6 +378,7 @@ pub(crate) fn explanation() -> Explanation {
         node_figures: Some(NodeFigures { figures: 6, least_bytes_per_s: 2.71 * GIB, most_bytes_per_s: 2.71 * GIB }),
         kinds: vec![Kind { survivors: vec![0, 2], weight: 0.5 }, Kind { survivors: vec![1], weight: 0.4 }],
         none_of_these: 0.1,
+        verdict: ExplanationVerdict { outweighed: false, not_separated: vec![0, 1], whole: vec![], advised: Some(0) },
         survivors: vec![Hypothesis { indistinguishable: vec![three.id.clone()], ..one }, two, three],
         unexplained: vec![put],
         separator: Some(Separator {
@@ -465,6 +466,15 @@ fn hypothesis(id: &str, claim: &str, weight: f64, figures: &[Observed], get: f64
             change: "set xmit_hash_policy=layer3+4 on bond0".to_owned(),
             gives: "GET up to 304 GiB/s".to_owned(),
             risks: "fragments of one flow may arrive out of order".to_owned(),
+            gains: vec![RemedyGain {
+                what: Quantity::Get,
+                from_bytes_per_s: 152.0 * GIB,
+                to_bytes_per_s: 304.0 * GIB,
+                in_flight: None,
+                bottleneck: "public NIC out".to_owned(),
+            }],
+            condition: None,
+            is_known: true,
         },
     }
 }

@@ -1,0 +1,97 @@
+//! What comes of an explanation as a whole: whether something unknown outweighs it, which hypotheses lead together,
+//! which explain every figure, and whose remedy is worth a try.
+
+use linerate_record::explanation::{ExplanationVerdict, Hypothesis, Kind};
+
+/// Where a cause that was not enumerated has more than this, it outweighs all that was.
+const OUTWEIGHED: f64 = 0.5;
+
+/// A kind with so much of the weight of the first does not stand behind it: judgements about how often causes occur
+/// differ by more (`docs/method/explain.md`).
+const ABREAST: f64 = 0.5;
+
+/// Of survivors, the weightiest first, the kinds that they are of, and the weight of what was not enumerated.
+pub(super) fn verdict(survivors: &[Hypothesis], kinds: &[Kind], none_of_these: f64) -> ExplanationVerdict {
+    let outweighed = none_of_these > OUTWEIGHED;
+    let is_whole = |place: &usize| survivors[*place].residuals.iter().all(|of| of.explained);
+    // No advice where something unknown is likelier than all that no figure tells from the first.
+    let is_advised = kinds.first().is_some_and(|kind| kind.weight >= none_of_these);
+    ExplanationVerdict {
+        outweighed,
+        not_separated: if outweighed { Vec::new() } else { abreast(survivors, kinds) },
+        whole: (0..survivors.len()).filter(is_whole).collect(),
+        advised: survivors.first().filter(|_| is_advised).map(|_| 0),
+    }
+}
+
+/// The first of each of the first two kinds, where weights do not tell which of them leads.
+fn abreast(survivors: &[Hypothesis], kinds: &[Kind]) -> Vec<usize> {
+    let first_of = |kind: &Kind| kind.survivors.first().copied();
+    let first_two = kinds.first().and_then(first_of).zip(kinds.get(1).and_then(first_of));
+    let weight = |place: usize| survivors.get(place).map_or(0.0, |of| of.weight);
+    first_two.filter(|(a, b)| weight(*b) >= ABREAST * weight(*a)).map_or(Vec::new(), |(a, b)| vec![a, b])
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::explanation::{Quantity, Remedy, Residual};
+
+    use super::*;
+    use crate::explain::kinds::kinds;
+
+    fn of(id: &str, weight: f64, explained: bool) -> Hypothesis {
+        let (change, gives, risks) = (String::new(), String::new(), String::new());
+        let residual = Residual {
+            what: Quantity::Put,
+            observed_bytes_per_s: 1.0,
+            predicted_bytes_per_s: 1.0,
+            least_bytes_per_s: None,
+            instead_bytes_per_s: None,
+            instead_least_bytes_per_s: None,
+            residual_share: 0.0,
+            above_sigmas: None,
+            bottleneck: String::new(),
+            explained,
+        };
+        Hypothesis {
+            id: id.to_owned(),
+            deviations: Vec::new(),
+            residuals: vec![residual],
+            weight,
+            indistinguishable: Vec::new(),
+            remedy: Remedy { change, gives, risks, gains: Vec::new(), condition: None, is_known: true },
+        }
+    }
+
+    #[test]
+    fn two_that_weigh_alike_are_not_separated_and_nothing_leads_what_is_outweighed() {
+        let rows: [(&[(f64, bool)], f64, ExplanationVerdict); 5] = [
+            (&[], 1.0, ExplanationVerdict { outweighed: true, not_separated: vec![], whole: vec![], advised: None }),
+            (
+                &[(0.5, false), (0.3, true)],
+                0.2,
+                ExplanationVerdict { outweighed: false, not_separated: vec![0, 1], whole: vec![1], advised: Some(0) },
+            ),
+            (
+                &[(0.6, true), (0.2, true)],
+                0.2,
+                ExplanationVerdict { outweighed: false, not_separated: vec![], whole: vec![0, 1], advised: Some(0) },
+            ),
+            (
+                &[(0.2, true), (0.2, true)],
+                0.6,
+                ExplanationVerdict { outweighed: true, not_separated: vec![], whole: vec![0, 1], advised: None },
+            ),
+            (
+                &[(0.4, true), (0.1, false)],
+                0.5,
+                ExplanationVerdict { outweighed: false, not_separated: vec![], whole: vec![0], advised: None },
+            ),
+        ];
+        for (weights, none, expected) in rows {
+            let survivors: Vec<Hypothesis> =
+                weights.iter().enumerate().map(|(place, row)| of(&place.to_string(), row.0, row.1)).collect();
+            assert_eq!(verdict(&survivors, &kinds(&survivors), none), expected, "{weights:?} {none}");
+        }
+    }
+}
