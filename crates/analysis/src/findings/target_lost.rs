@@ -4,11 +4,12 @@ use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::StopReason;
 
 use super::Run;
-use crate::lost::{lost_ms, silent};
+use crate::lost::{is_silent, lost_ms};
+use crate::standstills::Gaps;
 use crate::view::Point;
 
 pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Finding> {
-    let lost_ms = lost_ms(point, &run.measured(point.point));
+    let lost_ms = lost_ms(point, &run.measured(point.point), &run.records.readings);
     if lost_ms == 0 && is_unanswered(point, run) {
         return Some(unanswered(label, point));
     }
@@ -34,7 +35,8 @@ pub(super) fn is_unanswered(point: &Point, run: &Run<'_>) -> bool {
     if !timed || point.requests > 0 || point.error_count() > 0 {
         return false;
     }
-    let silent_ms: u64 = run.measured(point.point).iter().filter(|i| silent(i)).map(|i| i.to_ms - i.from_ms).sum();
+    let (stood, measured) = (Gaps::of(&run.records.readings).standstills(), run.measured(point.point));
+    let silent_ms: u64 = measured.iter().filter(|i| is_silent(i, &stood)).map(|i| i.to_ms - i.from_ms).sum();
     silent_ms > 0 && 2 * silent_ms >= point.measured_ms
 }
 
