@@ -6,7 +6,7 @@ use linerate_record::run::StopReason;
 use super::Run;
 use crate::lost::{is_silent, lost_ms};
 use crate::standstills::Gaps;
-use crate::view::Point;
+use crate::view::{Point, load_of};
 
 pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Finding> {
     let lost_ms = lost_ms(point, &run.measured(point.point), &run.records.readings);
@@ -18,11 +18,7 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
         severity: Severity::Critical,
         confidence: Confidence::Certain,
         points: vec![point.point],
-        claim: format!(
-            "the target was lost for {:.1} s ({label}, {} in flight)",
-            lost_ms as f64 / 1e3,
-            point.concurrency
-        ),
+        claim: format!("the target was lost for {:.1} s ({label}, {})", lost_ms as f64 / 1e3, load_of(point)),
         evidence: "intervals in which no request succeeded and nothing moved".into(),
         remedy: "find the time on the timeline and the reason in the target's log, then run again".into(),
     })
@@ -46,10 +42,7 @@ fn unanswered(label: &str, point: &Point) -> Finding {
         severity: Severity::Critical,
         confidence: Confidence::Certain,
         points: vec![point.point],
-        claim: format!(
-            "no request was answered in {} ms ({label}, {} in flight)",
-            point.measured_ms, point.concurrency
-        ),
+        claim: format!("no request was answered in {} ms ({label}, {})", point.measured_ms, load_of(point)),
         evidence: "requests were in flight, none ended, and nothing moved".into(),
         remedy: "check in the target's log whether it answers; if it does, give a --duration of several times the \
                  latency"
