@@ -26,6 +26,7 @@ mod quantile;
 pub mod records;
 mod rests;
 pub mod slo;
+mod standstills;
 pub mod steady;
 pub mod student;
 pub mod thresholds;

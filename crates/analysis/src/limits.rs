@@ -81,7 +81,7 @@ pub fn find(
         .or_else(|| machine(best, series.clients.is_some(), &others, records))
         .or_else(|| disturbance::of_series(best, series, records, samples))
         .or_else(|| {
-            let is_whole = !visits.iter().any(|visit| was_lost(visit, &intervals));
+            let is_whole = !visits.iter().any(|visit| was_lost(visit, &intervals, records));
             is_whole.then(|| {
                 let limit = target(best, ceiling, measure, records);
                 let disturbed = disturbance::of_others(series, records, samples);
@@ -92,9 +92,9 @@ pub fn find(
 
 /// Whether the target was lost for a part of a visit, or answered nothing but errors: what it gave then is no limit of
 /// it.
-fn was_lost(visit: &Point, intervals: &[&Interval]) -> bool {
+fn was_lost(visit: &Point, intervals: &[&Interval], records: &Records) -> bool {
     let measured: Vec<&Interval> = intervals.iter().copied().filter(|i| i.point == visit.point && !i.warmup).collect();
-    lost_ms(visit, &measured) + wrong_ms(visit, &measured) > 0
+    lost_ms(visit, &measured, &records.readings) + wrong_ms(visit, &measured) > 0
 }
 
 /// Whether the best of a series is what `--max-rate` lets through: its knee would be the cap's.

@@ -4,10 +4,13 @@
 //! Lost means that nobody answers: time in which connections failed or requests timed out and none succeeded, or
 //! nothing ended and nothing moved for longer than any request took. A handful of refused connections, or of requests
 //! that hang, may stand for minutes. A target that answers is there, whatever it answers, and so is one that asked for
-//! a pause and gets it.
+//! a pause and gets it. Time in which linerate itself did not run, or asked for nothing, tells of no target.
 
+use linerate_record::histogram;
+use linerate_record::reading::Reading;
 use linerate_record::run::{Interval, is_answer};
 
+use crate::standstills::{Gaps, Standstill};
 use crate::view::Point;
 
 /// Shortest time without a sign of life that can mean a target that hangs.
@@ -17,20 +20,24 @@ pub(crate) const HUNG_MIN_MS: u64 = 1_000;
 /// one in which the only request that ended failed is none.
 const LOST_MIN_MS: u64 = 200;
 
-/// For how long the target was lost, in the measured intervals of a point.
-pub(crate) fn lost_ms(point: &Point, of_point: &[&Interval]) -> u64 {
+/// For how long the target was lost, in the measured intervals of a point; `readings` are those of the run.
+pub(crate) fn lost_ms(point: &Point, of_point: &[&Interval], readings: &[Reading]) -> u64 {
+    let stood = Gaps::of(readings).standstills();
     // Where wrong answers are all there is, no request tells how long an answer takes.
     let only_wrong = point.requests == 0 && of_point.iter().any(|i| answers_wrongly(i) > 0);
     let mut lost_ms = 0;
-    for stretch in stretches(of_point, silent) {
+    for stretch in stretches(of_point, |i| is_silent(i, &stood)) {
         let stretch_ms = length_ms(stretch);
+        if 2 * late_ms(stretch, of_point) >= stretch_ms {
+            continue;
+        }
         let failed = stretch.iter().any(|i| failed(i));
         let hung = !only_wrong && stretch_ms >= HUNG_MIN_MS && stretch_ms * 1_000_000 > 2 * point.total.max_ns;
         lost_ms += if (failed && stretch_ms >= LOST_MIN_MS) || hung { stretch_ms } else { 0 };
     }
     // In an open loop of a low rate there may have been nothing to answer, and a short point may just be too short.
     let nothing = point.requests == 0 && point.error_count() == 0 && point.moved_bytes <= 0;
-    let alive = of_point.iter().any(|i| i.paused_ns > 0 || answers_wrongly(i) > 0);
+    let alive = of_point.iter().any(|i| i.paused_ns > 0 || answers_wrongly(i) > 0 || stood.iter().any(|s| s.has(i)));
     if point.open.is_none() && nothing && !alive && point.measured_ms >= HUNG_MIN_MS {
         lost_ms = point.measured_ms;
     }
@@ -73,19 +80,45 @@ fn failed(i: &Interval) -> bool {
 
 /// Whether nothing happened in an interval, though there was something to wait for.
 pub(crate) fn silent(i: &Interval) -> bool {
-    // In an open loop there may be nothing to wait for.
-    let idle = i.open.as_ref().is_some_and(|o| o.backlog == 0 && o.in_flight == 0);
+    // In an open loop there may be nothing to wait for: where nothing is in flight, what is due waits for linerate, and
+    // not for the target.
+    let idle = i.open.as_ref().is_some_and(|o| o.in_flight == 0);
     let waits = (i.waiting_for_cap == 0 && !idle || failed(i)) && i.paused_ns == 0;
     waits && answers_wrongly(i) == 0 && i.rows.iter().all(|r| r.requests == 0 && r.moved_bytes <= 0)
+}
+
+/// Whether an interval is silent and linerate ran in it.
+pub(crate) fn is_silent(i: &Interval, stood: &[Standstill]) -> bool {
+    silent(i) && !stood.iter().any(|s| s.has(i))
+}
+
+/// By how much the latest request that started right behind a stretch did so through linerate's own fault: where that
+/// is about as long as the stretch, linerate did not run.
+fn late_ms(stretch: &[&Interval], of_point: &[&Interval]) -> u64 {
+    let Some(last) = stretch.last() else { return 0 };
+    let behind = of_point.iter().find(|i| i.client == last.client && i.from_ms >= last.to_ms);
+    let of = |i: &&Interval| {
+        let mut late = histogram::empty();
+        let is_read = histogram::add_encoded(&mut late, &i.open.as_ref()?.late).is_ok();
+        is_read.then(|| late.max() / 1_000_000)
+    };
+    [Some(last), behind].into_iter().flatten().filter_map(of).max().unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
     use linerate_record::finding::{Finding, FindingKind};
+    use linerate_record::histogram;
+    use linerate_record::reading::Reading;
+    use linerate_record::run::{Interval, OpenInterval, PointLine};
 
     use crate::build::build;
     use crate::build::tests::records;
     use crate::records::Records;
+
+    fn is_lost(findings: &[Finding]) -> bool {
+        findings.iter().any(|f| f.kind == FindingKind::TargetLost)
+    }
 
     /// Findings of a run that goes on for 30 intervals of 100 ms in which nothing succeeds.
     fn findings(change: impl Fn(u64, &mut linerate_record::run::Interval)) -> (Vec<Finding>, bool) {
@@ -142,5 +175,49 @@ mod tests {
         // Silence of a second and more behind an answer is silence.
         let (found, _) = findings(|i, interval| errors(interval, "http 500", u64::from(i < 5)));
         assert!(found.iter().any(|f| f.kind == FindingKind::TargetLost && f.claim.contains("2.5 s")), "{found:?}");
+    }
+
+    /// Whether a target counts as lost in an open loop in which nothing ends for 1.5 s; `change` gets the number of
+    /// each interval from there on.
+    fn open_loop_is_lost(change: impl Fn(usize, &mut OpenInterval), read_at_s: &[u64]) -> bool {
+        let mut records: Records = records(&[4], |_| 5);
+        let none = OpenInterval { due: 10, ..OpenInterval::none().map(|none| histogram::encode(&none)) };
+        let last = records.intervals.last().unwrap().clone();
+        for i in 0..20 {
+            let from_ms = last.to_ms + i * 100;
+            let rows = if i < 15 { Vec::new() } else { last.rows.clone() };
+            records.intervals.push(Interval { from_ms, to_ms: from_ms + 100, rows, ..last.clone() });
+        }
+        let first = records.intervals.len() - 20;
+        for (at, interval) in records.intervals.iter_mut().enumerate() {
+            let mut open = none.clone();
+            (at >= first).then(|| change(at - first, &mut open));
+            interval.open = Some(open);
+        }
+        for line in &mut records.points {
+            if let PointLine::Begin(begin) = line {
+                begin.spec.rate_per_s = Some(100.0);
+            }
+        }
+        records.readings = read_at_s.iter().map(|s| Reading { at_ms: s * 1_000, ..Reading::default() }).collect();
+        is_lost(&build(&records).unwrap().findings)
+    }
+
+    #[test]
+    fn a_client_that_stood_still_in_an_open_loop_is_no_target_that_is_lost() {
+        let silent = |i: usize| i < 15;
+        let in_flight = |i: usize, open: &mut OpenInterval| open.in_flight = if silent(i) { 2 } else { 0 };
+        assert!(open_loop_is_lost(in_flight, &[]), "what is in flight hangs");
+        let waiting = |i: usize, open: &mut OpenInterval| open.backlog = if silent(i) { 10 * i as u64 } else { 0 };
+        assert!(!open_loop_is_lost(waiting, &[]), "what was due was never sent");
+        let late = |i: usize, open: &mut OpenInterval| {
+            in_flight(i, open);
+            let mut late = histogram::empty();
+            late.record_n(if i == 15 { 1_400_000_000 } else { 1_000 }, 3).unwrap();
+            open.late = histogram::encode(&late);
+        };
+        assert!(!open_loop_is_lost(late, &[]), "it started late what was due meanwhile");
+        assert!(!open_loop_is_lost(in_flight, &[0, 1, 6, 7]), "readings show that it did not run");
+        assert!(open_loop_is_lost(in_flight, &[0, 1, 2, 3, 4, 5]), "readings show that it ran");
     }
 }

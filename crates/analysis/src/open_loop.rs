@@ -25,6 +25,9 @@ const LONGER_MAX: f64 = 100.0;
 /// Share of their time from which linerate's threads are to be suspected first.
 const THREADS_BUSY: f64 = 0.85;
 
+/// What shows more than a search for the highest rate does.
+const WITHOUT_SLO: &str = "for the highest throughput, whatever the latency, measure without --slo";
+
 /// Longest warm-up of an open loop that is not given one, in milliseconds.
 const WARMUP_MS: u64 = 1_000;
 
@@ -351,8 +354,8 @@ fn in_doubt(bounds: &[BoundFigures]) -> String {
     }
 }
 
-/// Whether requests fell due faster than they were answered: more were outstanding at the end than at the beginning,
-/// by more than chance, and by more than a trifle.
+/// Whether requests fell due faster than they were answered: more were outstanding at the end than after the first
+/// interval, by more than chance, and by more than a trifle.
 fn fell_behind(open: &OpenLoop) -> bool {
     let growth = open.outstanding_last as f64 - open.outstanding_first as f64;
     growth > GROWTH_SHARE * open.due as f64 + slo::chance(open.at_random, open.due, open.outstanding_first)
@@ -371,10 +374,7 @@ pub(crate) fn limit(best: &Point, asked: &LoadRequest) -> Option<SeriesLimit> {
     let rate = count(open.asked_per_s);
     let searched = asked.rate_search.as_ref().and(asked.slo.as_ref());
     let (claim, remedy) = match (searched, &asked.slo, open.verdict()) {
-        (Some(slo), ..) => {
-            let remedy = "for the highest throughput, whatever the latency, measure without --slo";
-            (format!("the search for {slo} needed no higher rate: the target answered {rate} requests/s"), remedy)
-        }
+        (Some(slo), _, verdict) => (searched_to(slo, &rate, verdict), WITHOUT_SLO),
         (None, Some(slo), Some(BoundVerdict::Missed)) => {
             let remedy = "give a lower --rate, or drop it: --slo then searches for the highest rate at which it holds";
             (format!("the target answered the requested {rate} requests/s, too slowly for {slo}"), remedy)
@@ -406,6 +406,19 @@ pub(crate) fn limit(best: &Point, asked: &LoadRequest) -> Option<SeriesLimit> {
     })
 }
 
+/// What a search made of the highest rate that the target answered: it tries rates at which the bounds are missed too.
+fn searched_to(slo: &Slo, rate: &str, verdict: Option<BoundVerdict>) -> String {
+    match verdict {
+        Some(BoundVerdict::Missed) => format!("the target answered {rate} requests/s, too slowly for {slo}"),
+        Some(BoundVerdict::InDoubt) => {
+            format!("the search for {slo} needed no higher rate than {rate} requests/s, at which it is in doubt")
+        }
+        Some(BoundVerdict::Held) | None => {
+            format!("the search for {slo} needed no higher rate: the target answered {rate} requests/s")
+        }
+    }
+}
+
 /// What the open loop of a point gives to say.
 pub(crate) fn findings(label: &str, point: &Point) -> Vec<Finding> {
     let Some(open) = &point.open else { return Vec::new() };
@@ -435,8 +448,8 @@ pub(crate) fn findings(label: &str, point: &Point) -> Vec<Finding> {
                 grouped(open.backlog)
             ),
             format!(
-                "{} requests were due and {} were answered; outstanding requests rose from {} to {}; linerate's \
-                 threads were busy {:.0} % of the time",
+                "{} requests were due and {} were answered; {} were outstanding after the first interval and {} at the \
+                 end; linerate's threads were busy {:.0} % of the time",
                 grouped(open.due),
                 grouped(point.requests),
                 grouped(open.outstanding_first),

@@ -7,7 +7,7 @@ use linerate_record::run::{PointLine, StopReason, kind};
 
 use super::Run;
 use super::errors::all_answers;
-use crate::view::Point;
+use crate::view::{Point, load_of};
 
 pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Finding> {
     let (severity, why, remedy) = match point.ended {
@@ -35,7 +35,7 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
         severity,
         confidence: Confidence::Certain,
         points: vec![point.point],
-        claim: format!("the point ended early: {why} ({label}, {} in flight)", point.concurrency),
+        claim: format!("the point ended early: {why} ({label}, {})", load_of(point)),
         evidence: format!("{:.1} s measured{}", point.measured_ms as f64 / 1e3, failed(run, point.point)),
         remedy: remedy.into(),
     })
@@ -94,6 +94,9 @@ fn errors_of(run: &Run<'_>, point: u32) -> BTreeMap<String, u64> {
 
 #[cfg(test)]
 mod tests {
+    use linerate_record::histogram::encode;
+    use linerate_record::run::{IntervalRow, Op, OpenInterval};
+
     use super::*;
     use crate::build::build;
     use crate::build::tests::records;
@@ -109,5 +112,35 @@ mod tests {
         let early = findings.iter().find(|f| f.kind == FindingKind::EndedEarly).unwrap();
         assert!(early.claim.contains("--error-limit") && early.points == [1], "{early:?}");
         assert!(early.evidence.ends_with("failed, warm-up included: http 503: 12, timeout: 3"), "{early:?}");
+    }
+
+    #[test]
+    fn findings_of_an_open_loop_name_its_rate_and_not_the_most_that_may_be_in_flight() {
+        for (rate_per_s, load) in [(None, "1024 in flight)"), (Some(200.0), "200/s)")] {
+            let mut records = records(&[1024], |_| 5_000);
+            let none = OpenInterval::none().map(|none| encode(&none));
+            for interval in &mut records.intervals {
+                interval.open = rate_per_s.map(|_| OpenInterval { due: 20, in_flight: 3, ..none.clone() });
+            }
+            for line in &mut records.points {
+                match line {
+                    PointLine::Begin(begin) => begin.spec.rate_per_s = rate_per_s,
+                    PointLine::End(end) => end.ended = StopReason::ErrorLimit,
+                    _ => {}
+                }
+            }
+            // In the warm-up and behind it, and then nothing but refused connections.
+            records.intervals[0].rows[0].errors.insert("http 503".into(), 12);
+            for interval in &mut records.intervals[8..] {
+                interval.rows = vec![IntervalRow::none(0, Op::Get)];
+                interval.rows[0].errors.insert("connect: refused".into(), 3);
+            }
+            let findings = build(&records).unwrap().findings;
+            use FindingKind::{EndedEarly, RequestErrors, TargetLost};
+            for kind in [EndedEarly, RequestErrors, TargetLost] {
+                let of_kind: Vec<_> = findings.iter().filter(|f| f.kind == kind).collect();
+                assert!(!of_kind.is_empty() && of_kind.iter().all(|f| f.claim.ends_with(load)), "{kind:?}: {of_kind:?}");
+            }
+        }
     }
 }

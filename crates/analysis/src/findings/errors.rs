@@ -12,7 +12,7 @@ use linerate_record::units::{duration_ns, grouped, percent};
 
 use super::Run;
 use crate::lost::wrong_ms;
-use crate::view::{Point, too_many_failed};
+use crate::view::{Point, load_of, too_many_failed};
 
 const DISTRUST: &str = "do not store data on this target: read its logs and check its drives and memory";
 
@@ -37,7 +37,7 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
         severity: if wrong || too_many_failed(errors, all) { Severity::Critical } else { Severity::Warning },
         confidence: Confidence::Certain,
         points: vec![point.point],
-        claim: format!("{failed} ({label}, {} in flight)", point.concurrency),
+        claim: format!("{failed} ({label}, {})", load_of(point)),
         evidence: format!("{}{meanwhile}", kind::counts(&point.errors)),
         remedy: if wrong {
             DISTRUST.into()
@@ -61,9 +61,9 @@ pub(super) fn in_warmup(label: &str, point: &Point) -> Option<Finding> {
         confidence: Confidence::Certain,
         points: vec![point.point],
         claim: format!(
-            "{requests} failed in the warm-up, {} of those that ended there ({label}, {} in flight)",
+            "{requests} failed in the warm-up, {} of those that ended there ({label}, {})",
             percent(share),
-            point.concurrency
+            load_of(point)
         ),
         evidence: kind::counts(&point.warmup_errors),
         remedy: "find out why the target failed when the load began; the figures cover the time after that".into(),

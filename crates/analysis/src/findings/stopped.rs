@@ -1,21 +1,12 @@
 //! linerate itself stood still: stopped by a signal, frozen with its cgroup, or asleep with the machine.
 //!
-//! What was measured across that is no figure of the target: requests waited for linerate. Readings are taken once a
-//! period by a thread that does nothing else, so that a gap between two says that the process did not run. SIGCONT says
-//! that it was stopped, where a reading is late too: others send it to what runs, such as timeout(1) behind SIGTERM.
-//! Without it, a gap of three periods is more than a busy machine makes of one. That the machine slept follows from two
-//! of its clocks, of which one stands meanwhile.
+//! What was measured across that is no figure of the target: requests waited for linerate. Gaps between readings say
+//! that the process did not run ([`crate::standstills`]). That the machine slept follows from two of its clocks, of
+//! which one stands meanwhile.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::reading::Reading;
-
 use super::Run;
-
-/// Periods between two readings from which on linerate did not run, though nobody has told it to go on.
-const PERIODS: u64 = 3;
-
-/// Halves of a period between two readings from which on a SIGCONT goes with a stop.
-const HALVES_CONTINUED: u64 = 3;
+use crate::standstills::Gaps;
 
 /// Milliseconds that clocks must part for the machine to have slept: they are not read at one instant.
 const SLEPT_MS: u64 = 100;
@@ -23,25 +14,15 @@ const SLEPT_MS: u64 = 100;
 /// The whole run.
 pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
     let readings = &run.records.readings;
-    let gaps_of = |part: &[Reading]| -> Vec<u64> {
-        part.windows(2).map(|pair| pair[1].at_ms.saturating_sub(pair[0].at_ms)).collect()
-    };
-    let mut gaps = gaps_of(readings);
-    gaps.sort_unstable();
     let slept_ms = readings.last()?.slept_ms.saturating_sub(readings[0].slept_ms);
-    let longest_ms = gaps.last().copied().unwrap_or(0);
-    let period_ms = gaps.get(gaps.len() / 2).copied().unwrap_or(0).max(1_000);
-    // A reading may be taken before the signal is noted: then the next one tells of it.
-    let is_late = |n: usize| {
-        gaps_of(&readings[n.saturating_sub(2)..=n]).iter().any(|gap_ms| 2 * gap_ms >= HALVES_CONTINUED * period_ms)
-    };
-    let continued = (1..readings.len()).filter(|&n| readings[n].continued && is_late(n)).count();
+    let gaps = Gaps::of(readings);
+    let (continued, longest_ms) = (gaps.continued(), gaps.longest_ms());
     let (confidence, claim) = if slept_ms >= SLEPT_MS {
         (Confidence::Certain, format!("this machine slept for {:.1} s of the run", slept_ms as f64 / 1e3))
     } else if continued > 0 {
         let times = if continued == 1 { "once".to_owned() } else { format!("{continued} times") };
         (Confidence::Certain, format!("linerate was stopped {times} and continued (SIGCONT)"))
-    } else if longest_ms >= PERIODS * period_ms {
+    } else if !gaps.standstills().is_empty() {
         (Confidence::Likely, "linerate did not run for a while: a frozen cgroup, a paused virtual machine".to_owned())
     } else {
         return None;
@@ -61,6 +42,8 @@ pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use linerate_record::reading::Reading;
+
     use super::*;
     use crate::build::build;
     use crate::build::tests::records;

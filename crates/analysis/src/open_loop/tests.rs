@@ -202,8 +202,36 @@ fn a_schedule_of_few_requests_that_was_kept_is_not_held_against_the_target() {
 }
 
 #[test]
+fn a_rate_that_a_search_shows_to_miss_is_not_said_to_be_enough() {
+    let slo: Slo = "p99=10ms".parse().unwrap();
+    let mut asked = crate::build::tests::asked(Vec::new());
+    asked.slo = Some(slo.clone());
+    asked.rate_search = Some(RateSearchSpec {
+        lowest_per_s: 1.0,
+        highest_per_s: 1_000.0,
+        precision: 0.05,
+        series_ms: 60_000,
+        series: Vec::new(),
+        concurrency: None,
+    });
+    for (verdict, part) in [
+        (BoundVerdict::Missed, "answered 100 requests/s, too slowly for p99=10ms"),
+        (BoundVerdict::InDoubt, "needed no higher rate than 100 requests/s, at which it is in doubt"),
+        (BoundVerdict::Held, "needed no higher rate: the target answered 100 requests/s"),
+    ] {
+        let of = of(100.0, &[]);
+        let bound = BoundFigures { verdict, ..bound_figures(slo.0[0], &of).unwrap() };
+        let point = at(OpenLoop { bounds: vec![bound], ..open(1_000, 5, 9) }, 100.0);
+        let limit = limit(&point, &asked).unwrap();
+        assert!(limit.bound == Bottleneck::AskedRate && limit.claim.contains(part), "{verdict:?}: {limit:?}");
+    }
+}
+
+#[test]
 fn who_is_suspected_follows_from_the_threads_time() {
     let mut lost = at(open(1_000, 5, 400), 60.0);
+    let outstanding = "5 were outstanding after the first interval and 400 at the end";
+    assert!(findings("get", &lost)[0].evidence.contains(outstanding), "{:?}", findings("get", &lost));
     assert!(findings("get", &lost)[0].claim.starts_with("the target"));
     lost.client_busy = Some(0.97);
     assert!(findings("get", &lost)[0].claim.starts_with("linerate's threads"));
