@@ -18,7 +18,6 @@ mod setup;
 mod stored;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use linerate_analysis::findings::{LeftAtTarget, left_behind, requests_failed, threshold_missed};
@@ -51,7 +50,7 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     let mut setup = Setup::make(asked, beside, needs)?;
     // From here on there may be something to clear up, so that signals end the run in good order.
     let interrupt = interrupt::watch_and_tell(setup.remains.clone())?;
-    setup.signalled = Arc::clone(&interrupt.signalled);
+    setup.heed(&interrupt.signalled);
     let opened = setup.open_bucket().map_err(|failure| setup.of_this_machine(failure));
     let met = opened.and_then(|()| setup.meet_clients(&interrupt.stop));
     let driven = met.and_then(|()| load(&mut setup, &interrupt.stop));
@@ -67,7 +66,7 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
 /// is left behind, and recorded as such.
 fn close(setup: &mut Setup<'_>) {
     let closed = setup.close_bucket();
-    let error = match closed {
+    let why = match closed {
         _ if setup.has_own_target() => return,
         Ok(true) => return,
         Ok(false) => "it is not empty".to_owned(),
@@ -80,7 +79,10 @@ fn close(setup: &mut Setup<'_>) {
         }
     };
     let (name, cleaning) = (&setup.session.bucket, objects::cleaning(setup));
-    progress::say(&format!("warning: the bucket {name:?} of this run remains at the target: {error}; {cleaning}"));
+    progress::say(&format!(
+        "warning: bucket {name:?}, which this run created, remains at the target: {why}; {cleaning} removes it once it \
+         is empty"
+    ));
 }
 
 /// Drives the load into a run folder; clears up whatever happens.
@@ -181,5 +183,8 @@ fn outcome(view: &View, setup: &Setup, interrupted: bool) -> Option<Failure> {
     let left = || left_behind(view).map(|found| (found, code::TARGET));
     let (found, code) = failed.or_else(missed).or_else(left)?;
     let to_do = if code == code::TARGET { found.remedy.clone() } else { format!("see linerate report {run}") };
-    Some(Failure::Outcome { why: format!("{}: {}; {to_do}", found.claim, found.evidence), code })
+    // What was said as it was found is not said twice: the last line is why the run ends as it does.
+    let is_told = matches!(found.kind, FindingKind::LeftBehind | FindingKind::NotStored);
+    let evidence = if is_told || found.evidence.is_empty() { String::new() } else { format!(": {}", found.evidence) };
+    Some(Failure::Outcome { why: format!("{}{evidence}; {to_do}", found.claim), code })
 }

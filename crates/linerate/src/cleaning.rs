@@ -82,7 +82,10 @@ pub(crate) fn clean(
         return Ok((no_bucket(&session.bucket), None));
     }
     let mut cleaning = CleaningRun::new(bucket, &session, order.dry_run, cap(&manifest));
-    cleaning.all()?;
+    if let Err(error) = cleaning.all() {
+        cleaning.tell_unfinished();
+        return Err(error);
+    }
     // That the run made it is what the folder says: without a note of this machine's, it may be anybody's bucket.
     let removes = order.remove_bucket || (made && state::is_noted(Note::Bucket, &note));
     if removes && !order.dry_run && cleaning.remove_bucket()? {

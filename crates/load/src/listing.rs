@@ -32,12 +32,21 @@ impl<T, Next> Page<T, Next> {
 }
 
 /// Where the next page of versions or uploads begins.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Marker {
     /// Key.
     pub key: String,
     /// Version or upload; may be empty.
     pub id: String,
+}
+
+/// A version of an object or a delete marker, as a listing of versions shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// Its key and its own id, which is `null` where the bucket keeps no versions.
+    pub of: Identified,
+    /// Whether it is what a listing of objects shows: an object, below no delete marker.
+    pub is_object: bool,
 }
 
 /// A version of an object, a delete marker, or an upload that was begun.
@@ -83,7 +92,7 @@ pub fn objects(body: &[u8]) -> Result<Page<Existing, String>, String> {
 ///
 /// # Errors
 /// What about it is no such page.
-pub fn versions(body: &[u8]) -> Result<Page<Identified, Marker>, String> {
+pub fn versions(body: &[u8]) -> Result<Page<Version, Marker>, String> {
     identified(body, VERSIONS, &["Version", "DeleteMarker"], ["VersionId", "NextVersionIdMarker"])
 }
 
@@ -92,7 +101,8 @@ pub fn versions(body: &[u8]) -> Result<Page<Identified, Marker>, String> {
 /// # Errors
 /// What about it is no such page.
 pub fn uploads(body: &[u8]) -> Result<Page<Identified, Marker>, String> {
-    identified(body, &["ListMultipartUploadsResult"], &["Upload"], ["UploadId", "NextUploadIdMarker"])
+    let page = identified(body, &["ListMultipartUploadsResult"], &["Upload"], ["UploadId", "NextUploadIdMarker"])?;
+    Ok(Page { entries: page.entries.into_iter().map(|upload| upload.of).collect(), next: page.next, of: page.of })
 }
 
 /// What the root of a listing of versions is called: by Amazon, and in its schema.
@@ -116,8 +126,9 @@ fn identified(
     roots: &[&str],
     entry: &[&str],
     [id_name, marker]: [&str; 2],
-) -> Result<Page<Identified, Marker>, String> {
-    let mut entries = Vec::new();
+) -> Result<Page<Version, Marker>, String> {
+    let mut entries = Vec::<Version>::new();
+    let mut is_latest = None;
     let (mut key, mut id, mut truncated, mut next) = (None::<String>, None::<String>, false, Marker::default());
     let mut of = (None, None);
     walk(body, roots, |parent, name, text| {
@@ -128,11 +139,15 @@ fn identified(
             "Prefix" if within(roots) => of.1 = Some(std::mem::take(text)),
             "Key" if inside => key = Some(std::mem::take(text)),
             _ if inside && name == id_name => id = Some(std::mem::take(text)),
+            "IsLatest" if inside => is_latest = document::boolean(text.as_bytes()),
             _ if entry.contains(&name) => {
                 let (Some(key), Some(id)) = (key.take(), id.take()) else {
                     return Err(format!("an entry {name} without Key or {id_name}"));
                 };
-                entries.push(Identified { key, id });
+                // The versions of a key follow each other, the latest first.
+                let is_first = entries.last().is_none_or(|before| before.of.key != key);
+                let is_object = name != "DeleteMarker" && is_latest.take().unwrap_or(is_first);
+                entries.push(Version { of: Identified { key, id }, is_object });
             }
             "IsTruncated" => truncated = goes_on(text)?,
             "NextKeyMarker" => next.key = std::mem::take(text),
@@ -206,8 +221,8 @@ mod tests {
             <Version><Key>a</Key><VersionId>null</VersionId><Owner><ID>o</ID></Owner></Version>
             <DeleteMarker><VersionId>2</VersionId><Key>b&gt;</Key></DeleteMarker></ListVersionsResult>";
         let page = versions(body).unwrap();
-        let got: Vec<_> = page.entries.iter().map(|v| (v.key.as_str(), v.id.as_str())).collect();
-        assert_eq!(got, [("a", "null"), ("b>", "2")]);
+        let got: Vec<_> = page.entries.iter().map(|v| (v.of.key.as_str(), v.of.id.as_str(), v.is_object)).collect();
+        assert_eq!(got, [("a", "null", true), ("b>", "2", false)]);
         assert_eq!(page.next, Some(Marker { key: "k".into(), id: "v".into() }));
         let body =
             b"<m:ListMultipartUploadsResult xmlns:m='u'><m:Upload><Key>a/b</Key><UploadId>u</UploadId></m:Upload>
@@ -215,6 +230,25 @@ mod tests {
         let page = uploads(body).unwrap();
         assert_eq!(page.entries, [Identified { key: "a/b".into(), id: "u".into() }]);
         assert_eq!(page.next, None);
+    }
+
+    #[test]
+    fn of_the_versions_of_a_key_one_at_the_most_is_its_object() {
+        let version =
+            |id: u32, latest: &str| format!("<Version><Key>a</Key><VersionId>{id}</VersionId>{latest}</Version>");
+        let (yes, no) = ("<IsLatest>true</IsLatest>", "<IsLatest>false</IsLatest>");
+        let marker =
+            |latest: &str| format!("<DeleteMarker><Key>a</Key><VersionId>m</VersionId>{latest}</DeleteMarker>");
+        for (what, entries, expected) in [
+            ("as told", version(1, no) + &version(2, yes), vec![false, true]),
+            ("the first, where it is not told", version(1, "") + &version(2, ""), vec![true, false]),
+            ("none below a delete marker", marker(yes) + &version(1, no), vec![false, false]),
+            ("none below one, where it is not told", marker("") + &version(1, ""), vec![false, false]),
+            ("none that a marker behind it hides", version(1, no) + &marker(yes), vec![false, false]),
+        ] {
+            let page = versions(format!("<ListVersionsResult>{entries}</ListVersionsResult>").as_bytes()).unwrap();
+            assert_eq!(page.entries.iter().map(|v| v.is_object).collect::<Vec<_>>(), expected, "{what}");
+        }
     }
 
     #[test]

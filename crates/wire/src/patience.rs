@@ -4,8 +4,8 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How soon a flag is noticed.
@@ -22,8 +22,59 @@ pub enum Heed {
     Nothing,
     /// The flag ends a call at once.
     Stop(Arc<AtomicBool>),
-    /// With the flag raised, a call has five seconds: what must be done is done, and nobody is waited for any longer.
-    Hurry(Arc<AtomicBool>),
+    /// With its flag raised, a call has five seconds, and all calls together what the haste allows: what must be done
+    /// is done, and nobody is waited for any longer.
+    Hurry(Arc<Haste>),
+}
+
+/// What is left of the time for calls once somebody waits for their end.
+#[derive(Debug)]
+pub struct Haste {
+    flag: Arc<AtomicBool>,
+    within: Duration,
+    /// When a call first saw the flag raised: it is from then on that somebody waits for calls.
+    since: OnceLock<Instant>,
+}
+
+impl Haste {
+    /// Once the flag is raised, calls have so long together.
+    #[must_use]
+    pub const fn new(flag: Arc<AtomicBool>, within: Duration) -> Self {
+        Haste { flag, within, since: OnceLock::new() }
+    }
+
+    /// When the time for calls is over, if anybody waits for them.
+    fn until(&self) -> Option<Instant> {
+        let is_raised = self.flag.load(Ordering::Relaxed);
+        is_raised.then(|| *self.since.get_or_init(Instant::now) + self.within)
+    }
+}
+
+impl Heed {
+    /// What ends every call now, whatever it has left for itself.
+    fn ended(&self, now: Instant) -> Result<(), WaitEnd> {
+        match self {
+            Heed::Stop(flag) if flag.load(Ordering::Relaxed) => Err(WaitEnd::Stopped),
+            Heed::Hurry(haste) if haste.until().is_some_and(|until| now >= until) => Err(WaitEnd::Over(haste.within)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Rests for so long between calls.
+    ///
+    /// # Errors
+    /// [`WaitEnd`], where no call is to follow.
+    pub fn rest(&self, so_long: Duration) -> Result<(), WaitEnd> {
+        let begin = Instant::now();
+        loop {
+            self.ended(Instant::now())?;
+            let left = so_long.saturating_sub(begin.elapsed());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(LOOK_UP_EVERY));
+        }
+    }
 }
 
 /// Why a wait ended, inside an [`io::Error`].
@@ -31,6 +82,8 @@ pub enum Heed {
 pub enum WaitEnd {
     /// By its deadline, so long after it began.
     Late(Duration),
+    /// By the end of the time that all calls together had once somebody waited for them: so long.
+    Over(Duration),
     /// By its flag.
     Stopped,
 }
@@ -40,6 +93,9 @@ impl fmt::Display for WaitEnd {
         match self {
             WaitEnd::Late(waited) if waited.subsec_millis() == 0 => write!(f, "timed out after {} s", waited.as_secs()),
             WaitEnd::Late(waited) => write!(f, "timed out after {} ms", waited.as_millis()),
+            WaitEnd::Over(within) => {
+                write!(f, "was given up at the end of the {} s for calls after a signal", within.as_secs())
+            }
             WaitEnd::Stopped => f.write_str("interrupted"),
         }
     }
@@ -93,18 +149,32 @@ impl Patience {
     /// # Errors
     /// [`WaitEnd`], where the wait is over.
     pub fn left(&mut self) -> Result<Duration, WaitEnd> {
-        let raised = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
-        match &self.heed {
-            Heed::Stop(flag) if raised(flag) => return Err(WaitEnd::Stopped),
-            Heed::Hurry(flag) if !self.hurried && raised(flag) => {
-                self.hurried = true;
-                let soon = Instant::now() + HURRIED;
-                (self.until, self.limit) = (self.until.min(soon), self.limit.min(HURRIED));
-            }
-            _ => {}
-        }
-        let left = self.until.saturating_duration_since(Instant::now());
+        let now = Instant::now();
+        self.heed.ended(now)?;
+        let left = self.until().saturating_duration_since(now);
         if left.is_zero() { Err(WaitEnd::Late(self.limit)) } else { Ok(left.min(LOOK_UP_EVERY)) }
+    }
+
+    /// How long it lasts in all, as far as is known: a flag may yet be raised.
+    #[must_use]
+    pub fn limit(&mut self) -> Duration {
+        self.until();
+        let left = match &self.heed {
+            Heed::Hurry(haste) => haste.until().map(|until| until.saturating_duration_since(Instant::now())),
+            _ => None,
+        };
+        left.map_or(self.limit, |left| left.min(self.limit))
+    }
+
+    /// Its deadline, which a flag brings nearer.
+    fn until(&mut self) -> Instant {
+        let hurries = matches!(&self.heed, Heed::Hurry(haste) if haste.until().is_some());
+        if hurries && !self.hurried {
+            self.hurried = true;
+            let soon = Instant::now() + HURRIED;
+            (self.until, self.limit) = (self.until.min(soon), self.limit.min(HURRIED));
+        }
+        self.until
     }
 }
 
@@ -161,6 +231,12 @@ mod tests {
 
     use super::*;
 
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn hurry(flag: &Arc<AtomicBool>, within: Duration) -> Heed {
+        Heed::Hurry(Arc::new(Haste::new(Arc::clone(flag), within)))
+    }
+
     fn pair(limit: Duration, heed: &Heed) -> (Patient, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -196,15 +272,34 @@ mod tests {
             (false, Duration::from_millis(100), WaitEnd::Late(Duration::from_millis(100))),
         ] {
             let flag = Arc::new(AtomicBool::new(true));
-            let heed = if stops { Heed::Stop(Arc::clone(&flag)) } else { Heed::Hurry(flag) };
+            let heed = if stops { Heed::Stop(Arc::clone(&flag)) } else { hurry(&flag, MINUTE) };
             let (mut near, _far) = pair(limit, &heed);
             let error = near.read(&mut [0; 16]).unwrap_err();
             assert_eq!(WaitEnd::of(&error), Some(ended));
         }
         let flag = Arc::new(AtomicBool::new(false));
-        let mut patience = Patience::new(Duration::from_secs(1000), &Heed::Hurry(Arc::clone(&flag)));
-        assert!(patience.left().is_ok() && patience.limit > HURRIED);
+        let mut patience = Patience::new(Duration::from_secs(1000), &hurry(&flag, MINUTE));
+        assert!(patience.left().is_ok() && patience.limit() > HURRIED);
         flag.store(true, Ordering::Relaxed);
-        assert!(patience.left().is_ok() && patience.limit == HURRIED);
+        assert!(patience.left().is_ok() && patience.limit() == HURRIED);
+    }
+
+    #[test]
+    fn calls_together_have_what_a_haste_allows_from_the_first_that_sees_it() {
+        let flag = Arc::new(AtomicBool::new(false));
+        let within = Duration::from_millis(300);
+        let heed = hurry(&flag, within);
+        std::thread::sleep(within);
+        assert!(heed.rest(Duration::from_millis(1)).is_ok(), "nobody waits");
+        flag.store(true, Ordering::Relaxed);
+        let mut first = Patience::new(Duration::from_secs(1000), &heed);
+        assert!(first.left().is_ok() && first.limit() <= within, "the least of all limits holds");
+        let begin = Instant::now();
+        assert_eq!(heed.rest(Duration::from_secs(1000)), Err(WaitEnd::Over(within)));
+        assert!(begin.elapsed() < Duration::from_secs(10));
+        // It is not begun anew for the next call, which has nothing left.
+        let mut next = Patience::new(Duration::from_secs(1000), &heed);
+        assert_eq!((next.left(), next.limit()), (Err(WaitEnd::Over(within)), Duration::ZERO));
+        assert_eq!(WaitEnd::Over(MINUTE).to_string(), "was given up at the end of the 60 s for calls after a signal");
     }
 }

@@ -139,7 +139,10 @@ mod tests {
             use FindingKind::{EndedEarly, RequestErrors, TargetLost};
             for kind in [EndedEarly, RequestErrors, TargetLost] {
                 let of_kind: Vec<_> = findings.iter().filter(|f| f.kind == kind).collect();
-                assert!(!of_kind.is_empty() && of_kind.iter().all(|f| f.claim.ends_with(load)), "{kind:?}: {of_kind:?}");
+                assert!(
+                    !of_kind.is_empty() && of_kind.iter().all(|f| f.claim.ends_with(load)),
+                    "{kind:?}: {of_kind:?}"
+                );
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What of a run remains at the target once it has cleared up, and what deletes it.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::units::bytes_iec;
+use linerate_record::units::{bytes_iec, grouped};
 
 /// What remains, or may remain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,14 +31,21 @@ pub enum LeftAtTarget {
         /// Of so many more at the most, nobody knows what became.
         unknown: u64,
     },
-    /// Multipart uploads: so many or more.
-    Uploads(u64),
+    /// Multipart uploads: those that a listing still shows, or whose abort was refused where there is no listing.
+    Uploads {
+        /// So many or more.
+        count: u64,
+        /// What the target said last of an abort that it did not make.
+        why: Option<String>,
+    },
     /// Multipart uploads, perhaps: why they could not be aborted.
     UnseenUploads(String),
     /// Versions and delete markers.
     Versions {
         /// How many.
         count: u64,
+        /// Whether there may be more: they were not all counted.
+        more: bool,
         /// What the target said last of a deletion that it did not make.
         why: Option<String>,
     },
@@ -56,31 +63,47 @@ impl LeftAtTarget {
         match self {
             LeftAtTarget::Objects { count, bytes, more, why } => {
                 let more = if *more { " or more" } else { "" };
-                let objects = if *count == 1 { "1 object".to_owned() } else { format!("{count}{more} objects") };
+                let objects = match count {
+                    1 if more.is_empty() => "1 object".to_owned(),
+                    count => format!("{}{more} objects", grouped(*count)),
+                };
                 let bytes = bytes_iec(*bytes as f64);
                 format!("{objects} of {bytes}{more} together could not be deleted: {}", shown(why))
             }
             LeftAtTarget::Unlisted { most: 0, why } => format!("could not check whether anything is left: {why}"),
             LeftAtTarget::Unlisted { most, why } => {
-                format!("up to {most} objects; the number could not be determined: {why}")
+                let most = match most {
+                    1 => "1 object".to_owned(),
+                    most => format!("{} objects", grouped(*most)),
+                };
+                format!("up to {most}; the number could not be determined: {why}")
             }
             LeftAtTarget::GivenUp { writes, unknown } => {
+                let given_up = match writes {
+                    1 => "1 write was given up".to_owned(),
+                    writes => format!("{} writes were given up", grouped(*writes)),
+                };
                 let writes = match (writes, unknown) {
-                    (writes, 0) => format!("{writes} writes were given up"),
-                    (0, most) => format!("the outcome of up to {most} writes is unknown"),
-                    (writes, most) => {
-                        format!("{writes} writes were given up, and the outcome of up to {most} more is unknown")
+                    (_, 0) => given_up,
+                    (0, 1) => "the outcome of 1 write is unknown".to_owned(),
+                    (0, most) => format!("the outcome of up to {} writes is unknown", grouped(*most)),
+                    (_, most) => {
+                        format!("{given_up}, and the outcome of up to {} more is unknown", grouped(*most))
                     }
                 };
                 format!("{writes}; the target may still store them")
             }
-            LeftAtTarget::Uploads(n) => format!("{n} or more multipart uploads could not be aborted"),
+            LeftAtTarget::Uploads { count, why } => {
+                let uploads = if *count == 1 { "upload" } else { "uploads" };
+                format!("{} or more multipart {uploads} could not be aborted: {}", grouped(*count), shown(why))
+            }
             LeftAtTarget::UnseenUploads(why) => format!("aborting multipart uploads: {why}"),
-            LeftAtTarget::Versions { count: 1, why } => {
+            LeftAtTarget::Versions { count: 1, more: false, why } => {
                 format!("1 version or delete marker could not be deleted: {}", shown(why))
             }
-            LeftAtTarget::Versions { count, why } => {
-                format!("{count} versions and delete markers could not be deleted: {}", shown(why))
+            LeftAtTarget::Versions { count, more, why } => {
+                let (count, more) = (grouped(*count), if *more { " or more" } else { "" });
+                format!("{count}{more} versions and delete markers could not be deleted: {}", shown(why))
             }
             LeftAtTarget::UnseenVersions(why) => format!("versions of what the run wrote: {why}"),
             LeftAtTarget::PerhapsVersions(unknown, why) => {
@@ -99,7 +122,7 @@ impl LeftAtTarget {
                 Confidence::Likely
             }
             LeftAtTarget::Objects { .. }
-            | LeftAtTarget::Uploads(_)
+            | LeftAtTarget::Uploads { .. }
             | LeftAtTarget::Versions { .. }
             | LeftAtTarget::Bucket(..) => Confidence::Certain,
         }
@@ -156,9 +179,30 @@ mod tests {
                 "7 or more objects of 7.00 B or more together could not be deleted: connection reset",
             ),
             (LeftAtTarget::Objects { count: 1, bytes: 1, more: false, why: None }, "1 object of 1.00 B together"),
-            (LeftAtTarget::Uploads(2), "2 or more multipart uploads could not be aborted"),
-            (LeftAtTarget::Versions { count: 1, why: None }, "1 version or delete marker could not be deleted: a list"),
-            (LeftAtTarget::Versions { count: 2, why: Some(why()) }, "2 versions and delete markers could not be del"),
+            (
+                LeftAtTarget::Objects { count: 12_345, bytes: 12_345, more: false, why: None },
+                "12\u{202f}345 objects of 12.1 KiB together",
+            ),
+            (
+                LeftAtTarget::Uploads { count: 2, why: None },
+                "2 or more multipart uploads could not be aborted: a listing still shows them",
+            ),
+            (
+                LeftAtTarget::Uploads { count: 10_000, why: Some("refused".into()) },
+                "10\u{202f}000 or more multipart uploads could not be aborted: refused",
+            ),
+            (
+                LeftAtTarget::Versions { count: 1, more: false, why: None },
+                "1 version or delete marker could not be deleted: a list",
+            ),
+            (
+                LeftAtTarget::Versions { count: 2, more: false, why: Some(why()) },
+                "2 versions and delete markers could not be deleted: connection reset",
+            ),
+            (
+                LeftAtTarget::Versions { count: 100_000, more: true, why: None },
+                "100\u{202f}000 or more versions and delete markers could not be deleted",
+            ),
             (LeftAtTarget::Bucket("b".into(), why()), "bucket \"b\": connection reset"),
         ] {
             let found = left_at_target(&left, "linerate clean r", "s3://b/p/");
@@ -171,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_run_that_only_left_objects_is_told_from_one_that_also_broke_off() {
-        let left = || left_at_target(&LeftAtTarget::Uploads(2), "c", "p");
+        let left = || left_at_target(&LeftAtTarget::Uploads { count: 2, why: None }, "c", "p");
         for (found, is_complete, expected) in [
             (Some(left()), true, true),
             (Some(left()), false, false),
@@ -194,6 +238,10 @@ mod tests {
         for (left, evidence) in [
             (LeftAtTarget::Unlisted { most: 0, why: why() }, "could not check whether anything is left: connection"),
             (LeftAtTarget::Unlisted { most: 9, why: why() }, "up to 9 objects; the number could not be determined: c"),
+            (
+                LeftAtTarget::Unlisted { most: 99_999, why: why() },
+                "up to 99\u{202f}999 objects; the number could not be determined: c",
+            ),
             (LeftAtTarget::UnseenUploads(why()), "aborting multipart uploads: connection reset"),
             (LeftAtTarget::UnseenVersions(why()), "versions of what the run wrote: connection reset"),
         ] {
@@ -216,6 +264,9 @@ mod tests {
         for (writes, unknown, expected) in [
             (3, 0, "3 writes were given up; the target may still store them"),
             (0, 8, "the outcome of up to 8 writes is unknown; the target may still store them"),
+            (1, 0, "1 write was given up; the target may still store them"),
+            (10_000, 0, "10\u{202f}000 writes were given up; the target may still store them"),
+            (0, 10_000, "the outcome of up to 10\u{202f}000 writes is unknown; the target may still store them"),
             (
                 3,
                 8,

@@ -3,8 +3,9 @@
 use linerate_analysis::findings::LeftAtTarget;
 use linerate_load::bucket::{Bucket, BucketError, Keeping, Left};
 use linerate_record::finding::Finding;
+use linerate_record::units::grouped;
 
-use super::objects::{deleting, pace, remaining};
+use super::objects::{batch, deleting, remaining};
 use super::setup::Setup;
 use crate::consent;
 use crate::failure::Failure;
@@ -46,12 +47,10 @@ pub(super) fn delete(
     bucket: &mut Bucket<'_>,
     progress: &Progress,
 ) -> Result<Option<Left>, BucketError> {
-    let (batch, pause_s) = pace(setup);
-    let mut deleted = 0;
-    bucket.sweep_versions(set, batch, &mut |n| {
-        deleted += n;
-        deleting(setup, progress, &format!("deleting versions of what this run wrote: {deleted}"), false);
-        std::thread::sleep(std::time::Duration::from_secs_f64(pause_s * n as f64));
+    let mut asked = 0;
+    bucket.sweep_versions(set, batch(setup), &mut |n| {
+        asked += n as u64;
+        deleting(setup, progress, &format!("deleting versions of what this run wrote: {}", grouped(asked)), false);
     })
 }
 
@@ -63,8 +62,8 @@ pub(super) fn sweep(setup: &Setup<'_>, progress: &Progress) -> Option<Finding> {
     let swept = setup.afterwards(|bucket| delete(setup, None, bucket, progress));
     let remains = match (swept, &setup.keeping) {
         (Ok(None | Some(Left { objects: 0, .. })), _) => return None,
-        (Ok(Some(Left { objects, why, .. })), _) => {
-            LeftAtTarget::Versions { count: objects, why: why.map(|why| why.to_string()) }
+        (Ok(Some(Left { objects, more, why, .. })), _) => {
+            LeftAtTarget::Versions { count: objects, more, why: why.map(|why| why.to_string()) }
         }
         (Err(error), Keeping::Unknown(why)) if error.is_an_answer() => {
             LeftAtTarget::PerhapsVersions(why.clone(), error.to_string())

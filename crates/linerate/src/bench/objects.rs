@@ -1,6 +1,5 @@
 //! Objects of a run at the target: written before reading, and deleted again. Nothing else is ever deleted.
 
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use linerate_analysis::findings::{ConfirmedSet, LeftAtTarget, kept_at_target, left_at_target};
@@ -10,9 +9,9 @@ use linerate_load::object::ObjectId;
 use linerate_load::sizes::size_of;
 use linerate_record::finding::{Finding, FindingKind, Severity};
 use linerate_record::load::Sizes;
-use linerate_record::units::Rate;
+use linerate_record::units::grouped;
 
-use super::setup::Setup;
+use super::setup::{Setup, deletions_per_s};
 use super::{kept, stored};
 use crate::interrupt;
 use crate::progress::Progress;
@@ -143,18 +142,26 @@ impl<'a> RunObjects<'a> {
     }
 
     /// Aborts uploads that were not completed, whatever --noclear says: their parts are no objects, are seen by nobody,
-    /// and are paid for. Those that could not be aborted stay noted.
+    /// and are paid for. Those that could not be aborted stay noted; a refusal of one keeps none of the others.
     fn abort_uploads(&mut self) -> Result<(), BucketError> {
         if self.unfinished.is_empty() {
             return Ok(());
         }
         let unfinished = &mut self.unfinished;
         self.setup.afterwards(|bucket| {
-            while let Some(last) = unfinished.last() {
-                bucket.abort(last)?;
-                unfinished.pop();
-            }
-            Ok(())
+            let mut ended = Ok(());
+            unfinished.retain(|one| {
+                if ended.as_ref().is_err_and(|error: &BucketError| !error.is_an_answer()) {
+                    return true;
+                }
+                let aborted = bucket.abort(one);
+                let stays = aborted.is_err();
+                if stays {
+                    ended = aborted;
+                }
+                stays
+            });
+            ended
         })
     }
 
@@ -163,13 +170,14 @@ impl<'a> RunObjects<'a> {
         if !self.setup.load.has_parts() {
             return Vec::new();
         }
-        let aborted = self.abort_uploads();
-        let left = aborted.and_then(|()| self.setup.afterwards(Bucket::sweep_uploads));
-        match left {
-            Ok(0) => Vec::new(),
-            Ok(n) => vec![remaining(self.setup, &LeftAtTarget::Uploads(n as u64))],
-            Err(error) => vec![remaining(self.setup, &LeftAtTarget::UnseenUploads(error.to_string()))],
-        }
+        let refused = match self.abort_uploads() {
+            Ok(()) => None,
+            Err(error) if error.is_an_answer() => Some(error),
+            Err(error) => return vec![remaining(self.setup, &LeftAtTarget::UnseenUploads(error.to_string()))],
+        };
+        let swept = self.setup.afterwards(Bucket::sweep_uploads);
+        let left = uploads_left(swept, refused, self.unfinished.len() as u64);
+        left.map(|left| remaining(self.setup, &left)).into_iter().collect()
     }
 
     /// Deletes every set but `keep`. What could not be deleted stays noted, for the end; why is told.
@@ -177,19 +185,29 @@ impl<'a> RunObjects<'a> {
         self.hold(keep);
         // What cannot be aborted now is tried again at the end, and told there.
         let _ = self.abort_uploads();
-        if self.setup.load.objects.noclear {
+        let is_due = |written: &Written| Some(written.set) != keep;
+        if self.setup.load.objects.noclear || !self.written.iter().any(is_due) {
             return None;
         }
-        let (setup, mut lost, mut haste) = (self.setup, None, Haste::default());
-        self.written.retain(|written| {
-            // After one failure the others wait for the next time: a target that hangs would hold up each in turn.
-            let stays = Some(written.set) == keep || lost.is_some();
-            if !stays {
-                lost = setup.afterwards(|bucket| delete_set(setup, written, bucket, progress, &mut haste)).err();
-            }
-            stays || lost.is_some()
+        let (setup, written, mut refused) = (self.setup, &mut self.written, None);
+        let ended = setup.afterwards(|bucket| {
+            let mut ended = Ok(());
+            written.retain(|written| {
+                // After a call that was not answered the others wait for the next time: a target that hangs would hold
+                // up each in turn. A refusal of one set keeps none of the others.
+                if !is_due(written) || ended.is_err() || bucket.refuses_all() {
+                    return true;
+                }
+                match delete_set(setup, written, bucket, progress) {
+                    Ok(()) => return false,
+                    Err(error) if error.is_an_answer() => refused = Some(error),
+                    Err(error) => ended = Err(error),
+                }
+                true
+            });
+            ended
         });
-        lost
+        ended.err().or(refused)
     }
 
     /// Deletes everything, then looks whether something is left: a PUT that was cut off may have been stored since.
@@ -197,9 +215,7 @@ impl<'a> RunObjects<'a> {
         if self.next_set == 0 {
             return Vec::new();
         }
-        // A target that did not answer in the midst of the run is asked once more.
-        let setup = self.setup;
-        setup.deaf.store(interrupt::came(&setup.deaf) && interrupt::came(&setup.signalled), Ordering::Relaxed);
+        self.setup.ask_once_more();
         let host = self.setup.session.hosts.first().map_or("", |host| host.authority.as_str());
         progress.live(&format!("deleting what this run wrote, and waiting for {host}"));
         let mut findings = self.abort_all();
@@ -218,11 +234,16 @@ impl<'a> RunObjects<'a> {
             return if self.written.is_empty() { Vec::new() } else { vec![kept_at_target(&cleaning(self.setup))] };
         }
         let lost = self.clear_except(None, progress);
-        if let Some(error) =
-            lost.filter(|_| interrupt::came(&self.setup.deaf) || interrupt::came(&self.setup.signalled))
-        {
+        let is_hopeless =
+            |error: &BucketError| !error.is_an_answer() && (self.setup.given_up().is_some() || self.is_signalled());
+        if let Some(error) = lost.filter(is_hopeless) {
             // Nobody is kept waiting once more for a target that does not answer.
             return vec![remaining(self.setup, &self.unlisted(&error))];
+        }
+        let is_kept = matches!(self.setup.keeping, Keeping::Versions { .. });
+        if let Some(left) = is_kept.then(|| kept::sweep(self.setup, progress)).flatten() {
+            // Each object that is left is among its versions, and deleting it by its key would add a delete marker.
+            return vec![left];
         }
         let left = match self.setup.afterwards(|bucket| self.sweep(bucket, progress)) {
             Ok(Left { objects: 0, .. }) if self.unended_writes > 0 || self.unknown_writes > 0 => {
@@ -230,24 +251,28 @@ impl<'a> RunObjects<'a> {
                 vec![remaining(self.setup, &LeftAtTarget::GivenUp { writes, unknown })]
             }
             Ok(Left { objects: 0, .. }) => Vec::new(),
-            Ok(shown) => vec![remaining(self.setup, &objects_left(shown))],
+            // Versions, if there are any, are of these.
+            Ok(shown) => return vec![remaining(self.setup, &objects_left(shown))],
             Err(error) => return vec![remaining(self.setup, &self.unlisted(&error))],
         };
-        left.into_iter().chain(kept::sweep(self.setup, progress)).collect()
+        let versions = if is_kept { None } else { kept::sweep(self.setup, progress) };
+        left.into_iter().chain(versions).collect()
+    }
+
+    fn is_signalled(&self) -> bool {
+        interrupt::came(&self.setup.signalled)
     }
 
     /// Deletes what a listing still shows: of clients that were lost, it is all that they wrote.
     fn sweep(&self, bucket: &mut Bucket<'_>, progress: &Progress) -> Result<Left, BucketError> {
-        let (setup, begun, mut haste, mut swept) = (self.setup, Instant::now(), Haste::default(), 0_u64);
-        let (batch, pause_s) = pace(setup);
-        bucket.sweep_up(batch, &mut |n| {
+        let (begun, mut swept) = (Instant::now(), 0_u64);
+        bucket.sweep_up(&mut |n| {
             swept = swept.saturating_add(n);
-            deleting(setup, progress, &format!("deleting objects of this run that a listing shows: {swept}"), false);
-            std::thread::sleep(Duration::from_secs_f64(pause_s * n as f64));
+            let reported = format!("deleting objects of this run that a listing shows: {}", grouped(swept));
+            deleting(self.setup, progress, &reported, false);
             // A listing may show what nobody wrote: some deletions are asked for twice, but not all.
             let is_too_much = swept / 2 > self.ever.saturating_add(SWEPT_BESIDE);
-            let is_late = haste.is_over(interrupt::came(&setup.signalled), Instant::now());
-            !is_too_much && !is_late && begun.elapsed() < SWEPT_WITHIN
+            !is_too_much && begun.elapsed() < SWEPT_WITHIN
         })
     }
 
@@ -258,25 +283,11 @@ impl<'a> RunObjects<'a> {
     }
 }
 
-/// Since when somebody waits for objects to be deleted.
-#[derive(Default)]
-struct Haste {
-    since: Option<Instant>,
-}
-
-impl Haste {
-    /// Whether whoever gave a signal has waited for long enough: what remains is told, with what deletes it.
-    fn is_over(&mut self, is_signalled: bool, now: Instant) -> bool {
-        is_signalled && now.duration_since(*self.since.get_or_insert(now)) >= interrupt::DELETED_WITHIN
-    }
-}
-
 fn delete_set(
     setup: &Setup<'_>,
     written: &Written,
     bucket: &mut Bucket<'_>,
     progress: &Progress,
-    haste: &mut Haste,
 ) -> Result<(), BucketError> {
     // What is deleted by its key in a bucket that keeps versions stays, below a delete marker.
     if matches!(setup.keeping, Keeping::Versions { .. }) {
@@ -286,35 +297,47 @@ fn delete_set(
             None => {}
         }
     }
-    let (batch, pause_s) = pace(setup);
-    let mut seq = 0;
-    while seq < written.confirmed.until {
-        if haste.is_over(interrupt::came(&setup.signalled), Instant::now()) {
-            return Err(BucketError::Stopped);
-        }
-        let end = written.confirmed.until.min(seq + batch as u64);
+    let (batch, until) = (batch(setup), written.confirmed.until);
+    let (mut seq, mut refused) = (0, Ok(()));
+    while seq < until && !bucket.refuses_all() {
+        let end = until.min(seq + batch as u64);
         let ids: Vec<_> = (seq..end)
             .map(|seq| {
                 let id = ObjectId { set: written.set, seq };
                 (id, size_of(&written.sizes, setup.session.seed, id))
             })
             .collect();
-        std::thread::sleep(Duration::from_secs_f64(pause_s * ids.len() as f64));
-        bucket.delete(&ids)?;
-        let until = written.confirmed.until;
-        deleting(setup, progress, &format!("deleting objects of this run: {end} of {until}"), end == until);
+        match bucket.delete(&ids) {
+            Err(error) if error.is_an_answer() => refused = Err(error),
+            other => other?,
+        }
+        let reported = format!("deleting objects of this run: {} of {}", grouped(end), grouped(until));
+        deleting(setup, progress, &reported, end == until);
         seq = end;
     }
-    Ok(())
+    refused
 }
 
-/// So many deletions in one call at the most, and so long for each of them. A cap on requests holds for deletions
-/// too: a call of a thousand keys costs a target a thousand deletions. The rate of an open loop is no cap: it is what a
-/// point asks for.
-pub(super) fn pace(setup: &Setup<'_>) -> (usize, f64) {
-    match setup.load.max_rate {
-        Some(Rate::Requests(per_s)) => ((per_s as usize).clamp(1, DELETE_KEYS_MAX), 1.0 / per_s),
-        _ => (DELETE_KEYS_MAX, 0.0),
+/// So many deletions are told of at once: those of a second, where they are held to a rate.
+pub(super) fn batch(setup: &Setup<'_>) -> usize {
+    deletions_per_s(&setup.load).map_or(DELETE_KEYS_MAX, |per_s| (per_s as usize).clamp(1, DELETE_KEYS_MAX))
+}
+
+/// What is known of uploads that remain: what a last listing shows or, where there is none, so many whose abort was
+/// refused.
+fn uploads_left(
+    swept: Result<Option<Left>, BucketError>,
+    refused: Option<BucketError>,
+    unfinished: u64,
+) -> Option<LeftAtTarget> {
+    match (swept, refused) {
+        (Ok(Some(Left { objects: 0, .. }) | None), None) | (Ok(Some(Left { objects: 0, .. })), Some(_)) => None,
+        (Ok(Some(left)), refused) => {
+            let why = left.why.or(refused).map(|why| why.to_string());
+            Some(LeftAtTarget::Uploads { count: left.objects, why })
+        }
+        (Ok(None) | Err(_), Some(why)) => Some(LeftAtTarget::Uploads { count: unfinished, why: Some(why.to_string()) }),
+        (Err(error), None) => Some(LeftAtTarget::UnseenUploads(error.to_string())),
     }
 }
 
@@ -356,12 +379,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signal_ends_deletions_a_minute_later() {
-        let (begun, second) = (Instant::now(), Duration::from_secs(1));
-        let mut haste = Haste::default();
-        assert!(!haste.is_over(false, begun + 600 * second), "nobody waits");
-        for (after_s, is_over) in [(700, false), (701, false), (759, false), (760, true), (900, true)] {
-            assert_eq!(haste.is_over(true, begun + after_s * second), is_over, "{after_s} s");
+    fn uploads_remain_where_their_abort_was_refused_and_no_listing_says_otherwise() {
+        let refused = || Some(BucketError::Unmade("was refused".into()));
+        let error = || Err(BucketError::Unmade("timed out".into()));
+        let shown = |objects| Ok(Some(Left { objects, ..Left::default() }));
+        let of = |count, why: Option<&str>| {
+            let why = why.map(|why| format!("no further call is made: an earlier one {why}"));
+            Some(LeftAtTarget::Uploads { count, why })
+        };
+        for (what, swept, why, expected) in [
+            ("nothing", shown(0), None, None),
+            ("a listing is the last word", shown(0), refused(), None),
+            ("a target that lists none", Ok(None), None, None),
+            ("a refusal, and no listing", Ok(None), refused(), of(3, Some("was refused"))),
+            ("a refusal, and a listing that fails", error(), refused(), of(3, Some("was refused"))),
+            ("a listing", shown(7), None, of(7, None)),
+            ("both", shown(7), refused(), of(7, Some("was refused"))),
+            (
+                "a listing that fails",
+                error(),
+                None,
+                Some(LeftAtTarget::UnseenUploads("no further call is made: an earlier one timed out".into())),
+            ),
+        ] {
+            assert_eq!(uploads_left(swept, why, 3), expected, "{what}");
         }
     }
 }

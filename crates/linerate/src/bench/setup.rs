@@ -1,8 +1,8 @@
 //! Before the load: who is loaded, with whose consent, under which keys, and what the run folder says of it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use linerate_analysis::course::points_max;
@@ -18,12 +18,12 @@ use linerate_load::tls::Tls;
 use linerate_record::load::{Load, OwnTarget, Server, TlsTrust};
 use linerate_record::run::{Client, LoadRequest, Manifest, Op, SCHEMA, Target, TargetKind, TlsUsed, series};
 use linerate_record::site::Site;
-use linerate_record::units::Bytes;
+use linerate_record::units::{Bytes, Rate};
 use linerate_report::foretold::in_words;
 use linerate_wire::arrivals::Arrivals;
 use linerate_wire::clock::{Clock, unix_base_ns};
 use linerate_wire::pace::Cap;
-use linerate_wire::patience::Heed;
+use linerate_wire::patience::{Haste, Heed};
 use linerate_wire::tls::{Negotiated, Trust};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
@@ -38,7 +38,7 @@ use crate::cleaning::aim::bucket_note;
 use crate::credentials::Keys;
 use crate::failure::{Failure, code};
 use crate::folder::{self, RunFolder};
-use crate::interrupt::{Remains, RunRemains, came};
+use crate::interrupt::{DELETED_WITHIN, Remains, RunRemains, came};
 use crate::metrics::{self, Exporter};
 use crate::processors::processors;
 use crate::progress::say;
@@ -81,8 +81,10 @@ pub(crate) struct Setup<'a> {
     pub(crate) signalled: Arc<AtomicBool>,
     /// What a second signal leaves at the target.
     pub(crate) remains: Remains,
-    /// Raised where a call after the load was not answered in its time: the others are not made.
-    pub(super) deaf: AtomicBool,
+    /// What is left of the time for calls after the load once a signal has come.
+    haste: Arc<Haste>,
+    /// What became of a call after the load for which the others are not made.
+    given_up: Mutex<Option<String>>,
     id: String,
     /// What is loaded, as it is described.
     site: Option<Site>,
@@ -131,16 +133,18 @@ impl<'a> Setup<'a> {
         let hosts =
             || clients_asked.is_none().then(|| session.hosts.iter().map(|host| host.authority.clone()).collect());
         let metrics = metrics.map(|listener| metrics::start(listener, hosts(), points, output.quiet)).transpose()?;
+        let signalled = Arc::default();
         Ok(Setup {
+            haste: Arc::new(Haste::new(Arc::clone(&signalled), DELETED_WITHIN)),
             metrics: metrics.map(Arc::new),
             target_pid: load.endpoint.pid.or_else(|| process.as_ref().map(TargetProcess::pid)),
             threads: load.threads.unwrap_or_else(processors),
             cap: load.max_rate.map(|rate| Arc::new(Cap::new(rate))),
             clock: Clock::start(),
             existing: Arc::default(),
-            signalled: Arc::default(),
+            signalled,
             remains: Remains::default(),
-            deaf: AtomicBool::new(false),
+            given_up: Mutex::default(),
             server: None,
             bucket_is_missing: false,
             keeping: Keeping::default(),
@@ -159,6 +163,12 @@ impl<'a> Setup<'a> {
             id,
             site,
         })
+    }
+
+    /// Has this flag end calls before the load, and shorten those after it.
+    pub(super) fn heed(&mut self, signalled: &Arc<AtomicBool>) {
+        self.signalled = Arc::clone(signalled);
+        self.haste = Arc::new(Haste::new(Arc::clone(signalled), DELETED_WITHIN));
     }
 
     /// What is wrong with calls of this machine, where clients load: it has to make them all the same.
@@ -281,7 +291,10 @@ impl<'a> Setup<'a> {
                     folder::discard(&self.folder);
                 } else {
                     let (name, cleaning) = (&self.session.bucket, cleaning(self));
-                    say(&format!("warning: the target may have created bucket {name:?} anyway; {cleaning}"));
+                    say(&format!(
+                        "warning: the target may have created bucket {name:?} anyway; {cleaning} removes it if it is \
+                         there and empty"
+                    ));
                 }
                 return Err(error.into());
             }
@@ -325,16 +338,38 @@ impl<'a> Setup<'a> {
         &'s self,
         calls: impl FnOnce(&mut Bucket<'s>) -> Result<T, BucketError>,
     ) -> Result<T, BucketError> {
-        if came(&self.deaf) {
-            return Err(BucketError::Unanswered);
+        if let Some(why) = self.given_up() {
+            return Err(BucketError::Unmade(why));
         }
-        let bucket = Bucket::connect_any_heeding(&self.session, &Heed::Hurry(Arc::clone(&self.signalled)));
-        let called = bucket.and_then(|mut bucket| calls(&mut bucket));
-        let is_late = matches!(called, Err(BucketError::Late { .. }));
-        if is_late || called.as_ref().is_err_and(|error| !error.is_an_answer()) && came(&self.signalled) {
-            self.deaf.store(true, Ordering::Relaxed);
+        let bucket = Bucket::connect_any_heeding(&self.session, &Heed::Hurry(Arc::clone(&self.haste)));
+        let per_s = deletions_per_s(&self.load);
+        let called = bucket.and_then(|bucket| calls(&mut bucket.held_to(per_s)));
+        let why = match &called {
+            Err(BucketError::Late { ended, .. }) => Some(ended.to_string()),
+            Err(error) if came(&self.signalled) && !error.is_an_answer() => Some("failed".to_owned()),
+            _ => None,
+        };
+        if why.is_some() {
+            self.give_up(why);
         }
         called
+    }
+
+    /// What became of a call for which no other is made.
+    pub(super) fn given_up(&self) -> Option<String> {
+        self.given_up.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A target that did not answer in the midst of the run is asked once more, unless a signal has come: then nobody
+    /// waits for it again.
+    pub(super) fn ask_once_more(&self) {
+        if !came(&self.signalled) {
+            self.give_up(None);
+        }
+    }
+
+    fn give_up(&self, why: Option<String>) {
+        *self.given_up.lock().unwrap_or_else(PoisonError::into_inner) = why;
     }
 
     /// Whether the target is linerate's own, which goes with all that is in it.
@@ -508,6 +543,15 @@ fn allow_open_files() {
     limit.current = limit.maximum;
     // Where it cannot be raised, the points that need more say so: "too many open files".
     let _ = setrlimit(Resource::Nofile, limit);
+}
+
+/// Deletions per second at the most: a cap on requests holds for them too. The rate of an open loop is no cap: it is
+/// what a point asks for.
+pub(super) fn deletions_per_s(load: &Load) -> Option<f64> {
+    match load.max_rate {
+        Some(Rate::Requests(per_s)) => Some(per_s),
+        _ => None,
+    }
 }
 
 /// By how many times the intervals of a run are more with clients.

@@ -1,15 +1,19 @@
 //! What a run left, deleted and counted.
 
-use std::time::Duration;
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher as _};
+use std::time::{Duration, Instant};
 
 use linerate_load::bucket::{Bucket, BucketError, DELETE_KEYS_MAX, Leftover, Pages, is_of_run};
 use linerate_load::listing::Marker;
 use linerate_load::session::Session;
 use linerate_record::shown::in_line;
+use linerate_record::units::grouped;
 use linerate_report::cleaned::{BucketEnd, Cleaned, cleaned};
 
 use crate::failure::Failure;
 use crate::printing;
+use crate::progress::say;
 
 /// How often a listing is gone through at one look: an object may be stored late, and a listing may tell of one that is
 /// gone.
@@ -24,21 +28,78 @@ const LOOKS_MAX: usize = 12;
 /// Pages of a thousand after which a listing is taken not to end: a hundred million objects.
 const PAGES_MAX: usize = 100_000;
 
-/// What was found of one kind, counted by listings alone: a target may say that it deleted what it still holds.
+/// What is remembered of one kind at the most, in 8 bytes each. Of more it is known only how many a listing showed.
+const REMEMBERED_MAX: usize = 1_000_000;
+
+/// How often it is said how deletions go on.
+const SAID_EACH: Duration = Duration::from_secs(10);
+
+/// What was found of one kind, counted by listings alone: a target may say that it deleted what it still holds, and
+/// show once more what it did not show before.
 #[derive(Default)]
 struct Count {
-    /// Shown by an earlier listing, and by none since.
-    deleted: usize,
+    /// What was shown by any listing, as far as it is remembered.
+    found: HashSet<u64>,
+    /// The most that were shown at once.
+    most: usize,
     /// Shown by the last listing.
     shown: usize,
+    /// Shown at this look, and not by the listing before, though by an earlier one.
+    back: usize,
+    /// What the listing that is gone through has shown, and how much of it no other did.
+    now: usize,
+    fresh: usize,
 }
 
 impl Count {
-    /// Notes how many a listing shows now.
-    fn see(&mut self, shown: usize) {
-        self.deleted += self.shown.saturating_sub(shown);
-        self.shown = shown;
+    /// Notes what another listing shows.
+    fn know(&mut self, entry: &impl Hash) {
+        if self.found.len() < REMEMBERED_MAX {
+            let mut hasher = DefaultHasher::new();
+            entry.hash(&mut hasher);
+            self.fresh += usize::from(self.found.insert(hasher.finish()));
+        }
     }
+
+    /// Notes what a listing shows now.
+    fn see(&mut self, entry: &impl Hash) {
+        self.know(entry);
+        self.now += 1;
+    }
+
+    /// Notes that the listing has come to its end.
+    fn end(&mut self) {
+        if self.found.len() < REMEMBERED_MAX {
+            let known = self.now.saturating_sub(self.fresh);
+            self.back = self.back.max(known.saturating_sub(self.shown));
+        }
+        self.most = self.most.max(self.now);
+        self.shown = self.now;
+        (self.now, self.fresh) = (0, 0);
+    }
+
+    /// What is still there, as far as the last look tells. A listing that has just shown again what one before did not
+    /// show is not believed to have come to its last word.
+    fn left(&self) -> usize {
+        self.shown.max(self.back)
+    }
+
+    fn deleted(&self) -> usize {
+        self.found.len().max(self.most) - self.left()
+    }
+}
+
+/// What is listed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Listing {
+    Objects,
+    Versions,
+}
+
+/// One entry of a listing: whether it is an object, or a version or a delete marker beside it.
+struct Found {
+    entry: Leftover,
+    is_object: bool,
 }
 
 /// What was found and deleted; in a dry run, what was found.
@@ -63,8 +124,13 @@ impl Done {
         [&self.objects, &self.versions, &self.uploads]
     }
 
+    /// Begins a look.
+    const fn look(&mut self) {
+        (self.objects.back, self.versions.back, self.uploads.back) = (0, 0, 0);
+    }
+
     fn deleted(&self) -> usize {
-        self.counts().iter().map(|count| count.deleted).sum()
+        self.counts().iter().map(|count| count.deleted()).sum()
     }
 
     /// Notes what could not be looked for, and why: what else there is is cleaned all the same.
@@ -72,14 +138,13 @@ impl Done {
         self.unlisted.push((what, denied.map(ToString::to_string)));
     }
 
-    /// Notes how many versions a listing shows now. Each object that is still there is among them, without versions as
-    /// one called "null", and is counted as an object.
-    fn see_versions(&mut self, shown: usize) {
-        self.versions.see(shown.saturating_sub(self.objects.shown));
+    fn left(&self) -> usize {
+        self.counts().iter().map(|count| count.left()).sum()
     }
 
-    fn left(&self) -> usize {
-        self.counts().iter().map(|count| count.shown).sum()
+    /// Whether the last look showed again what was not shown before.
+    fn wavers(&self) -> bool {
+        self.counts().iter().any(|count| count.back > 0)
     }
 }
 
@@ -88,7 +153,12 @@ pub(super) struct CleaningRun<'a> {
     bucket: Bucket<'a>,
     session: &'a Session,
     dry_run: bool,
-    cap: Option<f64>,
+    /// Whether objects are held as versions by a bucket that keeps them: deleted by their keys, they would only be
+    /// hidden below delete markers.
+    is_kept: bool,
+    /// So much was asked to be deleted, and when that was said last.
+    asked: usize,
+    reported: Instant,
     done: Done,
 }
 
@@ -98,9 +168,10 @@ fn place(session: &Session) -> String {
 }
 
 impl<'a> CleaningRun<'a> {
-    /// A cleaning through `bucket`, of so many requests per second at the most where there is a `cap`.
+    /// A cleaning through `bucket`, of so many deletions per second at the most where there is a `cap`.
     pub(super) fn new(bucket: Bucket<'a>, session: &'a Session, dry_run: bool, cap: Option<f64>) -> Self {
-        CleaningRun { bucket, session, dry_run, cap, done: Done::default() }
+        let (is_kept, asked, reported) = (false, 0, Instant::now());
+        CleaningRun { bucket: bucket.held_to(cap), session, dry_run, is_kept, asked, reported, done: Done::default() }
     }
 
     /// Removes the bucket, if nothing is in it; whether it did.
@@ -127,7 +198,10 @@ impl<'a> CleaningRun<'a> {
 
     /// What is still there, as the command's end.
     pub(super) fn left(&mut self) -> Option<Failure> {
-        let (left, place, why) = (self.done.left(), place(self.session), self.done.why.take());
+        let wavers = self.done.wavers().then(|| {
+            "its listings show again what they no longer showed, so it is not known what remains; wait".to_owned()
+        });
+        let (left, place, why) = (self.done.left(), place(self.session), self.done.why.take().or(wavers));
         if left > 0 && !self.dry_run {
             return Some(Failure::Left { left, place, why });
         }
@@ -141,10 +215,13 @@ impl<'a> CleaningRun<'a> {
         for look in 0..LOOKS_MAX {
             let before = self.done.deleted();
             self.done.unlisted.clear();
+            self.done.look();
+            self.bucket.ask_again();
             self.uploads()?;
-            self.objects()?;
             self.versions()?;
-            quiet = if self.done.deleted() > before { 0 } else { quiet + 1 };
+            self.passes(Listing::Objects)?;
+            let is_quiet = self.done.deleted() <= before && !self.done.wavers();
+            quiet = if is_quiet { quiet + 1 } else { 0 };
             let nothing = self.done.deleted() == 0 && self.done.left() == 0;
             if self.dry_run || nothing || quiet == QUIET_LOOKS || look + 1 == LOOKS_MAX {
                 break;
@@ -152,6 +229,14 @@ impl<'a> CleaningRun<'a> {
             std::thread::sleep(LATE);
         }
         Ok(())
+    }
+
+    /// What was begun, where a listing that failed does not tell what came of it.
+    pub(super) fn tell_unfinished(&self) {
+        if self.asked > 0 {
+            let (asked, place) = (grouped(self.asked as u64), place(self.session));
+            say(&format!("warning: deletions below {place} were begun ({asked}), and it is not known what remains"));
+        }
     }
 
     fn uploads(&mut self) -> Result<(), Failure> {
@@ -164,16 +249,17 @@ impl<'a> CleaningRun<'a> {
                     return Ok(());
                 }
             };
-            self.done.uploads.see(uploads.len());
             for upload in &uploads {
+                self.done.uploads.see(&(&upload.key, &upload.id));
                 if self.dry_run {
                     printing::print(&format!("upload   {} {}\n", in_line(&upload.key), in_line(&upload.id)))?;
                 } else {
+                    self.begun(1);
                     let aborted = self.bucket.abort_upload(upload);
                     self.note(aborted)?;
-                    self.pause(1);
                 }
             }
+            self.done.uploads.end();
             if uploads.is_empty() || self.dry_run {
                 break;
             }
@@ -181,31 +267,11 @@ impl<'a> CleaningRun<'a> {
         Ok(())
     }
 
-    fn objects(&mut self) -> Result<(), Failure> {
-        let prefix = self.session.run_prefix.clone();
-        let mut list = |bucket: &mut Bucket<'_>, from: Option<&String>| {
-            let page = bucket.objects(&prefix, from)?;
-            let own = page.entries.into_iter().map(|o| o.key).filter(|key| is_of_run(key, &prefix));
-            Ok(Some((own.map(Leftover::Object).collect(), page.next)))
-        };
-        self.passes(|done, shown| done.objects.see(shown), &mut list).map(|_| ())
-    }
-
-    /// Objects of a bucket with versions are still there when they are deleted: as versions, below delete markers.
+    /// Objects of a bucket that keeps versions are deleted with them: deleted by their keys, they would stay as
+    /// versions, below delete markers.
     fn versions(&mut self) -> Result<(), Failure> {
-        let dry_run = self.dry_run;
-        let mut list = |bucket: &mut Bucket<'_>, from: Option<&Marker>| {
-            let page = bucket.versions(from)?;
-            // Without versions, each object is a version called "null"; a dry run has told of it.
-            let reported = |id: &str| dry_run && id == "null";
-            Ok(page.map(|page| {
-                let fresh = page.entries.into_iter().filter(|version| !reported(&version.id));
-                (fresh.map(Leftover::Version).collect(), page.next)
-            }))
-        };
-        // Of a dry run's objects each version is told.
-        let see = |done: &mut Done, shown| if dry_run { done.versions.see(shown) } else { done.see_versions(shown) };
-        match self.passes(see, &mut list) {
+        self.is_kept = false;
+        match self.passes(Listing::Versions) {
             Ok(true) => {}
             Ok(false) => self.done.not_looked("versions", None),
             Err(Failure::Bucket(error)) if error.is_denied() => self.done.not_looked("versions", Some(&error)),
@@ -216,15 +282,10 @@ impl<'a> CleaningRun<'a> {
 
     /// Goes through a listing and deletes what it shows, until it shows nothing, or no less than before; `false` where
     /// the target does not list such.
-    fn passes<Next: PartialEq>(
-        &mut self,
-        see: impl Fn(&mut Done, usize),
-        list: &mut impl FnMut(&mut Bucket<'_>, Option<&Next>) -> Listed<Next>,
-    ) -> Result<bool, Failure> {
+    fn passes(&mut self, listing: Listing) -> Result<bool, Failure> {
         let mut before = usize::MAX;
         for _ in 0..PASSES {
-            let Some(shown) = self.pass(list)? else { return Ok(false) };
-            see(&mut self.done, shown);
+            let Some(shown) = self.pass(listing)? else { return Ok(false) };
             if shown == 0 || shown >= before || self.dry_run {
                 break;
             }
@@ -234,36 +295,77 @@ impl<'a> CleaningRun<'a> {
     }
 
     /// Goes through a listing once, page by page, and deletes what it shows; returns how many that were.
-    fn pass<Next: PartialEq>(
-        &mut self,
-        list: &mut impl FnMut(&mut Bucket<'_>, Option<&Next>) -> Listed<Next>,
-    ) -> Result<Option<usize>, Failure> {
-        let (mut pages, mut shown) = (Pages::default(), 0);
+    fn pass(&mut self, listing: Listing) -> Result<Option<usize>, Failure> {
+        let (mut pages, mut shown, mut objects) = (Pages::default(), 0, 0);
         for _ in 0..PAGES_MAX {
-            let Some((page, next)) = list(&mut self.bucket, pages.from())? else { return Ok(None) };
-            self.delete(&page)?;
+            let Some((page, next)) = self.page(listing, pages.from())? else { return Ok(None) };
+            for Found { entry, is_object } in &page {
+                match (listing, is_object) {
+                    (Listing::Objects, _) => self.done.objects.see(&entry.key()),
+                    (Listing::Versions, true) => self.done.objects.know(&entry.key()),
+                    (Listing::Versions, false) => self.done.versions.see(&entry.to_string()),
+                }
+                objects += usize::from(*is_object);
+            }
             shown += page.len();
-            if !pages.turn(page.first().map(Leftover::to_string), next)? {
-                return Ok(Some(shown));
+            let first = page.first().map(|found| found.entry.to_string());
+            self.delete(page, listing)?;
+            if !pages.turn(first, next)? {
+                break;
+            }
+        }
+        match listing {
+            Listing::Objects => self.done.objects.end(),
+            Listing::Versions => {
+                self.done.versions.end();
+                (self.done.objects.most, self.is_kept) = (self.done.objects.most.max(objects), objects > 0);
             }
         }
         Ok(Some(shown))
     }
 
-    /// Deletes, or names in a dry run.
-    fn delete(&mut self, page: &[Leftover]) -> Result<(), Failure> {
-        if self.dry_run {
-            return printing::print(
-                &page.iter().map(|one| format!("{}\n", in_line(&one.to_string()))).collect::<String>(),
-            );
+    /// A page of a listing, and where the next begins; nothing where the target does not list such. In a bucket without
+    /// versions each object is one called "null", and is deleted by its key.
+    fn page(&mut self, listing: Listing, from: Option<&Marker>) -> Listed {
+        let prefix = &self.session.run_prefix;
+        if listing == Listing::Versions {
+            let Some(page) = self.bucket.versions(from)? else { return Ok(None) };
+            let own = page.entries.into_iter().filter(|version| !(version.is_object && version.of.id == "null"));
+            let found = |is_object, of| Found { entry: Leftover::Version(of), is_object };
+            return Ok(Some((own.map(|version| found(version.is_object, version.of)).collect(), page.next)));
         }
-        let batch = self.cap.map_or(DELETE_KEYS_MAX, |per_s| (per_s as usize).clamp(1, DELETE_KEYS_MAX));
-        for batch in page.chunks(batch) {
+        let page = self.bucket.objects(prefix, from.map(|from| &from.key))?;
+        let own = page.entries.into_iter().map(|o| o.key).filter(|key| is_of_run(key, prefix));
+        let found = own.map(|key| Found { entry: Leftover::Object(key), is_object: true }).collect();
+        Ok(Some((found, page.next.map(|key| Marker { key, id: String::new() }))))
+    }
+
+    /// Deletes, or names in a dry run: an object once, also where it is a version too.
+    fn delete(&mut self, page: Vec<Found>, listing: Listing) -> Result<(), Failure> {
+        if self.dry_run {
+            let named = page.iter().filter(|found| listing == Listing::Objects || !found.is_object);
+            let lines = named.map(|found| format!("{}\n", in_line(&found.entry.to_string())));
+            return printing::print(&lines.collect::<String>());
+        }
+        if listing == Listing::Objects && self.is_kept {
+            return Ok(());
+        }
+        let entries: Vec<Leftover> = page.into_iter().map(|found| found.entry).collect();
+        for batch in entries.chunks(DELETE_KEYS_MAX) {
+            self.begun(batch.len());
             let deleted = self.bucket.delete_leftovers(batch);
             self.note(deleted)?;
-            self.pause(batch.len());
         }
         Ok(())
+    }
+
+    /// Notes that so much is asked to be deleted, and says now and then how that goes on.
+    fn begun(&mut self, entries: usize) {
+        if self.reported.elapsed() >= SAID_EACH {
+            self.reported = Instant::now();
+            say(&format!("deleting below {}: {} so far", place(self.session), grouped(self.asked as u64)));
+        }
+        self.asked += entries;
     }
 
     /// Notes what the target said of a deletion. Only a listing tells what became of it.
@@ -275,16 +377,10 @@ impl<'a> CleaningRun<'a> {
         Ok(())
     }
 
-    fn pause(&self, requests: usize) {
-        if let Some(per_s) = self.cap {
-            std::thread::sleep(Duration::from_secs_f64(requests as f64 / per_s));
-        }
-    }
-
     /// What was done, in words. The bucket was to be removed, or stays for a reason.
     pub(super) fn said(&self, stays: Option<BucketEnd>) -> String {
         let done = &self.done;
-        let found = |count: &Count| if self.dry_run { count.shown } else { count.deleted };
+        let found = |count: &Count| if self.dry_run { count.shown } else { count.deleted() };
         let bucket_end = stays.unwrap_or(match (done.bucket_removed, self.dry_run) {
             (true, _) => BucketEnd::Removed,
             (false, true) => BucketEnd::WouldBeRemoved,
@@ -308,7 +404,7 @@ impl<'a> CleaningRun<'a> {
 }
 
 /// A page of leftovers, and where the next begins; nothing where the target does not list them.
-type Listed<Next> = Result<Option<(Vec<Leftover>, Option<Next>)>, BucketError>;
+type Listed = Result<Option<(Vec<Found>, Option<Marker>)>, BucketError>;
 
 /// Objects of a page that are not the run's, in words; nothing where all are.
 fn foreign(keys: &[&str], run_prefix: &str, is_more: bool) -> Option<String> {
@@ -316,7 +412,7 @@ fn foreign(keys: &[&str], run_prefix: &str, is_more: bool) -> Option<String> {
     let (first, more) = (in_line(others.first()?).into_owned(), if is_more { " or more" } else { "" });
     Some(match others.len() {
         1 if more.is_empty() => format!("1 object that is not of this run is in it, {first:?}"),
-        n => format!("{n}{more} objects that are not of this run are in it, the first is {first:?}"),
+        n => format!("{}{more} objects that are not of this run are in it, the first is {first:?}", grouped(n as u64)),
     })
 }
 
@@ -334,18 +430,41 @@ mod tests {
         assert!(of(&["a", "p/r-1/0/1"], true).unwrap().starts_with("1 or more objects that are not"));
     }
 
+    const ALL: &[u32] = &[1, 2, 3, 4, 5, 6, 7];
+    const SOME: &[u32] = &[2, 4];
+    const NONE: &[u32] = &[];
+
+    /// What it is, listings by look, and what was deleted, what is left, and whether the listings waver.
+    type Case = (&'static str, &'static [&'static [&'static [u32]]], (usize, usize, bool));
+
+    /// Counts of listings that show these entries, one look each.
+    fn counted(looks: &[&[&[u32]]]) -> Count {
+        let mut count = Count::default();
+        for look in looks {
+            count.back = 0;
+            for listing in *look {
+                listing.iter().for_each(|entry| count.see(entry));
+                count.end();
+            }
+        }
+        count
+    }
+
     #[test]
-    fn an_object_that_is_a_version_too_is_counted_once() {
-        for (objects, versions, expected) in
-            [(99, 99, (99, 0, 99)), (0, 14, (0, 14, 14)), (7, 9, (7, 2, 9)), (7, 0, (7, 0, 7))]
-        {
-            let mut done = Done::default();
-            done.objects.see(objects);
-            done.see_versions(versions);
-            assert_eq!((done.objects.shown, done.versions.shown, done.left()), expected, "{objects} {versions}");
-            done.objects.see(0);
-            done.see_versions(0);
-            assert_eq!((done.deleted(), done.left()), (expected.2, 0), "{objects} {versions}");
+    fn what_is_told_as_deleted_is_what_the_last_word_of_the_target_supports() {
+        let cases: [Case; 8] = [
+            ("deleted", &[&[ALL, NONE], &[NONE]], (7, 0, false)),
+            ("kept", &[&[ALL, ALL], &[ALL, ALL]], (0, 7, false)),
+            ("kept in part", &[&[ALL, SOME, SOME], &[SOME, SOME]], (5, 2, false)),
+            ("stored late", &[&[&[1, 2], NONE], &[&[3], NONE], &[NONE]], (3, 0, false)),
+            ("shown, and not, and again", &[&[ALL, NONE], &[ALL]], (0, 7, true)),
+            ("shown, and not, at each look", &[&[ALL, NONE], &[ALL, NONE], &[ALL, NONE]], (0, 7, true)),
+            ("shown again in part, and not any more", &[&[ALL, NONE], &[SOME, NONE], &[NONE]], (7, 0, false)),
+            ("shown in turns", &[&[ALL, NONE], &[&[1, 2, 3]], &[&[4, 5]]], (5, 2, false)),
+        ];
+        for (what, looks, expected) in cases {
+            let count = counted(looks);
+            assert_eq!((count.deleted(), count.left(), count.back > 0), expected, "{what}");
         }
     }
 }

@@ -55,7 +55,10 @@ pub(super) fn clear(scene: &Scene, means: &[Means], progress: &Progress) {
         }
         if let Err(error) = done {
             let keys = means.get(arm).map(|means| &means.keys);
-            say(&format!("warning: objects remain: {error}; {}", cleaning(&folder, &scene.aims.of_arms[arm], keys)));
+            say(&format!(
+                "warning: objects remain: {error}; delete them with {}",
+                cleaning(&folder, &scene.aims.of_arms[arm], keys)
+            ));
         }
     }
 }
@@ -106,7 +109,7 @@ pub(super) fn tell(scene: &Scene, folder: &Path, ended: &Ended, arm: usize, keys
     let why = if is_killed { Some("its process was killed".to_owned()) } else { found() };
     if let Some(why) = why {
         let (cell, cleaning) = (folder.display(), cleaning(folder, &scene.aims.of_arms[arm], Some(keys)));
-        say(&format!("warning: objects of {cell} may remain at the target: {why}; {cleaning}"));
+        say(&format!("warning: objects of {cell} may remain at the target: {why}; delete them with {cleaning}"));
     }
 }
 

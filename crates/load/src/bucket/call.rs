@@ -95,9 +95,9 @@ impl Answer {
 }
 
 impl Bucket<'_> {
-    /// How long a call may take, whatever it asks for.
-    pub(super) const fn limit(&self) -> Duration {
-        Duration::from_nanos(self.session.timeout_ns)
+    /// How long a call may take from now on, whatever it asks for: the least of its limit and of what a signal leaves.
+    pub(super) fn patience(&self) -> Patience {
+        Patience::new(Duration::from_nanos(self.session.timeout_ns), &self.heed)
     }
 
     /// Connects, in so long as `patience` lasts and [`CONNECT_TIMEOUT`] at the most.
@@ -113,10 +113,6 @@ impl Bucket<'_> {
             Some(_) => self.failed("the TLS handshake", error),
             None => self.not_shaken(&error),
         })
-    }
-
-    pub(super) fn connecting(&self) -> Patience {
-        Patience::new(self.limit(), &self.heed)
     }
 
     fn not_shaken(&self, error: &io::Error) -> BucketError {
@@ -160,7 +156,7 @@ impl Bucket<'_> {
 
     /// Makes a call: connecting anew, where that must be, and the whole answer lie within its one deadline.
     pub(super) fn call(&mut self, call: &BucketCall<'_>) -> Result<Answer, BucketError> {
-        let patience = Patience::new(self.limit(), &self.heed);
+        let patience = self.patience();
         let request = self.request(call);
         let to_head = call.method == "HEAD";
         let mut answered = Err(io::ErrorKind::NotConnected.into());

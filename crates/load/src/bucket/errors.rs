@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use linerate_record::units::grouped;
 use linerate_wire::patience::WaitEnd;
 
 use crate::sigv4::KeyNames;
@@ -27,7 +28,7 @@ pub enum BucketError {
         call: String,
         /// `host:port`.
         host: String,
-        /// After which time.
+        /// By which limit.
         ended: Lateness,
     },
     /// A call that whoever began it does not want any more.
@@ -73,9 +74,20 @@ pub enum BucketError {
         /// Where the keys were found that signed it.
         keys: Arc<KeyNames>,
     },
-    /// A call that is not made, as the one before it was not answered.
-    #[error("an earlier call timed out, so no further calls are made")]
-    Unanswered,
+    /// Refusals of some of many deletions.
+    #[error("{refused} of {asked} deletions were refused, the last of them: {last}", refused = grouped(*refused as u64),
+        asked = grouped(*asked as u64))]
+    Several {
+        /// How many.
+        refused: usize,
+        /// Of how many.
+        asked: usize,
+        /// What the target said last.
+        last: Box<BucketError>,
+    },
+    /// A call that is not made, for what became of one before it.
+    #[error("no further call is made: an earlier one {0}")]
+    Unmade(String),
     /// An answer that does not make sense.
     #[error("the answer to {call} could not be understood: {why}")]
     Answer {
@@ -86,7 +98,7 @@ pub enum BucketError {
     },
 }
 
-/// After which time a call was given up: `timed out after 3 s`.
+/// Which limit ended a call: `timed out after 3 s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Lateness(pub(super) WaitEnd);
@@ -96,13 +108,27 @@ impl BucketError {
     #[must_use]
     pub fn is_denied(&self) -> bool {
         let denied = |code: &str| matches!(code, "AccessDenied" | "AllAccessDisabled");
-        matches!(self, BucketError::Refused { code: Some(code), .. } if denied(code))
+        match self {
+            BucketError::Several { last, .. } => last.is_denied(),
+            BucketError::Refused { code: Some(code), .. } => denied(code),
+            _ => false,
+        }
+    }
+
+    /// Whether the target is too busy for what was asked, and may do it later.
+    pub(super) fn is_busy(&self) -> bool {
+        let busy = |code: &str| matches!(code, "SlowDown" | "ServiceUnavailable" | "RequestLimitExceeded");
+        match self {
+            BucketError::Refused { status: 429 | 503, .. } => true,
+            BucketError::Refused { code: Some(code), .. } => busy(code),
+            _ => false,
+        }
     }
 
     /// Whether the target has answered, in whatever words: it may have done what was asked, and can be asked again.
     #[must_use]
     pub const fn is_an_answer(&self) -> bool {
-        matches!(self, BucketError::Refused { .. } | BucketError::Answer { .. })
+        matches!(self, BucketError::Refused { .. } | BucketError::Several { .. } | BucketError::Answer { .. })
     }
 }
 

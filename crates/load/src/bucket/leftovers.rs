@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::call::BucketCall;
 use super::{Bucket, BucketError, DELETE_KEYS_MAX, Pages};
-use crate::listing::{self, Identified, Marker, Page};
+use crate::listing::{self, Identified, Marker, Page, Version};
 use crate::sigv4::push_encoded_query;
 
 /// Most uploads looked through where a target lists them all or none.
@@ -45,7 +45,7 @@ impl Bucket<'_> {
     ///
     /// # Errors
     /// [`BucketError`].
-    pub fn versions(&mut self, from: Option<&Marker>) -> Result<Option<Page<Identified, Marker>>, BucketError> {
+    pub fn versions(&mut self, from: Option<&Marker>) -> Result<Option<Page<Version, Marker>>, BucketError> {
         let prefix = self.session.run_prefix.clone();
         self.versions_below(&prefix, from)
     }
@@ -55,13 +55,19 @@ impl Bucket<'_> {
         &mut self,
         prefix: &str,
         from: Option<&Marker>,
-    ) -> Result<Option<Page<Identified, Marker>>, BucketError> {
+    ) -> Result<Option<Page<Version, Marker>>, BucketError> {
         let mut names = vec![("versions", ""), ("prefix", prefix), ("max-keys", "1000")];
         names.extend(from.into_iter().flat_map(|from| [("key-marker", &*from.key), ("version-id-marker", &*from.id)]));
         let session = self.session;
         let own = |body: &[u8]| listing::versions(body)?.of(&session.bucket, Some(prefix));
         let page = self.page(&query(names), &format!("listing versions below {prefix:?}"), own);
-        known(page).map(|page| page.map(|page| Page { entries: self.own(page.entries), ..page }))
+        let run_prefix = &self.session.run_prefix;
+        // A listing that ignored its prefix must not lead to a deletion outside it.
+        let own = |mut page: Page<Version, Marker>| {
+            page.entries.retain(|entry| is_of_run(&entry.of.key, run_prefix));
+            page
+        };
+        known(page).map(|page| page.map(own))
     }
 
     /// Uploads below the run's prefix that were begun and not ended; `None` where the target does not list them.
@@ -139,6 +145,7 @@ impl Bucket<'_> {
         if !is_of_run(&upload.key, &self.session.run_prefix) {
             return Ok(());
         }
+        self.rest_for_one()?;
         let query = query(vec![("uploadId", &upload.id)]);
         let what = format!("giving up an upload of {:?}", upload.key);
         let call = BucketCall { key: &upload.key, query: &query, ..BucketCall::new(what, "DELETE") };

@@ -1,6 +1,6 @@
 //! Multipart uploads of a run that were not completed: aborted by their ids, and looked for below its prefix.
 
-use super::{Bucket, BucketError};
+use super::{Bucket, BucketError, Left};
 use crate::listing::Identified;
 use crate::multipart::Unfinished;
 
@@ -18,30 +18,38 @@ impl Bucket<'_> {
             return self.abort_upload(&Identified { key, id: id.clone() });
         }
         // The answer that would have named it did not come: whatever is under way for this key is it.
+        let mut said = Ok(());
         for upload in self.uploads()?.unwrap_or_default().iter().filter(|upload| upload.key == key) {
-            self.abort_upload(upload)?;
+            match self.abort_upload(upload) {
+                Err(error) if error.is_an_answer() => said = Err(error),
+                other => other?,
+            }
         }
-        Ok(())
+        said
     }
 
-    /// Aborts every upload below the run's own prefix; returns how many remain, which is 0 where the target lists none.
+    /// Aborts every upload below the run's own prefix; tells what a last listing still shows. Nothing where the target
+    /// lists no uploads.
     ///
     /// # Errors
-    /// [`BucketError`].
-    pub fn sweep_uploads(&mut self) -> Result<usize, BucketError> {
+    /// [`BucketError`], where there is no answer, or no listing.
+    pub fn sweep_uploads(&mut self) -> Result<Option<Left>, BucketError> {
+        let mut why = None;
         for _ in 0..PASSES {
-            let uploads = self.uploads()?.unwrap_or_default();
+            let Some(uploads) = self.uploads()? else { return Ok(None) };
             if uploads.is_empty() {
-                return Ok(0);
+                return Ok(Some(Left::default()));
             }
+            why = None;
             for upload in &uploads {
                 match self.abort_upload(upload) {
                     // The next listing tells what became of it.
-                    Err(error) if error.is_an_answer() => {}
+                    Err(error) if error.is_an_answer() => why = Some(error),
                     other => other?,
                 }
             }
         }
-        Ok(self.uploads()?.map_or(0, |left| left.len()))
+        let left = self.uploads()?.unwrap_or_default().len() as u64;
+        Ok(Some(Left { objects: left, why, ..Left::default() }))
     }
 }

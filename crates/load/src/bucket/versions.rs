@@ -1,6 +1,7 @@
 //! Buckets that keep versions: whether one does, and the deletion of what a run wrote by its versions.
 
 use super::call::BucketCall;
+use super::deletion::PAGES_MAX;
 use super::{Bucket, BucketError, DELETE_KEYS_MAX, Left, Pages};
 use crate::document::walk;
 use crate::object::ObjectId;
@@ -9,9 +10,6 @@ use super::leftovers::{Leftover, known};
 
 /// How often versions are gone through, as long as a listing shows fewer than before.
 const PASSES: usize = 16;
-
-/// Pages of a thousand after which a listing is taken not to end: a hundred million versions.
-const PAGES_MAX: usize = 100_000;
 
 /// What a bucket does with what is deleted in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,7 +77,7 @@ impl Bucket<'_> {
     }
 
     /// Deletes by version whatever there is of a set of the run, or of all of them: in batches of so many at the most,
-    /// with `rest` told of each. Tells what a last listing still shows; nothing where the target lists no versions.
+    /// with `told` of each. Tells what a last listing still shows; nothing where the target lists no versions.
     ///
     /// # Errors
     /// [`BucketError`], where there is no answer, or no listing.
@@ -87,37 +85,54 @@ impl Bucket<'_> {
         &mut self,
         set: Option<u32>,
         batch: usize,
-        rest: &mut dyn FnMut(usize),
+        told: &mut dyn FnMut(usize),
     ) -> Result<Option<Left>, BucketError> {
         let prefix = set.map_or_else(|| self.session.run_prefix.clone(), |set| self.folder(set));
-        let mut before = usize::MAX;
+        let mut before = u64::MAX;
         let mut left = Left::default();
         for _ in 0..PASSES {
-            let (mut shown, mut pages) = (0, Pages::default());
-            left = Left::default();
-            for _ in 0..PAGES_MAX {
-                let Some(mut page) = self.versions_below(&prefix, pages.from())? else { return Ok(None) };
-                // A listing that ignored its prefix must not lead to a deletion outside it.
-                page.entries.retain(|one| one.key.starts_with(&prefix));
-                let first = page.entries.first().map(|one| format!("{} {}", one.key, one.id));
-                shown += page.entries.len();
-                let found: Vec<Leftover> = page.entries.into_iter().map(Leftover::Version).collect();
-                for batch in found.chunks(batch.clamp(1, DELETE_KEYS_MAX)) {
-                    match self.delete_leftovers(batch) {
-                        Err(error) if error.is_an_answer() => left.why = Some(error),
-                        other => other?,
-                    }
-                    rest(batch.len());
-                }
-                if !pages.turn(first, page.next)? {
-                    break;
-                }
-            }
-            left.objects = shown as u64;
-            if shown == 0 || shown >= before {
+            let Some(shown) = self.sweep_versions_once(&prefix, batch, told)? else { return Ok(None) };
+            left = shown;
+            if left.objects == 0 || left.objects >= before || self.refuses_all() {
                 break;
             }
-            before = shown;
+            before = left.objects;
+        }
+        Ok(Some(left))
+    }
+
+    /// Deletes what a listing shows, page by page; tells how much that was.
+    fn sweep_versions_once(
+        &mut self,
+        prefix: &str,
+        batch: usize,
+        told: &mut dyn FnMut(usize),
+    ) -> Result<Option<Left>, BucketError> {
+        let (mut left, mut pages) = (Left { more: true, ..Left::default() }, Pages::default());
+        for _ in 0..PAGES_MAX {
+            let Some(mut page) = self.versions_below(prefix, pages.from())? else { return Ok(None) };
+            page.entries.retain(|one| one.of.key.starts_with(prefix));
+            let first = page.entries.first().map(|one| format!("{} {}", one.of.key, one.of.id));
+            let found: Vec<Leftover> = page.entries.into_iter().map(|one| Leftover::Version(one.of)).collect();
+            for batch in found.chunks(batch.clamp(1, DELETE_KEYS_MAX)) {
+                match self.delete_leftovers(batch) {
+                    Err(error) if error.is_an_answer() => left.why = Some(error),
+                    other => other?,
+                }
+                told(batch.len());
+            }
+            left.more = match pages.turn(first, page.next) {
+                // What such a page shows may have been counted before: how much there is is not known.
+                Err(error) if left.objects > 0 => {
+                    left.why = Some(error);
+                    break;
+                }
+                goes_on => goes_on?,
+            };
+            left.objects += found.len() as u64;
+            if !left.more || self.refuses_all() {
+                break;
+            }
         }
         Ok(Some(left))
     }

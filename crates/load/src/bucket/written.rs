@@ -3,13 +3,14 @@
 use super::call::BucketCall;
 use linerate_wire::patience::Heed;
 
+use super::deletion::Deletions;
 use super::{Bucket, leftovers::query};
 use crate::session::Session;
 
 /// One request of each kind that cleaning up sends, written for the first host; nothing is sent.
 #[must_use]
 pub fn written(session: &Session) -> Vec<Vec<u8>> {
-    let bucket = Bucket { session, host: 0, stream: None, heed: Heed::Nothing, deletes_singly: false };
+    let bucket = Bucket { session, host: 0, stream: None, heed: Heed::Nothing, deletions: Deletions::default() };
     let prefix = session.run_prefix.as_str();
     let listing = query(vec![("list-type", "2"), ("max-keys", "1000"), ("prefix", prefix)]);
     let (key, upload) = (format!("{prefix}key"), query(vec![("uploadId", "id")]));
