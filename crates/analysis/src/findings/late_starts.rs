@@ -66,7 +66,7 @@ mod tests {
             intervals_with_backlog: 0,
             late: Latency { p50_ns: 10_000, p99_ns: late_ns, ..Latency::default() },
             ttfb_intended: Latency::default(),
-            total_intended: Latency { p99_ns: 10_000_000, ..Latency::default() },
+            total_intended: Latency { count: 1_000, p99_ns: 10_000_000, ..Latency::default() },
         };
         Point { point: number, open: Some(open), ..point(1024, 0.0) }
     }
