@@ -4,9 +4,9 @@
 //! that the process did not run ([`crate::standstills`]). That the machine slept follows from two of its clocks, of
 //! which one stands meanwhile.
 
-use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use super::Run;
 use crate::standstills::Gaps;
+use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
 /// Milliseconds that clocks must part for the machine to have slept: they are not read at one instant.
 const SLEPT_MS: u64 = 100;
