@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use linerate_record::histogram::{self, DecodeError, Latencies};
 use linerate_record::load::{Spacing, Workload};
 use linerate_record::run::{
-    Interval, IntervalRow, LoadRequest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, Worded,
+    Interval, IntervalRow, LoadRequest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, StopReason, Worded,
 };
 
 use crate::precision::{self, PrecisionWatch, Rule};
@@ -26,6 +26,7 @@ use crate::view::{
     Series, VIEW_SCHEMA, View, ceiling_of, measure_of,
 };
 use crate::{canary, counters, estimate, findings, limits, open_loop};
+pub(crate) use clients::lost_clients;
 pub use clients::together;
 use tails::with_tails;
 
@@ -190,6 +191,12 @@ fn summary(records: &Records, series: &[Series]) -> RunSummary {
     let last_point = begins(records).filter_map(|b| end_of(records, b.point)).map(|e| e.at_ms).max().unwrap_or(0);
     let whole = |p: &&Point| p.ended.is_some_and(|ended| !ended.ends_the_run());
     let ended = series.iter().flat_map(|s| &s.points).filter(whole).count();
+    // Of a search it is not known beforehand how many points it takes.
+    let ends = records.points.iter().filter_map(|line| match line {
+        PointLine::End(end) => Some(end.ended),
+        _ => None,
+    });
+    let is_cut = ends.into_iter().any(StopReason::ends_the_run);
     let searched = records.points.iter().filter(|line| matches!(line, PointLine::Searched(_))).count();
     let of_rates = manifest.asked.rate_search.as_ref().map_or(0, |s| s.series.len());
     let to_search = manifest.asked.search.as_ref().map_or(of_rates, |s| s.series.len());
@@ -199,7 +206,7 @@ fn summary(records: &Records, series: &[Series]) -> RunSummary {
         linerate_version: manifest.linerate_version.clone(),
         started_unix_ms: manifest.started_unix_ms,
         elapsed_ms: last_interval.max(last_point),
-        complete: ended >= manifest.asked.points.len() && searched >= to_search,
+        complete: !is_cut && ended >= manifest.asked.points.len() && searched >= to_search,
         interval_ms: manifest.interval_ms,
         asked: manifest.asked.clone(),
         target: manifest.target.clone(),

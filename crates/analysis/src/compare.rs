@@ -1,6 +1,7 @@
 //! Two runs, or two groups of runs, side by side: what differs, and what the data cannot tell apart.
 //!
-//! Points are matched by workload, size and requests in flight. A difference is called one only where both sides have
+//! Points are matched by workload, size, requests in flight and the number of clients that drove them: load of fewer
+//! clients is another load. A difference is called one only where both sides have
 //! three runs, a test over those says so, and the family of all tests of the comparison is held to 5 % (Holm);
 //! otherwise the comparison says how large a difference it could have seen, or that it could have seen none.
 //! docs/method/compare.md tells how, decision 0011 why it refuses so often.
@@ -120,12 +121,25 @@ pub struct PointComparison {
     pub a_concurrency: u32,
     /// Requests in flight in B.
     pub b_concurrency: u32,
+    /// By how many clients the figures of both are; absent where one process drove them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driven_by: Option<u32>,
     /// Requests that failed in A.
     pub a_errors: u64,
     /// Requests that failed in B.
     pub b_errors: u64,
     /// Throughput, then latencies.
     pub contrasts: Vec<Contrast>,
+}
+
+impl SeriesComparison {
+    /// How a point of it was loaded: `× 16`, or `200/s` in an open loop, and by how many of its clients where some were
+    /// lost.
+    #[must_use]
+    pub fn load(&self, point: &PointComparison) -> String {
+        let PointComparison { rate_per_s, b_concurrency: concurrency, driven_by, .. } = *point;
+        SeriesPosition { rate_per_s, concurrency, driven_by }.name(self.clients)
+    }
 }
 
 /// What is compared.
@@ -351,8 +365,12 @@ fn find<'a>(run: &'a Run<'_>, of: &SeriesSpec) -> Option<&'a Series> {
 
 /// What a series is called: `get 4MiB`, and `get 4MiB from 28 clients` where their number was varied.
 fn name(of: &SeriesSpec) -> String {
-    let clients = of.clients.map_or_else(String::new, |clients| format!(" from {clients} clients"));
-    format!("{} {}{clients}", of.workload, of.size)
+    let from = match of.clients {
+        None => String::new(),
+        Some(1) => " from 1 client".to_owned(),
+        Some(clients) => format!(" from {clients} clients"),
+    };
+    format!("{} {}{from}", of.workload, of.size)
 }
 
 /// Which arm has a series that the other has not.
@@ -366,26 +384,38 @@ struct SeriesPosition {
     /// Asked for in an open loop.
     rate_per_s: Option<f64>,
     concurrency: u32,
+    /// Clients whose figures it has.
+    driven_by: Option<u32>,
 }
 
 impl SeriesPosition {
-    const fn of(point: &Point) -> Self {
-        let rate_per_s = match &point.open {
-            Some(open) => Some(open.asked_per_s),
-            None => None,
-        };
-        SeriesPosition { rate_per_s, concurrency: point.concurrency }
+    fn of(series: &Series, point: &Point) -> Self {
+        // Of a run with one client, no point says how many drove it.
+        let driven_by = point.driven_by.or(series.clients);
+        SeriesPosition {
+            rate_per_s: point.open.as_ref().map(|open| open.asked_per_s),
+            concurrency: point.concurrency,
+            driven_by,
+        }
     }
 
-    fn name(self) -> String {
-        self.rate_per_s.map_or_else(|| format!("× {}", self.concurrency), |rate| format!("at {}/s", count(rate)))
+    /// Beside the name of its series, which `clients` drive.
+    fn name(self, clients: Option<u32>) -> String {
+        let load =
+            self.rate_per_s.map_or_else(|| format!("× {}", self.concurrency), |rate| format!("{}/s", count(rate)));
+        // Where some of a point's clients were lost, that may be why it has no counterpart.
+        match (self.driven_by, clients) {
+            (Some(driven), Some(asked)) if driven < asked => format!("{load} by {driven} of them"),
+            _ => load,
+        }
     }
 }
 
 /// Places that an arm measured of a series.
 fn places(arm: &[Run<'_>], of: &SeriesSpec) -> Vec<SeriesPosition> {
-    let points = arm.iter().filter_map(|run| find(run, of)).flat_map(|s| &s.points);
-    let mut all: Vec<SeriesPosition> = points.map(SeriesPosition::of).collect();
+    let series = arm.iter().filter_map(|run| find(run, of));
+    let mut all: Vec<SeriesPosition> =
+        series.flat_map(|s| s.points.iter().map(|point| SeriesPosition::of(s, point))).collect();
     all.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
     all.dedup();
     all
@@ -394,11 +424,12 @@ fn places(arm: &[Run<'_>], of: &SeriesSpec) -> Vec<SeriesPosition> {
 fn lonely_points(arms: &[Vec<Run<'_>>; 2], of: &SeriesSpec, found: &SeriesComparison) -> Vec<String> {
     let mut lonely = Vec::new();
     let compared = |place: SeriesPosition| {
-        found.points.iter().any(|p| p.rate_per_s == place.rate_per_s && p.a_concurrency == place.concurrency)
+        let matched = |p: &PointComparison| (p.rate_per_s, p.a_concurrency, p.driven_by);
+        found.points.iter().any(|p| matched(p) == (place.rate_per_s, place.concurrency, place.driven_by))
     };
     for (arm, arm_name) in arms.iter().zip(["A", "B"]) {
         for place in places(arm, of).into_iter().filter(|&place| !compared(place)) {
-            lonely.push(format!("{} {} ({arm_name} only)", name(of), place.name()));
+            lonely.push(format!("{} {} ({arm_name} only)", name(of), place.name(of.clients)));
         }
     }
     lonely
@@ -444,7 +475,7 @@ fn pair(
     for (arm, side) in arms.iter().zip(&mut sides) {
         for run in arm {
             let Some(series) = find(run, of) else { continue };
-            let points = series.points.iter().filter(|p| SeriesPosition::of(p) == place);
+            let points = series.points.iter().filter(|p| SeriesPosition::of(series, p) == place);
             let numbers: Vec<u32> = points.map(|p| p.point).collect();
             side.extend(samples::figures(&run.records, &numbers, measure)?);
         }
@@ -458,6 +489,7 @@ fn pair(
         rate_per_s: place.rate_per_s,
         a_concurrency: place.concurrency,
         b_concurrency: place.concurrency,
+        driven_by: place.driven_by,
         a_errors: errors(&a),
         b_errors: errors(&b),
         contrasts: Metric::ALL.into_iter().filter_map(|metric| contrast::of(metric, &a, &b)).collect(),

@@ -63,7 +63,7 @@ pub fn stop_reason_of_clients(ends: impl Iterator<Item = StopReason>) -> StopRea
     let ends: Vec<StopReason> = ends.collect();
     // Nobody drove it to its end.
     if ends.is_empty() {
-        return StopReason::Interrupted;
+        return StopReason::ClientsLost;
     }
     // One that ended before its time, for a reason that holds for all.
     let of_all = |reason: &StopReason| ends.iter().all(|ended| ended == reason);
@@ -181,9 +181,9 @@ mod tests {
 
     #[test]
     fn clients_end_a_point_early_only_for_what_holds_for_all() {
-        use StopReason::{Duration, Interrupted, NoSuccess, ObjectsExhausted};
+        use StopReason::{ClientsLost, Duration, NoSuccess, ObjectsExhausted};
         for (ends, expected) in [
-            (&[][..], Interrupted),
+            (&[][..], ClientsLost),
             (&[NoSuccess, NoSuccess], NoSuccess),
             (&[NoSuccess, Duration], Duration),
             (&[ObjectsExhausted], ObjectsExhausted),

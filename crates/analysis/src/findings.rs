@@ -46,7 +46,7 @@ mod wire_bytes;
 mod working_set;
 
 pub use canary::canary_tripped;
-pub use client_lost::{client_lost, intervals_merged};
+pub use client_lost::{client_lost, intervals_merged, stood_still};
 pub use client_version::client_versions;
 pub use imported::{ImportedFile, imported};
 pub use left_at_target::{LeftAtTarget, kept_at_target, left_at_target};

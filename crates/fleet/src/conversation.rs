@@ -289,10 +289,12 @@ impl Conversation {
         if self.exchange.is_some_and(|asked| now_ns - asked.at_ns.max(self.excused_ns) > patience) {
             return Err(Fault::Frozen(seconds(patience)));
         }
+        // What could not be heard until a moment ago may be on its way.
+        let is_excused = now_ns - self.excused_ns.max(i64::MIN / 2) <= patience;
         if self.state.is_none() && self.machine_asked_ns.is_some_and(|at| now_ns - at > READ_WITHIN_NS) {
             return Err(Fault::Slow(seconds(READ_WITHIN_NS)));
         }
-        if let Some(why) = self.load.overdue(now_ns) {
+        if let Some(why) = self.load.overdue(now_ns).filter(|_| !is_excused) {
             return Err(Fault::Failed(why));
         }
         let mut bytes = Vec::new();
@@ -319,7 +321,8 @@ impl Conversation {
         }
     }
 
-    /// Excuses an agent that cannot be heard while its stream is broken and comes back: who brings it back bounds that.
+    /// Excuses an agent that cannot be heard, while its stream is broken and comes back or the coordinator itself does
+    /// not run: who brings it back bounds that.
     pub fn excuse(&mut self, now_ns: i64) {
         self.excused_ns = now_ns;
     }
@@ -495,6 +498,18 @@ mod tests {
         conversation.excuse(60_000 * MS);
         assert_eq!(conversation.due(60_001 * MS), Ok(Vec::new()));
         assert!(matches!(conversation.due(600_000 * MS), Err(Fault::Mute(_))));
+    }
+
+    #[test]
+    fn an_agent_is_not_late_with_what_its_coordinator_could_not_hear() {
+        for (excused_ms, expected) in [(None, true), (Some(60_500), false), (Some(50_000), true)] {
+            let (mut conversation, _) = begun(false);
+            conversation.take(&from_agent(&FromAgent::Hello(Box::new(hello()))), 0).unwrap();
+            conversation.load.loads(1, false, 0);
+            excused_ms.into_iter().for_each(|ms| conversation.excuse(ms * MS));
+            let due = conversation.due(61_000 * MS);
+            assert_eq!(matches!(due, Err(Fault::Failed(_))), expected, "{excused_ms:?}: {due:?}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod counts;
 pub(crate) mod flags;
 mod foretold;
 mod kept;
+mod losses;
 mod needs;
 mod objects;
 mod points;
@@ -126,7 +127,7 @@ fn load(setup: &mut Setup, interrupted: &AtomicBool) -> Result<(), Failure> {
     let unreadable = reader.map_or(Ok(Vec::new()), readings::ReadingThread::stop);
     findings.extend(unreadable.as_ref().map(Clone::clone).unwrap_or_default());
     let caught_up = setup.clients.as_ref().map_or(Ok(()), clients::BenchClients::catch_up);
-    findings.extend(setup.clients.iter().flat_map(clients::BenchClients::findings));
+    findings.extend(setup.clients.iter().flat_map(|clients| clients.findings(None)));
     let recorded = findings.iter().try_for_each(|finding| recorder.finding(finding));
     let watched = watched.and_then(|found| found.map_or(Ok(()), |finding| recorder.finding(&finding)));
     let ended = driven.and(watched).and(recorded).and(caught_up).and(unreadable.map(|_| ()));

@@ -14,6 +14,7 @@ mod script;
 mod session;
 mod slots;
 mod ssh;
+mod standing;
 mod stream;
 
 use std::path::Path;
@@ -28,7 +29,7 @@ use linerate_record::fleet::{Allowed, FleetRow, MachineState, ReachedNode, Unrea
 use crate::failure::{Failure, code};
 use crate::{bounded, consent, interrupt};
 use flags::ReachFlags;
-pub(crate) use leading::{LedEvent, LedFleet};
+pub(crate) use leading::{LedEvent, LedFleet, LostAgent};
 #[cfg(feature = "kube")]
 use pods::Clusters;
 #[cfg(not(feature = "kube"))]

@@ -119,6 +119,12 @@ impl Going {
 
     /// Waits until a point is measured, and some of it has come.
     fn until_loading(&self) {
+        self.until_measuring();
+        std::thread::sleep(Duration::from_millis(1_500));
+    }
+
+    /// Waits until a point has begun.
+    fn until_measuring(&self) {
         let until = Instant::now() + Duration::from_secs(30);
         let file = self.folder.join("points.jsonl");
         let is_there = || std::fs::read_to_string(&file).is_ok_and(|text| text.contains("\"measure\""));
@@ -126,7 +132,6 @@ impl Going {
             assert!(Instant::now() < until, "no point begins");
             std::thread::sleep(Duration::from_millis(20));
         }
-        std::thread::sleep(Duration::from_millis(1_500));
     }
 
     fn end(self) -> Output {
@@ -296,7 +301,70 @@ fn a_run_that_requires_all_ends_with_the_first_that_is_lost() {
     place.assert_over();
     assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
     assert!(shown(&output).contains("--require-all ends the run with it"), "{}", shown(&output));
-    assert_eq!(stop_reason(&place.path("run")), Some(StopReason::Interrupted));
+    assert_eq!(stop_reason(&place.path("run")), Some(StopReason::ClientsLost));
+    let text = shown(&output);
+    assert!(!text.contains("interrupted") && text.contains("--require-all was given"), "{text}");
+    let view = view(&place.path("run"));
+    assert!(!view.run.complete && view.findings.iter().all(|f| f.kind != FindingKind::ClientMissing), "{text}");
+}
+
+#[test]
+fn a_search_whose_clients_are_all_lost_is_neither_complete_nor_said_to_be_interrupted() {
+    let (place, target) = (Place::make(), Served::null());
+    let fleet = place.fleet(&[loader(&place, "a"), loader(&place, "b")]);
+    let flags = LONG.replace("--concurrent 2", "--concurrent auto --max-concurrent 8");
+    let going = Going::start(bench(&place, &fleet, &target.address, &flags), place.path("run"));
+    going.until_loading();
+    agents(&place).into_iter().for_each(|pid| kill("KILL", pid));
+    let output = going.end();
+    place.assert_over();
+    let text = shown(&output);
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(text.contains("every client was lost; ") && !text.contains("interrupted"), "{text}");
+    let folder = place.path("run");
+    assert!(!view(&folder).run.complete, "{text}");
+    let points = lines::<PointLine>(&folder.join("points.jsonl"));
+    let ends: Vec<StopReason> =
+        points.iter().filter_map(|line| if let PointLine::End(end) = line { Some(end.ended) } else { None }).collect();
+    assert_eq!(ends.last(), Some(&StopReason::ClientsLost));
+    assert!(!points.iter().any(|line| matches!(line, PointLine::Searched(_))), "{points:?}");
+}
+
+#[test]
+fn a_client_that_is_lost_at_once_leaves_the_figures_of_the_others_alone() {
+    let (place, target) = (Place::make(), Served::null());
+    let fleet = with_known_second(&place);
+    // With a target that keeps nothing, Little's law holds of one client.
+    let flags = LONG.replace("--obj.size 4KiB", "--obj.size 1MiB").replace("5s", "10s");
+    let going = Going::start(bench(&place, &fleet, &target.address, &flags), place.path("run"));
+    going.until_measuring();
+    kill_second(&place);
+    let output = going.end();
+    place.assert_over();
+    let (text, view) = (shown(&output), view(&place.path("run")));
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let point = &view.series[0].points[0];
+    assert_eq!((point.driven_by, point.concurrency), (Some(1), 2), "{text}");
+    let lost: Vec<&Finding> = view.findings.iter().filter(|f| f.kind == FindingKind::ClientLost).collect();
+    assert!(matches!(&lost[..], [one] if one.remedy.contains("of the other clients alone")), "{lost:?}");
+}
+
+#[test]
+fn an_agent_that_stands_still_in_an_open_loop_is_no_target_that_is_lost() {
+    let (place, target) = (Place::make(), Served::null());
+    let fleet = place.fleet(&[loader(&place, "a")]);
+    let flags = LONG.to_owned() + " --rate 50/s";
+    let going = Going::start(bench(&place, &fleet, &target.address, &flags), place.path("run"));
+    going.until_loading();
+    let pids = agents(&place);
+    pids.iter().for_each(|pid| kill("STOP", *pid));
+    std::thread::sleep(Duration::from_millis(1_450));
+    pids.iter().for_each(|pid| kill("CONT", *pid));
+    let output = going.end();
+    place.assert_over();
+    let text = shown(&output);
+    assert!(!text.contains("the target was lost"), "{text}");
+    assert_ne!(output.status.code(), Some(4), "{text}");
 }
 
 #[test]
@@ -331,7 +399,7 @@ fn nothing_runs_three_seconds_after_all_were_killed_and_clean_deletes_what_each_
 }
 
 #[test]
-fn agents_end_while_their_coordinator_is_stopped_and_it_tells_that_all_were_lost() {
+fn agents_end_while_their_coordinator_is_stopped_and_it_tells_that_it_stood_still_and_names_none() {
     let (place, drive) = (Place::make(), tempfile::tempdir().expect("a folder"));
     let target = Served::embedded(drive.path());
     let going = two_that_write(&place, &target);
@@ -347,9 +415,12 @@ fn agents_end_while_their_coordinator_is_stopped_and_it_tells_that_all_were_lost
     place.assert_over();
     let text = shown(&output);
     assert_eq!(output.status.code(), Some(3), "{text}");
-    assert!(text.contains("client a was lost") && text.contains("every client was lost"), "{text}");
+    assert!(text.contains("the coordinator itself stood still") && text.contains("every client was lost"), "{text}");
+    assert!(!text.contains("client a") && !text.contains("client b") && !text.contains("interrupted"), "{text}");
     let folder = place.path("run");
-    assert_eq!(stop_reason(&folder), Some(StopReason::Interrupted), "nobody drove it for its time");
+    assert_eq!(stop_reason(&folder), Some(StopReason::ClientsLost), "nobody drove it for its time");
+    let blamed = view(&folder).findings;
+    assert!(blamed.iter().all(|f| !matches!(f.kind, FindingKind::ClientLost | FindingKind::ClientMissing)), "{text}");
     assert_cleans(&folder, &target);
 }
 

@@ -329,13 +329,15 @@ pub enum StopReason {
     ErrorLimit,
     /// The canary exceeded a bound of `--abort-if`.
     Canary,
+    /// All clients that drove it were lost, or one was and `--require-all` was given.
+    ClientsLost,
 }
 
 impl StopReason {
     /// Whether it ended the run with the point, which was not measured to its end then.
     #[must_use]
     pub const fn ends_the_run(self) -> bool {
-        matches!(self, StopReason::Interrupted | StopReason::ErrorLimit | StopReason::Canary)
+        matches!(self, StopReason::Interrupted | StopReason::ErrorLimit | StopReason::Canary | StopReason::ClientsLost)
     }
 }
 

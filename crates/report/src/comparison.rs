@@ -158,7 +158,7 @@ fn series_table(series: &SeriesComparison, look: TextStyle) -> String {
     let heading = format!(" {label:<LEAD_COLUMNS$}{}", figures(["A", "B", "B against A", "95 % interval"]));
     let mut text = format!("{}\n", paint(Ink::Dim, &heading, look));
     for point in &series.points {
-        text.push_str(&point_lines(point, series.measure, look));
+        text.push_str(&point_lines(series, point, look));
     }
     if series.points.is_empty() {
         text.push_str("   no point in common\n");
@@ -179,12 +179,17 @@ fn series_table(series: &SeriesComparison, look: TextStyle) -> String {
     text
 }
 
-fn point_lines(point: &PointComparison, measure: Measure, look: TextStyle) -> String {
+fn point_lines(series: &SeriesComparison, point: &PointComparison, look: TextStyle) -> String {
     let rate = |per_s: f64| format!("{}/s", count(per_s));
     let (mut text, mut lead) = (String::new(), point.rate_per_s.map_or_else(|| point.a_concurrency.to_string(), rate));
     for contrast in &point.contrasts {
-        text.push_str(&contrast_line(&lead, contrast, measure, look));
+        text.push_str(&contrast_line(&lead, contrast, series.measure, look));
         lead.clear();
+    }
+    if let (Some(driven), Some(asked)) = (point.driven_by, series.clients)
+        && driven < asked
+    {
+        text.push_str(&hanging("", 9, &format!("driven by {driven} of {asked} clients"), look));
     }
     if (point.a_errors, point.b_errors) != (0, 0) {
         let reported = format!("{} requests failed in A, {} in B", point.a_errors, point.b_errors);

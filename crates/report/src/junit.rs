@@ -48,9 +48,13 @@ pub fn junit(view: &View, held: &[Held]) -> String {
 
 /// Why not all was measured that was asked for.
 fn unmeasured(view: &View) -> Option<String> {
-    let mut points = view.series.iter().flat_map(|series| &series.points);
-    if points.any(|point| point.ended == Some(StopReason::Interrupted)) {
+    let points = view.series.iter().flat_map(|series| &series.points);
+    let cut_by = |reason| points.clone().any(|point: &Point| point.ended == Some(reason));
+    if cut_by(StopReason::Interrupted) {
         return Some("the run was interrupted".to_owned());
+    }
+    if cut_by(StopReason::ClientsLost) {
+        return Some("the run ended because clients were lost".to_owned());
     }
     let why = match view.series.iter().all(|series| series.points.is_empty()) {
         true => "nothing was measured: the run ended before its first point",

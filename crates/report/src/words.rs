@@ -155,6 +155,7 @@ pub(crate) const fn ended_key(ended: StopReason) -> &'static str {
         StopReason::NoSuccess => "no-success",
         StopReason::ErrorLimit => "error-limit",
         StopReason::Canary => "canary",
+        StopReason::ClientsLost => "clients-lost",
     }
 }
 
@@ -168,6 +169,7 @@ pub(crate) const fn ended(ended: Option<StopReason>) -> &'static str {
         Some(StopReason::NoSuccess) => "no request succeeded",
         Some(StopReason::ErrorLimit) => "too many errors",
         Some(StopReason::Canary) => "ended by the canary",
+        Some(StopReason::ClientsLost) => "clients were lost",
         None => "killed",
     }
 }

@@ -16,6 +16,7 @@ use linerate_record::run::{
 };
 
 use self::full::{FullLoad, full_load};
+pub(crate) use self::named::lost_clients;
 use super::{Figures, begins, finished, rule};
 use crate::records::Records;
 use crate::steady;
@@ -95,7 +96,7 @@ pub(super) fn added_up(records: &Records) -> Result<Together<'_>, DecodeError> {
         points: records
             .points
             .iter()
-            .map(|line| due_of(records, line, |point| driven_by.get(&point).copied()))
+            .map(|line| due_of(records, line, |begin| driven_by.get(&begin.point).copied()))
             .collect(),
         intervals,
         readings: Vec::new(),
@@ -106,21 +107,23 @@ pub(super) fn added_up(records: &Records) -> Result<Together<'_>, DecodeError> {
 }
 
 /// A line of `points.jsonl` with the rate that was due from those of its clients that count, `counted` of each point,
-/// and the most that these had in flight: all that began to drive it shared both evenly.
-fn due_of(records: &Records, line: &PointLine, counted: impl Fn(u32) -> Option<u32>) -> PointLine {
+/// and the requests that these kept in flight: all that began to drive it shared both evenly.
+fn due_of(records: &Records, line: &PointLine, counted: impl Fn(&PointBegin) -> Option<u32>) -> PointLine {
     let PointLine::Begin(begin) = line else { return line.clone() };
-    let (Some(per_s), Some(counted)) = (begin.spec.rate_per_s, counted(begin.point)) else { return line.clone() };
+    let Some(counted) = counted(begin).filter(|&counted| counted > 0) else { return line.clone() };
     let begun = match &records.manifest.load {
-        Some(load) => begin.spec.concurrency / load.levels.highest().max(1),
-        // Of a client that was lost before an interval of it arrived, nothing is known.
-        None => {
+        // An open loop has one concurrency.
+        Some(load) if begin.spec.rate_per_s.is_some() => begin.spec.concurrency / load.levels.highest().max(1),
+        _ => {
             let of_point = records.intervals.iter().filter(|interval| interval.point == begin.point);
-            of_point.map(|interval| interval.client).collect::<BTreeSet<_>>().len() as u32
+            let lost = super::end_of(records, begin.point).map_or(&[][..], |end| &end.lost);
+            let begun = of_point.map(|interval| interval.client).chain(lost.iter().map(|lost| lost.client));
+            begun.collect::<BTreeSet<_>>().len() as u32
         }
     };
-    let begun = begun.max(counted).max(1);
+    let begun = begun.max(counted);
     let concurrency = (u64::from(begin.spec.concurrency) * u64::from(counted) / u64::from(begun)) as u32;
-    let rate_per_s = Some(per_s * f64::from(counted) / f64::from(begun));
+    let rate_per_s = begin.spec.rate_per_s.map(|per_s| per_s * f64::from(counted) / f64::from(begun));
     let spec = PointSpec { rate_per_s, concurrency, ..begin.spec.clone() };
     PointLine::Begin(PointBegin { spec, ..begin.clone() })
 }
@@ -189,14 +192,16 @@ pub(super) fn parts(
     }
     let clients = all.manifest.clients.iter().zip(&together.parts).zip(readings);
     clients
-        .map(|((client, own), readings)| part(client, &of_client(all, client, own, flagged, &readings)?, series))
+        .map(|((client, own), readings)| {
+            part(client, &of_client((all, together), client, own, flagged, &readings)?, series)
+        })
         .collect()
 }
 
 /// The records of one client as a run of its own, with warm-ups flagged. Of its hosts, which nothing of one machine is
 /// about, all rows are one.
 fn of_client(
-    all: &Records,
+    (all, together): (&Records, &Together<'_>),
     client: &Client,
     own: &[(usize, Vec<usize>)],
     flagged: &[Interval],
@@ -210,6 +215,11 @@ fn of_client(
         threads: client.threads,
         ..all.manifest.asked.clone()
     };
+    // Its points of a closed loop are found by the concurrency of all.
+    let counted = |begin: &PointBegin| match begin.spec.rate_per_s {
+        Some(_) => Some(1),
+        None => together.driven_by(begin.point),
+    };
     let interval = |(place, own): &(usize, Vec<usize>)| {
         let same: Vec<&Interval> = own.iter().map(|&at| &all.intervals[at]).collect();
         let mut sum = Interval { client: 0, ..in_a_row(&same)? };
@@ -219,7 +229,7 @@ fn of_client(
     };
     Ok(Records {
         manifest: Manifest { asked, clients: vec![client.clone()], ..all.manifest.clone() },
-        points: all.points.iter().map(|line| due_of(all, line, |_| Some(1))).collect(),
+        points: all.points.iter().map(|line| due_of(all, line, counted)).collect(),
         intervals: own.iter().map(interval).collect::<Result<_, DecodeError>>()?,
         readings: readings.iter().map(|&reading| Reading { client: 0, ..reading.clone() }).collect(),
         canary: Vec::new(),
@@ -405,10 +415,12 @@ pub(super) fn add_findings(view: &mut View, all: &Records, parts: Vec<ClientPart
         return;
     }
     view.run.clients = all.manifest.clients.clone();
-    view.findings.retain(|finding| !OF_A_CLIENT.contains(&finding.kind) || finding.kind == FindingKind::NicBound);
+    // What was told during the run is of who drove it, and is true of no client.
+    let is_told = |finding: &Finding| all.findings.contains(finding) || finding.kind == FindingKind::NicBound;
+    view.findings.retain(|finding| !OF_A_CLIENT.contains(&finding.kind) || is_told(finding));
     let of_machines = parts.into_iter().flat_map(|part| part.findings.into_iter().map(move |f| (part.name.clone(), f)));
     view.findings.extend(named::grouped(of_machines.collect()));
-    let more = [named::missing(all, &view.findings), named::slow(view), named::full(view)].concat();
+    let more = [named::missing(all), named::slow(view), named::full(view)].concat();
     view.findings.extend(more);
     crate::findings::sort(&mut view.findings);
 }

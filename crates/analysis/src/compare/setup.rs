@@ -1,4 +1,4 @@
-//! What differs in how runs were set up: every field of their manifests that could matter.
+//! What differs in how runs were set up: every field of their manifests that could matter, and whom they lost of it.
 
 use linerate_record::run::TargetKind;
 use std::collections::BTreeMap;
@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::build::lost_clients;
 use crate::records::Records;
 
 /// A field that is not the same in all runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SetupDifference {
-    /// Its name in `run.json`, such as `target.server`.
+    /// Its name in `run.json`, such as `target.server`; or `clients_lost`.
     pub field: String,
     /// Its values in A, one per run unless all are equal.
     pub a: Vec<String>,
@@ -22,10 +23,13 @@ pub struct SetupDifference {
 /// Fields that differ from run to run by their nature, or that other parts of a comparison show.
 const LEFT_OUT: [&str; 2] = ["asked.points", "asked.prefix"];
 
+/// Clients that were lost in a run, by name: no field of its manifest, and yet another load from then on.
+const CLIENTS_LOST: &str = "clients_lost";
+
 /// What stands for a field that a run does not have.
 const ABSENT: &str = "–";
 
-/// The fields of `run.json` that are not the same in every run.
+/// The fields of `run.json` that are not the same in every run, and which clients were lost.
 pub(super) fn differences(a: &[Records], b: &[Records]) -> Vec<SetupDifference> {
     let (a, b): (Vec<_>, Vec<_>) = (a.iter().map(fields).collect(), b.iter().map(fields).collect());
     let mut names: Vec<&String> = a.iter().chain(&b).flat_map(BTreeMap::keys).collect();
@@ -47,6 +51,12 @@ fn fields(records: &Records) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     found.insert("linerate_version".to_owned(), manifest.linerate_version.clone());
     found.insert("interval_ms".to_owned(), manifest.interval_ms.to_string());
+    let lost = lost_clients(records);
+    let names = (0u32..).zip(&manifest.clients).filter(|(number, _)| lost.contains(number));
+    let names: Vec<&str> = names.map(|(_, client)| client.name.as_str()).collect();
+    if !names.is_empty() {
+        found.insert(CLIENTS_LOST.to_owned(), names.join(", "));
+    }
     let machine = match &manifest.clients[..] {
         [one] => ("machine", serde_json::to_value(&one.machine)),
         several => ("clients", serde_json::to_value(several)),

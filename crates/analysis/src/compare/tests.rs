@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use linerate_record::histogram;
-use linerate_record::run::{Interval, IntervalRow, PointLine, Worded};
+use linerate_record::run::{Client, Interval, IntervalRow, LostClient, PointLine, Worded};
 
 use super::*;
 use crate::build::tests::{records, row};
@@ -88,8 +88,15 @@ fn judged(a: &[Records], b: &[Records]) -> SeriesComparison {
         Metric::ALL.into_iter().filter_map(|metric| contrast::of(metric, &a, &b)).collect();
     contrast::judge(&mut contrasts.iter_mut().collect::<Vec<_>>());
     let (a_concurrency, b_concurrency, a_errors, b_errors) = (4, 4, 0, 0);
-    let points =
-        vec![PointComparison { rate_per_s: None, a_concurrency, b_concurrency, a_errors, b_errors, contrasts }];
+    let points = vec![PointComparison {
+        rate_per_s: None,
+        a_concurrency,
+        b_concurrency,
+        driven_by: None,
+        a_errors,
+        b_errors,
+        contrasts,
+    }];
     SeriesComparison {
         workload: Worded::read("get"),
         size: Worded::read("1MiB"),
@@ -358,4 +365,40 @@ fn json_of_a_comparison_reads_back_the_same() {
     let text = serde_json::to_string(&found).unwrap();
     let back: Comparison = serde_json::from_str(&text).unwrap();
     assert_eq!((back.tests, back.series.len(), back.a), (found.tests, found.series.len(), found.a));
+}
+
+/// A run of two clients, each of which drives half of two points; the second of `lost`, from the second point on.
+fn of_two_clients(seed: u64, is_lost: bool) -> Records {
+    let mut run = simulated(seed, &[4, 4], 0.0, 1.0);
+    let client = |name: &str| Client { name: name.to_owned(), ..run.manifest.clients[0].clone() };
+    run.manifest.clients = vec![client("a"), client("b")];
+    let alone = std::mem::take(&mut run.intervals);
+    for interval in alone {
+        let clients = if is_lost && interval.point == 1 { 1 } else { 2 };
+        run.intervals.extend((0..clients).map(|client| Interval { client, ..interval.clone() }));
+    }
+    for line in &mut run.points {
+        match line {
+            PointLine::Begin(begin) => begin.spec.clients = Some(2),
+            PointLine::End(end) if is_lost && end.point == 0 => {
+                end.lost = vec![LostClient { client: 1, at_ms: 1_999 }];
+            }
+            _ => {}
+        }
+    }
+    run
+}
+
+#[test]
+fn runs_of_which_one_lost_a_client_are_said_to_differ_and_not_compared_where_fewer_drove() {
+    let whole = of_two_clients(1, false);
+    let same = compare(std::slice::from_ref(&whole), &[of_two_clients(2, false)], None).unwrap();
+    assert!(same.unmatched.is_empty() && same.setup.is_empty(), "{:?} {:?}", same.unmatched, same.setup);
+    let [point] = &same.series[0].points[..] else { panic!("{:?}", same.series) };
+    assert_eq!((point.driven_by, point.contrasts[0].lacks.unwrap().of), (Some(2), Scarce::Runs));
+    let differ = compare(&[whole], &[of_two_clients(2, true)], None).unwrap();
+    let lost = SetupDifference { field: "clients_lost".into(), a: vec!["–".into()], b: vec!["b".into()] };
+    assert_eq!(differ.setup, [lost]);
+    assert_eq!(differ.unmatched, ["get 1MiB from 2 clients × 4 by 1 of them (B only)"]);
+    assert_eq!(differ.series[0].points.len(), 1, "where both drove, it is the same load");
 }

@@ -28,6 +28,11 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
             (Severity::Warning, "the canary exceeded a bound of --abort-if", "load the target less")
         }
         Some(StopReason::Interrupted) => (Severity::Warning, "it was interrupted", ""),
+        Some(StopReason::ClientsLost) => (
+            Severity::Warning,
+            "all clients that drove it were lost, or one was and --require-all was given",
+            "see what is told of the clients that were lost",
+        ),
         Some(StopReason::Duration | StopReason::Precise) | None => return None,
     };
     Some(Finding {

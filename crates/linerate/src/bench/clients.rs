@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use linerate_analysis::course::stop_reason_of_clients;
-use linerate_analysis::findings::{client_lost, intervals_merged};
+use linerate_analysis::findings::intervals_merged;
+use linerate_analysis::view::View;
 use linerate_fleet::conversation::LoadNews;
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::loading::{DrivenEnd, LoadOrder, PointOrder};
@@ -27,10 +28,11 @@ use asked::listed;
 pub(super) use asked::{ClientsAsked, asked, per_client, with_enough_to_delete};
 
 use super::counts::ClientCounts;
+use super::losses::{Loss, Losses};
 use super::recorder::PointEnding;
 use crate::failure::{Failure, code};
 use crate::folder::Lines;
-use crate::reaching::{LedEvent, LedFleet};
+use crate::reaching::{LedEvent, LedFleet, LostAgent};
 use crate::{interrupt, reaching};
 
 /// How soon Ctrl-C is noticed.
@@ -58,14 +60,6 @@ struct BenchClient {
     is_lost: Cell<bool>,
 }
 
-/// A client of which nothing more is heard.
-struct Loss {
-    client: usize,
-    why: UnreachedNode,
-    at_ms: u64,
-    point: Option<u32>,
-}
-
 /// All clients of a run.
 pub(super) struct BenchClients {
     led: LedFleet,
@@ -73,10 +67,7 @@ pub(super) struct BenchClients {
     clients: Vec<BenchClient>,
     require_all: bool,
     next_order: Cell<u32>,
-    lost: RefCell<Vec<Loss>>,
-    told: Cell<usize>,
-    /// Points that a client ended there by itself, as it does where a signal ends it: it is lost a moment later.
-    left: RefCell<BTreeMap<usize, u32>>,
+    losses: Losses,
     /// Where readings go, and those that came before there was a place.
     readings: RefCell<(Option<Lines>, Vec<Reading>)>,
     unwritten: RefCell<Option<Failure>>,
@@ -163,9 +154,9 @@ impl BenchClients {
                     loaded.insert(client, threads);
                 }
                 Some((client, LedEvent::News(LoadNews::Reading(reading)))) => early.push(of_client(client, *reading)),
-                Some((client, LedEvent::Lost { why, .. })) => {
+                Some((client, LedEvent::Lost(loss))) => {
                     loaded.remove(&client);
-                    lost.entry(client).or_insert(why);
+                    lost.entry(client).or_insert(loss.why);
                 }
                 Some((_, LedEvent::News(_))) | None => {}
             }
@@ -187,9 +178,7 @@ impl BenchClients {
             clock,
             require_all: asked.require_all,
             next_order: Cell::new(0),
-            lost: RefCell::default(),
-            told: Cell::new(0),
-            left: RefCell::default(),
+            losses: Losses::default(),
             readings: RefCell::new((None, early)),
             unwritten: RefCell::default(),
         })
@@ -219,8 +208,10 @@ impl BenchClients {
     pub(super) fn drivers(&self, count: u32) -> Result<Vec<usize>, Failure> {
         let all = self.clients.iter().enumerate().take(count as usize);
         let drivers: Vec<usize> = all.filter(|(_, client)| !client.is_lost.get()).map(|(number, _)| number).collect();
+        let none_left = || Failure::Outcome { why: "no client is left to load from".to_owned(), code: code::TARGET };
         if drivers.is_empty() {
-            return Err(Failure::Outcome { why: "no client is left to load from".to_owned(), code: code::TARGET });
+            self.losses.deserted();
+            return Err(self.required().unwrap_or_else(none_left));
         }
         Ok(drivers)
     }
@@ -230,30 +221,17 @@ impl BenchClients {
         u32::try_from(self.clients.len()).unwrap_or(u32::MAX)
     }
 
-    /// Whether one was lost that had to be there, or all were, with the words of the end of the run.
+    /// Whether one was lost that had to be there, or all were that drove a point, with the words of the end of the run.
     pub(super) fn required(&self) -> Option<Failure> {
-        let (lost, are_all) = (self.lost.borrow(), self.clients.iter().all(|client| client.is_lost.get()));
-        let first = lost.first().filter(|_| self.require_all || are_all)?;
-        let (name, why) = (&self.clients[first.client].name, &first.why.why);
-        let why = if self.require_all {
-            format!("client {name} was lost, and --require-all ends the run with it: {why}")
-        } else {
-            format!("every client was lost; {name} first: {why}")
-        };
-        Some(Failure::Outcome { why, code: code::TARGET })
+        let are_all = self.clients.iter().all(|client| client.is_lost.get());
+        self.losses.required(self.require_all, are_all, |client| &self.clients[client].name)
     }
 
     /// Why a run does not go on of whose objects a lost client was to write some; `None` where none was lost.
     pub(super) fn lost_beforehand(&self, written: &DrivenPoint) -> Option<Failure> {
-        let of_written = |loss: &&Loss| written.lost.iter().any(|lost| lost.client as usize == loss.client);
-        let lost = self.lost.borrow();
-        let first = lost.iter().find(of_written)?;
-        if let Some(failure) = self.required() {
-            return Some(failure);
-        }
-        let (name, UnreachedNode { why, remedy }) = (&self.clients[first.client].name, &first.why);
-        let why = format!("client {name} was lost while it wrote objects beforehand: {why}; {remedy}");
-        Some(Failure::Outcome { why, code: code::TARGET })
+        let of_written = |client: usize| written.lost.iter().any(|lost| lost.client as usize == client);
+        let told = self.losses.beforehand(of_written, |client| &self.clients[client].name)?;
+        Some(self.required().unwrap_or(told))
     }
 
     /// Drives a point with these clients; `order` makes what each is told of its place among them.
@@ -293,7 +271,11 @@ impl BenchClients {
         if let Some(failure) = self.unwritten.borrow_mut().take() {
             return Err(failure);
         }
-        Ok(under_way.outcome())
+        let outcome = under_way.outcome();
+        if outcome.ended == StopReason::ClientsLost {
+            self.losses.deserted();
+        }
+        Ok(outcome)
     }
 
     fn reading(&self, client: usize, reading: Reading) {
@@ -309,22 +291,17 @@ impl BenchClients {
         }
     }
 
-    fn lose(&self, client: usize, why: UnreachedNode, at_ms: u64, point: Option<u32>) {
+    fn lose(&self, client: usize, loss: LostAgent, point: Option<u32>) {
         if !self.clients[client].is_lost.replace(true) {
-            let point = self.left.borrow().get(&client).copied().or(point);
-            self.lost.borrow_mut().push(Loss { client, why, at_ms, point });
+            self.losses.push(Loss { client, loss, point });
         }
-    }
-
-    fn leaves(&self, client: usize, point: u32) {
-        self.left.borrow_mut().insert(client, point);
     }
 
     /// Takes what came while no point was driven: for as long as there is something.
     pub(super) fn catch_up(&self) -> Result<(), Failure> {
         while let Some((client, event)) = self.led.next(Duration::ZERO)? {
             match event {
-                LedEvent::Lost { why, at_ms } => self.lose(client, why, at_ms, None),
+                LedEvent::Lost(loss) => self.lose(client, loss, None),
                 LedEvent::News(LoadNews::Reading(reading)) => self.reading(client, *reading),
                 LedEvent::News(_) | LedEvent::Met { .. } => {}
             }
@@ -332,11 +309,9 @@ impl BenchClients {
         self.unwritten.borrow_mut().take().map_or(Ok(()), Err)
     }
 
-    /// What is to be told of clients that were lost, once of each.
-    pub(super) fn findings(&self) -> Vec<Finding> {
-        let lost = self.lost.borrow();
-        let from = self.told.replace(lost.len());
-        lost[from..].iter().map(|lost| self.finding(lost)).collect()
+    /// What is to be told of clients that were lost, once of each; `view` is of the point that was driven last.
+    pub(super) fn findings(&self, view: Option<&View>) -> Vec<Finding> {
+        self.losses.findings(view, |client| &self.clients[client].name)
     }
 
     /// Some of them, of many the first.
@@ -348,10 +323,6 @@ impl BenchClients {
     /// What is to be told of intervals of a client that were put together in a point.
     pub(super) fn merged(&self, client: usize, merged: u64, point: u32) -> Finding {
         intervals_merged(&self.clients[client].name, merged, point)
-    }
-
-    fn finding(&self, lost: &Loss) -> Finding {
-        client_lost(&self.clients[lost.client].name, lost.at_ms, lost.point, &lost.why)
     }
 }
 
@@ -426,7 +397,8 @@ impl UnderWay<'_> {
             self.counts.begin(at_ns / 1_000_000);
             self.clients.led.begin(living, at_ns);
         }
-        if interrupt::came(self.driven.interrupted) && self.stop != Some(StopReason::Interrupted) {
+        let is_ending = matches!(self.stop, Some(StopReason::Interrupted | StopReason::ClientsLost));
+        if interrupt::came(self.driven.interrupted) && !is_ending {
             self.end_with(StopReason::Interrupted);
         }
     }
@@ -439,27 +411,16 @@ impl UnderWay<'_> {
             self.has_begun = true;
             self.clients.led.begin(living.clone(), self.clients.clock.now_ns());
         }
-        self.clients.led.stop(living, reason);
+        // To those that go on it is all one why they are not to be waited for.
+        let told = if reason == StopReason::ClientsLost { StopReason::Interrupted } else { reason };
+        self.clients.led.stop(living, told);
     }
 
     fn event(&mut self, client: usize, event: LedEvent, hearer: &mut dyn Hearer) {
         let news = match event {
             LedEvent::News(LoadNews::Reading(reading)) => return self.clients.reading(client, *reading),
             LedEvent::News(news) => news,
-            LedEvent::Lost { why, at_ms } => {
-                // It may have had no part in the point, or have ended it.
-                let drives = self.drivers.get(&client).is_some_and(|driver| driver.end.is_none());
-                self.clients.lose(client, why, at_ms, self.driven.point.filter(|_| drives));
-                self.counts.leave(client);
-                if let Some(driver) = self.drivers.get_mut(&client).filter(|driver| driver.end.is_none()) {
-                    driver.lost_at_ms = Some(at_ms);
-                }
-                if self.clients.require_all {
-                    // As if interrupted: what was written is cleared, and what was measured is kept.
-                    self.driven.interrupted.store(true, Ordering::Relaxed);
-                }
-                return;
-            }
+            LedEvent::Lost(loss) => return self.lost(client, loss),
             LedEvent::Met { .. } => return,
         };
         let Some(driver) = self.drivers.get_mut(&client) else { return };
@@ -476,13 +437,29 @@ impl UnderWay<'_> {
                 if self.stop.is_none() && end.ended == StopReason::Interrupted {
                     // Nobody asked for it: it was ended there, and says that next. What it counted is here.
                     driver.lost_at_ms = Some(self.clients.clock.now_ns() / 1_000_000);
-                    self.driven.point.into_iter().for_each(|point| self.clients.leaves(client, point));
+                    self.driven.point.into_iter().for_each(|point| self.clients.losses.leaves(client, point));
                 }
                 driver.end = Some(*end);
                 self.counts.leave(client);
                 self.hear(hearer);
             }
             LoadNews::Loaded { .. } | LoadNews::Reading(_) => {}
+        }
+    }
+
+    fn lost(&mut self, client: usize, loss: LostAgent) {
+        // It may have had no part in the point, or have ended it.
+        let drives = self.drivers.get(&client).is_some_and(|driver| driver.end.is_none());
+        let at_ms = loss.at_ms;
+        self.clients.lose(client, loss, self.driven.point.filter(|_| drives));
+        self.counts.leave(client);
+        if let Some(driver) = self.drivers.get_mut(&client).filter(|driver| driver.end.is_none()) {
+            driver.lost_at_ms = Some(at_ms);
+        }
+        if self.clients.require_all && self.stop != Some(StopReason::Interrupted) {
+            // As if interrupted: what was written is cleared, and what was measured is kept.
+            self.driven.interrupted.store(true, Ordering::Relaxed);
+            self.end_with(StopReason::ClientsLost);
         }
     }
 

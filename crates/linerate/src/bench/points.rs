@@ -344,7 +344,7 @@ impl SeriesRun<'_> {
         for (rate_per_s, now) in course.revised() {
             self.progress.finished(&linerate_report::terminal::revised_line(rate_per_s, now));
         }
-        let ends_run = matches!(ended, StopReason::ErrorLimit | StopReason::Canary);
+        let ends_run = matches!(ended, StopReason::ErrorLimit | StopReason::Canary | StopReason::ClientsLost);
         if ends_run { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 

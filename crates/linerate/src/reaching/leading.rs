@@ -25,6 +25,7 @@ use super::flags::ReachFlags;
 use super::programs::Program;
 use super::session::{Shared, answers_within, nanoseconds, open, told};
 use super::slots::Slots;
+use super::standing::{self, Standing};
 use super::stream::NodeStream;
 use super::{AT_ONCE, Clusters, SSH_STARTS, of_ssh};
 use crate::failure::Failure;
@@ -65,7 +66,16 @@ pub(crate) enum LedEvent {
     /// It said something about load. Instants of intervals and readings are put on the run's clock.
     News(LoadNews),
     /// Nothing more is heard of it.
-    Lost { why: UnreachedNode, at_ms: u64 },
+    Lost(LostAgent),
+}
+
+/// An agent of which nothing more is heard.
+pub(crate) struct LostAgent {
+    pub(crate) why: UnreachedNode,
+    /// Since when, by the run's clock.
+    pub(crate) at_ms: u64,
+    /// For how long this process stood still, where that is why.
+    pub(crate) stood_ms: Option<u64>,
 }
 
 /// All agents, and the thread that speaks to them. Dropping it ends them.
@@ -209,6 +219,7 @@ struct Lead {
     /// Tells which agents wrote something: with a thousand of them, looking at each costs more than what they say.
     epoll: OwnedFd,
     tell: Sender<(usize, LedEvent)>,
+    standing: Standing,
 }
 
 impl Lead {
@@ -221,7 +232,9 @@ impl Lead {
         let unix_ns = nanoseconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
         let zero_ns = unix_ns.saturating_sub(i64::try_from(clock.now_ns()).unwrap_or(0));
         let member = |reach| Member { reach, line: None, is_met: false, zero_ns: 0, offset_ns: 0 };
-        Lead { members: reaches.into_iter().map(member).collect(), clock, zero_ns, commands, wakes, epoll, tell }
+        let members = reaches.into_iter().map(member).collect();
+        let standing = Standing::begun(standing::now());
+        Lead { members, clock, zero_ns, commands, wakes, epoll, tell, standing }
     }
 
     fn now_ns(&self) -> i64 {
@@ -232,6 +245,7 @@ impl Lead {
         let (mut looked_after, mut events) = (Instant::now(), Vec::with_capacity(EVENTS));
         loop {
             let mut is_told = false;
+            self.turns();
             while let Ok(command) = self.commands.try_recv() {
                 if matches!(command, Command::End) {
                     self.end();
@@ -267,7 +281,9 @@ impl Lead {
                 self.members[agent].line = Some((stream, conversation));
                 taken.err().into_iter().for_each(|fault| self.lost(agent, &fault));
             }
-            Command::Unreached(agent, why) => self.tell(agent, LedEvent::Lost { why, at_ms: self.at_ms() }),
+            Command::Unreached(agent, why) => {
+                self.tell(agent, LedEvent::Lost(LostAgent { why, at_ms: self.at_ms(), stood_ms: None }));
+            }
             Command::Load(agent, order) => self.say(agent, |conversation| conversation.load(*order, now_ns)),
             Command::Point(agent, order) => self.say(agent, |conversation| conversation.point(*order, now_ns)),
             Command::Start(agents, at_ns) => {
@@ -337,8 +353,18 @@ impl Lead {
         self.turn(agent, is_awaited);
     }
 
+    /// Notes that this process runs. Where it did not for a while, no agent is held to what it could not be heard to say.
+    fn turns(&mut self) {
+        if self.standing.turns(standing::now()) {
+            let now_ns = self.now_ns();
+            let lines = self.members.iter_mut().filter_map(|member| member.line.as_mut());
+            lines.for_each(|(_, conversation)| conversation.excuse(now_ns));
+        }
+    }
+
     /// Reads and writes what can be without waiting, and does what is due.
     fn turn(&mut self, agent: usize, is_ready: bool) {
+        self.turns();
         let (zero_ns, clock) = (self.zero_ns, self.clock);
         let Some((stream, conversation)) = &mut self.members[agent].line else { return };
         let mut came = Vec::new();
@@ -414,6 +440,8 @@ impl Lead {
     /// Lets go of an agent.
     fn lost(&mut self, agent: usize, fault: &Fault) {
         self.hear(agent);
+        self.turns();
+        let stood = self.standing.explains(fault, standing::now());
         let at_ms = self.at_ms();
         let member = &mut self.members[agent];
         if let Some((mut stream, _)) = member.line.take() {
@@ -423,8 +451,10 @@ impl Lead {
             // Its process may take a while to end, for which the others' leases do not wait.
             thread::spawn(move || {
                 let why = told(&mut stream, &fault, &reach);
+                let stood_ms = stood.map(|stood| u64::try_from(stood.as_millis()).unwrap_or(u64::MAX));
+                let why = stood.map_or(why, standing::told);
                 // Nobody may listen any more.
-                let _ = tell.send((agent, LedEvent::Lost { why, at_ms }));
+                let _ = tell.send((agent, LedEvent::Lost(LostAgent { why, at_ms, stood_ms })));
             });
         }
     }

@@ -1,7 +1,6 @@
 //! The page of a comparison: figures of both sides as bars beside each other.
 
 use linerate_analysis::compare::{ComparedRuns, Comparison, Metric, SeriesComparison};
-use linerate_record::units::count;
 
 use super::PLAN_SCRIPT;
 use super::markup::{escaped, table};
@@ -53,8 +52,7 @@ fn series(series: &SeriesComparison) -> String {
     };
     let mut rows = String::new();
     for point in &series.points {
-        let at =
-            point.rate_per_s.map_or_else(|| format!("× {}", point.a_concurrency), |rate| format!("{}/s", count(rate)));
+        let at = series.load(point);
         for contrast in &point.contrasts {
             let most = most(contrast.metric);
             let side = |side| value(side, contrast.metric, series.measure);

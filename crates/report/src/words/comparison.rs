@@ -121,7 +121,7 @@ fn closing(comparison: &Comparison) -> Option<String> {
         for point in &series.points {
             let differs = |c: &&Contrast| matches!(c.verdict, CompareVerdict::Higher | CompareVerdict::Lower);
             called.extend(point.contrasts.iter().filter(differs).map(|contrast| {
-                let at = format!("{} × {}", words::compared_name(series), point.a_concurrency);
+                let at = format!("{} {}", words::compared_name(series), series.load(point));
                 format!("{} {} at {at}", metric_word(contrast.metric), words::change(contrast.share))
             }));
         }

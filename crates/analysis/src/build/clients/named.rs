@@ -70,7 +70,7 @@ fn evidence(of_kind: &[(String, Finding)], claim: &str) -> String {
 }
 
 /// Clients that drove no load while others did. Of those that are known to be lost, that is told.
-pub(super) fn missing(records: &Records, findings: &[Finding]) -> Vec<Finding> {
+pub(super) fn missing(records: &Records) -> Vec<Finding> {
     let begins = records.points.iter().filter_map(|line| match line {
         PointLine::Begin(begin) if begin.purpose == Purpose::Measure => Some((begin.point, begin.spec.clients)),
         _ => None,
@@ -82,11 +82,8 @@ pub(super) fn missing(records: &Records, findings: &[Finding]) -> Vec<Finding> {
         .iter()
         .filter_map(|(point, places)| Some((*point, PointSpans::of(&of(places), *measured.get(point)?)?)))
         .collect();
-    let is_lost = |client: &Client| {
-        let names_it = |f: &Finding| f.claim.split([' ', ',', ':']).any(|word| word == client.name);
-        findings.iter().any(|f| f.kind == FindingKind::ClientLost && names_it(f))
-    };
-    let clients = (0u32..).zip(&records.manifest.clients).filter(|(_, client)| !is_lost(client));
+    let lost = lost_clients(records);
+    let clients = (0u32..).zip(&records.manifest.clients).filter(|(number, _)| !lost.contains(number));
     let found = clients.filter_map(|(number, client)| {
         let apart: Vec<(u32, u64)> =
             spans.iter().filter_map(|(point, of)| Some((*point, of.apart_ms(number)?))).collect();
@@ -103,6 +100,20 @@ pub(super) fn missing(records: &Records, findings: &[Finding]) -> Vec<Finding> {
         Some((client.name.clone(), finding))
     });
     grouped(found.collect())
+}
+
+/// The numbers of clients that are known to be lost: in a point, or by what was told of them during the run.
+pub(crate) fn lost_clients(records: &Records) -> BTreeSet<u32> {
+    let in_points = records.points.iter().filter_map(|line| match line {
+        PointLine::End(end) => Some(end.lost.iter().map(|lost| lost.client)),
+        _ => None,
+    });
+    let is_told = |client: &Client| {
+        let names_it = |f: &Finding| f.claim.split([' ', ',', ':']).any(|word| word == client.name);
+        records.findings.iter().any(|f| f.kind == FindingKind::ClientLost && names_it(f))
+    };
+    let told = (0u32..).zip(&records.manifest.clients).filter(|(_, client)| is_told(client));
+    in_points.flatten().chain(told.map(|(number, _)| number)).collect()
 }
 
 /// From when to when each client drove load in a point.

@@ -1,7 +1,8 @@
 use linerate_record::histogram::encode;
 use linerate_record::machine::Machine;
 use linerate_record::reading::{CpuTimes, Reading};
-use linerate_record::run::{Client, ClientClock, OpenInterval};
+use linerate_record::run::{Client, ClientClock, LostClient, OpenInterval, Searched, SeriesSpec, StopReason, Worded};
+use serde_json::json;
 
 use super::super::tests::records;
 use super::*;
@@ -124,6 +125,76 @@ fn what_was_due_of_a_client_that_does_not_count_is_not_held_against_the_others()
     for (counted, expected) in [(2, (120.0, 30)), (1, (60.0, 15))] {
         let PointLine::Begin(due) = due_of(&both, &line, |_| Some(counted)) else { panic!("{line:?}") };
         assert_eq!((due.spec.rate_per_s.unwrap(), due.spec.concurrency), expected, "{counted}");
+    }
+}
+
+/// A point of two clients, of which the second is lost at its beginning: 0.2 s of its intervals arrived.
+fn lost_at_begin() -> Records {
+    let (_, mut both) = shared(&[4], 0);
+    // Of each host half of the latency of both, so that each client keeps two in flight.
+    both.intervals.iter_mut().for_each(|i| i.rows = vec![crate::build::tests::row(0, 80, 1 << 20, 2_500_000)]);
+    let first_ms = both.intervals[0].from_ms;
+    both.intervals.retain(|i| i.client == 0 || i.to_ms <= first_ms + 200);
+    for line in &mut both.points {
+        if let PointLine::End(end) = line {
+            end.lost = vec![LostClient { client: 1, at_ms: first_ms + 250 }];
+        }
+    }
+    both
+}
+
+#[test]
+fn what_a_lost_client_would_have_had_in_flight_is_not_held_against_the_others() {
+    for arrived in [true, false] {
+        let mut both = lost_at_begin();
+        both.intervals.retain(|i| i.client == 0 || arrived);
+        let view = build(&both).unwrap();
+        let point = &view.series[0].points[0];
+        assert_eq!((point.driven_by, point.concurrency, point.clients.len()), (Some(1), 2, 1), "{arrived}");
+        let law: Vec<&Finding> = view.findings.iter().filter(|f| f.kind == FindingKind::LittlesLaw).collect();
+        assert!(law.is_empty(), "{arrived}: {law:?}");
+    }
+    // One that drove most of it counts, and so does what it had in flight.
+    let (_, whole) = shared(&[4], 0);
+    assert_eq!(build(&whole).unwrap().series[0].points[0].concurrency, 4);
+}
+
+#[test]
+fn a_client_that_is_known_to_be_lost_is_not_told_as_missing() {
+    let mut both = lost_at_begin();
+    assert!(!build(&both).unwrap().findings.iter().any(|f| f.kind == FindingKind::ClientMissing));
+    for line in &mut both.points {
+        if let PointLine::End(end) = line {
+            end.lost.clear();
+        }
+    }
+    assert!(build(&both).unwrap().findings.iter().any(|f| f.kind == FindingKind::ClientMissing));
+}
+
+#[test]
+fn what_was_told_of_who_drove_the_run_stays_though_it_is_of_no_client() {
+    let (_, mut both) = shared(&[4], 0);
+    let told = crate::findings::stood_still(3_200, 9_000, 2, &[0]);
+    both.findings.push(told.clone());
+    assert!(build(&both).unwrap().findings.contains(&told));
+}
+
+#[test]
+fn a_search_of_which_all_clients_were_lost_is_not_complete() {
+    for (ended, is_complete) in [(StopReason::Duration, true), (StopReason::ClientsLost, false)] {
+        let (_, mut both) = shared(&[4], 0);
+        both.manifest.asked.points.clear();
+        let series = SeriesSpec { workload: Worded::read("get"), size: Worded::read("1MiB"), clients: None };
+        let search = json!({ "lowest": 1, "highest": 64, "series_ms": 1_000, "series": [series] });
+        both.manifest.asked.search = Some(serde_json::from_value(search).unwrap());
+        for line in &mut both.points {
+            if let PointLine::End(end) = line {
+                end.ended = ended;
+            }
+        }
+        // As versions wrote it that took this for the end of the search.
+        both.points.push(PointLine::Searched(Searched { at_ms: 5_000, series }));
+        assert_eq!(build(&both).unwrap().run.complete, is_complete, "{ended:?}");
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use linerate_analysis::course::SeriesCourse;
+use linerate_analysis::view::View;
 use linerate_fleet::loading::{DrivenEnd, LeftUpload, OrderUntil, PointOrder, PointTarget, RateOrder};
 use linerate_load::multipart::Unfinished;
 use linerate_load::object::ObjectId;
@@ -160,7 +161,7 @@ fn ceiling(
     let drive = |tape: &mut Tape<'_>| clients.drive(&driven, of, tape);
     let rule = CEILING.rule(spec.concurrency);
     let (_, recorded) = recorder.point(purpose, &spec, (&plan, rule), progress, drive, DrivenPoint::ending)?;
-    tell_of_lost(clients, recorder)?;
+    tell_of_lost(clients, recorded.as_ref().ok().and_then(Option::as_ref), recorder)?;
     recorded.map(|_| ())
 }
 
@@ -170,9 +171,9 @@ fn spec(workload: &Workload, size: &PointSizes, each: u32, drivers: usize, clien
     PointSpec { workload, size: size.clone().into(), concurrency, rate_per_s: None, clients: Some(clients) }
 }
 
-/// Records and tells which clients were lost.
-fn tell_of_lost(clients: &BenchClients, recorder: &mut Recorder) -> Result<(), Failure> {
-    for found in clients.findings() {
+/// Records and tells which clients were lost; `view` is of the point that they drove, where it has figures.
+fn tell_of_lost(clients: &BenchClients, view: Option<&View>, recorder: &mut Recorder) -> Result<(), Failure> {
+    for found in clients.findings(view) {
         crate::progress::say(&format!("warning: {}: {}; {}", found.claim, found.evidence, found.remedy));
         recorder.finding(&found)?;
     }
@@ -226,7 +227,7 @@ impl SeriesRun<'_> {
             self.note(end, (set, source), concurrency, objects);
         }
         found.iter().try_for_each(|finding| recorder.finding(finding))?;
-        tell_of_lost(clients, recorder)?;
+        tell_of_lost(clients, view.as_ref().ok().and_then(Option::as_ref), recorder)?;
         Ok(self.told(&spec, outcome.ended, view?.as_ref(), course))
     }
 
@@ -301,7 +302,7 @@ impl SeriesRun<'_> {
         objects.note_unended(unended, told().flat_map(|end| end.unfinished.clone()).map(unfinished).collect());
         let outcome = outcome?;
         recorder.written(outcome.beside())?;
-        tell_of_lost(clients, recorder)?;
+        tell_of_lost(clients, None, recorder)?;
         if interrupt::came(&halted) || interrupt::came(interrupted) {
             return Ok(set);
         }
