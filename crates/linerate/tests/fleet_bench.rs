@@ -406,5 +406,5 @@ fn what_does_not_go_with_a_fleet_is_refused_and_a_dry_run_tells_its_clients() {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("3 clients (c1, c2, c3), each series from 1, 2, 3 of them"), "{text}");
-    assert!(text.contains("load 3 points of get with up to 4 requests in flight"), "{text}");
+    assert!(text.contains("load 6 points of get with up to 4 requests in flight"), "{text}");
 }
