@@ -280,7 +280,7 @@ fn a_client_that_is_lost_while_it_writes_beforehand_is_the_reason_told() {
     place.assert_over();
     let text = shown(&output);
     assert_eq!(output.status.code(), Some(3), "{text}");
-    assert!(text.contains("error: client b was lost while it wrote objects beforehand: "), "{text}");
+    assert!(text.contains("error: client b was lost while objects were written beforehand: "), "{text}");
     assert!(!text.contains("--retries") && !text.contains("for reading"), "{text}");
     let findings: Vec<Finding> = lines(&place.path("run").join("findings.jsonl"));
     assert!(findings.iter().any(|found| found.kind == FindingKind::ClientLost), "{findings:?}");
@@ -477,5 +477,5 @@ fn what_does_not_go_with_a_fleet_is_refused_and_a_dry_run_tells_its_clients() {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("3 clients (c1, c2, c3), each series from 1, 2, 3 of them"), "{text}");
-    assert!(text.contains("load 3 points of get with up to 4 requests in flight"), "{text}");
+    assert!(text.contains("load 6 points of get with up to 4 requests in flight"), "{text}");
 }

@@ -66,7 +66,7 @@ mod tests {
             intervals_with_backlog: 0,
             late: Latency { p50_ns: 10_000, p99_ns: late_ns, ..Latency::default() },
             ttfb_intended: Latency::default(),
-            total_intended: Latency { count: 1_000, p99_ns: 10_000_000, ..Latency::default() },
+            total_intended: Latency { count: 900, p99_ns: 10_000_000, ..Latency::default() },
         };
         Point { point: number, open: Some(open), ..point(1024, 0.0) }
     }
@@ -76,6 +76,20 @@ mod tests {
         for (late_ns, reported) in [(50_000, false), (500_000, false), (2_000_000, true)] {
             assert_eq!(of_point(&late_by(1, late_ns)).is_some(), reported, "{late_ns}");
         }
+    }
+
+    #[test]
+    fn no_latency_is_told_of_requests_that_all_failed() {
+        let mut late = late_by(1, 2_000_000);
+        assert!(of_point(&late).is_some_and(|found| found.evidence.ends_with("; their p99 latency is 10.0 ms")));
+        late.open.as_mut().expect("an open loop").total_intended = Latency::default();
+        let found = of_point(&late).expect("they were late");
+        assert!(
+            found.evidence.ends_with("started p50 10.0 µs and p99 2.00 ms later; none succeeded"),
+            "{}",
+            found.evidence
+        );
+        assert!(found.badness <= 1.0, "points of which more is known are told first");
     }
 
     #[test]

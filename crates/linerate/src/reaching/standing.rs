@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use linerate_fleet::conversation::Fault;
-use linerate_fleet::lease::{LAPSES_AFTER, RENEWED_EACH};
+use linerate_fleet::lease::{EndReason, LAPSES_AFTER, RENEWED_EACH};
 use linerate_record::fleet::UnreachedNode;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -48,7 +48,11 @@ impl Standing {
 
     /// For how long this process stood still, where an agent is lost to that by such a fault.
     pub(super) fn explains(&self, fault: &Fault, now: Duration) -> Option<Duration> {
-        let is_silence = matches!(fault, Fault::Ended | Fault::Frozen(_) | Fault::Mute(_));
+        let is_silence = match fault {
+            Fault::Ended | Fault::Gone | Fault::Frozen(_) | Fault::Mute(_) => true,
+            Fault::Left(reason) => *reason == EndReason::Lapsed,
+            _ => false,
+        };
         let (stood, until) = self.stood.filter(|_| is_silence)?;
         (now.saturating_sub(until) <= FOLLOWS_WITHIN).then_some(stood)
     }
@@ -82,6 +86,9 @@ mod tests {
         for (fault, at_ms, expected) in [
             (Fault::Ended, 9_600, Some(at(3_100))),
             (Fault::Frozen(2), 12_600, Some(at(3_100))),
+            (Fault::Gone, 9_600, Some(at(3_100))),
+            (Fault::Left(EndReason::Lapsed), 9_600, Some(at(3_100))),
+            (Fault::Left(EndReason::EndOfInput), 9_600, None),
             (Fault::Ended, 12_700, None),
             (Fault::Lie("x".to_owned()), 9_600, None),
             (Fault::Signalled, 9_600, None),
