@@ -251,7 +251,7 @@ fn a_run_that_requires_all_ends_with_the_first_that_is_lost() {
     assert!(shown(&output).contains("--require-all ends the run with it"), "{}", shown(&output));
     assert_eq!(stop_reason(&place.path("run")), Some(StopReason::ClientsLost));
     let text = shown(&output);
-    assert!(!text.contains("interrupted") && text.contains("--require-all was given"), "{text}");
+    assert!(!text.contains("interrupted") && text.contains("a client that drove it was lost"), "{text}");
     let view = view(&place.path("run"));
     assert!(!view.run.complete && view.findings.iter().all(|f| f.kind != FindingKind::ClientMissing), "{text}");
 }
