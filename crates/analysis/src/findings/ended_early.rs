@@ -7,6 +7,7 @@ use linerate_record::run::{PointLine, StopReason, kind};
 
 use super::Run;
 use super::errors::all_answers;
+use crate::build::end_of;
 use crate::view::{Point, load_of};
 
 pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Finding> {
@@ -30,7 +31,11 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
         Some(StopReason::Interrupted) => (Severity::Warning, "it was interrupted", ""),
         Some(StopReason::ClientsLost) => (
             Severity::Warning,
-            "all clients that drove it were lost, or one was and --require-all was given",
+            if lost(run, point.point) == 1 {
+                "a client that drove it was lost"
+            } else {
+                "clients that drove it were lost"
+            },
             "see what is told of the clients that were lost",
         ),
         Some(StopReason::Duration | StopReason::Precise) | None => return None,
@@ -73,6 +78,11 @@ pub(super) fn without_figures(run: &Run<'_>) -> Vec<Finding> {
     given_up.map(finding).collect()
 }
 
+/// How many clients were lost in a point.
+fn lost(run: &Run<'_>, point: u32) -> usize {
+    end_of(run.records, point).map_or(0, |end| end.lost.len())
+}
+
 /// What failed in a point, to go on with: in its warm-up too, which counts for `--error-limit`.
 fn failed(run: &Run<'_>, point: u32) -> String {
     let errors = errors_of(run, point);
@@ -100,7 +110,7 @@ fn errors_of(run: &Run<'_>, point: u32) -> BTreeMap<String, u64> {
 #[cfg(test)]
 mod tests {
     use linerate_record::histogram::encode;
-    use linerate_record::run::{IntervalRow, Op, OpenInterval};
+    use linerate_record::run::{IntervalRow, LostClient, Op, OpenInterval};
 
     use super::*;
     use crate::build::build;
@@ -117,6 +127,19 @@ mod tests {
         let early = findings.iter().find(|f| f.kind == FindingKind::EndedEarly).unwrap();
         assert!(early.claim.contains("--error-limit") && early.points == [1], "{early:?}");
         assert!(early.evidence.ends_with("failed, warm-up included: http 503: 12, timeout: 3"), "{early:?}");
+    }
+
+    #[test]
+    fn a_point_whose_clients_were_lost_is_not_said_to_be_interrupted() {
+        for (lost, why) in [(1, "a client that drove it was lost"), (2, "clients that drove it were lost")] {
+            let mut records = records(&[4], |_| 50);
+            let Some(PointLine::End(end)) = records.points.last_mut() else { panic!("an end comes last") };
+            end.ended = StopReason::ClientsLost;
+            end.lost = (0..lost).map(|client| LostClient { client, at_ms: 1_000 }).collect();
+            let view = build(&records).unwrap();
+            let early = view.findings.iter().find(|f| f.kind == FindingKind::EndedEarly).unwrap();
+            assert!(early.claim.contains(why) && !view.run.complete, "{early:?}");
+        }
     }
 
     #[test]

@@ -77,11 +77,11 @@ impl Losses {
         let lost = self.all.borrow();
         let first = lost.iter().find(|loss| is_one(loss.client))?;
         let UnreachedNode { why, remedy } = &first.loss.why;
-        let who = match first.loss.stood_ms {
-            Some(_) => "clients were".to_owned(),
-            None => format!("client {} was", name(first.client)),
+        let lost = match first.loss.stood_ms {
+            Some(_) => "clients were lost while they wrote".to_owned(),
+            None => format!("client {} was lost while it wrote", name(first.client)),
         };
-        let why = format!("{who} lost while objects were written beforehand: {why}; {remedy}");
+        let why = format!("{lost} objects beforehand: {why}; {remedy}");
         Some(Failure::Outcome { why, code: code::TARGET })
     }
 
