@@ -256,7 +256,10 @@ fn bad_usage_is_told_with_the_fix() {
         (format!("explain --site {four} --observed get=1 --nodes {ragged}"), "4 mistakes"),
         (format!("explain --site {four} --observed get=1 --nodes no-such.csv"), "invalid rate of bytes \"1\""),
         (format!("explain --site {site} --observed get=1GB/s,get=2GB/s"), "\"get\" is given twice"),
-        (format!("explain --site {site} --observed get=1GB/s --error 50%"), "'--error <SHARE>': a measuring error of 50 %"),
+        (
+            format!("explain --site {site} --observed get=1GB/s --error 50%"),
+            "'--error <SHARE>': a measuring error of 50 %",
+        ),
         (format!("explain --site {bad_site} --nodes no-such.csv"), "2 mistakes"),
         (format!("explain --site {bad_site} --nodes no-such.csv"), "unknown key \"nodez\""),
         (format!("explain --site {bad_site} --nodes no-such.csv"), "failed to read no-such.csv"),
