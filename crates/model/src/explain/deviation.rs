@@ -78,8 +78,10 @@ pub(super) struct Variant {
     pub(super) parts: SiteParts,
     /// The site under it.
     pub(super) change: SiteChange,
-    /// Where it is one of the values of one free number: all with the same name are one deviation.
+    /// Where it is one of the values of one free number: all with the same name and place are one deviation.
     pub(super) free: bool,
+    /// The part of a node that a free number is of, where it has several: figures may tell these apart.
+    pub(super) place: String,
     /// What processors of all nodes do of what the model takes: cores are whole, and this is not.
     pub(super) cpu_share: f64,
     /// The nodes that it names, and the group that it makes of them (by index in the changed site).
@@ -168,6 +170,7 @@ impl Variant {
             parts,
             change: Box::new(change),
             free: false,
+            place: String::new(),
             cpu_share: 1.0,
             odd: None,
             shown_by: ReadingId::BondMembers,

@@ -96,7 +96,7 @@ impl Candidate {
     fn family(&self, all: &[Variant]) -> Vec<String> {
         let of = |variant: &&Variant| match (&variant.odd, variant.free) {
             (_, false) => variant.name(),
-            (Some(odd), true) => format!("{} of {}", variant.id, odd.who()),
+            (Some(odd), true) => format!("{} of {} of {}", variant.id, variant.place, odd.who()),
             (None, true) => variant.id.to_owned(),
         };
         self.variants(all).iter().map(of).collect()

@@ -32,6 +32,8 @@ const RISKS: [&str; 2] = [
 struct Fault {
     id: &'static str,
     what: String,
+    /// The link that it is at; nothing of processors and drives.
+    place: String,
     cost: f64,
     parts: SiteParts,
     shown_by: ReadingId,
@@ -88,6 +90,7 @@ fn faults(site: &Site, group: &NodeGroup) -> Vec<Fault> {
             found.push(Fault {
                 id: "slow-node-link",
                 what: format!("{} of {most} members of {name} {} up", most - 1, if most == 2 { "is" } else { "are" }),
+                place: name.clone(),
                 cost: 3.0,
                 parts: SiteParts::NODE.and(link),
                 shown_by: ReadingId::BondMode,
@@ -105,6 +108,7 @@ fn faults(site: &Site, group: &NodeGroup) -> Vec<Fault> {
         found.extend(speeds.into_iter().map(|speed_bits_per_s| Fault {
             id: "slow-node-link",
             what: format!("ports of {name} run at {}", bits_per_s(speed_bits_per_s)),
+            place: name.clone(),
             cost: 3.0,
             parts: SiteParts::NODE.and(link),
             shown_by: ReadingId::LinkSpeed,
@@ -117,6 +121,7 @@ fn faults(site: &Site, group: &NodeGroup) -> Vec<Fault> {
     found.extend(FACTORS.iter().filter(|_| group.drives_per_node() > 0).map(|&factor| Fault {
         id: SLOW_DRIVE,
         what: format!("one drive runs at {}", percent(factor)),
+        place: String::new(),
         cost: of_factors(2.5),
         parts: SiteParts::NODE,
         shown_by: ReadingId::DriveUse,
@@ -139,6 +144,7 @@ fn processors(share: f64) -> Fault {
     Fault {
         id: "slow-node-cpu",
         what: format!("processors allow {} of what the rest of the node could do", percent(share)),
+        place: String::new(),
         cost: 4.0,
         parts: SiteParts::NODE,
         shown_by: ReadingId::CpuUse,
@@ -158,7 +164,7 @@ fn finer(site: &Site) -> Vec<Fault> {
         };
         FACTORS.map(|share| Fault {
             cost: of_factors(3.5),
-            ..slow_link(format!("{name} carries {} of what it should", percent(share)), link, resources, share)
+            ..slow_link((&name, &format!("carries {} of what it should", percent(share))), link, resources, share)
         })
     });
     let processors = FACTORS.iter().filter(|share| !PROCESSORS.contains(share)).map(|&share| processors(share));
@@ -180,15 +186,16 @@ fn one_way(name: &str, link: SiteParts) -> impl Iterator<Item = Fault> {
     });
     let name = name.to_owned();
     ways.into_iter().flat_map(|way| [0.5, 0.25].map(|share| (way, share))).map(move |((way, resources), share)| {
-        slow_link(format!("{name} {way} at {}", percent(share)), link, resources, share)
+        slow_link((&name, &format!("{way} at {}", percent(share))), link, resources, share)
     })
 }
 
 /// Links of a node of which a share is left.
-fn slow_link(what: String, link: SiteParts, resources: &'static [Resource], share: f64) -> Fault {
+fn slow_link((name, does): (&str, &str), link: SiteParts, resources: &'static [Resource], share: f64) -> Fault {
     Fault {
         id: "slow-node-link",
-        what,
+        what: format!("{name} {does}"),
+        place: name.to_owned(),
         cost: 3.5,
         parts: SiteParts::NODE.and(link),
         shown_by: ReadingId::EachWay,
@@ -217,7 +224,7 @@ fn of(site: &Site, group: usize, nodes: Vec<String>, fault: Fault) -> Variant {
     let count = nodes.len().max(1) as u32;
     let alone = site.groups[group].count == count;
     let odd = if alone { group } else { site.groups.len() };
-    let Fault { id, what, cost, parts, shown_by, befall, wound, hold } = fault;
+    let Fault { id, what, place, cost, parts, shown_by, befall, wound, hold } = fault;
     let is_seen_there = id != SLOW_DRIVE;
     let cost = match nodes.len() {
         0 if is_seen_there => cost + UNHEARD_OF,
@@ -241,8 +248,8 @@ fn of(site: &Site, group: usize, nodes: Vec<String>, fault: Fault) -> Variant {
         _ => (format!("repair {who}; if they must be taken out of service for it, one at a time"), RISKS[1]),
     };
     let variant = variant.shown_by(shown_by).cured_by(change, risks);
-    // The values of one fault of one node are one cause, shown at its best.
-    Variant { free: true, odd: Some(Odd { nodes, rack: None, group: odd, hold, is_seen_there }), ..variant }
+    // The values of one fault of one part of one node are one cause, shown at its best.
+    Variant { free: true, place, odd: Some(Odd { nodes, rack: None, group: odd, hold, is_seen_there }), ..variant }
 }
 
 #[cfg(test)]
