@@ -5,7 +5,7 @@ use linerate_analysis::compare::{
     SideEstimate,
 };
 use linerate_analysis::view::Measure;
-use linerate_record::units::count;
+use linerate_record::units::{count, grouped};
 
 use crate::csv::push_row;
 use crate::ink::Ink;
@@ -189,7 +189,7 @@ fn point_lines(point: &PointComparison, measure: Measure, look: TextStyle) -> St
         lead.clear();
     }
     if (point.a_errors, point.b_errors) != (0, 0) {
-        let reported = format!("{} requests failed in A, {} in B", point.a_errors, point.b_errors);
+        let reported = format!("{} requests failed in A, {} in B", grouped(point.a_errors), grouped(point.b_errors));
         text.push_str(&hanging("", 9, &reported, look));
     }
     text
