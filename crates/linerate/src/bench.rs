@@ -24,6 +24,7 @@ use std::sync::atomic::AtomicBool;
 use linerate_analysis::findings::{LeftAtTarget, left_behind, requests_failed, threshold_missed};
 use linerate_analysis::view::View;
 use linerate_record::finding::{FindingKind, Severity};
+use linerate_record::shown::clause;
 
 use crate::failure::{Failure, code};
 use crate::progress::Progress;
@@ -81,8 +82,9 @@ fn close(setup: &mut Setup<'_>) {
     };
     let (name, cleaning) = (&setup.session.bucket, objects::cleaning(setup));
     progress::say(&format!(
-        "warning: bucket {name:?}, which this run created, remains at the target: {why}; {cleaning} removes it once it \
-         is empty"
+        "warning: bucket {name:?}, which this run created, remains at the target: {}; {cleaning} removes it once it \
+         is empty",
+        clause(&why)
     ));
 }
 
@@ -122,7 +124,7 @@ fn load(setup: &mut Setup, interrupted: &AtomicBool) -> Result<(), Failure> {
     for left in findings.iter().filter(|f| f.severity >= Severity::Warning) {
         // Told even with --quiet: somebody's bucket holds what it did not before.
         let lead = if left.severity == Severity::Critical { "error" } else { "warning" };
-        progress::say(&format!("{lead}: {}: {}; {}", left.claim, left.evidence, left.remedy));
+        progress::say(&format!("{lead}: {}: {}; {}", left.claim, clause(&left.evidence), left.remedy));
     }
     let unreadable = reader.map_or(Ok(Vec::new()), readings::ReadingThread::stop);
     findings.extend(unreadable.as_ref().map(Clone::clone).unwrap_or_default());
@@ -186,6 +188,7 @@ fn outcome(view: &View, setup: &Setup, interrupted: bool) -> Option<Failure> {
     let to_do = if code == code::TARGET { found.remedy.clone() } else { format!("see linerate report {run}") };
     // What was said as it was found is not said twice: the last line is why the run ends as it does.
     let is_told = matches!(found.kind, FindingKind::LeftBehind | FindingKind::NotStored);
-    let evidence = if is_told || found.evidence.is_empty() { String::new() } else { format!(": {}", found.evidence) };
+    let evidence =
+        if is_told || found.evidence.is_empty() { String::new() } else { format!(": {}", clause(&found.evidence)) };
     Some(Failure::Outcome { why: format!("{}{evidence}; {to_do}", found.claim), code })
 }

@@ -8,6 +8,7 @@ use linerate_load::hosts::HostsError;
 use linerate_load::naming::NameError;
 use linerate_load::point::PointError;
 use linerate_load::tls::TlsError;
+use linerate_record::shown::clause;
 use linerate_record::units::{Bytes, grouped};
 
 use crate::masks;
@@ -89,7 +90,8 @@ pub(crate) enum Failure {
 
 /// What the target said of a deletion, or what to look at where it said that all was well.
 fn remedy_of(why: Option<&str>) -> &str {
-    why.unwrap_or("a listing still shows them, though the target confirmed their deletion; check the target")
+    why.map(clause)
+        .unwrap_or("a listing still shows them, though the target confirmed their deletion; check the target")
 }
 
 /// A name is quoted up to some length, at which a key in it would no longer be known as one.

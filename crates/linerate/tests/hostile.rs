@@ -1,6 +1,8 @@
 //! The binary against servers that lie and servers that say nothing: what it claims, how soon it gives up, and how soon
 //! Ctrl-C ends it.
 
+#[path = "hostile/deletions.rs"]
+mod deletions;
 mod running;
 #[path = "hostile/server.rs"]
 mod server;

@@ -58,6 +58,12 @@ pub const MASK: &str = "***";
 /// What parts a text into words, of which each is looked at.
 const BETWEEN: [char; 11] = [' ', '\t', '\n', '\r', '"', '\'', '`', '<', '>', '(', ')'];
 
+/// Text of others as a part of a sentence that goes on behind it: without the point or semicolon that it ends with.
+#[must_use]
+pub fn clause(text: &str) -> &str {
+    text.trim_end().trim_end_matches(['.', ':', ';', ',']).trim_end()
+}
+
 /// Text without what looks like a key by where it stands: before the `@` of a host (`https://KEY:SECRET@host`), or as
 /// the value of what is called a key, a signature or a credential, in a query, a flag, YAML, JSON or AWS's files.
 #[must_use]

@@ -5,7 +5,7 @@ use linerate_analysis::compare::{
     SideEstimate,
 };
 use linerate_analysis::view::Measure;
-use linerate_record::units::count;
+use linerate_record::units::{count, grouped};
 
 use crate::csv::{cell, push_row};
 use crate::ink::Ink;
@@ -192,7 +192,7 @@ fn point_lines(series: &SeriesComparison, point: &PointComparison, look: TextSty
         text.push_str(&hanging("", 9, &format!("driven by {driven} of {asked} clients"), look));
     }
     if (point.a_errors, point.b_errors) != (0, 0) {
-        let reported = format!("{} requests failed in A, {} in B", point.a_errors, point.b_errors);
+        let reported = format!("{} requests failed in A, {} in B", grouped(point.a_errors), grouped(point.b_errors));
         text.push_str(&hanging("", 9, &reported, look));
     }
     text

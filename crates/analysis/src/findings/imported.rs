@@ -2,6 +2,7 @@
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::Op;
+use linerate_record::units::grouped;
 
 /// What a file of warp was taken to say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,9 +22,9 @@ pub struct ImportedFile {
 /// What is told of a run that was imported.
 #[must_use]
 pub fn imported(file: &ImportedFile) -> Finding {
-    let mut evidence = format!("{} holds {} requests of warp", file.name, file.requests);
+    let mut evidence = format!("{} holds {} requests of warp", file.name, grouped(file.requests));
     for (op, n) in &file.left_out {
-        evidence.push_str(&format!("; {n} of {op} are left out"));
+        evidence.push_str(&format!("; {} of {op} are left out", grouped(*n)));
         let prepared = op.to_ascii_lowercase().parse::<Op>().is_ok();
         evidence.push_str(if prepared { ", being preparation" } else { ", which linerate does not have" });
     }

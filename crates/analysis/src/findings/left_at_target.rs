@@ -1,6 +1,7 @@
 //! What of a run remains at the target once it has cleared up, and what deletes it.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::shown::clause;
 use linerate_record::units::{bytes_iec, grouped};
 
 /// What remains, or may remain.
@@ -60,6 +61,11 @@ pub enum LeftAtTarget {
 impl LeftAtTarget {
     fn evidence(&self) -> String {
         let shown = |why: &Option<String>| why.clone().unwrap_or_else(|| "a listing still shows them".to_owned());
+        // What a target says may end with a point, and a remedy follows.
+        clause(&self.words(shown)).to_owned()
+    }
+
+    fn words(&self, shown: impl Fn(&Option<String>) -> String) -> String {
         match self {
             LeftAtTarget::Objects { count, bytes, more, why } => {
                 let more = if *more { " or more" } else { "" };
@@ -107,6 +113,7 @@ impl LeftAtTarget {
             }
             LeftAtTarget::UnseenVersions(why) => format!("versions of what the run wrote: {why}"),
             LeftAtTarget::PerhapsVersions(unknown, why) => {
+                let unknown = clause(unknown);
                 format!("could not check whether the bucket keeps versions: {unknown}; and {why}")
             }
             LeftAtTarget::Bucket(name, why) => format!("bucket {name:?}: {why}"),
@@ -210,6 +217,31 @@ mod tests {
             assert_eq!((found.severity, found.confidence), (Severity::Warning, Confidence::Certain), "{found:?}");
             assert_eq!(found.claim, "objects or a bucket of this run remain at the target");
             assert_eq!(found.remedy, "linerate clean r deletes what is below s3://b/p/");
+        }
+    }
+
+    #[test]
+    fn what_a_target_says_ends_no_sentence_that_goes_on() {
+        for end in ["", ".", "...", ";", ". ", ":", ".;"] {
+            let (why, denied) = (format!("unknown entity &z{end}"), format!("denied{end}"));
+            for left in [
+                LeftAtTarget::Objects { count: 1, bytes: 1, more: true, why: Some(why.clone()) },
+                LeftAtTarget::Unlisted { most: 0, why: why.clone() },
+                LeftAtTarget::Unlisted { most: 9, why: why.clone() },
+                LeftAtTarget::GivenUp { writes: 1, unknown: 1 },
+                LeftAtTarget::Uploads { count: 1, why: Some(why.clone()) },
+                LeftAtTarget::UnseenUploads(why.clone()),
+                LeftAtTarget::Versions { count: 1, more: false, why: Some(why.clone()) },
+                LeftAtTarget::UnseenVersions(why.clone()),
+                LeftAtTarget::PerhapsVersions(denied.clone(), why.clone()),
+                LeftAtTarget::Bucket("b".into(), why.clone()),
+            ] {
+                let Finding { claim, evidence, remedy, .. } = left_at_target(&left, "linerate clean r", "s3://b/p/");
+                let told = format!("{claim}: {evidence}; {remedy}");
+                for doubled in ["..", ".;", ".:", ";.", ";;", "::", ":;", ": ;", " ;", ": :"] {
+                    assert!(!told.replace("s3://", "").contains(doubled), "{doubled}: {told}");
+                }
+            }
         }
     }
 

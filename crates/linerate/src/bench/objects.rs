@@ -297,10 +297,10 @@ fn delete_set(
             None => {}
         }
     }
-    let (batch, until) = (batch(setup), written.confirmed.until);
+    let until = written.confirmed.until;
     let (mut seq, mut refused) = (0, Ok(()));
     while seq < until && !bucket.refuses_all() {
-        let end = until.min(seq + batch as u64);
+        let end = until.min(seq + batch(setup) as u64);
         let ids: Vec<_> = (seq..end)
             .map(|seq| {
                 let id = ObjectId { set: written.set, seq };
@@ -318,9 +318,11 @@ fn delete_set(
     refused
 }
 
-/// So many deletions are told of at once: those of a second, where they are held to a rate.
+/// So many deletions are told of at once: those of a second, where they are held to a rate, and those of one call where
+/// somebody waits for them.
 pub(super) fn batch(setup: &Setup<'_>) -> usize {
-    deletions_per_s(&setup.load).map_or(DELETE_KEYS_MAX, |per_s| (per_s as usize).clamp(1, DELETE_KEYS_MAX))
+    let most = if interrupt::came(&setup.signalled) { DELETE_KEYS_MAX / 4 } else { DELETE_KEYS_MAX };
+    deletions_per_s(&setup.load).map_or(most, |per_s| (per_s as usize).clamp(1, most))
 }
 
 /// What is known of uploads that remain: what a last listing shows or, where there is none, so many whose abort was

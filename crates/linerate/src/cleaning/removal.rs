@@ -156,6 +156,8 @@ pub(super) struct CleaningRun<'a> {
     /// Whether objects are held as versions by a bucket that keeps them: deleted by their keys, they would only be
     /// hidden below delete markers.
     is_kept: bool,
+    /// Whether a listing of versions showed objects at this look: one of objects that shows none is not believed then.
+    shows_objects: bool,
     /// So much was asked to be deleted, and when that was said last.
     asked: usize,
     reported: Instant,
@@ -170,8 +172,16 @@ fn place(session: &Session) -> String {
 impl<'a> CleaningRun<'a> {
     /// A cleaning through `bucket`, of so many deletions per second at the most where there is a `cap`.
     pub(super) fn new(bucket: Bucket<'a>, session: &'a Session, dry_run: bool, cap: Option<f64>) -> Self {
-        let (is_kept, asked, reported) = (false, 0, Instant::now());
-        CleaningRun { bucket: bucket.held_to(cap), session, dry_run, is_kept, asked, reported, done: Done::default() }
+        CleaningRun {
+            bucket: bucket.held_to(cap),
+            session,
+            dry_run,
+            is_kept: false,
+            shows_objects: false,
+            asked: 0,
+            reported: Instant::now(),
+            done: Done::default(),
+        }
     }
 
     /// Removes the bucket, if nothing is in it; whether it did.
@@ -222,7 +232,7 @@ impl<'a> CleaningRun<'a> {
             self.passes(Listing::Objects)?;
             let is_quiet = self.done.deleted() <= before && !self.done.wavers();
             quiet = if is_quiet { quiet + 1 } else { 0 };
-            let nothing = self.done.deleted() == 0 && self.done.left() == 0;
+            let nothing = self.done.deleted() == 0 && self.done.left() == 0 && !self.shows_objects;
             if self.dry_run || nothing || quiet == QUIET_LOOKS || look + 1 == LOOKS_MAX {
                 break;
             }
@@ -235,7 +245,7 @@ impl<'a> CleaningRun<'a> {
     pub(super) fn tell_unfinished(&self) {
         if self.asked > 0 {
             let (asked, place) = (grouped(self.asked as u64), place(self.session));
-            say(&format!("warning: deletions below {place} were begun ({asked}), and it is not known what remains"));
+            say(&format!("warning: {asked} deletions below {place} were requested, and it is not known what remains"));
         }
     }
 
@@ -270,7 +280,7 @@ impl<'a> CleaningRun<'a> {
     /// Objects of a bucket that keeps versions are deleted with them: deleted by their keys, they would stay as
     /// versions, below delete markers.
     fn versions(&mut self) -> Result<(), Failure> {
-        self.is_kept = false;
+        (self.is_kept, self.shows_objects) = (false, false);
         match self.passes(Listing::Versions) {
             Ok(true) => {}
             Ok(false) => self.done.not_looked("versions", None),
@@ -330,6 +340,7 @@ impl<'a> CleaningRun<'a> {
         let prefix = &self.session.run_prefix;
         if listing == Listing::Versions {
             let Some(page) = self.bucket.versions(from)? else { return Ok(None) };
+            self.shows_objects |= page.entries.iter().any(|version| version.is_object);
             let own = page.entries.into_iter().filter(|version| !(version.is_object && version.of.id == "null"));
             let found = |is_object, of| Found { entry: Leftover::Version(of), is_object };
             return Ok(Some((own.map(|version| found(version.is_object, version.of)).collect(), page.next)));
@@ -363,7 +374,8 @@ impl<'a> CleaningRun<'a> {
     fn begun(&mut self, entries: usize) {
         if self.reported.elapsed() >= SAID_EACH {
             self.reported = Instant::now();
-            say(&format!("deleting below {}: {} so far", place(self.session), grouped(self.asked as u64)));
+            let (place, asked) = (place(self.session), grouped(self.asked as u64));
+            say(&format!("deleting what is below {place}: {asked} deletions were requested so far"));
         }
         self.asked += entries;
     }

@@ -9,6 +9,7 @@ use linerate_analysis::findings::left_behind;
 use linerate_load::hosts;
 use linerate_record::experiment::{KeySource, Means};
 use linerate_record::load::Load;
+use linerate_record::shown::clause;
 
 use super::aim::{ArmTarget, ArmTargets};
 use super::cells::{LOOK, RESTARTING, Scene};
@@ -109,7 +110,10 @@ pub(super) fn tell(scene: &Scene, folder: &Path, ended: &Ended, arm: usize, keys
     let why = if is_killed { Some("its process was killed".to_owned()) } else { found() };
     if let Some(why) = why {
         let (cell, cleaning) = (folder.display(), cleaning(folder, &scene.aims.of_arms[arm], Some(keys)));
-        say(&format!("warning: objects of {cell} may remain at the target: {why}; delete them with {cleaning}"));
+        say(&format!(
+            "warning: objects of {cell} may remain at the target: {}; delete them with {cleaning}",
+            clause(&why)
+        ));
     }
 }
 

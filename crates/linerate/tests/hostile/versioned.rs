@@ -12,7 +12,7 @@ use super::{OBJECTS, bench, bench_command, clean, flags, interrupted, keys, says
 const HIDDEN: &str = "hidden/";
 
 /// A bucket that keeps versions.
-fn keeps(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+pub(crate) fn keeps(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
     let body = String::from_utf8_lossy(&asked.body);
     if asked.query == "versioning=" {
         return says("<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>");
@@ -43,7 +43,7 @@ fn keeps(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option
 }
 
 /// The same, with keys that may not delete versions.
-fn keeps_for_ever(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+pub(crate) fn keeps_for_ever(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
     let by_version = asked.deletes_many() && String::from_utf8_lossy(&asked.body).contains("<VersionId>");
     if by_version { says_403("AccessDenied") } else { keeps(asked, objects) }
 }

@@ -1,0 +1,146 @@
+//! Deletions that are refused, confirmed without being made, or shown by listings that contradict each other.
+
+use std::collections::BTreeMap;
+
+use tempfile::tempdir;
+
+use super::server::{Hostile, ReceivedRequest, Said, reply, well};
+use super::versioned::{keeps, keeps_for_ever};
+use super::{OBJECTS, bench, clean, flags, says, says_403, shown};
+
+/// Knows no deletion of several objects, and holds every third against deletion.
+fn holds_some(asked: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if asked.deletes_many() {
+        return Some(Said::Answer(reply("501 Not Implemented", "<Error><Code>NotImplemented</Code></Error>")));
+    }
+    let seq: Option<u64> = asked.key.rsplit('/').next().and_then(|name| name.split('-').next()?.parse().ok());
+    (asked.method == "DELETE" && seq.is_some_and(|seq| seq.is_multiple_of(3))).then(|| says_403("AccessDenied"))?
+}
+
+#[test]
+fn an_object_that_is_not_deleted_keeps_no_other_and_is_told_once() {
+    let (hostile, out) = (Hostile::serve(holds_some), tempdir().unwrap());
+    let output = bench(out.path(), &flags(&hostile, "--op stat --objects 9"));
+    assert_eq!((output.status.code(), hostile.count()), (Some(3), 3), "{}", shown(&output));
+    let reported = String::from_utf8_lossy(&output.stderr);
+    for part in ["3 objects of 2.93 KiB", "3 of 3 deletions were refused", "(AccessDenied)"] {
+        assert_eq!(reported.matches(part).count(), 1, "{part}: {reported}");
+    }
+    let output = clean(out.path(), &[]);
+    assert_eq!((output.status.code(), hostile.count()), (Some(3), 3), "{}", shown(&output));
+    assert!(shown(&output).contains("nothing could be deleted"), "{}", shown(&output));
+    assert!(shown(&output).contains("3 of 3 deletions were refused"), "{}", shown(&output));
+    hostile.behave(well);
+    let output = clean(out.path(), &[]);
+    assert!(output.status.success() && shown(&output).contains("deleted 3 objects below"), "{}", shown(&output));
+}
+
+/// Confirms deletions and makes none; every other listing shows nothing.
+fn wavers(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if asked.deletes_many() {
+        return says("<DeleteResult/>");
+    }
+    if !asked.lists() || asked.looks() {
+        return None;
+    }
+    let is_second = objects.remove("listed").is_some();
+    if !is_second {
+        objects.insert("listed".into(), 0);
+    }
+    is_second.then(|| says("<ListBucketResult/>"))?
+}
+
+#[test]
+fn what_listings_show_again_was_not_deleted() {
+    let (hostile, out) = (Hostile::serve(well), tempdir().unwrap());
+    let made = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS} --noclear")));
+    assert!(made.status.success() && hostile.count() == OBJECTS, "{}", shown(&made));
+    hostile.behave(wavers);
+    let output = clean(out.path(), &[]);
+    assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("nothing could be deleted") && !said.contains("deleted 7"), "{}", shown(&output));
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert!(reported.contains("7 below") && reported.contains("show again what they no longer showed"), "{reported}");
+}
+
+#[test]
+fn an_object_in_a_bucket_that_keeps_versions_is_counted_once() {
+    let (hostile, out) = (Hostile::serve(keeps_for_ever), tempdir().unwrap());
+    let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
+    assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert!(reported.contains("7 versions and delete markers could not be deleted"), "{reported}");
+    assert!(!reported.contains("7 objects of 6.84 KiB"), "{reported}");
+    // Nothing was hidden below a delete marker instead.
+    let hidden = hostile.objects.lock().unwrap().keys().filter(|key| key.starts_with("hidden/")).count();
+    assert_eq!(hidden, 0, "{reported}");
+    let output = clean(out.path(), &[]);
+    assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("7 below"), "{}", shown(&output));
+
+    hostile.behave(keeps);
+    let dry = clean(out.path(), &["--dry-run"]);
+    let lines = String::from_utf8_lossy(&dry.stdout).lines().count();
+    assert!(shown(&dry).contains("would delete 7 objects below") && lines == OBJECTS + 1, "{}", shown(&dry));
+    let output = clean(out.path(), &[]);
+    assert!(output.status.success() && shown(&output).contains("deleted 7 objects below"), "{}", shown(&output));
+    assert_eq!(hostile.count(), 0);
+}
+
+/// Lists three pages for ever, each behind another token.
+fn goes_round(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if !asked.lists() || asked.looks() {
+        return None;
+    }
+    let n = objects.get("page").copied().unwrap_or_default();
+    objects.insert("page".into(), n + 1);
+    let prefix = objects.keys().find_map(|key| Some(key.split_once('/')?.0.to_owned()))?;
+    let entry = format!("<Contents><Key>{prefix}/000/{}</Key><Size>1</Size></Contents>", n % 3);
+    let more = format!("<IsTruncated>true</IsTruncated><NextContinuationToken>{n}</NextContinuationToken>");
+    Some(Said::Answer(reply("200 OK", &format!("<ListBucketResult>{more}{entry}</ListBucketResult>"))))
+}
+
+#[test]
+fn a_listing_that_goes_round_ends_a_cleaning_which_says_what_it_had_begun() {
+    let (hostile, out) = (Hostile::serve(well), tempdir().unwrap());
+    let made = bench(out.path(), &flags(&hostile, "--op stat --objects 3 --noclear"));
+    assert!(made.status.success() && hostile.count() == 3, "{}", shown(&made));
+    hostile.behave(goes_round);
+    let output = clean(out.path(), &[]);
+    assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
+    let reported = String::from_utf8_lossy(&output.stderr);
+    for part in ["two of its pages are the same", "4 deletions below", "it is not known what remains"] {
+        assert!(reported.contains(part), "{part}: {reported}");
+    }
+}
+
+/// Begins uploads, completes none, lets none be aborted, and lists none.
+fn keeps_uploads(asked: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let begun = "<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>";
+    match asked.method.as_str() {
+        "POST" if asked.query.starts_with("uploads") => says(begun),
+        "POST" if asked.query.contains("uploadId=") => {
+            Some(Said::Answer(reply("500 Internal Server Error", "<Error><Code>InternalError</Code></Error>")))
+        }
+        "PUT" if asked.query.contains("partNumber=") => {
+            Some(Said::Answer(b"HTTP/1.1 200 OK\r\nETag: \"x\"\r\nContent-Length: 0\r\n\r\n".to_vec()))
+        }
+        "DELETE" if asked.query.contains("uploadId=") => says_403("AccessDenied"),
+        "GET" if asked.query.contains("uploads") => Some(Said::Answer(reply("501 Not Implemented", ""))),
+        _ => None,
+    }
+}
+
+#[test]
+fn an_upload_whose_abort_is_refused_remains() {
+    let (hostile, out) = (Hostile::serve(keeps_uploads), tempdir().unwrap());
+    let of_parts = flags(&hostile, "--op multipart --part.size 5MiB").replace("--obj.size 1000", "--obj.size 6MiB");
+    let output = bench(out.path(), &of_parts);
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{}", shown(&output));
+    for part in ["this run remain at the target", "could not be aborted: giving up an upload", "(AccessDenied)"] {
+        assert!(reported.contains(part), "{part}: {reported}");
+    }
+    assert!(!reported.contains("may remain"), "{reported}");
+}
