@@ -402,7 +402,8 @@ fn a_kubernetes_agrees_with_its_nodes() {
         let message = message(&text);
         assert!(message.contains(&format!("(kubernetes.{key}")) && message.contains(words), "{addition}: {message}");
     }
-    let stated = "kubernetes:\n  pod_cidr: 10.0.0.0/16\n  hosts: {names: 'n{01...8}', mounts: ['/a{1...4}', '/b{1...4}']}\n";
+    let stated =
+        "kubernetes:\n  pod_cidr: 10.0.0.0/16\n  hosts: {names: 'n{01...8}', mounts: ['/a{1...4}', '/b{1...4}']}\n";
     let site = read(&format!("{TEN_LINES}{stated}"), "site.yaml").unwrap();
     let kubernetes = site.kubernetes.as_ref().unwrap();
     let hosts = &kubernetes.hosts[0];

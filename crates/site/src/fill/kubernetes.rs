@@ -39,10 +39,8 @@ pub(super) fn kubernetes(
         native_cidr,
         load_balancer: texts(map, "load_balancer").iter().filter_map(|text| Prefix::parse(text)).collect(),
         bgp: sub(map, "bgp").map(bgp),
-        mesh: sub(map, "mesh").map(|map| Mesh {
-            id: whole(map, "id").unwrap_or_default(),
-            name: text(map, "name").unwrap_or_default(),
-        }),
+        mesh: sub(map, "mesh")
+            .map(|map| Mesh { id: whole(map, "id").unwrap_or_default(), name: text(map, "name").unwrap_or_default() }),
     })
 }
 

@@ -15,7 +15,9 @@ const MACHINE_BYTES_MAX: usize = 63;
 pub(super) fn fix(kind: TextKind) -> &'static str {
     match kind {
         TextKind::Label => "write lower-case letters, digits and \"-\", 63 at most, a letter or digit first and last",
-        TextKind::Image => "write it with a version or digest, such as quay.io/minio/minio:RELEASE.2025-04-22T22-12-26Z",
+        TextKind::Image => {
+            "write it with a version or digest, such as quay.io/minio/minio:RELEASE.2025-04-22T22-12-26Z"
+        }
         TextKind::Machines => "write names such as node01, or a range of them such as \"node{01...56}\"",
         TextKind::Folders => "write absolute paths such as /data1, or a range of them such as \"/data{1...20}\"",
         TextKind::Host => "write a name or an address of IPv4, without a port",
@@ -52,9 +54,8 @@ pub(crate) fn pattern(kind: TextKind) -> &'static str {
 
 /// Whether a text is of a kind.
 pub(super) fn is_of(kind: TextKind, text: &str) -> bool {
-    let all = |is_good: fn(&str) -> bool| {
-        expanded(text, NAMES_MAX).is_ok_and(|names| names.iter().all(|name| is_good(name)))
-    };
+    let all =
+        |is_good: fn(&str) -> bool| expanded(text, NAMES_MAX).is_ok_and(|names| names.iter().all(|name| is_good(name)));
     match kind {
         TextKind::Label => is_label(text),
         TextKind::Image => is_image(text),
@@ -126,8 +127,16 @@ mod tests {
             ],
             &["", "minio", "minio:latest", "minio:", "Minio:1", "a b:1", "a@sha256:12", "-a:1", "a//b:1"],
         ),
-        (TextKind::Machines, &["node01", "node{01...56}", "n{1...2}.rack1"], &["", "Node1", "node{1..2}", "node_1", "n{2...1}"]),
-        (TextKind::Folders, &["/data1", "/mnt/disk{1...20}"], &["", "data", "/", "/a/../b", "/a b", "/a//b", "/{1...0}"]),
+        (
+            TextKind::Machines,
+            &["node01", "node{01...56}", "n{1...2}.rack1"],
+            &["", "Node1", "node{1..2}", "node_1", "n{2...1}"],
+        ),
+        (
+            TextKind::Folders,
+            &["/data1", "/mnt/disk{1...20}"],
+            &["", "data", "/", "/a/../b", "/a b", "/a//b", "/{1...0}"],
+        ),
         (TextKind::Host, &["10.0.0.1", "api.example.com"], &["", "api:6443", "https://api", "a..b"]),
         (TextKind::Address, &["10.0.0.1"], &["", "10.0.0", "10.0.0.256", "::1", "10.0.0.1/32"]),
         (TextKind::Prefix, &["10.0.0.0/8", "0.0.0.0/0"], &["", "10.0.0.1/8", "10.0.0.0", "fd00::/8"]),
