@@ -39,7 +39,8 @@ fn class(name: &str) -> Tree {
         set("kind", "StorageClass"),
         set("metadata", map([set("name", name)])),
         set("provisioner", "kubernetes.io/no-provisioner").because(
-            "The volumes are written here: a provisioner writes no claimRef, and the order of nodes would be lost.",
+            "The volumes are written here: a provisioner makes them wherever a pod is scheduled, and the order of machines \
+             would be lost.",
         ),
         set("volumeBindingMode", "WaitForFirstConsumer")
             .because("A claim is bound when its pod is scheduled, so that all claims of a pod are on one node."),

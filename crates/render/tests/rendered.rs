@@ -4,6 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, Secret, Service};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::storage::v1::StorageClass;
 use linerate_record::site::Site;
 use linerate_render::variant::Variant;
 use linerate_render::{Credentials, RenderError, RenderRequest, RenderedFile, Rendering, credentials, render};
@@ -14,7 +19,8 @@ fn here() -> PathBuf {
 }
 
 fn text(name: &str) -> String {
-    fs::read_to_string(here().join("sites").join(format!("{name}.yaml"))).expect("a site")
+    let path = here().join(format!("../../../examples/{name}-kubernetes.yaml"));
+    fs::read_to_string(path).expect("a site")
 }
 
 fn site(text: &str) -> Site {
@@ -287,6 +293,53 @@ fn a_second_pool_leaves_the_first_ones_names() {
     let env = |set: &Value| set["spec"]["template"]["spec"]["containers"][0]["env"][0]["value"].clone();
     assert_eq!(env(sets[0]), env(sets[1]));
     assert!(env(sets[0]).as_str().unwrap().contains("minio-pool-2-{0...3}.minio-hl.object-store"), "{}", env(sets[0]));
+}
+
+/// A document as the type reads and writes it: what the type does not have is gone then.
+fn as_type<T: serde::de::DeserializeOwned + serde::Serialize>(document: &Value) -> Value {
+    let typed: T = serde_json::from_value(document.clone()).unwrap_or_else(|error| panic!("{error}: {document}"));
+    serde_json::to_value(typed).expect("JSON")
+}
+
+/// Maps without their empty ones: types leave these out.
+fn without_empty(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let kept = map.iter().map(|(key, value)| (key.clone(), without_empty(value)));
+            let is_empty = |value: &Value| value.as_object().is_some_and(serde_json::Map::is_empty) || value.is_null();
+            kept.filter(|(_, value)| !is_empty(value)).collect()
+        }
+        Value::Array(list) => list.iter().map(without_empty).collect(),
+        other => other.clone(),
+    }
+}
+
+#[test]
+fn every_object_of_kubernetes_has_the_fields_of_its_type_and_no_others() {
+    let mut kinds = BTreeSet::new();
+    for name in NAMES {
+        let drawn = Credentials { user: "a".to_owned(), password: "b".to_owned() };
+        let secret =
+            RenderedFile { path: "secret.yaml".to_owned(), text: credentials(&site(&text(name)), &drawn).unwrap() };
+        for document in documents(&[rendered(name).files, vec![secret]].concat()) {
+            let kind = document["kind"].as_str().unwrap_or_default().to_owned();
+            let typed = match kind.as_str() {
+                "StatefulSet" => as_type::<StatefulSet>(&document),
+                "Namespace" => as_type::<Namespace>(&document),
+                "PersistentVolume" => as_type::<PersistentVolume>(&document),
+                "Secret" => as_type::<Secret>(&document),
+                "Service" => as_type::<Service>(&document),
+                "NetworkPolicy" => as_type::<NetworkPolicy>(&document),
+                "PodDisruptionBudget" => as_type::<PodDisruptionBudget>(&document),
+                "StorageClass" => as_type::<StorageClass>(&document),
+                // Kustomize's own, values of Helm, and Cilium's.
+                _ => continue,
+            };
+            assert_eq!(without_empty(&typed), without_empty(&document), "{name}: {kind}");
+            kinds.insert(kind);
+        }
+    }
+    assert_eq!(kinds.len(), 8, "{kinds:?}");
 }
 
 #[test]
