@@ -92,9 +92,10 @@ impl Variant {
         }
     }
 
-    /// The variant that a site's entry path is.
-    fn of(entry: Entry) -> Variant {
-        match entry {
+    /// The variant that a site's entry path is. Node ports of nodes with one plane are those of clients that balance.
+    fn of(site: &Site) -> Variant {
+        match site.entry {
+            Entry::NodePort { .. } if site.planes.private.is_none() => Variant::Client,
             Entry::Bgp { .. } | Entry::ClusterMesh => Variant::C,
             Entry::L2Announcement { .. } => Variant::B,
             Entry::NodePort { .. } => Variant::A,
@@ -176,7 +177,7 @@ pub fn choose(site: &Site, weighed: &[Weighed], asked: Option<Variant>) -> Resul
         }
         return because(variant, "--variant asks for it");
     }
-    let of_entry = Variant::of(site.entry);
+    let of_entry = Variant::of(site);
     if !site.is_assumed("entry.path") && of_entry.is_open_to(site) {
         return because(of_entry, "the site's entry.path states it");
     }
@@ -241,6 +242,9 @@ mod tests {
         let mut site = site("");
         site.planes.private = None;
         assert!(choose(&site, &[], Some(Variant::A)).is_err());
+        let ports = Site { entry: Entry::NodePort { policy: TrafficPolicy::Local }, ..site.clone() };
+        let stated = Site { assumed: std::collections::BTreeMap::new(), ..ports };
+        assert_eq!(choose(&stated, &[], None).map(|choice| choice.variant), Ok(Variant::Client));
         assert!(weighed(&site, 1).unwrap().iter().all(|one| one.variant != Variant::A));
     }
 
