@@ -15,8 +15,8 @@ pub(crate) const VERSION: &str = "1.18";
 pub(crate) fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
     let of_variant = format!("Variant {}: {}.", deployment.variant.name(), deployment.variant.summary());
     let head = format!(
-        "Values of Cilium's Helm chart, {VERSION}. {of_variant}\nhelm install cilium cilium/cilium --version {VERSION}.x \
-         --namespace kube-system --values values.yaml"
+        "Values of Cilium's Helm chart, {VERSION}. {of_variant}\nhelm install cilium cilium/cilium --version \
+         {VERSION}.x --namespace kube-system --values values.yaml"
     );
     let mut files =
         vec![RenderedFile::new("cilium/values.yaml", file(&deployment.head(&head), &[values::values(deployment)]))];

@@ -31,7 +31,7 @@ pub fn credentials(site: &Site, drawn: &Credentials) -> Option<String> {
         set("type", "Opaque"),
         set("stringData", map([set("user", drawn.user.as_str()), set("password", drawn.password.as_str())])),
     ]);
-    let head = "The engine's first credentials, drawn once by linerate render --init-secrets. Apply it, keep it safe, and \
-                keep it out of Git.";
+    let head = "The engine's first credentials, drawn once by linerate render --init-secrets. Apply it, keep it safe, \
+                and keep it out of Git.";
     Some(file(head, &[secret]))
 }

@@ -200,7 +200,8 @@ fn unplaced(group: &NodeGroup, set_drives: u32, error: NoPlacement) -> Fault {
     Fault::new(format!("nodes.{}.racks", group.name), what, advice)
 }
 
-/// The StatefulSet of a pool, counted from 0. The first keeps its name when others are added: volumes have it in theirs.
+/// The StatefulSet of a pool, counted from 0. The first keeps its name when others are added: volumes have it in
+/// theirs.
 fn set_name(name: &str, i: usize) -> String {
     if i == 0 { name.to_owned() } else { format!("{name}-pool-{}", i + 1) }
 }

@@ -39,8 +39,8 @@ fn of_group(deployment: &Deployment<'_>, group: &NodeGroup) -> Vec<RenderedFile>
     let file = |(name, place, format): Format, all: &[LocatedChange<'_>]| {
         let mut text = String::new();
         let head = format!(
-            "Settings of {}, for {place}. Either tuned.conf, or the other three. Devices that the site does not name are \
-             left to linerate tune on the machine.",
+            "Settings of {}, for {place}. Either tuned.conf, or the other three. Devices that the site does not name \
+             are left to linerate tune on the machine.",
             group.name
         );
         comment(&deployment.head(&head), 0, &mut text);

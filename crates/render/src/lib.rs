@@ -1,7 +1,7 @@
 //! From a site to the files that deploy it: volumes bound to nodes, the engine, Cilium, and settings of the hosts.
 //!
-//! Pure: the same site and wishes give the same bytes. Every value has its reason above it; what neither the site states
-//! nor the model decides is a fault, and not a guess.
+//! Pure: the same site and wishes give the same bytes. Every value has its reason above it; what neither the site
+//! states nor the model decides is a fault, and not a guess.
 
 mod cilium;
 mod credentials;
@@ -73,8 +73,8 @@ pub fn render(site: &Site, request: &RenderRequest) -> Result<Rendering, RenderE
         .map_err(|why| RenderError::Asked(format!("--variant does not go with the site: {why}")))?;
     let site = site_of(site, choice.variant);
     let origin = format!(
-        "Made by linerate render from the site {} (SHA-256 {}).\nChange the site and render again: a changed file is not \
-         overwritten.",
+        "Made by linerate render from the site {} (SHA-256 {}).\nChange the site and render again: a changed file is \
+         not overwritten.",
         site.name, request.site_sha256
     );
     let deployment = deployment(&site, choice.variant, Wishes { replaced: &request.replaced, origin: &origin })?;

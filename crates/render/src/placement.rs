@@ -1,9 +1,9 @@
 //! Which node each ordinal of a StatefulSet is bound to.
 //!
 //! The endpoints of a pool are drive 1 of every ordinal, then drive 2 of every ordinal, and a set is consecutive
-//! endpoints ([`linerate_model::layout::minio`]): a set is a window of consecutive ordinals, round and round. The spread
-//! over racks that a scheduler keeps is of all pods, and not of each window, so that the order is computed here and
-//! bound by the volumes.
+//! endpoints ([`linerate_model::layout::minio`]): a set is a window of consecutive ordinals, round and round. The
+//! spread over racks that a scheduler keeps is of all pods, and not of each window, so that the order is computed here
+//! and bound by the volumes.
 
 use linerate_model::layout::minio::node_of;
 

@@ -39,8 +39,8 @@ fn class(name: &str) -> Tree {
         set("kind", "StorageClass"),
         set("metadata", map([set("name", name)])),
         set("provisioner", "kubernetes.io/no-provisioner").because(
-            "The volumes are written here: a provisioner makes them wherever a pod is scheduled, and the order of machines \
-             would be lost.",
+            "The volumes are written here: a provisioner makes them wherever a pod is scheduled, and the order of \
+             machines would be lost.",
         ),
         set("volumeBindingMode", "WaitForFirstConsumer")
             .because("A claim is bound when its pod is scheduled, so that all claims of a pod are on one node."),
@@ -50,8 +50,8 @@ fn class(name: &str) -> Tree {
 
 /// What is the same of each volume, said once.
 const EACH: &str = "\
-claimRef: the claim that the volume is for, without its uid: the ordinal of a pod decides its erasure sets, and by this \
-its node. Nobody else's claim takes the drive.
+claimRef: the claim that the volume is for, without its uid: the ordinal of a pod decides its erasure sets, and by \
+this its node. Nobody else's claim takes the drive.
 persistentVolumeReclaimPolicy Retain, Prune=false, Delete=false: neither a deleted claim nor a file that has left the \
 folder deletes a volume.
 nodeAffinity: the drive is on this machine. It cannot be changed: a machine that is replaced gets new volumes.

@@ -202,8 +202,9 @@ fn is_better(one: &Weighed, other: &Weighed) -> bool {
 mod tests {
     use super::*;
 
-    const SITE: &str = "nodes: {count: 8, drives: {count: 8, capacity: 8TB}, nics: [{speed: 100Gb/s}, {speed: 100Gb/s}]}\n\
-                        planes: {public: {link: nic0, mtu: 9000}, private: {link: nic1, mtu: 9000}}\nengine: minio\n";
+    const SITE: &str = "nodes:\n  count: 8\n  drives: {count: 8, capacity: 8TB}\n  nics: [{speed: 100Gb/s}, {speed: \
+                        100Gb/s}]\nplanes: {public: {link: nic0, mtu: 9000}, private: {link: nic1, mtu: \
+                        9000}}\nengine: minio\n";
 
     fn site(more: &str) -> Site {
         linerate_site::read(&format!("{SITE}{more}"), "s").unwrap()

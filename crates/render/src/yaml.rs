@@ -321,8 +321,8 @@ mod tests {
             set("none", list::<Tree>([])),
             set("on", true),
         ]);
-        let expected = "# head\n---\n# first\n# second\nkind: Service\nports:\n  # why\n  - port: 9000\n    # which\n    \
-                        name: s3\nnone: []\n\"on\": true\n";
+        let expected = "# head\n---\n# first\n# second\nkind: Service\nports:\n  # why\n  - port: 9000\n    # which\n\
+                        \x20   name: s3\nnone: []\n\"on\": true\n";
         assert_eq!(file("head", &[tree]), expected);
     }
 
@@ -354,7 +354,8 @@ mod tests {
         fn what_is_written_is_read_as_it_was(tree in trees()) {
             let tree = map([set("root", tree)]);
             let text = file("head", std::slice::from_ref(&tree));
-            let read: Value = serde_saphyr::from_str(&text).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
+            let failed = |error| TestCaseError::fail(format!("{error}\n{text}"));
+            let read: Value = serde_saphyr::from_str(&text).map_err(failed)?;
             prop_assert_eq!(read, value(&tree), "{}", text);
         }
     }

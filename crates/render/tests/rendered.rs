@@ -278,10 +278,23 @@ fn the_example_of_the_language_is_rendered_but_for_what_contradicts_itself() {
 #[test]
 fn a_second_pool_leaves_the_first_ones_names() {
     let first = text("minio-8");
+    let more = "- name: more
+  count: 4
+  drives: {count: 4, capacity: 15.36TB}
+  nics:
+    - {name: nic0, ports: 2, speed: 25Gb/s}
+    - {name: nic1, ports: 2, speed: 100Gb/s}
+  bonds:
+    - {name: bond0, nics: nic0}
+    - {name: bond1, nics: nic1}
+";
+    let hosts = "  - {kind: storage, names: 'node{01...08}', mounts: '/data{1...4}'}
+  - {kind: more, names: 'more{1...4}', mounts: '/data{1...4}'}
+";
     let kinds = first
         .replace("nodes:\n  count", "nodes:\n- name: storage\n  count")
-        .replace("planes:\n", "- name: more\n  count: 4\n  drives: {count: 4, capacity: 15.36TB}\n  nics:\n    - {name: nic0, ports: 2, speed: 25Gb/s}\n    - {name: nic1, ports: 2, speed: 100Gb/s}\n  bonds:\n    - {name: bond0, nics: nic0}\n    - {name: bond1, nics: nic1}\nplanes:\n")
-        .replace("    names: node{01...08}\n    mounts: /data{1...4}\n", "  - kind: storage\n    names: node{01...08}\n    mounts: /data{1...4}\n  - kind: more\n    names: more{1...4}\n    mounts: /data{1...4}\n");
+        .replace("planes:\n", &format!("{more}planes:\n"))
+        .replace("    names: node{01...08}\n    mounts: /data{1...4}\n", hosts);
     let both = render(&site(&kinds), &request()).unwrap().files;
     for file in rendered("minio-8").files.iter().filter(|file| file.path.starts_with("storage/rack-")) {
         assert!(both.contains(file), "{}", file.path);

@@ -43,8 +43,8 @@ pub(crate) struct RenderFlags {
     /// Overwrite files that were changed since they were written.
     #[arg(long, requires = "output")]
     pub(crate) overwrite: bool,
-    /// Draw the engine's first credentials, and write them as a Secret to a file for its owner alone. It must not exist,
-    /// and must not be in the folder.
+    /// Draw the engine's first credentials, and write them as a Secret to a file for its owner alone. It must not
+    /// exist, and must not be in the folder.
     #[arg(long, value_name = "FILE")]
     pub(crate) init_secrets: Option<PathBuf>,
 }

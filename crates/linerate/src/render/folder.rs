@@ -111,8 +111,8 @@ impl Folder {
         changed.map(|file| file.path.clone()).chain(others.cloned()).collect()
     }
 
-    /// Refuses a folder with files of others, and one with files that were changed since they were written, unless these
-    /// may be overwritten.
+    /// Refuses a folder with files of others, and one with files that were changed since they were written, unless
+    /// these may be overwritten.
     pub(super) fn require_own(&self, files: &[RenderedFile], may_overwrite: bool) -> Result<(), Failure> {
         let hashes: BTreeMap<&str, String> =
             files.iter().map(|file| (file.path.as_str(), sha256(file.text.as_bytes()))).collect();

@@ -82,8 +82,8 @@ fn cluster(bgp: &Bgp) -> Tree {
 fn peer(bgp: &Bgp) -> Tree {
     let Bgp { hold_s, restart_s, .. } = *bgp;
     let healed = format!(
-        "kubernetes.bgp.hold: open-source Cilium has no BFD, so silence is noticed after {hold_s} s. The routes of a lost \
-         node go after {hold_s} s, or {} s where the switch waits for a restart.",
+        "kubernetes.bgp.hold: open-source Cilium has no BFD, so silence is noticed after {hold_s} s. The routes of a \
+         lost node go after {hold_s} s, or {} s where the switch waits for a restart.",
         hold_s + restart_s
     );
     let timers = map([

@@ -46,8 +46,8 @@ pub(super) fn tables(site: &Site) -> Tables {
         nat: (tcp + any) * 2 / 3,
         services: (nodes * 16).next_power_of_two().max(SERVICES),
         why: format!(
-            "({of_clients} connections of clients + {nodes} nodes × {drives} drives) × {ENTRIES} entries × {MARGIN} for \
-             closed ones and uneven shares = {needed}; Cilium's default of {TCP} at the least."
+            "({of_clients} connections of clients + {nodes} nodes × {drives} drives) × {ENTRIES} entries × {MARGIN} \
+             for closed ones and uneven shares = {needed}; Cilium's default of {TCP} at the least."
         ),
     }
 }
@@ -58,7 +58,8 @@ mod tests {
 
     fn of(clients: &str) -> Tables {
         let text = format!(
-            "nodes: {{count: 484, drives: {{count: 20, capacity: 8TB}}, nics: {{speed: 400Gb/s}}}}\nengine: minio\n{clients}"
+            "nodes: {{count: 484, drives: {{count: 20, capacity: 8TB}}, nics: {{speed: 400Gb/s}}}}\nengine: minio\n\
+             {clients}"
         );
         tables(&linerate_site::read(&text, "s").unwrap())
     }

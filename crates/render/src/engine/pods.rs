@@ -200,10 +200,11 @@ fn resources(deployment: &Deployment<'_>, pool: &DeployedPool<'_>) -> Tree {
         limits.push(set("memory", memory));
     }
     map([
-        set("requests", map(requests)).because("Of what the site states: what it assumes of memory and cores is not written."),
+        set("requests", map(requests))
+            .because("Of what the site states: what it assumes of memory and cores is not written."),
         set("limits", map(limits)).because(
-            "No limit of processors: the scheduler's quota stops a pod within each 100 ms in which its threads have used \
-             it up, although cores are idle, and that is latency.",
+            "No limit of processors: the scheduler's quota stops a pod within each 100 ms in which its threads have \
+             used it up, although cores are idle, and that is latency.",
         ),
     ])
 }
