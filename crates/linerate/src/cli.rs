@@ -14,6 +14,7 @@ use crate::fleet::flags::FleetFlags;
 use crate::import::flags::ImportFlags;
 use crate::knobs::flags::KnobsFlags;
 use crate::plan::flags::PlanFlags;
+use crate::render::flags::RenderFlags;
 use crate::report::flags::ReportFlags;
 use crate::runs::flags::RunsFlags;
 use crate::shell::flags::{CompletionsFlags, ManFlags};
@@ -30,7 +31,7 @@ Exit codes:
   2    bad usage
   3    the target or a node could not be reached, or the target refused early calls or did not delete the objects
   4    1 % or more of a point's requests failed, a body was wrong, objects missing or unchecked, or the target lost
-  5    a threshold was missed, or not shown to be met: --slo, --abort-if, --fail-if, --fail-if-slower, audit --check
+  5    a threshold was missed, or not shown to be met: --slo, --abort-if, --fail-if, --fail-if-slower, --check
   6    tune, experiment: some changes were not made, or some settings not restored; each is named
   7    experiment analyze: a difference is an association, or confounded with time, and not an effect of the arm
   130  interrupted; the run folder has all measurements so far
@@ -68,6 +69,10 @@ pub(crate) enum Verb {
     ///
     /// With the next bottleneck, layout, capacity and what is wrong with it.
     Plan(PlanFlags),
+    /// Write the files that deploy a cluster, from its description.
+    ///
+    /// Volumes, engine, Cilium and settings of the hosts: a folder for Git, each value with its reason.
+    Render(RenderFlags),
     /// Find why a cluster is slower than planned.
     ///
     /// It shows which deviations from the cluster's description fit the measurements.

@@ -57,6 +57,7 @@ mod progress;
 mod reaching;
 mod readings;
 mod refusal;
+mod render;
 mod report;
 mod runs;
 mod shell;

@@ -8,8 +8,8 @@ use crate::bench::flags::Reader;
 use crate::cli::{Cli, Verb};
 use crate::failure::Failure;
 use crate::{
-    agent, audit, bench, capture, clean, compare, experiment, explain, fleet, import, knobs, plan, report, runs, shell,
-    target, tune,
+    agent, audit, bench, capture, clean, compare, experiment, explain, fleet, import, knobs, plan, render, report,
+    runs, shell, target, tune,
 };
 
 /// Does what a verb asks for.
@@ -20,6 +20,7 @@ pub(crate) fn run(verb: Verb, read: Reader) -> Result<ExitCode, Failure> {
         Verb::Runs(flags) => runs::run(&flags),
         Verb::Compare(flags) => compare::run(&flags),
         Verb::Plan(flags) => plan::run(&flags),
+        Verb::Render(flags) => render::run(&flags),
         Verb::Explain(flags) => explain::run(&flags),
         Verb::Experiment(flags) => experiment::run(&flags, read),
         Verb::Clean(flags) => clean::run(&flags),
@@ -45,6 +46,7 @@ pub(crate) fn check(verb: Verb, read: Reader) -> Result<(), Failure> {
         Verb::Audit(flags) => audit::check(&flags),
         Verb::Knobs(flags) => knobs::check(&flags),
         Verb::Plan(flags) => plan::check(&flags),
+        Verb::Render(flags) => render::check(&flags),
         Verb::Explain(flags) => explain::check(&flags),
         Verb::Compare(flags) => compare::check(&flags),
         Verb::Experiment(flags) => experiment::check(&flags, read),

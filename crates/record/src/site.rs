@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+mod kubernetes;
+pub use kubernetes::{Bgp, Hosts, Kubernetes, Mesh, Prefix, address_of};
+
 /// The version of [`Site`] as JSON.
 pub const SITE_SCHEMA: u32 = 1;
 
@@ -34,6 +37,9 @@ pub struct Site {
     pub data: Data,
     /// What the site is for.
     pub goals: Goals,
+    /// Its Kubernetes; absent where it is not described. No ceiling depends on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kubernetes: Option<Kubernetes>,
     /// Values that were not stated, or were marked as assumed: path to the reason. A path is made of the file's keys,
     /// a kind of nodes' name, and numbers of drives, NICs and bonds: `nodes.storage.drives.0.read`.
     #[serde(default)]

@@ -1,7 +1,6 @@
 //! Changes of settings as text: what is planned, what became of it, how an application stands, and what is rolled back.
 
 mod amiss;
-pub mod export;
 mod untaken;
 
 use std::fmt::Write as _;

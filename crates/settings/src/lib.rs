@@ -6,6 +6,7 @@
 pub mod alike;
 pub mod audit;
 pub mod changes;
+pub mod export;
 pub mod fleet;
 pub mod knobs;
 pub mod profiles;

@@ -1,5 +1,7 @@
 //! What values of a site have to agree on with each other.
 
+mod kubernetes;
+
 use std::collections::BTreeSet;
 
 use super::fill::{SiteFault, links};
@@ -31,6 +33,7 @@ pub(super) fn faults(site: &Site) -> Vec<SiteFault> {
     totals(site, &mut faults);
     engine(site, &mut faults);
     entry(site, &mut faults);
+    kubernetes::kubernetes(site, &mut faults);
     faults
 }
 

@@ -3,6 +3,8 @@
 //! What holds unless stated is in the table of keys alone: reading has put it where nobody stated it. A value that is
 //! absent here is one that the table says to be absent, and has the type's default.
 
+mod kubernetes;
+
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -62,11 +64,13 @@ pub(super) fn site(map: &Map, assumed: BTreeMap<String, String>) -> (Site, Vec<S
         ["public", "private"].iter().filter_map(|plane| text(sub(planes_read?, plane)?, "link")).collect();
     let groups: Vec<NodeGroup> = nodes.iter().map(|group| node_group(group, &named, &mut filling)).collect();
     let planes = planes(planes_read, groups.first(), &mut filling);
+    let engine = engine(sub(map, "engine"), &mut filling);
     let site = Site {
         name: text(map, "name").unwrap_or_default(),
+        kubernetes: kubernetes::kubernetes(sub(map, "kubernetes"), &groups, &engine, &mut filling),
         fabric: fabric(sub(map, "fabric"), &groups, &mut filling),
         clients: clients(sub(map, "clients"), planes.public.mtu_bytes, &mut filling),
-        engine: engine(sub(map, "engine"), &mut filling),
+        engine,
         entry: entry(sub(map, "entry"), &mut filling),
         data: data(sub(map, "data")),
         goals: goals(sub(map, "goals")),

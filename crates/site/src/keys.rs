@@ -7,6 +7,8 @@ use super::words::{
     Word,
 };
 
+mod kubernetes;
+
 /// A key of a mapping.
 #[derive(Debug)]
 pub(super) struct Key {
@@ -30,6 +32,10 @@ pub(super) enum Shape {
     Words(&'static str, &'static [Word]),
     Kernel,
     Protection,
+    /// A text of a kind.
+    Text(TextKind),
+    /// One such text, or a list of them.
+    Texts(TextKind),
     /// What it is called, and its keys.
     Mapping(&'static str, &'static [Key]),
     /// A mapping, or only the value of the key named.
@@ -55,6 +61,25 @@ pub(super) enum NumberKind {
     Ratio,
     /// `0.5`.
     Plain,
+}
+
+/// Kinds of texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TextKind {
+    /// A name in Kubernetes: a label of DNS.
+    Label,
+    /// A container's image with its version.
+    Image,
+    /// Names of machines, with ranges.
+    Machines,
+    /// Absolute paths, with ranges.
+    Folders,
+    /// A name or an address of a machine.
+    Host,
+    /// An address of IPv4.
+    Address,
+    /// Addresses of IPv4: `10.0.0.0/8`.
+    Prefix,
 }
 
 /// What holds unless the key is stated.
@@ -109,6 +134,12 @@ pub(super) const SITE: &[Key] = &[
     ),
     key("data", Mapping("data", DATA), Empty, "Stored data."),
     key("goals", Mapping("goals", GOALS), Absent("no goal"), "Goals of the site."),
+    key(
+        "kubernetes",
+        Mapping("kubernetes", kubernetes::KUBERNETES),
+        Absent("not described"),
+        "Names and addresses of its Kubernetes, which `linerate render` needs.",
+    ),
 ];
 
 pub(super) const NODES: &[Key] = &[

@@ -86,6 +86,21 @@ impl SiteFile {
         SiteError::new(&self.name, &self.text, vec![mistake])
     }
 
+    /// Several mistakes, each at its key: path, what is wrong, and what to write instead.
+    #[must_use]
+    pub fn mistakes(&self, faults: impl IntoIterator<Item = (String, String, String)>) -> SiteError {
+        let places = self.places();
+        let mistake =
+            |(path, what, advice): (String, String, String)| Mistake::new(place(&places, &path), what, advice);
+        SiteError::new(&self.name, &self.text, faults.into_iter().map(mistake).collect())
+    }
+
+    /// The file as it was read.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     fn places(&self) -> BTreeMap<String, SourcePosition> {
         yaml::parse(&self.text, "site").map(|root| reading::read(&root, keys::SITE).1.places).unwrap_or_default()
     }

@@ -150,11 +150,11 @@ impl SiteNotes {
             (Shape::OneOrMany(_, keys, _), Content::Mapping(_)) => {
                 Some(Item::List(self.list(&[node], key, keys, path, because)))
             }
-            (Shape::Names, Content::List(items)) => {
+            (Shape::Names | Shape::Texts(_), Content::List(items)) => {
                 let names = items.iter().filter_map(|item| self.single(item, key, path, because)).collect();
                 Some(Item::Names(names_of(names)))
             }
-            (Shape::Names, _) => {
+            (Shape::Names | Shape::Texts(_), _) => {
                 let name = self.single(node, key, path, because)?;
                 Some(Item::Names(names_of(vec![name])))
             }
@@ -237,6 +237,7 @@ impl SiteNotes {
                     format!("write a mapping, with keys of these: {}", names.join(", "))
                 }
                 Shape::Names => format!("write one name, or several such as [nic0, nic1]: {}", key.about),
+                Shape::Texts(_) => format!("write one value, or a list of them: {}", key.about),
                 _ => format!("write one value: {}", key.about),
             };
             self.mistake(node.place, format!("{kind} as {}", key.name), fix);

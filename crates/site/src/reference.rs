@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::keys::{Key, NumberKind, SITE, Shape, Unless};
+use super::value::text;
 use super::words::{self, Word};
 
 /// Every key of a `site.yaml` with what may stand behind it and what holds unless it is stated, as Markdown.
@@ -84,6 +85,8 @@ fn value(shape: &Shape) -> String {
         Shape::Words(_, list) => format!("`{}`", words::listed(list).replace(", ", "`, `")),
         Shape::Kernel => "`6.8`".to_owned(),
         Shape::Protection => "`10+4`, `EC:4`, `3x`".to_owned(),
+        Shape::Text(kind) => text::example(*kind).to_owned(),
+        Shape::Texts(kind) => format!("{}, or a list", text::example(*kind)),
         Shape::Mapping(..) => "a mapping".to_owned(),
         Shape::Short(_, short, _) => format!("`{short}`, or a mapping"),
         Shape::OneOrMany(..) => "a mapping, or a list of them".to_owned(),

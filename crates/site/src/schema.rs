@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::keys::{Key, NumberKind, SITE, Shape, Unless};
+use super::keys::{Key, NumberKind, SITE, Shape, TextKind, Unless};
+use super::value::text;
 
 /// What may stand in a `site.yaml`, as a JSON Schema (draft 2020-12). Editors that know it complete keys and mark
 /// mistakes; what values have to agree on with each other is beyond it.
@@ -62,6 +63,10 @@ fn shape(shape: &Shape, definitions: &mut Map<String, Value>) -> Value {
         Shape::Protection => {
             json!({ "type": "string", "pattern": r"^([0-9]+\+[0-9]+|[Ee][Cc]:[0-9]+|[0-9]+[xX])$" })
         }
+        Shape::Text(kind) => text_of(*kind),
+        Shape::Texts(kind) => {
+            json!({ "anyOf": [text_of(*kind), { "type": "array", "items": text_of(*kind), "minItems": 1 }] })
+        }
         Shape::Mapping(what, keys) => defined(what, keys, definitions),
         Shape::Short(what, short, keys) => {
             let of = keys.iter().find(|key| key.name == *short);
@@ -88,6 +93,10 @@ fn defined(what: &str, keys: &'static [Key], definitions: &mut Map<String, Value
         definitions.insert(what.to_owned(), definition);
     }
     json!({ "$ref": format!("#/$defs/{what}") })
+}
+
+fn text_of(kind: TextKind) -> Value {
+    json!({ "type": "string", "pattern": text::pattern(kind) })
 }
 
 fn name() -> Value {

@@ -371,6 +371,48 @@ fn clients_on_the_nodes_have_no_links_and_what_nobody_stated_of_them_is_told() {
     assert!(!elsewhere.is_assumed("clients.on"), "{:?}", elsewhere.assumed);
 }
 
+/// An addition to ten lines with hosts, where its mistake is, and words of it.
+const OF_KUBERNETES: [(&str, &str, &str); 17] = [
+    ("namespace: Minio", "namespace", "lower-case letters"),
+    ("image: minio:latest", "image", "a version or digest"),
+    ("image: minio", "image", "a version or digest"),
+    ("pod_cidr: 10.0.0.1/8", "pod_cidr", "no bit set"),
+    ("pod_cidr: 10.0.0.0/22", "pod_cidr", "has 4 prefixes of /24 for 8 nodes"),
+    ("{pod_cidr: 10.0.0.0/16, native_cidr: 10.1.0.0/16}", "native_cidr", "contains pod_cidr"),
+    ("{pod_cidr: 10.0.0.0/16, load_balancer: [10.2.0.0/16, 10.0.1.0/24]}", "load_balancer", "different addresses"),
+    ("api_server: api:6443", "api_server", "without a port"),
+    ("bgp: {local_as: 65001}", "bgp", "without \"peer_as\""),
+    ("bgp: {local_as: 65001, peer_as: 65000, hold: 1s}", "bgp.hold", "is out of range"),
+    ("bgp: {local_as: 0, peer_as: 65000}", "bgp.local_as", "from 1 to"),
+    ("mesh: {id: 256, name: a}", "mesh.id", "from 1 to 255"),
+    ("hosts: {names: 'n{1...7}', mounts: '/d{1...8}'}", "hosts.names", "7 names of machines for 8 nodes"),
+    ("hosts: {names: 'n{1...8}', mounts: '/d{1...9}'}", "hosts.mounts", "9 folders for 8 drives"),
+    ("hosts: {names: ['n{1...7}', n1], mounts: '/d{1...8}'}", "hosts.names", "machine \"n1\" a second time"),
+    ("hosts: {names: 'n{1...8}', mounts: ['/d{1...7}', /d1]}", "hosts.mounts", "folder \"/d1\" a second time"),
+    ("hosts: {kind: old, names: 'n{1...8}', mounts: '/d{1...8}'}", "hosts.kind", "kinds: storage"),
+];
+
+#[test]
+fn a_kubernetes_agrees_with_its_nodes() {
+    for (addition, key, words) in OF_KUBERNETES {
+        let text = match addition.strip_prefix('{') {
+            Some(_) => format!("{TEN_LINES}kubernetes: {addition}\n"),
+            None => format!("{TEN_LINES}kubernetes:\n  {addition}\n"),
+        };
+        let message = message(&text);
+        assert!(message.contains(&format!("(kubernetes.{key}")) && message.contains(words), "{addition}: {message}");
+    }
+    let stated =
+        "kubernetes:\n  pod_cidr: 10.0.0.0/16\n  hosts: {names: 'n{01...8}', mounts: ['/a{1...4}', '/b{1...4}']}\n";
+    let site = read(&format!("{TEN_LINES}{stated}"), "site.yaml").unwrap();
+    let kubernetes = site.kubernetes.as_ref().unwrap();
+    let hosts = &kubernetes.hosts[0];
+    assert_eq!((hosts.kind.as_str(), hosts.names[7].as_str(), hosts.mounts[4].as_str()), ("storage", "n08", "/b1"));
+    assert_eq!((kubernetes.namespace.as_str(), kubernetes.native_cidr), ("minio", kubernetes.pod_cidr));
+    assert!(site.is_assumed("kubernetes.namespace") && !site.is_assumed("kubernetes.pod_cidr"), "{:?}", site.assumed);
+    assert!(read(TEN_LINES, "site.yaml").unwrap().kubernetes.is_none());
+}
+
 #[test]
 fn a_site_survives_json() {
     let site = read(example(), "example.yaml").unwrap();

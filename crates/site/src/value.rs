@@ -3,6 +3,8 @@
 use linerate_record::site::Kernel;
 use linerate_record::units::{self, BitRate, ByteRate, Bytes};
 
+pub(crate) mod text;
+
 use super::keys::{NumberKind, Shape};
 use super::words::{self, Word};
 
@@ -60,6 +62,12 @@ pub(super) fn read(shape: &Shape, key: &str, text: &str) -> Result<SiteValue, Va
         Shape::Protection => protected(text).map(SiteValue::Protected).ok_or_else(|| {
             invalid("write data and parity such as 10+4, parity alone such as EC:4, or copies such as 3x".to_owned())
         }),
+        Shape::Text(kind) | Shape::Texts(kind) => {
+            if text::is_of(*kind, text) {
+                return Ok(SiteValue::Text(text.to_owned()));
+            }
+            Err(invalid(text::fix(*kind).to_owned()))
+        }
         Shape::Mapping(what, keys) | Shape::Short(what, _, keys) | Shape::OneOrMany(what, keys, _) => {
             let names: Vec<_> = keys.iter().map(|key| key.name).collect();
             Err((format!("{key} {} is not a mapping", quoted(text)), format!("keys of {what}: {}", names.join(", "))))

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use linerate_host::setting;
 use linerate_record::knob::{Change, ChangeSet, DeviceClass, Locator, Space};
-use linerate_report::tune::export::{LocatedChange, pod, sysctl_d, tmpfiles_d, tuned, udev};
+use linerate_settings::export::{LocatedChange, Reasons, pod, sysctl_d, tmpfiles_d, tuned, udev};
 
 use super::flags::ExportFormat;
 use crate::catalogue::find;
@@ -35,9 +35,9 @@ fn text(set: &ChangeSet, format: ExportFormat) -> Result<String, Failure> {
         ExportFormat::Udev => udev,
         ExportFormat::Systemd => tmpfiles_d,
         ExportFormat::Tuned => tuned,
-        ExportFormat::Pod => pod,
+        ExportFormat::Pod => return Ok(pod(&set.profile, &all)),
     };
-    Ok(format(&set.profile, &all))
+    Ok(format(&set.profile, &all, Reasons::Left))
 }
 
 /// Refuses a device that would be more than one part of a path, as where it is changed. Mounts are named by paths, and

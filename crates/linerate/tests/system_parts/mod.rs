@@ -1,6 +1,7 @@
 //! A real MinIO, a real Kubernetes, network namespaces, a virtual machine and the released binary for the system tests.
 //! All are ended and removed with the test.
 
+pub(crate) mod accepted;
 pub(crate) mod audited;
 pub(crate) mod booted;
 mod cluster;

@@ -139,6 +139,7 @@ fn site() -> Site {
             mtu_bytes: 1500,
             connections: 20,
         },
+        kubernetes: None,
         engine,
         entry: Entry::ClientSide,
         data: Data {

@@ -6,6 +6,10 @@
 use std::fmt::Write as _;
 
 use linerate_record::knob::{Change, DeviceClass, Locator, Scope};
+use linerate_record::lines::wrapped;
+
+/// Columns of a reason.
+const REASON_COLUMNS: usize = 108;
 
 /// Sysctls that any pod may set, and since which Kubernetes: its documentation, "Using sysctls in a Kubernetes
 /// Cluster".
@@ -27,22 +31,31 @@ const SAFE: [(&str, &str); 12] = [
 /// A change, and where the setting lives that it changes.
 pub type LocatedChange<'c> = (&'c Change, Locator);
 
+/// Whether the reason of a change stands above its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reasons {
+    /// It does.
+    Told,
+    /// It is left out.
+    Left,
+}
+
 /// A file of sysctl.d(5).
 #[must_use]
-pub fn sysctl_d(profile: &str, all: &[LocatedChange<'_>]) -> String {
-    lines(profile, all, "", sysctl_line)
+pub fn sysctl_d(profile: &str, all: &[LocatedChange<'_>], reasons: Reasons) -> String {
+    lines(profile, all, "", (sysctl_line, reasons))
 }
 
 /// Rules of udev(7).
 #[must_use]
-pub fn udev(profile: &str, all: &[LocatedChange<'_>]) -> String {
-    lines(profile, all, "", udev_line)
+pub fn udev(profile: &str, all: &[LocatedChange<'_>], reasons: Reasons) -> String {
+    lines(profile, all, "", (udev_line, reasons))
 }
 
 /// A file of tmpfiles.d(5).
 #[must_use]
-pub fn tmpfiles_d(profile: &str, all: &[LocatedChange<'_>]) -> String {
-    lines(profile, all, "", tmpfiles_line)
+pub fn tmpfiles_d(profile: &str, all: &[LocatedChange<'_>], reasons: Reasons) -> String {
+    lines(profile, all, "", (tmpfiles_line, reasons))
 }
 
 /// A line for each change that the format has words for, and a comment for each other.
@@ -50,12 +63,18 @@ fn lines(
     profile: &str,
     all: &[LocatedChange<'_>],
     before: &str,
-    line: fn(&Change, Locator) -> Option<String>,
+    (line, reasons): (fn(&Change, Locator) -> Option<String>, Reasons),
 ) -> String {
     let mut text = format!("{before}# {profile}, by linerate tune export\n");
     for (change, locator) in all {
         let _ = match line(change, *locator) {
-            Some(line) => writeln!(text, "{line}"),
+            Some(line) => {
+                if reasons == Reasons::Told && !change.why.is_empty() {
+                    let why = format!("{}: {}", change.place.knob, plain(&change.why));
+                    let _ = writeln!(text, "# {}", wrapped(&why, REASON_COLUMNS, 0).replace('\n', "\n# "));
+                }
+                writeln!(text, "{line}")
+            }
             None => writeln!(text, "# left out: {} = {} ({locator})", change.place, plain(&change.new)),
         };
     }
@@ -125,7 +144,7 @@ fn tuned_value(value: &str) -> Option<String> {
 
 /// A profile of `TuneD`: what is in sections of its own is written once each.
 #[must_use]
-pub fn tuned(profile: &str, all: &[LocatedChange<'_>]) -> String {
+pub fn tuned(profile: &str, all: &[LocatedChange<'_>], reasons: Reasons) -> String {
     let of_sysctls: Vec<_> =
         all.iter().filter(|(_, locator)| matches!(locator, Locator::Sysctl { .. })).copied().collect();
     let others: Vec<_> =
@@ -139,8 +158,8 @@ pub fn tuned(profile: &str, all: &[LocatedChange<'_>]) -> String {
     };
     let summary = tuned_value(profile).map(|profile| format!("{profile}, ")).unwrap_or_default();
     let head = format!("[main]\nsummary={summary}by linerate\n\n");
-    let mut text = lines(profile, &of_sysctls, &format!("{head}[sysctl]\n"), sysctl);
-    text.push_str(&lines(profile, &others, "\n[sysfs]\n", sysfs));
+    let mut text = lines(profile, &of_sysctls, &format!("{head}[sysctl]\n"), (sysctl, reasons));
+    text.push_str(&lines(profile, &others, "\n[sysfs]\n", (sysfs, reasons)));
     text
 }
 
@@ -216,12 +235,12 @@ mod tests {
         let locators =
             [SWAPPINESS, sysctl("net.ipv4.tcp_rmem"), sysctl("net.core.somaxconn"), SCHEDULER, Locator::Mtu, ring];
         let all: Vec<LocatedChange<'_>> = own.iter().zip(locators).collect();
-        type Format = fn(&str, &[LocatedChange<'_>]) -> String;
-        let cases: [(Format, &str); 5] =
-            [(sysctl_d, SYSCTL_D), (udev, UDEV), (tmpfiles_d, TMPFILES_D), (tuned, TUNED), (pod, POD)];
+        type Format = fn(&str, &[LocatedChange<'_>], Reasons) -> String;
+        let cases: [(Format, &str); 4] = [(sysctl_d, SYSCTL_D), (udev, UDEV), (tmpfiles_d, TMPFILES_D), (tuned, TUNED)];
         for (format, expected) in cases {
-            assert_eq!(format("p", &all), expected);
+            assert_eq!(format("p", &all, Reasons::Left), expected);
         }
+        assert_eq!(pod("p", &all), POD);
         assert!(pod("p", &all[..1]).starts_with("# p, by linerate tune export\nsecurityContext:\n  sysctls: []\n#"));
     }
 
@@ -283,9 +302,17 @@ securityContext:
 "#;
 
     #[test]
+    fn a_reason_stands_above_its_line_as_a_comment() {
+        let mut change = change("vm.swappiness", None, "10", Scope::Host);
+        change.why = "so\nthat it is".to_owned();
+        let text = sysctl_d("p", &[(&change, SWAPPINESS)], Reasons::Told);
+        assert!(text.ends_with("\n# vm.swappiness: so that it is\nvm.swappiness = 10\n"), "{text}");
+    }
+
+    #[test]
     fn a_value_that_would_be_more_than_a_value_is_not_written_into_a_rule() {
         let change = change("block.scheduler", Some("sda"), "none\", RUN+=\"/bin/x", Scope::Device);
-        let text = udev("p", &[(&change, SCHEDULER)]);
+        let text = udev("p", &[(&change, SCHEDULER)], Reasons::Left);
         assert!(text.contains("# left out: block.scheduler of sda"), "{text}");
         assert!(!text.lines().any(|line| line.starts_with("ACTION")), "{text}");
     }
@@ -298,7 +325,7 @@ securityContext:
                 (change("block.scheduler", Some("sda"), value, Scope::Device), SCHEDULER),
             ];
             let all: Vec<LocatedChange<'_>> = changes.iter().map(|(change, locator)| (change, *locator)).collect();
-            let text = tuned(value, &all);
+            let text = tuned(value, &all, Reasons::Left);
             let (written, reported): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| !line.starts_with('#'));
             assert!(!written.iter().any(|line| line.contains(['$', '{', '}', '#', '\\']) || line.contains("/sda/")));
             assert_eq!(reported.iter().filter(|line| line.starts_with("# left out: ")).count(), 2, "{text}");

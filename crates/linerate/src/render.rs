@@ -1,0 +1,76 @@
+//! `linerate render`: a site as the files that deploy it.
+
+mod drawn;
+pub(crate) mod flags;
+mod folder;
+mod shown;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use linerate_record::site::Site;
+use linerate_render::{RenderError, RenderRequest, Rendering, render};
+use linerate_site::SiteFile;
+
+use crate::failure::{Failure, code};
+use crate::{printing, sites};
+use flags::RenderFlags;
+use folder::{Folder, Manifest, sha256};
+
+pub(crate) fn run(flags: &RenderFlags) -> Result<ExitCode, Failure> {
+    let (site, file) = sites::read_site_file(&flags.site)?;
+    let Some(output) = &flags.output else {
+        return drawn_to(flags, &site, &file);
+    };
+    let request = RenderRequest {
+        variant: flags.variant.map(Into::into),
+        replaced: flags.replace.clone(),
+        site_sha256: sha256(file.text().as_bytes()),
+        seed: sites::SEED,
+    };
+    let rendering = render(&site, &request).map_err(|error| refused(error, &site, &file))?;
+    let manifest = Manifest::of(&rendering, &request);
+    let folder = Folder::read(output)?;
+    if flags.check {
+        return checked(&folder, output, &rendering);
+    }
+    folder.require_replaced(&site, &request.replaced)?;
+    folder.require_own(&rendering.files, flags.overwrite)?;
+    drawn_to(flags, &site, &file)?;
+    let written = folder.write(&rendering.files, &manifest)?;
+    printing::print(&shown::written(&rendering, output, &written))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is wrong with what the flags name.
+pub(crate) fn check(flags: &RenderFlags) -> Result<(), Failure> {
+    sites::read_site(&flags.site).map(|_| ())
+}
+
+fn drawn_to(flags: &RenderFlags, site: &Site, file: &SiteFile) -> Result<ExitCode, Failure> {
+    if let Some(path) = &flags.init_secrets {
+        drawn::write(path, flags.output.as_deref(), site, file)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn checked(folder: &Folder, output: &Path, rendering: &Rendering) -> Result<ExitCode, Failure> {
+    let differing = folder.differing(&rendering.files);
+    if differing.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let why = format!("{} differs from what would be written: {}", output.display(), shown::listed(&differing));
+    Err(Failure::Outcome { why, code: code::MISSED })
+}
+
+/// Why there are no files, with the line of the key that is at fault.
+fn refused(error: RenderError, site: &Site, file: &SiteFile) -> Failure {
+    match error {
+        RenderError::Site(faults) => {
+            let faults = faults.into_iter().map(|fault| (fault.path, fault.what, fault.advice));
+            Failure::usage(file.mistakes(faults))
+        }
+        RenderError::Model(error) => sites::refused(&error, site, file),
+        RenderError::Asked(text) => Failure::usage(text),
+    }
+}

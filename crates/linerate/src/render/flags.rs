@@ -1,0 +1,122 @@
+//! Flags of `linerate render`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use linerate_render::variant::Variant;
+
+const RENDER_HELP: &str = "\
+The same site gives the same bytes, and each value has its reason above it. Nothing is sent over the network. A file
+that was changed since it was written is named and not overwritten; a folder with other files is refused.
+
+Examples:
+  linerate render site.yaml -o gitops
+  linerate render site.yaml -o gitops --variant client
+  linerate render site.yaml -o gitops --replace node07=node60
+  linerate render site.yaml -o gitops --check
+  linerate render site.yaml --init-secrets credentials.yaml
+
+Exit codes:
+  0    written, or with --check: as it would be written
+  1    a file cannot be read or written
+  2    the site has mistakes or lacks something, files were changed, or the folder has others; nothing is written
+  5    with --check: the folder differs";
+
+#[derive(Args, Debug)]
+#[command(after_help = RENDER_HELP)]
+pub(crate) struct RenderFlags {
+    /// Site file, which describes the cluster, with `kubernetes`.
+    #[arg(value_name = "SITE")]
+    pub(crate) site: PathBuf,
+    /// Folder to write: made if it is not there.
+    #[arg(long, short, value_name = "DIR", required_unless_present = "init_secrets")]
+    pub(crate) output: Option<PathBuf>,
+    /// How requests reach the engine. [default: by the site's entry, or the one with the highest ceilings]
+    #[arg(long, value_name = "VARIANT")]
+    pub(crate) variant: Option<VariantFlag>,
+    /// Put a machine in the place of another one, in the same rack; all others stay where they are. Repeatable.
+    #[arg(long, value_name = "OLD=NEW", value_parser = replaced)]
+    pub(crate) replace: Vec<(String, String)>,
+    /// Write nothing, and fail if the folder differs from what would be written.
+    #[arg(long, conflicts_with_all = ["overwrite", "init_secrets"], requires = "output")]
+    pub(crate) check: bool,
+    /// Overwrite files that were changed since they were written.
+    #[arg(long, requires = "output")]
+    pub(crate) overwrite: bool,
+    /// Draw the engine's first credentials, and write them as a Secret to a file for its owner alone. It must not
+    /// exist, and must not be in the folder.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) init_secrets: Option<PathBuf>,
+}
+
+/// The names of variants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum VariantFlag {
+    /// Node ports on the public plane, native routing and BGP among nodes
+    A,
+    /// Geneve, L2 announcement by one node, DSR
+    B,
+    /// Native routing, addresses of services by BGP
+    C,
+    /// Native routing, clients balance over node ports
+    Client,
+}
+
+impl From<VariantFlag> for Variant {
+    fn from(flag: VariantFlag) -> Variant {
+        match flag {
+            VariantFlag::A => Variant::A,
+            VariantFlag::B => Variant::B,
+            VariantFlag::C => Variant::C,
+            VariantFlag::Client => Variant::Client,
+        }
+    }
+}
+
+/// Reads `node07=node60`.
+fn replaced(text: &str) -> Result<(String, String), String> {
+    let is_name = |name: &str| {
+        (1..=63).contains(&name.len())
+            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-.".contains(&b))
+            && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && name.ends_with(|c: char| c.is_ascii_alphanumeric())
+    };
+    let names = text.split_once('=').filter(|(old, new)| is_name(old) && is_name(new) && old != new);
+    let fix = "write two names of machines, such as node07=node60";
+    names.map(|(old, new)| (old.to_owned(), new.to_owned())).ok_or_else(|| format!("invalid {text:?}: {fix}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    #[test]
+    fn a_machine_takes_the_place_of_another_one() {
+        assert_eq!(replaced("node07=node60"), Ok(("node07".to_owned(), "node60".to_owned())));
+        for text in ["", "node07", "node07=", "=node60", "a=a", "Node=b", "a=b c", "a=-b"] {
+            let error = replaced(text).unwrap_err();
+            assert!(error.contains(&format!("{text:?}")) && error.contains("node07=node60"), "{error}");
+        }
+    }
+
+    #[test]
+    fn variants_have_the_names_of_the_model() {
+        for flag in VariantFlag::value_variants() {
+            let (name, variant) = (flag.to_possible_value().expect("shown"), Variant::from(*flag));
+            assert_eq!(name.get_name(), variant.name());
+        }
+    }
+
+    #[test]
+    fn examples_of_the_help_parse() {
+        let lines: Vec<&str> = RENDER_HELP.lines().filter_map(|line| line.strip_prefix("  linerate ")).collect();
+        for line in &lines {
+            let words = ["linerate"].into_iter().chain(line.split_whitespace());
+            Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{line}: {error}"));
+        }
+        assert_eq!(lines.len(), 5);
+    }
+}

@@ -1,0 +1,374 @@
+//! The folder that is written: what is in it, what of that is one's own, and how it is replaced.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use linerate_record::site::Site;
+use linerate_render::{RenderRequest, RenderedFile, Rendering};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::shown::listed;
+use crate::bounded;
+use crate::failure::Failure;
+use crate::whole::not_written;
+
+/// What was written, beside it.
+const MANIFEST: &str = ".linerate-render.json";
+
+/// Where files are until all of them are whole.
+const STAGE: &str = ".linerate-render.new";
+
+/// Git's own folder, in a folder that is its work tree.
+const GIT: &str = ".git";
+
+/// Largest file that is read: of a rack of a thousand drives.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// Most files of a folder, and folders within folders.
+const FILES_MAX: usize = 100_000;
+const DEPTH_MAX: usize = 8;
+
+/// The version of [`Manifest`].
+const SCHEMA: u32 = 1;
+
+/// What was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    schema: u32,
+    site_sha256: String,
+    variant: String,
+    /// Machines in the place of others.
+    replaced: Vec<(String, String)>,
+    /// SHA-256 of each file, by its path.
+    files: BTreeMap<String, String>,
+}
+
+impl Manifest {
+    pub(super) fn of(rendering: &Rendering, request: &RenderRequest) -> Manifest {
+        let files = rendering.files.iter().map(|file| (file.path.clone(), sha256(file.text.as_bytes())));
+        Manifest {
+            schema: SCHEMA,
+            site_sha256: request.site_sha256.clone(),
+            variant: rendering.choice.variant.name().to_owned(),
+            replaced: request.replaced.clone(),
+            files: files.collect(),
+        }
+    }
+}
+
+/// A folder as it is.
+#[derive(Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+    manifest: Option<Manifest>,
+    /// SHA-256 of each file by its path; absent of what is no file.
+    found: BTreeMap<String, Option<String>>,
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Written {
+    pub(super) files: usize,
+    pub(super) changed: usize,
+    pub(super) removed: usize,
+}
+
+/// A hash in hexadecimal.
+pub(super) fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Folder {
+    /// Reads a folder; one that is not there is empty.
+    pub(super) fn read(path: &Path) -> Result<Folder, Failure> {
+        let failed = |path: &Path, source| Failure::File { what: "read", path: path.to_owned(), source };
+        let mut found = BTreeMap::new();
+        match fs::symlink_metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(path, error)),
+            Ok(_) => look(path, "", 0, &mut found).map_err(|error| failed(path, error))?,
+        }
+        let manifest = if found.remove(MANIFEST).is_some() { Some(manifest(&path.join(MANIFEST))?) } else { None };
+        Ok(Folder { path: path.to_owned(), manifest, found })
+    }
+
+    fn hash(&self, path: &str) -> Option<&str> {
+        self.found.get(path).and_then(Option::as_deref)
+    }
+
+    fn wrote(&self, path: &str) -> Option<&str> {
+        self.manifest.as_ref().and_then(|manifest| manifest.files.get(path)).map(String::as_str)
+    }
+
+    /// Paths that are not what would be written.
+    pub(super) fn differing(&self, files: &[RenderedFile]) -> Vec<String> {
+        let named: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        let changed = files.iter().filter(|file| self.hash(&file.path) != Some(&sha256(file.text.as_bytes())));
+        let others = self.found.keys().filter(|path| !named.contains(path.as_str()));
+        changed.map(|file| file.path.clone()).chain(others.cloned()).collect()
+    }
+
+    /// Refuses a folder with files of others, and one with files that were changed since they were written, unless
+    /// these may be overwritten.
+    pub(super) fn require_own(&self, files: &[RenderedFile], may_overwrite: bool) -> Result<(), Failure> {
+        let hashes: BTreeMap<&str, String> =
+            files.iter().map(|file| (file.path.as_str(), sha256(file.text.as_bytes()))).collect();
+        let is_new = |path: &str| hashes.contains_key(path);
+        let strange = |path: &&String| {
+            let is_file = self.hash(path).is_some();
+            !is_file || (self.wrote(path).is_none() && !is_new(path))
+        };
+        let others: Vec<String> = self.found.keys().filter(strange).cloned().collect();
+        let folder = self.path.display();
+        if !others.is_empty() {
+            let why = format!("{folder} has what linerate render did not write: {}", listed(&others));
+            return Err(Failure::usage(format!("{why}; name another folder, or move it away")));
+        }
+        // A run that was interrupted has left what is written now.
+        let is_as_new = |path: &str| self.hash(path) == hashes.get(path).map(String::as_str);
+        let is_edited = |path: &&str| self.hash(path) != self.wrote(path) && !is_as_new(path);
+        let known = self.manifest.iter().flat_map(|manifest| manifest.files.keys()).map(String::as_str);
+        let all: BTreeSet<&str> = known.chain(self.found.keys().map(String::as_str)).collect();
+        let edited: Vec<String> = all.into_iter().filter(is_edited).map(str::to_owned).collect();
+        if edited.is_empty() || may_overwrite {
+            return Ok(());
+        }
+        let why =
+            format!("{folder} has files that were changed or removed since they were written: {}", listed(&edited));
+        Err(Failure::usage(format!("{why}; change the site instead, or give --overwrite")))
+    }
+
+    /// Refuses to put a machine back that was replaced before, only because nobody says so again.
+    pub(super) fn require_replaced(&self, site: &Site, replaced: &[(String, String)]) -> Result<(), Failure> {
+        let is_of_site = |name: &String| {
+            site.kubernetes.iter().flat_map(|kubernetes| &kubernetes.hosts).any(|hosts| hosts.names.contains(name))
+        };
+        let before = self.manifest.iter().flat_map(|manifest| &manifest.replaced);
+        let mut forgotten = before.filter(|(old, _)| is_of_site(old) && !replaced.iter().any(|(one, _)| one == old));
+        let Some((old, new)) = forgotten.next() else { return Ok(()) };
+        Err(Failure::usage(format!(
+            "{} was written with --replace {old}={new}: give it again, or write {new} for {old} in kubernetes.hosts",
+            self.path.display()
+        )))
+    }
+
+    /// Writes all files beside their places, and then moves them there. The manifest is last, so that files of a run
+    /// that is interrupted are known to the next one.
+    pub(super) fn write(&self, files: &[RenderedFile], manifest: &Manifest) -> Result<Written, Failure> {
+        let stage = self.path.join(STAGE);
+        let _ = fs::remove_dir_all(&stage);
+        let is_changed = |file: &&RenderedFile| self.hash(&file.path) != Some(&sha256(file.text.as_bytes()));
+        let changed: Vec<&RenderedFile> = files.iter().filter(is_changed).collect();
+        let text = serde_json::to_string_pretty(manifest).map_err(|error| Failure::Command(error.to_string()))? + "\n";
+        let last = RenderedFile { path: MANIFEST.to_owned(), text };
+        let all = || changed.iter().copied().chain([&last]);
+        for file in all() {
+            let path = stage.join(&file.path);
+            put(&path, file.text.as_bytes()).map_err(|error| not_written(&path, file.text.len(), error))?;
+        }
+        let named: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        let gone: Vec<&String> = self.found.keys().filter(|path| !named.contains(path.as_str())).collect();
+        for file in &changed {
+            moved(&stage.join(&file.path), &self.path.join(&file.path))?;
+        }
+        for path in &gone {
+            removed(&self.path, path)?;
+        }
+        moved(&stage.join(MANIFEST), &self.path.join(MANIFEST))?;
+        let _ = fs::remove_dir_all(&stage);
+        Ok(Written { files: files.len(), changed: changed.len(), removed: gone.len() })
+    }
+}
+
+/// The files below a folder, without those of Git and of an interrupted run.
+fn look(folder: &Path, prefix: &str, depth: usize, found: &mut BTreeMap<String, Option<String>>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if depth == 0 && [GIT, STAGE].contains(&name.as_str()) {
+            continue;
+        }
+        if found.len() >= FILES_MAX || depth > DEPTH_MAX {
+            return Err(io::Error::other("it has more than was ever written"));
+        }
+        let (path, kind) = (format!("{prefix}{name}"), entry.file_type()?);
+        if kind.is_dir() {
+            look(&entry.path(), &format!("{path}/"), depth + 1, found)?;
+        } else if kind.is_file() {
+            let bytes = bounded::open(&entry.path()).and_then(|file| bounded::read(&file, FILE_BYTES_MAX))?;
+            found.insert(path, Some(sha256(&bytes)));
+        } else {
+            found.insert(path, None);
+        }
+    }
+    Ok(())
+}
+
+/// Reads a manifest. Its paths stay within the folder.
+fn manifest(path: &Path) -> Result<Manifest, Failure> {
+    let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
+    let text = bounded::text(path, FILE_BYTES_MAX).map_err(failed)?;
+    let is_below = |path: &String| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+    let read = serde_json::from_str::<Manifest>(&text).ok();
+    let known = read.filter(|read| read.schema == SCHEMA && read.files.keys().all(is_below));
+    known.ok_or_else(|| {
+        Failure::usage(format!("{} is not what this linerate writes: name another folder", path.display()))
+    })
+}
+
+fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(path, bytes)?;
+    fs::File::open(path)?.sync_all()
+}
+
+fn moved(from: &Path, to: &Path) -> Result<(), Failure> {
+    let done = to.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::rename(from, to));
+    done.map_err(|source| Failure::File { what: "write to", path: to.to_owned(), source })
+}
+
+/// Removes a file, and the folders that are empty then.
+fn removed(root: &Path, path: &str) -> Result<(), Failure> {
+    let file = root.join(path);
+    fs::remove_file(&file).map_err(|source| Failure::File { what: "remove", path: file.clone(), source })?;
+    let above = file.ancestors().skip(1).take_while(|folder| *folder != root);
+    // The first that is not empty ends it.
+    let _ = above.map(fs::remove_dir).take_while(Result::is_ok).count();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_render::variant::{Choice, Variant};
+
+    use super::*;
+
+    fn files(all: &[(&str, &str)]) -> Vec<RenderedFile> {
+        all.iter().map(|(path, text)| RenderedFile { path: (*path).to_owned(), text: (*text).to_owned() }).collect()
+    }
+
+    fn manifest_of(files: &[RenderedFile], replaced: &[(&str, &str)]) -> Manifest {
+        let choice = Choice { variant: Variant::C, why: String::new() };
+        let replaced = replaced.iter().map(|(old, new)| ((*old).to_owned(), (*new).to_owned())).collect();
+        let request = RenderRequest { replaced, ..RenderRequest::default() };
+        Manifest::of(&Rendering { files: files.to_vec(), choice, weighed: Vec::new() }, &request)
+    }
+
+    /// Writes as the verb does.
+    fn render(path: &Path, files: &[RenderedFile], may_overwrite: bool) -> Result<Written, String> {
+        let folder = Folder::read(path).map_err(|failure| failure.to_string())?;
+        folder.require_own(files, may_overwrite).map_err(|failure| failure.to_string())?;
+        folder.write(files, &manifest_of(files, &[])).map_err(|failure| failure.to_string())
+    }
+
+    fn names(path: &Path) -> BTreeSet<String> {
+        let mut found = BTreeMap::new();
+        look(path, "", 0, &mut found).unwrap();
+        found.into_keys().collect()
+    }
+
+    #[test]
+    fn a_folder_is_written_and_written_again_by_what_changed() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("gitops");
+        let first = files(&[("a/one.yaml", "1"), ("b/two.yaml", "2")]);
+        assert_eq!(render(&path, &first, false), Ok(Written { files: 2, changed: 2, removed: 0 }));
+        assert_eq!(render(&path, &first, false), Ok(Written { files: 2, changed: 0, removed: 0 }));
+        assert!(Folder::read(&path).unwrap().differing(&first).is_empty());
+        let second = files(&[("a/one.yaml", "3")]);
+        assert_eq!(Folder::read(&path).unwrap().differing(&second), ["a/one.yaml", "b/two.yaml"]);
+        assert_eq!(render(&path, &second, false), Ok(Written { files: 1, changed: 1, removed: 1 }));
+        assert_eq!(names(&path), BTreeSet::from([MANIFEST.to_owned(), "a/one.yaml".to_owned()]));
+        assert!(!path.join("b").exists() && !path.join(STAGE).exists());
+    }
+
+    #[test]
+    fn what_somebody_changed_is_named_and_stays() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path();
+        let all = files(&[("a/one.yaml", "1"), ("a/two.yaml", "2")]);
+        render(path, &all, false).unwrap();
+        fs::write(path.join("a/one.yaml"), "mine").unwrap();
+        fs::remove_file(path.join("a/two.yaml")).unwrap();
+        let refused = render(path, &files(&[("a/one.yaml", "3"), ("a/two.yaml", "2")]), false).unwrap_err();
+        assert!(refused.contains("written: a/one.yaml, a/two.yaml; ") && refused.contains("--overwrite"), "{refused}");
+        assert_eq!(fs::read_to_string(path.join("a/one.yaml")).unwrap(), "mine");
+        assert!(render(path, &all, true).is_ok());
+        assert_eq!(fs::read_to_string(path.join("a/one.yaml")).unwrap(), "1");
+    }
+
+    #[test]
+    fn files_of_others_are_never_touched() {
+        let base = tempfile::tempdir().unwrap();
+        let (path, all) = (base.path(), files(&[("a/one.yaml", "1")]));
+        fs::create_dir(path.join(GIT)).unwrap();
+        fs::write(path.join(".git/HEAD"), "ref").unwrap();
+        render(path, &all, false).unwrap();
+        fs::write(path.join("a/notes.txt"), "mine").unwrap();
+        std::os::unix::fs::symlink("/", path.join("link")).unwrap();
+        for may_overwrite in [false, true] {
+            let refused = render(path, &all, may_overwrite).unwrap_err();
+            assert!(refused.contains("a/notes.txt, link"), "{refused}");
+        }
+        assert!(path.join(".git/HEAD").exists() && path.join("a/notes.txt").exists());
+        let foreign = tempfile::tempdir().unwrap();
+        fs::write(foreign.path().join("x"), "mine").unwrap();
+        assert!(render(foreign.path(), &all, true).unwrap_err().contains("did not write: x"));
+    }
+
+    #[test]
+    fn what_an_interrupted_run_has_left_is_completed() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path();
+        render(path, &files(&[("a/one.yaml", "1"), ("a/two.yaml", "2")]), false).unwrap();
+        let next = files(&[("a/one.yaml", "3"), ("a/two.yaml", "4"), ("c/new.yaml", "5")]);
+        // Moved before the manifest was.
+        fs::write(path.join("a/one.yaml"), "3").unwrap();
+        fs::create_dir_all(path.join(STAGE)).unwrap();
+        fs::write(path.join(STAGE).join("half"), "").unwrap();
+        assert_eq!(render(path, &next, false), Ok(Written { files: 3, changed: 2, removed: 0 }));
+        assert!(Folder::read(path).unwrap().differing(&next).is_empty());
+    }
+
+    #[test]
+    fn a_manifest_of_somebody_else_leads_nowhere() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path();
+        for text in [
+            "",
+            "{}",
+            r#"{"schema":2,"site_sha256":"","variant":"c","replaced":[],"files":{}}"#,
+            r#"{"schema":1,"site_sha256":"","variant":"c","replaced":[],"files":{"../x":""}}"#,
+            r#"{"schema":1,"site_sha256":"","variant":"c","replaced":[],"files":{"/etc/passwd":""}}"#,
+        ] {
+            fs::write(path.join(MANIFEST), text).unwrap();
+            let refused = Folder::read(path).unwrap_err().to_string();
+            assert!(refused.contains("not what this linerate writes"), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_machine_that_was_replaced_is_not_put_back_in_silence() {
+        let base = tempfile::tempdir().unwrap();
+        let (path, all) = (base.path(), files(&[("a", "1")]));
+        Folder::read(path).unwrap().write(&all, &manifest_of(&all, &[("node07", "node60")])).unwrap();
+        let site = |names: &str| {
+            let text = format!(
+                "nodes: {{count: 2, drives: {{count: 1, capacity: 1TB}}, nics: {{speed: 25Gb/s}}}}\nengine: minio\n\
+                 kubernetes: {{hosts: {{names: [{names}], mounts: /d}}}}\n"
+            );
+            linerate_site::read(&text, "s").unwrap()
+        };
+        let folder = Folder::read(path).unwrap();
+        let again = [("node07".to_owned(), "node61".to_owned())];
+        let refused = folder.require_replaced(&site("node01, node07"), &[]).unwrap_err().to_string();
+        assert!(refused.contains("--replace node07=node60"), "{refused}");
+        assert!(folder.require_replaced(&site("node01, node07"), &again).is_ok());
+        assert!(folder.require_replaced(&site("node01, node60"), &[]).is_ok());
+    }
+}

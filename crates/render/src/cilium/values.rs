@@ -1,0 +1,203 @@
+//! Values of Cilium's chart: what the catalogue of settings advises, and what follows from variant and site.
+
+use linerate_record::knob::{Locator, SettingPlace, Space};
+use linerate_record::site::{Entry, Kernel, Site};
+use linerate_settings::knobs::{KNOBS, KnobRow, advise};
+use linerate_settings::profiles::{self, Value};
+
+use super::tables::tables;
+use crate::deployment::Deployment;
+use crate::expected::machine_of;
+use crate::variant::Variant;
+use crate::yaml::{Entry as Line, Tree, list, map, set};
+
+/// A value of the chart: its path, itself, and why.
+type ChartValue = (String, Tree, String);
+
+/// The kernel from which Cilium's guide recommends netkit; the driver is in 6.7.
+const NETKIT: Kernel = Kernel { major: 6, minor: 8 };
+
+/// The kernel from which IPv4 has BIG TCP.
+const BIG_TCP: Kernel = Kernel { major: 6, minor: 3 };
+
+pub(super) fn values(deployment: &Deployment<'_>) -> Tree {
+    let mut all: Vec<ChartValue> = catalogued(deployment);
+    all.extend(own(deployment));
+    all.extend(of_tables(deployment.site));
+    nested(all)
+}
+
+/// What the rows of the catalogue advise, or what goes before that.
+fn catalogued(deployment: &Deployment<'_>) -> Vec<ChartValue> {
+    let rows = KNOBS.iter().filter_map(|row| match row.knob.locator {
+        Locator::HelmValue { chart: "cilium", path } => Some((row, path)),
+        _ => None,
+    });
+    rows.filter_map(|(row, path)| {
+        let (value, why) = before(deployment, row.knob.id).or_else(|| advised(deployment, row))?;
+        // Renamed in 1.18.
+        let path = if path == "localRedirectPolicy" { "localRedirectPolicies.enabled" } else { path };
+        let source = source(row.knob.id).map(|source| format!(" Source 000: {source}.")).unwrap_or_default();
+        Some((path.to_owned(), typed(&value), format!("{}: {why}.{source}", row.knob.id)))
+    })
+    .collect()
+}
+
+fn advised(deployment: &Deployment<'_>, row: &KnobRow) -> Option<(String, String)> {
+    let group = deployment.site.groups.first()?;
+    let place = SettingPlace { knob: row.knob.id.to_owned(), device: None, space: Space::Host };
+    let advice = advise(row, &machine_of(group), deployment.site, &place)?;
+    Some((advice.value, advice.why))
+}
+
+/// What source 000 sets.
+fn source(knob: &str) -> Option<&'static str> {
+    match profiles::find("source-000-cilium")?.pick(knob)?.value {
+        Value::Literal(value) => Some(value),
+        Value::Advised => None,
+    }
+}
+
+/// What variant and kernels decide, whatever is advised elsewhere.
+fn before(deployment: &Deployment<'_>, knob: &str) -> Option<(String, String)> {
+    let is = |value: &str, why: &str| Some((value.to_owned(), why.to_owned()));
+    let tunnel = deployment.variant.has_tunnel();
+    let kernel = oldest(deployment.site);
+    let is_since = |least: Kernel| kernel.is_some_and(|kernel| kernel >= least);
+    match knob {
+        "cilium.routing_mode" if tunnel => is("tunnel", "this variant's DSR is carried by Geneve"),
+        "cilium.lb_mode" => match deployment.site.entry {
+            Entry::L2Announcement { dsr: false, .. } => is("snat", "entry.dsr of the site is false"),
+            _ => None,
+        },
+        "cilium.bgp_control_plane" => match deployment.bgp {
+            Some(_) => is("true", "kubernetes.bgp: routes to pods and addresses are announced"),
+            None => is("false", "nothing is announced by BGP"),
+        },
+        "cilium.datapath_mode" if !is_since(NETKIT) => is(
+            "veth",
+            "netkit needs Linux 6.7 and is recommended from 6.8 on, and nodes.*.kernel states no such of all nodes",
+        ),
+        "cilium.ipv4_big_tcp" if tunnel => is("false", "BIG TCP excludes tunnels"),
+        "cilium.ipv4_big_tcp" if !is_since(BIG_TCP) => {
+            is("false", "BIG TCP of IPv4 needs Linux 6.3, and nodes.*.kernel states no such of all nodes")
+        }
+        _ => None,
+    }
+}
+
+/// The oldest kernel of all nodes; unknown where one is.
+fn oldest(site: &Site) -> Option<Kernel> {
+    site.groups.iter().map(|group| group.kernel).min().flatten()
+}
+
+/// What follows from the site and its variant alone.
+fn own(deployment: &Deployment<'_>) -> Vec<ChartValue> {
+    let kubernetes = deployment.kubernetes;
+    let value = |path: &str, tree: Tree, why: &str| (path.to_owned(), tree, why.to_owned());
+    let mut all = vec![
+        value(
+            "k8sServiceHost",
+            deployment.api_server.into(),
+            "kubernetes.api_server: without kube-proxy, its service is served by Cilium itself",
+        ),
+        value("k8sServicePort", kubernetes.api_port.into(), "kubernetes.api_port"),
+        value("ipam.mode", "cluster-pool".into(), "each node has a prefix of kubernetes.pod_cidr"),
+        value(
+            "ipam.operator.clusterPoolIPv4PodCIDRList",
+            list([deployment.pod_cidr.to_string()]),
+            "kubernetes.pod_cidr",
+        ),
+        value("ipam.operator.clusterPoolIPv4MaskSize", kubernetes.node_mask.into(), "kubernetes.node_mask"),
+        value("devices", list(devices(deployment.site)), "planes.public.link and planes.private.link"),
+    ];
+    if deployment.variant.has_tunnel() {
+        all.push(value("tunnelProtocol", "geneve".into(), "Cilium takes DSR only on Geneve, not on VXLAN"));
+    } else {
+        let native = kubernetes.native_cidr.unwrap_or(deployment.pod_cidr);
+        all.push(value(
+            "ipv4NativeRoutingCIDR",
+            native.to_string().into(),
+            "kubernetes.native_cidr: what is in it keeps its address",
+        ));
+        let (direct, why) = match deployment.bgp {
+            Some(_) => (false, "BGP announces the prefix of each node to its switch"),
+            None => (true, "one rack and no BGP: all nodes are in one segment"),
+        };
+        all.push(value("autoDirectNodeRoutes", direct.into(), why));
+    }
+    if deployment.variant == Variant::B {
+        all.push(value("l2announcements.enabled", true.into(), "one node answers for a service's address"));
+        if !matches!(deployment.site.entry, Entry::L2Announcement { dsr: false, .. }) {
+            all.push(value(
+                "loadBalancer.dsrDispatch",
+                "geneve".into(),
+                "the address of the service is in a Geneve option",
+            ));
+        }
+    }
+    if let Some(mesh) = &kubernetes.mesh {
+        all.push(value("cluster.name", mesh.name.as_str().into(), "kubernetes.mesh.name"));
+        all.push(value("cluster.id", mesh.id.into(), "kubernetes.mesh.id"));
+        all.push(value(
+            "clustermesh.useAPIServer",
+            true.into(),
+            "kubernetes.mesh: other clusters read services from it",
+        ));
+    }
+    all
+}
+
+/// The interfaces of both planes.
+fn devices(site: &Site) -> Vec<String> {
+    let private = site.planes.private.as_ref().map(|plane| plane.link.clone());
+    let mut all: Vec<String> = [site.planes.public.link.clone()].into_iter().chain(private).collect();
+    all.dedup();
+    all
+}
+
+fn of_tables(site: &Site) -> Vec<ChartValue> {
+    let tables = tables(site);
+    let value = |path: &str, entries: u64, why: &str| (path.to_owned(), Tree::Whole(entries), why.to_owned());
+    vec![
+        value("bpf.ctTcpMax", tables.tcp, &tables.why),
+        value("bpf.ctAnyMax", tables.any, "Cilium's default: the engine uses TCP"),
+        value("bpf.natMax", tables.nat, "two thirds of both tables of connections, the most that Cilium takes"),
+        value(
+            "bpf.lbMapMax",
+            tables.services,
+            "16 services with a backend on every node; Cilium's default at the least",
+        ),
+    ]
+}
+
+/// A value of a chart as it is typed there.
+fn typed(value: &str) -> Tree {
+    match (value, value.parse::<u64>()) {
+        ("true", _) => Tree::Switch(true),
+        ("false", _) => Tree::Switch(false),
+        (_, Ok(whole)) => Tree::Whole(whole),
+        _ => Tree::from(value),
+    }
+}
+
+/// Paths as maps within maps: in the order of their names, values of a map together.
+fn nested(mut all: Vec<ChartValue>) -> Tree {
+    all.sort_by(|one, other| one.0.cmp(&other.0));
+    map(level(&all, 0))
+}
+
+fn level(all: &[ChartValue], depth: usize) -> Vec<Line> {
+    let step = |value: &ChartValue| value.0.split('.').nth(depth).unwrap_or_default().to_owned();
+    let mut lines = Vec::new();
+    for alike in all.chunk_by(|one, other| step(one) == step(other)) {
+        let key = step(&alike[0]);
+        match alike {
+            [(path, tree, why)] if path.split('.').count() == depth + 1 => {
+                lines.push(set(key, tree.clone()).because(why.clone()));
+            }
+            _ => lines.push(set(key, map(level(alike, depth + 1)))),
+        }
+    }
+    lines
+}

@@ -1,0 +1,145 @@
+//! The engine: its namespace, services, StatefulSets, disruption budget and network policy.
+
+mod pods;
+mod services;
+
+use crate::RenderedFile;
+use crate::deployment::{DeployedPool, Deployment, capacity, claim_template};
+use crate::yaml::{Tree, file, list, map, set};
+
+pub(crate) use pods::secret_name;
+pub(crate) use services::ANNOUNCED;
+
+/// Port of S3, and of the nodes among themselves.
+const PORT: u32 = 9000;
+
+/// Port of the console.
+const CONSOLE: u32 = 9001;
+
+pub(crate) fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
+    let file_of = |name: &str, head: &str, documents: &[Tree]| {
+        RenderedFile::new(format!("engine/{name}.yaml"), file(&deployment.head(head), documents))
+    };
+    let sets: Vec<Tree> = deployment.pools.iter().map(|pool| stateful_set(deployment, pool)).collect();
+    vec![
+        file_of("namespace", "Namespace of the engine.", &[namespace(deployment)]),
+        file_of(
+            "services",
+            "Services: one that names each pod, one that clients use.",
+            &[services::headless(deployment), services::clients(deployment)],
+        ),
+        file_of("stateful-sets", "The engine: a StatefulSet for each pool of the site.", &sets),
+        file_of("disruption-budget", "How many pods maintenance may stop at once.", &[budget(deployment)]),
+        file_of("network-policy", "Who reaches the engine's ports.", &[policy(deployment)]),
+    ]
+}
+
+/// The metadata of an object of the engine.
+fn metadata(deployment: &Deployment<'_>, name: &str) -> Tree {
+    map([
+        set("name", name),
+        set("namespace", deployment.kubernetes.namespace.as_str()),
+        set("labels", map([set("app.kubernetes.io/name", deployment.name)])),
+    ])
+}
+
+/// What all pods of the engine have.
+fn selector(deployment: &Deployment<'_>) -> Tree {
+    map([set("app.kubernetes.io/name", deployment.name)])
+}
+
+fn namespace(deployment: &Deployment<'_>) -> Tree {
+    let labels = map([
+        set("pod-security.kubernetes.io/enforce", "restricted").because(
+            "The engine needs no privilege: it runs as a user, writes to its volumes, and opens ports above 1024.",
+        ),
+        set("pod-security.kubernetes.io/warn", "restricted"),
+    ]);
+    map([
+        set("apiVersion", "v1"),
+        set("kind", "Namespace"),
+        set("metadata", map([set("name", deployment.kubernetes.namespace.as_str()), set("labels", labels)])),
+    ])
+}
+
+fn stateful_set(deployment: &Deployment<'_>, pool: &DeployedPool<'_>) -> Tree {
+    let of_pool =
+        |labels: &Deployment<'_>| map([set("app.kubernetes.io/name", labels.name), set("pool", pool.set.as_str())]);
+    let template =
+        map([set("metadata", map([set("labels", of_pool(deployment))])), set("spec", pods::pod(deployment, pool))]);
+    let spec = map([
+        set("serviceName", deployment.headless()),
+        set("replicas", pool.machines.len() as u64)
+            .because(format!("nodes.{}.count: one pod a node.", pool.group.name)),
+        set("podManagementPolicy", "Parallel")
+            .because("No pod is ready before the others answer: started one by one, the first would wait for ever."),
+        set("updateStrategy", map([set("type", "RollingUpdate")])),
+        set("persistentVolumeClaimRetentionPolicy", map([set("whenDeleted", "Retain"), set("whenScaled", "Retain")]))
+            .because("No claim goes with the StatefulSet."),
+        set("selector", map([set("matchLabels", of_pool(deployment))])),
+        set("template", template),
+        set("volumeClaimTemplates", list((0..pool.mounts.len()).map(|drive| claim(pool, drive))))
+            .because("Their names and those of the pods make the names that the volumes' claimRef has."),
+    ]);
+    map([
+        set("apiVersion", "apps/v1"),
+        set("kind", "StatefulSet"),
+        set("metadata", metadata(deployment, &pool.set)),
+        set("spec", spec),
+    ])
+}
+
+fn claim(pool: &DeployedPool<'_>, drive: usize) -> Tree {
+    let storage = map([set("storage", capacity(pool.kind(drive).1))]);
+    map([
+        set("metadata", map([set("name", claim_template(drive))])),
+        set(
+            "spec",
+            map([
+                set("accessModes", list(["ReadWriteOnce"])),
+                set("storageClassName", pool.class(drive)),
+                set("resources", map([set("requests", storage)])),
+            ]),
+        ),
+    ])
+}
+
+fn budget(deployment: &Deployment<'_>) -> Tree {
+    let nodes = deployment.nodes_to_lose;
+    let why = format!("Reads and writes continue without any {nodes} nodes (linerate plan: tolerance of the layout).");
+    map([
+        set("apiVersion", "policy/v1"),
+        set("kind", "PodDisruptionBudget"),
+        set("metadata", metadata(deployment, deployment.name)),
+        set(
+            "spec",
+            map([
+                set("maxUnavailable", nodes).because(why),
+                set("selector", map([set("matchLabels", selector(deployment))])),
+            ]),
+        ),
+    ])
+}
+
+fn policy(deployment: &Deployment<'_>) -> Tree {
+    let port = |port: u32| list([map([set("protocol", "TCP"), set("port", port)])]);
+    let console = map([
+        set("from", list([map([set("podSelector", map([]))])])).because("The console: from this namespace alone."),
+        set("ports", port(CONSOLE)),
+    ]);
+    let s3 = map([set("ports", port(PORT)).because("S3, from clients anywhere, and the nodes among themselves.")]);
+    map([
+        set("apiVersion", "networking.k8s.io/v1"),
+        set("kind", "NetworkPolicy"),
+        set("metadata", metadata(deployment, deployment.name)),
+        set(
+            "spec",
+            map([
+                set("podSelector", map([set("matchLabels", selector(deployment))])),
+                set("policyTypes", list(["Ingress"]))
+                    .because("What the engine itself asks (DNS, other sites, a key server) is not limited here."),
+                set("ingress", list([s3, console])),
+            ]),
+        ),
+    ])
+}

@@ -1,0 +1,100 @@
+//! Settings of the machines, as files of the tools that keep them over a boot.
+
+use linerate_record::knob::{Change, DeviceClass, Locator, SettingPlace, Space};
+use linerate_record::site::{NodeGroup, Site};
+use linerate_settings::changes::change;
+use linerate_settings::export::{LocatedChange, Reasons, sysctl_d, tmpfiles_d, tuned, udev};
+use linerate_settings::knobs::{advise, find};
+use linerate_settings::profiles;
+
+use crate::RenderedFile;
+use crate::deployment::Deployment;
+use crate::expected::machine_of;
+use crate::yaml::comment;
+
+/// The profile of storage nodes.
+const PROFILE: &str = "s3-storage-node";
+
+/// A format: its file, where that goes, and its writer.
+type Format = (&'static str, &'static str, fn(&str, &[LocatedChange<'_>], Reasons) -> String);
+
+/// A setting is in the first of these that has words for it; what none has words for is named in the last.
+const FORMATS: [Format; 3] = [
+    ("sysctl.conf", "/etc/sysctl.d/90-linerate.conf", sysctl_d),
+    ("udev.rules", "/etc/udev/rules.d/90-linerate.rules", udev),
+    ("tmpfiles.conf", "/etc/tmpfiles.d/linerate.conf", tmpfiles_d),
+];
+
+/// All settings, in the place of those three.
+const TUNED: Format = ("tuned.conf", "/etc/tuned/linerate/tuned.conf", tuned);
+
+pub(crate) fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
+    let groups = deployment.site.groups.iter().filter(|group| group.count > 0);
+    groups.flat_map(|group| of_group(deployment, group)).collect()
+}
+
+fn of_group(deployment: &Deployment<'_>, group: &NodeGroup) -> Vec<RenderedFile> {
+    let changes = advised(deployment.site, group);
+    let all: Vec<LocatedChange<'_>> = changes.iter().map(|(change, locator)| (change, *locator)).collect();
+    let file = |(name, place, format): Format, all: &[LocatedChange<'_>]| {
+        let mut text = String::new();
+        let head = format!(
+            "Settings of {}, for {place}. Either tuned.conf, or the other three. Devices that the site does not name \
+             are left to linerate tune on the machine.",
+            group.name
+        );
+        comment(&deployment.head(&head), 0, &mut text);
+        text.push_str(&format(PROFILE, all, Reasons::Told).replace("by linerate tune export", "by linerate render"));
+        RenderedFile::new(format!("hosts/{}/{name}", group.name), text)
+    };
+    let of_format = |i: usize| {
+        let is_of = |one: &&LocatedChange<'_>| format_of(one) == i;
+        all.iter().filter(is_of).copied().collect::<Vec<_>>()
+    };
+    let each = FORMATS.into_iter().enumerate().map(|(i, format)| file(format, &of_format(i)));
+    each.chain([file(TUNED, &all)]).collect()
+}
+
+/// The first format that has words for a change, or the last.
+fn format_of(one: &LocatedChange<'_>) -> usize {
+    let has_words = |format: &Format| !(format.2)(PROFILE, &[*one], Reasons::Left).contains("# left out: ");
+    FORMATS.iter().position(has_words).unwrap_or(FORMATS.len() - 1)
+}
+
+/// What the catalogue advises for a kind of nodes, of what needs no look at a machine.
+fn advised(site: &Site, group: &NodeGroup) -> Vec<(Change, Locator)> {
+    let machine = machine_of(group);
+    let picks = profiles::find(PROFILE).map(|profile| profile.picks).unwrap_or_default();
+    let rows = picks.iter().filter_map(|pick| find(pick.knob));
+    let places = rows.flat_map(|row| {
+        let place = |device| SettingPlace { knob: row.knob.id.to_owned(), device, space: Space::Host };
+        devices(site, group, row.knob.locator.device_class()).into_iter().map(move |device| (row, place(device)))
+    });
+    places
+        .filter_map(|(row, place)| {
+            let advice = advise(row, &machine, site, &place)?;
+            let change = change(&row.knob, &place, "", &advice.value, &advice.why)?;
+            Some((change, row.knob.locator))
+        })
+        .collect()
+}
+
+/// The devices of a class that have a name in the site; none, once, where a setting is of no device.
+fn devices(site: &Site, group: &NodeGroup, class: Option<DeviceClass>) -> Vec<Option<String>> {
+    let is_stated = |kind: &str, i: usize| !site.is_assumed(&format!("nodes.{}.{kind}.{i}.name", group.name));
+    let bonds = || {
+        let bonds = group.bonds.iter().enumerate().filter(|(i, _)| is_stated("bonds", *i));
+        bonds.map(|(_, bond)| Some(bond.name.clone()))
+    };
+    // A card of several ports has an interface for each, with other names.
+    let nics = || {
+        let nics = group.nics.iter().enumerate().filter(|(i, nic)| nic.ports == 1 && is_stated("nics", *i));
+        nics.map(|(_, nic)| Some(nic.name.clone()))
+    };
+    match class {
+        None => vec![None],
+        Some(DeviceClass::Bond) => bonds().collect(),
+        Some(DeviceClass::Nic) => nics().chain(bonds()).collect(),
+        Some(DeviceClass::Disk | DeviceClass::Cpu | DeviceClass::Mount) => Vec::new(),
+    }
+}

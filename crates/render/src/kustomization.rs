@@ -1,0 +1,40 @@
+//! What kustomize, and with it Argo CD and Flux, read of each folder.
+
+use crate::RenderedFile;
+use crate::deployment::Deployment;
+use crate::yaml::{Tree, file, list, map, set};
+
+/// Folders of resources, in the order in which they are applied.
+const FOLDERS: [&str; 3] = ["cilium", "storage", "engine"];
+
+/// Not a resource: Helm reads it.
+const VALUES: &str = "cilium/values.yaml";
+
+pub(crate) fn files(deployment: &Deployment<'_>, files: &[RenderedFile]) -> Vec<RenderedFile> {
+    let of_folder = |folder: &str| {
+        let prefix = format!("{folder}/");
+        let resources =
+            files.iter().filter(|file| file.path != VALUES).filter_map(|file| file.path.strip_prefix(&prefix));
+        let mut resources: Vec<&str> = resources.collect();
+        resources.sort_unstable();
+        let what = match folder {
+            "cilium" => "Resources of Cilium. values.yaml is of its Helm chart, which brings their definitions.",
+            _ => "Resources of this folder.",
+        };
+        let text = file(&deployment.head(what), &[kustomization(&resources)]);
+        RenderedFile::new(format!("{folder}/kustomization.yaml"), text)
+    };
+    let all = file(
+        &deployment.head("All resources. The folder hosts is of the machines and not of Kubernetes."),
+        &[kustomization(&FOLDERS)],
+    );
+    FOLDERS.map(of_folder).into_iter().chain([RenderedFile::new("kustomization.yaml", all)]).collect()
+}
+
+fn kustomization(resources: &[&str]) -> Tree {
+    map([
+        set("apiVersion", "kustomize.config.k8s.io/v1beta1"),
+        set("kind", "Kustomization"),
+        set("resources", list(resources.iter().copied())),
+    ])
+}

@@ -1,0 +1,92 @@
+//! From a site to the files that deploy it: volumes bound to nodes, the engine, Cilium, and settings of the hosts.
+//!
+//! Pure: the same site and wishes give the same bytes. Every value has its reason above it; what neither the site
+//! states nor the model decides is a fault, and not a guess.
+
+mod cilium;
+mod credentials;
+mod deployment;
+mod engine;
+mod expected;
+mod fault;
+mod hosts;
+mod kustomization;
+pub mod placement;
+mod storage;
+pub mod variant;
+mod yaml;
+
+use linerate_record::site::Site;
+
+pub use credentials::{Credentials, credentials};
+pub use fault::{Fault, RenderError};
+
+use deployment::{Deployment, Wishes, deployment};
+use variant::{Choice, Variant, Weighed, choose, site_of, weighed};
+
+/// A file of what was rendered.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RenderedFile {
+    /// Its path below the folder, with `/`.
+    pub path: String,
+    /// What is in it.
+    pub text: String,
+}
+
+impl RenderedFile {
+    pub(crate) fn new(path: impl Into<String>, text: String) -> RenderedFile {
+        RenderedFile { path: path.into(), text }
+    }
+}
+
+/// What is asked for beside the site.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RenderRequest {
+    /// The variant; absent: that of the site's entry path, or the model's choice.
+    pub variant: Option<Variant>,
+    /// Machines in the place of others: the old name, and the new one.
+    pub replaced: Vec<(String, String)>,
+    /// SHA-256 of the site's file, in hexadecimal.
+    pub site_sha256: String,
+    /// Chance: of how flows are placed, for the ceilings of variants.
+    pub seed: u64,
+}
+
+/// What was rendered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rendering {
+    /// The files, in the order of their paths.
+    pub files: Vec<RenderedFile>,
+    /// The variant that they are of.
+    pub choice: Choice,
+    /// What each variant can do.
+    pub weighed: Vec<Weighed>,
+}
+
+/// The files of a site.
+///
+/// # Errors
+/// Where the site has no plan or no placement, lacks what files need, or does not go with what is asked for.
+pub fn render(site: &Site, request: &RenderRequest) -> Result<Rendering, RenderError> {
+    let weighed = weighed(site, request.seed)?;
+    let choice = choose(site, &weighed, request.variant)
+        .map_err(|why| RenderError::Asked(format!("--variant does not go with the site: {why}")))?;
+    let site = site_of(site, choice.variant);
+    let origin = format!(
+        "Made by linerate render from the site {} (SHA-256 {}).\nChange the site and render again: a changed file is \
+         not overwritten.",
+        site.name, request.site_sha256
+    );
+    let deployment = deployment(&site, choice.variant, Wishes { replaced: &request.replaced, origin: &origin })?;
+    Ok(Rendering { files: files(&deployment), choice, weighed })
+}
+
+fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
+    let mut files = storage::files(deployment);
+    files.extend(engine::files(deployment));
+    files.extend(cilium::files(deployment));
+    files.extend(kustomization::files(deployment, &files));
+    files.extend(hosts::files(deployment));
+    files.sort();
+    files
+}

@@ -1,0 +1,119 @@
+//! Volumes: each drive of each node, bound to the claim that it is for.
+
+use crate::RenderedFile;
+use crate::deployment::{DeployedPool, Deployment, capacity};
+use crate::yaml::{Tree, file, list, map, set};
+
+/// Argo CD deletes no volume, neither when it leaves the folder nor with the application.
+const KEPT: &str = "Prune=false,Delete=false";
+
+pub(crate) fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
+    let mut files = vec![RenderedFile::new("storage/storage-classes.yaml", classes(deployment))];
+    for (i, pool) in deployment.pools.iter().enumerate() {
+        let digits = pool.racks.to_string().len().max(2);
+        let prefix = if i > 0 { format!("{}-", pool.set) } else { String::new() };
+        for rack in 0..pool.racks {
+            let path = format!("storage/{prefix}rack-{:0digits$}.yaml", rack + 1);
+            files.push(RenderedFile::new(path, of_rack(deployment, pool, rack as u32)));
+        }
+    }
+    files
+}
+
+fn classes(deployment: &Deployment<'_>) -> String {
+    let mut documents: Vec<Tree> = Vec::new();
+    for pool in &deployment.pools {
+        let mut drive = 0;
+        for drives in &pool.group.drives {
+            documents.push(class(&pool.class(drive)));
+            drive += drives.count as usize;
+        }
+    }
+    let head = "StorageClasses: one for each kind of drives, so that no claim takes a drive of another tier.";
+    file(&deployment.head(head), &documents)
+}
+
+fn class(name: &str) -> Tree {
+    map([
+        set("apiVersion", "storage.k8s.io/v1"),
+        set("kind", "StorageClass"),
+        set("metadata", map([set("name", name)])),
+        set("provisioner", "kubernetes.io/no-provisioner").because(
+            "The volumes are written here: a provisioner makes them wherever a pod is scheduled, and the order of \
+             machines would be lost.",
+        ),
+        set("volumeBindingMode", "WaitForFirstConsumer")
+            .because("A claim is bound when its pod is scheduled, so that all claims of a pod are on one node."),
+        set("reclaimPolicy", "Retain").because("A deleted claim deletes no data."),
+    ])
+}
+
+/// What is the same of each volume, said once.
+const EACH: &str = "\
+claimRef: the claim that the volume is for, without its uid: the ordinal of a pod decides its erasure sets, and by \
+this its node. Nobody else's claim takes the drive.
+persistentVolumeReclaimPolicy Retain, Prune=false, Delete=false: neither a deleted claim nor a file that has left the \
+folder deletes a volume.
+nodeAffinity: the drive is on this machine. It cannot be changed: a machine that is replaced gets new volumes.
+capacity: nodes.*.drives.*.capacity of the site.";
+
+fn of_rack(deployment: &Deployment<'_>, pool: &DeployedPool<'_>, rack: u32) -> String {
+    let share = pool.placement.share;
+    let of_sets = if pool.racks > 1 {
+        format!(
+            "No rack has more than {} of the {} shards of a set, which may lose {}.",
+            share.most, pool.geometry.shards, share.parity
+        )
+    } else {
+        "The site has one rack: its loss is the loss of all nodes.".to_owned()
+    };
+    let head = format!("PersistentVolumes of rack {} of {}. {of_sets}\n{EACH}", rack + 1, pool.group.name);
+    let of_rack = (0..pool.machines.len()).filter(|&ordinal| pool.placement.rack_of[ordinal] == rack);
+    let volumes = of_rack
+        .flat_map(|ordinal| (0..pool.mounts.len()).map(move |drive| volume(deployment, pool, rack, ordinal, drive)));
+    file(&deployment.head(&head), &volumes.collect::<Vec<_>>())
+}
+
+fn volume(deployment: &Deployment<'_>, pool: &DeployedPool<'_>, rack: u32, ordinal: usize, drive: usize) -> Tree {
+    let machine = &pool.machines[ordinal];
+    let term =
+        map([set("key", "kubernetes.io/hostname"), set("operator", "In"), set("values", list([machine.as_str()]))]);
+    let terms = list([map([set("matchExpressions", list([term]))])]);
+    let labels = map([
+        set("app.kubernetes.io/name", deployment.name),
+        set("erasure-set", pool.erasure_set(drive, ordinal).to_string()),
+        set("pool", pool.set.as_str()),
+        set("rack", (rack + 1).to_string()),
+    ]);
+    let claim = map([
+        set("apiVersion", "v1"),
+        set("kind", "PersistentVolumeClaim"),
+        set("namespace", deployment.kubernetes.namespace.as_str()),
+        set("name", pool.claim(drive, ordinal)),
+    ]);
+    map([
+        set("apiVersion", "v1"),
+        set("kind", "PersistentVolume"),
+        set(
+            "metadata",
+            map([
+                set("name", format!("{}-{machine}", pool.claim(drive, ordinal))),
+                set("labels", labels),
+                set("annotations", map([set("argocd.argoproj.io/sync-options", KEPT)])),
+            ]),
+        ),
+        set(
+            "spec",
+            map([
+                set("capacity", map([set("storage", capacity(pool.kind(drive).1))])),
+                set("volumeMode", "Filesystem"),
+                set("accessModes", list(["ReadWriteOnce"])),
+                set("persistentVolumeReclaimPolicy", "Retain"),
+                set("storageClassName", pool.class(drive)),
+                set("claimRef", claim),
+                set("local", map([set("path", pool.mounts[drive].as_str())])),
+                set("nodeAffinity", map([set("required", map([set("nodeSelectorTerms", terms)]))])),
+            ]),
+        ),
+    ])
+}

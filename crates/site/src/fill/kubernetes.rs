@@ -1,0 +1,80 @@
+//! The site's Kubernetes.
+
+use linerate_record::ranges::expanded;
+use linerate_record::site::{Bgp, Engine, Hosts, Kubernetes, Mesh, NodeGroup, Prefix, Product};
+
+use super::super::reading::Item;
+use super::super::value::text::NAMES_MAX;
+use super::{Filling, Map, list, number, sub, text, whole};
+
+const PATH: &str = "kubernetes";
+
+/// What is said of it, where anything is.
+pub(super) fn kubernetes(
+    map: Option<&Map>,
+    groups: &[NodeGroup],
+    engine: &Engine,
+    filling: &mut Filling,
+) -> Option<Kubernetes> {
+    let map = map?;
+    let namespace = match engine.product {
+        Product::Minio => "minio",
+        Product::Rustfs => "rustfs",
+        Product::CephRgw => "ceph-rgw",
+        Product::Garage => "garage",
+    };
+    let pod_cidr = prefix(map, "pod_cidr");
+    let mut native_cidr = prefix(map, "native_cidr");
+    if let (None, Some(pods)) = (native_cidr, pod_cidr) {
+        native_cidr = Some(filling.or(None, PATH, "native_cidr", pods, "the addresses of this cluster's pods"));
+    }
+    Some(Kubernetes {
+        namespace: filling.or(text(map, "namespace"), PATH, "namespace", namespace.to_owned(), "the engine's product"),
+        image: text(map, "image"),
+        hosts: list(map, "hosts").iter().enumerate().map(|(i, map)| hosts(map, i, groups, filling)).collect(),
+        api_server: text(map, "api_server"),
+        api_port: whole(map, "api_port").unwrap_or_default(),
+        pod_cidr,
+        node_mask: whole(map, "node_mask").unwrap_or_default(),
+        native_cidr,
+        load_balancer: texts(map, "load_balancer").iter().filter_map(|text| Prefix::parse(text)).collect(),
+        bgp: sub(map, "bgp").map(bgp),
+        mesh: sub(map, "mesh")
+            .map(|map| Mesh { id: whole(map, "id").unwrap_or_default(), name: text(map, "name").unwrap_or_default() }),
+    })
+}
+
+fn hosts(map: &Map, i: usize, groups: &[NodeGroup], filling: &mut Filling) -> Hosts {
+    let path = format!("{PATH}.hosts.{i}");
+    let kind = text(map, "kind").or_else(|| {
+        if let [only] = groups {
+            return Some(filling.or(None, &path, "kind", only.name.clone(), "the only kind of nodes"));
+        }
+        let kinds: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+        let advice = format!("write kind: and one of {}", kinds.join(", "));
+        filling.fault(&path, "hosts without \"kind\", where there are several kinds of nodes", advice);
+        None
+    });
+    // The table has looked at each of them.
+    let all = |key| texts(map, key).iter().flat_map(|text| expanded(text, NAMES_MAX).unwrap_or_default()).collect();
+    Hosts { kind: kind.unwrap_or_default(), names: all("names"), mounts: all("mounts") }
+}
+
+fn bgp(map: &Map) -> Bgp {
+    let seconds = |key| number(map, key).map_or(0, |ns| (ns / 1e9).round() as u32);
+    Bgp {
+        local_as: whole(map, "local_as").unwrap_or_default(),
+        peer_as: whole(map, "peer_as").unwrap_or_default(),
+        peer: text(map, "peer"),
+        hold_s: seconds("hold"),
+        restart_s: seconds("restart"),
+    }
+}
+
+fn prefix(map: &Map, key: &str) -> Option<Prefix> {
+    text(map, key).as_deref().and_then(Prefix::parse)
+}
+
+fn texts(map: &Map, key: &str) -> Vec<String> {
+    if let Some(Item::Names(texts)) = map.get(key) { texts.clone() } else { Vec::new() }
+}

@@ -1,0 +1,90 @@
+//! Keys of the site's Kubernetes.
+
+use super::Shape::{Mapping, Name, OneOrMany, Text, Texts, Whole};
+use super::Unless::{Absent, Follows, Required, Value};
+use super::{Key, NumberKind, TextKind, key, quantity};
+
+const TO_RENDER: &str = "not stated: `render` asks for it";
+
+pub(in crate::keys) const KUBERNETES: &[Key] = &[
+    key("namespace", Text(TextKind::Label), Follows("the engine's product"), "Namespace of the engine."),
+    key(
+        "image",
+        Text(TextKind::Image),
+        Absent(TO_RENDER),
+        "Image of the engine, with a version or digest; `latest` is none.",
+    ),
+    key("hosts", OneOrMany("hosts", HOSTS, 64), Absent(TO_RENDER), "Machines of each kind of nodes."),
+    key(
+        "api_server",
+        Text(TextKind::Host),
+        Absent("not stated: `render` asks for it, because Cilium replaces kube-proxy"),
+        "Name or address under which every node reaches the API server.",
+    ),
+    key("api_port", Whole(1, 65_535), Value("6443", "the default of kubeadm"), "Port of the API server."),
+    key("pod_cidr", Text(TextKind::Prefix), Absent(TO_RENDER), "Addresses of pods."),
+    key(
+        "node_mask",
+        Whole(1, 30),
+        Value("24", "Cilium's default (ipam.operator.clusterPoolIPv4MaskSize)"),
+        "Length of the prefix of pod addresses that each node gets.",
+    ),
+    key(
+        "native_cidr",
+        Text(TextKind::Prefix),
+        Follows("`pod_cidr`"),
+        "Addresses that are routed as they are, without masquerading; in a mesh, those of the pods of all clusters.",
+    ),
+    key(
+        "load_balancer",
+        Texts(TextKind::Prefix),
+        Absent("not stated: `render` asks for them where services have addresses of their own"),
+        "Addresses for services of type LoadBalancer.",
+    ),
+    key("bgp", Mapping("bgp", BGP), Absent("not stated: `render` asks for it where routes are announced"), "BGP."),
+    key("mesh", Mapping("mesh", MESH), Absent("in no mesh"), "What the cluster is in a Cluster Mesh."),
+];
+
+const HOSTS: &[Key] = &[
+    key("kind", Name, Follows("the only kind of nodes"), "Name of the kind of nodes."),
+    key(
+        "names",
+        Texts(TextKind::Machines),
+        Required,
+        "Names of the machines in Kubernetes, such as `node{01...56}`, rack after rack.",
+    ),
+    key(
+        "mounts",
+        Texts(TextKind::Folders),
+        Required,
+        "Folders at which the drives are mounted, such as `/data{1...20}`, in the order of the drives.",
+    ),
+];
+
+const BGP: &[Key] = &[
+    key("local_as", Whole(1, 4_294_967_295), Required, "Autonomous system of the nodes."),
+    key("peer_as", Whole(1, 4_294_967_295), Required, "Autonomous system of the switches."),
+    key(
+        "peer",
+        Text(TextKind::Address),
+        Absent("the node's default gateway, which Cilium finds from 1.18 on"),
+        "Address of the switch, if all nodes have the same one.",
+    ),
+    key(
+        "hold",
+        quantity(NumberKind::Time, 3e9, 65_535e9),
+        Value("3s", "the least that BGP allows (RFC 4271): Cilium has no BFD"),
+        "Silence after which a session has ended; in whole seconds.",
+    ),
+    key(
+        "restart",
+        quantity(NumberKind::Time, 1e9, 4095e9),
+        Value("1s", "routes of a lost node remain for so long"),
+        "Time for which routes are kept after a session has ended (graceful restart); in whole seconds.",
+    ),
+];
+
+const MESH: &[Key] = &[
+    key("id", Whole(1, 255), Required, "Number of the cluster, unique in the mesh."),
+    key("name", Text(TextKind::Label), Required, "Name of the cluster, unique in the mesh."),
+];

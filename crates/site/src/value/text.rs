@@ -1,0 +1,167 @@
+//! Texts of a kind: names, addresses and folders of a Kubernetes.
+
+use linerate_record::ranges::expanded;
+use linerate_record::site::{Prefix, address_of};
+
+use crate::keys::TextKind;
+
+/// Most names of an entry: as many as there may be nodes of a kind.
+pub(crate) const NAMES_MAX: usize = 100_000;
+
+/// Longest name of a machine, in bytes: a label's value, which `kubernetes.io/hostname` is.
+const MACHINE_BYTES_MAX: usize = 63;
+
+/// What a text of a kind is, in words of a fix.
+pub(super) fn fix(kind: TextKind) -> &'static str {
+    match kind {
+        TextKind::Label => "write lower-case letters, digits and \"-\", 63 at most, a letter or digit first and last",
+        TextKind::Image => {
+            "write it with a version or digest, such as quay.io/minio/minio:RELEASE.2025-04-22T22-12-26Z"
+        }
+        TextKind::Machines => "write names such as node01, or a range of them such as \"node{01...56}\"",
+        TextKind::Folders => "write absolute paths such as /data1, or a range of them such as \"/data{1...20}\"",
+        TextKind::Host => "write a name or an address of IPv4, without a port",
+        TextKind::Address => "write an address of IPv4, such as 10.0.0.1",
+        TextKind::Prefix => "write addresses of IPv4 such as 10.244.0.0/16, with no bit set behind the prefix",
+    }
+}
+
+/// An example of a kind.
+pub(crate) fn example(kind: TextKind) -> &'static str {
+    match kind {
+        TextKind::Label => "`object-store`",
+        TextKind::Image => "`quay.io/minio/minio:RELEASE.2025-04-22T22-12-26Z`",
+        TextKind::Machines => "`node{01...56}`",
+        TextKind::Folders => "`/data{1...20}`",
+        TextKind::Host => "`api.example.com`",
+        TextKind::Address => "`10.0.0.1`",
+        TextKind::Prefix => "`10.244.0.0/16`",
+    }
+}
+
+/// The pattern of a kind for the schema; it takes all that [`is_of`] does.
+pub(crate) fn pattern(kind: TextKind) -> &'static str {
+    match kind {
+        TextKind::Label => "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$",
+        TextKind::Image => "^[a-z0-9][A-Za-z0-9._/:@-]*[:@][A-Za-z0-9._:-]+$",
+        TextKind::Machines => r"^[a-z0-9{][a-z0-9.{}-]*$",
+        TextKind::Folders => r"^/[A-Za-z0-9._/{}-]+$",
+        TextKind::Host => "^[a-z0-9][a-z0-9.-]*$",
+        TextKind::Address => r"^[0-9]{1,3}(\.[0-9]{1,3}){3}$",
+        TextKind::Prefix => r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}$",
+    }
+}
+
+/// Whether a text is of a kind.
+pub(super) fn is_of(kind: TextKind, text: &str) -> bool {
+    let all =
+        |is_good: fn(&str) -> bool| expanded(text, NAMES_MAX).is_ok_and(|names| names.iter().all(|name| is_good(name)));
+    match kind {
+        TextKind::Label => is_label(text),
+        TextKind::Image => is_image(text),
+        TextKind::Machines => all(|name| name.len() <= MACHINE_BYTES_MAX && is_domain(name)),
+        TextKind::Folders => all(is_folder),
+        TextKind::Host => is_domain(text),
+        TextKind::Address => address_of(text).is_some(),
+        TextKind::Prefix => Prefix::parse(text).is_some(),
+    }
+}
+
+fn is_label(text: &str) -> bool {
+    let is_end = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    (1..=63).contains(&text.len())
+        && text.starts_with(is_end)
+        && text.ends_with(is_end)
+        && text.chars().all(|c| is_end(c) || c == '-')
+}
+
+fn is_domain(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(is_label)
+}
+
+fn is_folder(text: &str) -> bool {
+    let is_good = |part: &str| {
+        !matches!(part, "" | "." | "..") && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+    };
+    text.len() <= 255 && text.strip_prefix('/').is_some_and(|rest| rest.split('/').all(is_good))
+}
+
+/// A name with a version that does not move.
+fn is_image(text: &str) -> bool {
+    let (rest, digest) = text.split_once('@').map_or((text, None), |(rest, digest)| (rest, Some(digest)));
+    let (path, last) = rest.rsplit_once('/').map_or(("", rest), |(path, last)| (path, last));
+    let (name, tag) = last.split_once(':').map_or((last, None), |(name, tag)| (name, Some(tag)));
+    let is_word = |text: &str, more: &[u8]| {
+        text.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || more.contains(&b))
+    };
+    let is_pinned = match (tag, digest) {
+        (_, Some(digest)) => digest.strip_prefix("sha256:").is_some_and(|hex| {
+            hex.len() == 64 && hex.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+        }),
+        (Some(tag), None) => tag != "latest",
+        (None, None) => false,
+    };
+    is_pinned
+        && text.len() <= 255
+        && tag.is_none_or(|tag| is_word(tag, b"-_.") && tag.len() <= 128)
+        && is_word(name, b"-_.")
+        && name.bytes().all(|b| !b.is_ascii_uppercase())
+        && (path.is_empty() || path.split('/').all(|part| is_word(part, b"-_.:")))
+        && text.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CASES: [(TextKind, &[&str], &[&str]); 7] = [
+        (TextKind::Label, &["a", "object-store", "s3"], &["", "A", "-a", "a-", "a.b", "a_b"]),
+        (
+            TextKind::Image,
+            &[
+                "minio:1",
+                "quay.io/minio/minio:RELEASE.2025-04-22T22-12-26Z",
+                "registry.example.com:5000/rustfs/rustfs:1.0.0",
+                "a@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+            ],
+            &["", "minio", "minio:latest", "minio:", "Minio:1", "a b:1", "a@sha256:12", "-a:1", "a//b:1"],
+        ),
+        (
+            TextKind::Machines,
+            &["node01", "node{01...56}", "n{1...2}.rack1"],
+            &["", "Node1", "node{1..2}", "node_1", "n{2...1}"],
+        ),
+        (
+            TextKind::Folders,
+            &["/data1", "/mnt/disk{1...20}"],
+            &["", "data", "/", "/a/../b", "/a b", "/a//b", "/{1...0}"],
+        ),
+        (TextKind::Host, &["10.0.0.1", "api.example.com"], &["", "api:6443", "https://api", "a..b"]),
+        (TextKind::Address, &["10.0.0.1"], &["", "10.0.0", "10.0.0.256", "::1", "10.0.0.1/32"]),
+        (TextKind::Prefix, &["10.0.0.0/8", "0.0.0.0/0"], &["", "10.0.0.1/8", "10.0.0.0", "fd00::/8"]),
+    ];
+
+    #[test]
+    fn texts_are_of_their_kind_or_not() {
+        for (kind, good, bad) in CASES {
+            for text in good {
+                assert!(is_of(kind, text), "{kind:?} {text}");
+            }
+            for text in bad {
+                assert!(!is_of(kind, text), "{kind:?} {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_schema_takes_what_is_read() {
+        for (kind, good, _) in CASES {
+            let pattern = regex::Regex::new(pattern(kind)).unwrap();
+            for text in good.iter().copied().chain([example(kind).trim_matches('`')]) {
+                assert!(pattern.is_match(text) && is_of(kind, text), "{kind:?} {text}");
+            }
+            assert!(!fix(kind).is_empty());
+        }
+    }
+}
