@@ -86,7 +86,7 @@ fn what_is_no_agent_or_a_bad_one_is_told_in_time_and_ended() {
         ("mute", "sleep 60".into(), "no answer within 10 s"),
         ("missing", "exec /no/such/linerate agent".into(), "not found"),
         ("frozen", through_a_fifo("frozen", "STOP"), "the agent froze: no answer for 2 s"),
-        ("killed", through_a_fifo("killed", "KILL"), "the agent ended before it answered"),
+        ("killed", through_a_fifo("killed", "KILL"), "the agent ended"),
         ("refusing", "AGENT --pid 2147483647".into(), "--pid 2147483647: failed to enter its namespaces"),
     ];
     let scripted = |(name, script, _): &(&str, String, &str)| place.scripted(name, &format!("exec 3<&0\n{script}\n"));
