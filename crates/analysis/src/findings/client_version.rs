@@ -1,8 +1,8 @@
 //! Clients of another version of linerate than the run's, or than each other's.
 //!
 //! A fleet is one program on many machines. The protocol is versioned, so agents of another version may be spoken to
-//! all the same; but how a version drives load, what it counts and what it costs may differ, and then figures of clients
-//! do not compare.
+//! all the same; but how a version drives load, what it counts and what it costs may differ, and then figures of
+//! clients do not compare.
 
 use std::collections::BTreeMap;
 

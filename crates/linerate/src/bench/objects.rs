@@ -16,8 +16,8 @@ use super::{kept, stored};
 use crate::interrupt;
 use crate::progress::Progress;
 
-/// How long deletion by a listing goes on, which ends with what the run wrote: a fleet writes for hours what one machine
-/// deletes.
+/// How long deletion by a listing goes on, which ends with what the run wrote: a fleet writes for minutes what one
+/// machine deletes in an hour.
 const SWEPT_WITHIN: Duration = Duration::from_secs(3_600);
 
 /// So many more deletions than a run has written objects are no reason to doubt a listing.

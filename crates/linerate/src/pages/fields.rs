@@ -100,9 +100,9 @@ fn every_field_of_a_run_folder_and_of_its_report_is_on_the_page() {
 
 #[test]
 fn fields_are_found_by_the_names_that_they_are_written_with() {
-    let source = "/// A.\n#[derive(Serialize)]\npub struct A {\n    /// It.\n    pub one: u8,\n    #[serde(rename = \
-                  \"deux\")]\n    /// It.\n    pub two: u8,\n    #[serde(flatten)]\n    pub rest: B,\n}\n\npub struct C \
-                  {\n    pub three: u8,\n}\n";
+    let source = "/// A.\n#[derive(Serialize)]\npub struct A {\n    /// It.\n    pub one: u8,\n    \
+                  #[serde(rename = \"deux\")]\n    /// It.\n    pub two: u8,\n    #[serde(flatten)]\n    \
+                  pub rest: B,\n}\n\npub struct C {\n    pub three: u8,\n}\n";
     assert_eq!(fields(source), ["A.deux", "A.one"].map(str::to_owned).into());
     assert_eq!(in_code("a `b[].c_d` e\n```\n`f`\n```\n`g`"), ["b", "", "c_d", "g"].into());
 }
