@@ -227,7 +227,7 @@ impl Bucket<'_> {
             }
             Ok(())
         })?;
-        Ok((refused > 0).then(|| (refused, BucketError::Refused { call: asked, status, code, keys })))
+        Ok((refused > 0).then_some((refused, BucketError::Refused { call: asked, status, code, keys })))
     }
 
     /// Deletes whatever is left below the run's own prefix; tells what a last listing still shows.
