@@ -37,8 +37,8 @@ fn brief_text(command: &Command, width: usize) -> String {
     lines.push(String::new());
     lines.extend(hung(USAGE, usage.strip_prefix(USAGE).unwrap_or(&usage), width));
     lines.push(String::new());
-    let codes = if after_help(command).contains("Exit codes") { ", and exit codes" } else { "" };
-    let end = format!("{name} --help shows all of it: every flag with its unit and default{codes}.");
+    let codes = if after_help(command).contains("Exit codes") { "; exit codes" } else { "" };
+    let end = format!("{name} --help shows all of it: every flag, its unit and default{codes}.");
     let end = wrapped(&end, "", width);
     let (examples, verbs) = (examples(command, width), verbs(command, width));
     let room = LINES.saturating_sub(lines.len() + end.len());

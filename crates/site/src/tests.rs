@@ -414,6 +414,18 @@ fn a_kubernetes_agrees_with_its_nodes() {
 }
 
 #[test]
+fn mistakes_that_are_found_later_are_told_together_each_at_its_key() {
+    let file = SiteFile::new("site.yaml", format!("{TEN_LINES}kubernetes:\n  api_port: 6443\n"));
+    let fault = |path: &str| (path.to_owned(), format!("no {path}"), "add it".to_owned());
+    let error = file.mistakes([fault("kubernetes.image"), fault("nodes.storage.count")]);
+    let message = error.to_string();
+    assert_eq!(error.count(), 2);
+    assert!(message.starts_with("site.yaml:2:10: no nodes.storage.count"), "{message}");
+    assert!(message.contains("\nerror: site.yaml:7:3: no kubernetes.image"), "{message}");
+    assert!(file.text().starts_with(TEN_LINES));
+}
+
+#[test]
 fn a_site_survives_json() {
     let site = read(example(), "example.yaml").unwrap();
     let json = serde_json::to_string(&site).unwrap();

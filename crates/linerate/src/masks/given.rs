@@ -23,10 +23,13 @@ const NAMES: [&str; 9] = [
     "password",
 ];
 
+/// A flag whose value is the name of a file to make, which is said.
+const FILE_TO_MAKE: &str = "initsecrets";
+
 /// Whether a flag, a query's part or a line of this name has a key, or proves that one has it.
 fn names_key(name: &str) -> bool {
     let name = bare(name);
-    NAMES.iter().chain(&["signature", "credential"]).any(|part| name.contains(part))
+    name != FILE_TO_MAKE && NAMES.iter().chain(&["signature", "credential"]).any(|part| name.contains(part))
 }
 
 fn bare(name: &str) -> String {
@@ -242,6 +245,7 @@ mod tests {
             ("http://h:VALUE", Some("VALUE")),
             ("--secret-key $VALUE", None),
             ("--secret-key --VALUE", None),
+            ("--init-secrets VALUE", None),
             ("secret VALUE", None),
             ("http://h:9000 h:9000 get:4MiB VALUE", None),
             ("--load get:4MiB@VALUE.x --load=get:4MiB@VALUE:x", None),
