@@ -26,6 +26,7 @@ mod pcie;
 mod wording;
 
 pub(crate) use alone::{Visit, visit};
+pub(crate) use fabric::own_shares;
 pub(crate) use network::among_nodes;
 pub(crate) use one_node::limits_by_itself;
 use wording::Wording;

@@ -4,6 +4,7 @@
 //! are; each figure is held against them ([`likelihood`] says how), and few deviations are preferred to many. What
 //! survives is told with its weight, never one answer where two fit. `docs/method/explain.md` has the reasons.
 
+mod anything;
 mod deviation;
 mod few;
 mod forecast;

@@ -165,12 +165,18 @@ fn healthy_nodes_by_themselves_are_held_against_their_own_ceiling_and_not_the_sl
 fn what_leaves_a_total_above_the_curve_unexplained_has_something_unknown_beside_it() {
     let mut site = nodes(8, 1);
     site.data.object_bytes = 8 << 20;
-    let mut above = observed(Some(0.8 * 8.0 * share_of_ceiling(&site)), None, 0.02);
-    above.figures[0].in_flight = Some(1);
-    let found = explained(&site, &above);
+    let ceiling = 8.0 * share_of_ceiling(&site);
+    let at = |bytes_per_s: f64| {
+        let mut figures = observed(Some(bytes_per_s), None, 0.02);
+        figures.figures[0].in_flight = Some(4);
+        explained(&site, &figures)
+    };
+    let most = described(&at(0.4 * ceiling)).residuals[0].predicted_bytes_per_s;
+    assert!(most < 0.75 * ceiling, "{most} of {ceiling}");
+    let found = at(1.3 * most);
     let of_described = described(&found);
     let residual = &of_described.residuals[0];
-    assert!(!residual.explained && residual.residual_share > 1.0 && residual.above_sigmas.is_none(), "{residual:#?}");
+    assert!(!residual.explained && residual.residual_share > 0.2 && residual.above_sigmas.is_none(), "{residual:#?}");
     // One in five is above the curve for nothing.
     let least = 0.8 * of_described.weight - 1e-9;
     assert!(found.none_of_these >= least, "{} {}", found.none_of_these, of_described.weight);
@@ -221,8 +227,10 @@ fn a_slow_rack_is_one_hypothesis_and_all_of_its_nodes_are_named() {
         let explanation = explained(&site, &of_nodes(rates));
         let leaders: Vec<_> = explanation.survivors.iter().take(4).map(|one| (&one.id, one.weight)).collect();
         let first = &explanation.survivors[0];
-        assert!(first.deviations.len() == 1 && first.weight > 0.9, "{leaders:#?}");
-        assert_eq!(first.deviations[0].id, "slow-rack", "{leaders:#?}");
+        // Its links, or the uplinks that they share: both say which rack it is.
+        let is_rack = |one: &&Hypothesis| one.deviations.len() == 1 && one.id.starts_with("slow-rack");
+        let of_rack: f64 = explanation.survivors.iter().filter(is_rack).map(|one| one.weight).sum();
+        assert!(is_rack(&first) && of_rack > 0.9, "{leaders:#?}");
         let rack = format!("rack {}", slow.start() / (32 / racks as usize) + 1);
         assert!(first.deviations[0].value.starts_with(&rack), "{leaders:#?}");
         assert!(first.residuals.iter().all(|of| of.explained), "{:#?}", first.residuals);

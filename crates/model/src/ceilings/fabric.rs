@@ -1,11 +1,14 @@
 //! The uplinks of racks.
 
-use linerate_record::plan::Resource;
+use linerate_record::plan::{Resource, Work};
+use linerate_record::site::{NodeGroup, Site};
 
 use super::links::{private, public};
 use super::wording::{Wording, derived, factor, link, percent, rate, stated, way_in};
 use super::{Case, Kind, ResourceLimit};
+use crate::layout::Geometries;
 use crate::spread::ends::of_spines;
+use crate::traffic::{NodeFlow, NodeTraffic};
 
 pub(super) const KIND: Kind = Kind { limits, explain, resources: &[Resource::RackUp, Resource::RackDown] };
 
@@ -36,14 +39,17 @@ fn paths_reached(case: &Case) -> f64 {
     }
 }
 
+/// Nodes of a group in the fullest rack.
+fn in_rack(group: &NodeGroup) -> f64 {
+    (f64::from(group.count) / f64::from(group.racks.max(1))).ceil()
+}
+
 /// Groups share racks, as far as they have as many: the first rack is the fullest. Clients sit in racks of their own,
 /// or beyond the spines: all their traffic crosses the uplinks of the nodes' racks. Clients on the storage nodes are
 /// spread over racks as these are.
 fn rack(case: &Case) -> Rack {
     let (front, back) = (public(case.site).goodput(), private(case.site).goodput());
     let weight = if back > 0.0 { front / back } else { 0.0 };
-    let in_rack =
-        |group: &linerate_record::site::NodeGroup| (f64::from(group.count) / f64::from(group.racks.max(1))).ceil();
     let nodes: f64 = case.site.groups.iter().map(in_rack).sum();
     let leaves = if case.nodes > 1.0 { (case.nodes - nodes).max(0.0) / (case.nodes - 1.0) } else { 0.0 };
     let of_clients = if case.site.has_clients_on_nodes() { leaves } else { 1.0 };
@@ -61,6 +67,28 @@ fn rack(case: &Case) -> Rack {
         down = down.max(share * case.traffic.clients.ingress);
     }
     Rack { nodes, leaves, up, down }
+}
+
+/// Of what passes the uplinks of the fullest rack, up and down, the share that its own nodes' clients ask for: theirs,
+/// and shards that its nodes take in for reads and send out for writes. The rest is shards for other racks' nodes.
+pub(crate) fn own_shares(site: &Site, geometries: &Geometries, work: &Work) -> [f64; 2] {
+    let case = Case::new(site, geometries, work);
+    let all = rack(&case);
+    let mut of_clients = traffic_of_clients(&case, all.leaves);
+    let (shards_up, shards_down) = ((all.up - of_clients.egress).max(0.0), (all.down - of_clients.ingress).max(0.0));
+    *if work.read_share > 0.5 { &mut of_clients.ingress } else { &mut of_clients.egress } +=
+        if work.read_share > 0.5 { shards_down } else { shards_up };
+    let share = |own: f64, all: f64| if all > 0.0 { (own / all).min(1.0) } else { 1.0 };
+    [share(of_clients.egress, all.up), share(of_clients.ingress, all.down)]
+}
+
+/// What clients of the fullest rack's nodes move over its uplinks, per client byte of the site.
+fn traffic_of_clients(case: &Case, leaves: f64) -> NodeFlow {
+    let of_clients = if case.site.has_clients_on_nodes() { leaves } else { 1.0 };
+    let of = |(group, traffic): (&NodeGroup, &NodeTraffic)| {
+        traffic.client.scaled(of_clients * in_rack(group) / case.nodes.max(1.0))
+    };
+    case.site.groups.iter().zip(&case.traffic.nodes).map(of).fold(NodeFlow::default(), NodeFlow::plus)
 }
 
 fn explain(case: &Case, limit: &ResourceLimit) -> Wording {

@@ -130,6 +130,11 @@ pub enum Hold {
         /// What is left.
         share: f64,
     },
+    /// Uplinks of the rack that odd nodes are of carry a share of what they could, both ways.
+    Uplinks {
+        /// What is left.
+        share: f64,
+    },
     /// Processors, whatever they have in reserve, do so little that of the operation that needs them most a share is
     /// left of what the rest of the node could; of the other, as much as the same time gives.
     Processors {

@@ -6,7 +6,7 @@ use linerate_record::plan::{Resource, Work};
 use linerate_record::site::{NodeGroup, Site};
 
 use super::deviation::{Hold, Odd, SiteParts, Variant};
-use crate::ceilings::{ResourceLimit, limits, limits_by_itself};
+use crate::ceilings::{ResourceLimit, limits, limits_by_itself, own_shares};
 use crate::curve::course;
 use crate::layout::{Geometries, geometries};
 
@@ -119,6 +119,8 @@ pub(super) fn world(site: &Site, stated: &Geometries, variants: &[&Variant]) -> 
     // One node that differs is a group of its own, but no pool of its own: the layout is made before.
     let even = (!of_one.is_empty()).then(|| changed.clone());
     of_one.iter().for_each(|variant| (variant.change)(&mut changed));
+    // Uplinks of one rack that are held back are there in all racks.
+    let even = even.map(|even| Site { fabric: changed.fabric.clone(), ..even });
     let geometries = geometries.with_parts(&changed);
     let odd = of_one.iter().find_map(|variant| variant.odd.clone());
     let cpu_share = variants.iter().map(|variant| variant.cpu_share).product();
@@ -276,8 +278,12 @@ impl OddLoad {
         }
         let alone = alone(unheld, group, reads);
         let (nodes, odd) = (f64::from(world.site.nodes()), f64::from(groups.get(group)?.count));
+        let of_rack = rack_load(unheld, group, reads);
         let of = |limit: &ResourceLimit| {
-            if matches!(limit.resource, Resource::RackUp | Resource::RackDown) {
+            if let Some(of_rack) = of_rack.as_ref().filter(|_| is_of_rack(limit)) {
+                return Some(of_rack(limit));
+            }
+            if is_of_rack(limit) {
                 return None;
             }
             // What its own clients do not ask for at all is not among what it has alone.
@@ -337,6 +343,27 @@ impl OddLoad {
     }
 }
 
+/// Whether a limit is that of uplinks.
+fn is_of_rack(limit: &ResourceLimit) -> bool {
+    matches!(limit.resource, Resource::RackUp | Resource::RackDown)
+}
+
+/// What a byte takes of the uplinks of a rack whose nodes are the odd ones, where these are held back: the same as
+/// [`OddLoad::seconds`], as if each of its nodes passed all of them.
+fn rack_load(unheld: &Unheld, group: usize, reads: bool) -> Option<impl Fn(&ResourceLimit) -> (f64, f64)> {
+    let world = unheld.world;
+    world.odd.as_ref().filter(|odd| matches!(odd.hold, Some(Hold::Uplinks { .. })))?;
+    let site = world.even.as_ref().unwrap_or(&world.site);
+    let [up, down] = own_shares(site, &world.geometries, &work(&world.site, reads));
+    let (nodes, odd) = (f64::from(world.site.nodes()), f64::from(world.site.groups.get(group)?.count));
+    Some(move |limit: &ResourceLimit| {
+        let of_all = nodes / limit.limit_bytes_per_s;
+        let own = if limit.resource == Resource::RackUp { up } else { down };
+        let other = (1.0 - own) * of_all / (nodes - odd).max(1.0);
+        (own * of_all - (odd - 1.0) * other, other)
+    })
+}
+
 fn held(unheld: &Unheld, reads: bool) -> Vec<ResourceLimit> {
     let world = unheld.world;
     let mut all = unheld.limits(reads).to_vec();
@@ -347,6 +374,15 @@ fn held(unheld: &Unheld, reads: bool) -> Vec<ResourceLimit> {
     }
     if let Some((odd, hold)) = world.odd.as_ref().and_then(|odd| Some((odd, odd.hold?))) {
         hold_back(unheld, odd.group, hold, &mut all);
+        if let Hold::Uplinks { share } = hold {
+            // Those of one rack; the others' stay as they are.
+            let of_rack = all.iter().filter(|limit| is_of_rack(limit)).map(|limit| ResourceLimit {
+                group: Some(odd.group),
+                limit_bytes_per_s: share * limit.limit_bytes_per_s,
+                ..*limit
+            });
+            all.extend(of_rack.collect::<Vec<_>>());
+        }
     }
     all.sort_by(|a, b| a.limit_bytes_per_s.total_cmp(&b.limit_bytes_per_s));
     all
@@ -355,6 +391,8 @@ fn held(unheld: &Unheld, reads: bool) -> Vec<ResourceLimit> {
 fn hold_back(unheld: &Unheld, group: usize, hold: Hold, all: &mut [ResourceLimit]) {
     let (resources, share) = match hold {
         Hold::Links { resources, share } => (resources, share),
+        // No node has them.
+        Hold::Uplinks { share } => (&[][..], share),
         Hold::Processors { share } => {
             // What the processors have in reserve, by the operation that leaves the least.
             let reserve = [true, false].map(|reads| reserve(unheld.limits(reads), group));

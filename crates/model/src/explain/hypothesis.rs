@@ -32,6 +32,10 @@ const NONE_OF_THESE: f64 = 3.0;
 /// there are, the easier one of them fits by chance.
 const SHARE_OF_NONE: f64 = 0.5;
 
+/// So likely are two unrelated causes at once, all pairs of them together, relative to one that was not enumerated, at
+/// the most: a judgement. There are thousands, of which one or the other fits anything.
+const SHARE_OF_PAIRS: f64 = 0.25;
+
 /// Weights that are further apart than e to this are not told apart: a larger one is no finite number.
 const MOST_LN: f64 = 600.0;
 
@@ -168,10 +172,11 @@ pub(super) fn search(
         }
     }
     let mut considered = 1 + singles.len() as u32;
-    let (pairs, cut_off) = pairs(&question, &singles, &mut kept, &mut nearest);
+    let priors = priors(&question, &singles, &described);
+    let (pairs, cut_off) = pairs(&question, (&singles, &priors), &mut kept, &mut nearest);
     considered += pairs;
     let world = world(site, geometries, &[])?;
-    let ln_none = evidence.ln_of_anything(&described.forecast) - cost_of_none(&question, &singles, &described);
+    let ln_none = evidence.ln_of_anything(&described.forecast) - cost_of_none(&priors);
     let (survivors, none_of_these) = weighed(&question, kept, ln_none);
     Some(Search {
         survivors,
@@ -184,22 +189,34 @@ pub(super) fn search(
     })
 }
 
-/// What it costs that the cause is none that was enumerated. Which node a hypothesis names was not known beforehand.
-fn cost_of_none(question: &Question, singles: &[Option<Candidate>], described: &Candidate) -> f64 {
+/// How likely each single deviation is beforehand that changes anything. Which node a hypothesis names was not known
+/// beforehand: that is one of those that name none.
+fn priors(question: &Question, singles: &[Option<Candidate>], described: &Candidate) -> Vec<f64> {
     let prior = |(variant, single): (&Variant, &Option<Candidate>)| {
-        let single = single.as_ref()?;
         let is_named = variant.odd.as_ref().is_some_and(|odd| !odd.nodes.is_empty());
-        (!is_named && !single.forecast.resembles(&described.forecast, NO_EFFECT)).then(|| (-variant.cost).exp())
+        let changes = single.as_ref().is_some_and(|of| !of.forecast.resembles(&described.forecast, NO_EFFECT));
+        if changes && !is_named { (-variant.cost).exp() } else { 0.0 }
     };
-    let all: f64 = question.variants.iter().zip(singles).filter_map(prior).sum();
-    -(SHARE_OF_NONE * all).clamp((-NONE_OF_THESE).exp(), 1.0).ln()
+    question.variants.iter().zip(singles).map(prior).collect()
+}
+
+/// What it costs that the cause is none that was enumerated.
+fn cost_of_none(priors: &[f64]) -> f64 {
+    -(SHARE_OF_NONE * priors.iter().sum::<f64>()).clamp((-NONE_OF_THESE).exp(), 1.0).ln()
+}
+
+/// What each pair costs beyond both of its parts, so that all that there are together are not likelier beforehand than
+/// a share of what was not enumerated. `order` as [`pairs`] has it.
+fn cost_of_pairs(priors: &[f64], order: &[(f64, usize, usize)]) -> f64 {
+    let all: f64 = order.iter().map(|(_, a, b)| priors[*a] * priors[*b]).sum();
+    (all.ln() + cost_of_none(priors) - SHARE_OF_PAIRS.ln()).max(0.0)
 }
 
 /// Pairs of deviations that combine, as far as they could still come near the best. A pair is kept where it outweighs
 /// both of its parts.
 fn pairs(
     question: &Question,
-    singles: &[Option<Candidate>],
+    (singles, priors): (&[Option<Candidate>], &[f64]),
     kept: &mut Vec<Candidate>,
     nearest: &mut Nearest,
 ) -> (u32, u64) {
@@ -212,6 +229,8 @@ fn pairs(
         }
     }
     order.sort_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+    let more = cost_of_pairs(priors, &order);
+    order.iter_mut().for_each(|(cost, ..)| *cost += more);
     let most_likely = question.evidence.most_ln_likelihood();
     let mut best = kept.iter().map(|candidate| candidate.ln_weight).fold(f64::NEG_INFINITY, f64::max);
     let kinds = u32::try_from(question.site.groups.len()).unwrap_or(u32::MAX);
@@ -223,7 +242,8 @@ fn pairs(
         }
         considered += 1;
         let (Some(first), Some(second)) = (&singles[*a], &singles[*b]) else { continue };
-        let Some(pair) = question.candidate(&[*a, *b]) else { continue };
+        let Some(mut pair) = question.candidate(&[*a, *b]) else { continue };
+        pair.ln_weight -= more;
         nearest.offer(question.evidence, &pair);
         let adds = |part: &Candidate| {
             (part.marks.refuted || pair.ln_weight > part.ln_weight)

@@ -160,7 +160,7 @@ pub(super) fn ln_anywhere(ratio: f64) -> f64 {
 }
 
 /// By how much one cause holds reads and writes back differently, as a relative standard deviation. A judgement.
-const ONE_CAUSE_SIGMA: f64 = 0.1;
+pub(super) const ONE_CAUSE_SIGMA: f64 = 0.1;
 
 /// Log density of all figures where nothing is known but ceilings, `each` being that of independent causes: half of the
 /// chance has one cause that holds all of them back about alike.
@@ -345,7 +345,7 @@ mod tests {
             (0.55, ceph, false, 0.25),
             (0.49, ceph, false, 1.0),
         ] {
-            let found = lacks(share, product, reads);
+            let found = lacks(share, false, product, reads);
             assert!((found - expected).abs() < 1e-9, "{share} {product:?} {reads}: {found}, not {expected}");
         }
     }

@@ -41,7 +41,7 @@ const APART_SIGMAS: f64 = 2.33;
 
 /// So many times the error that is stated is the error of figures, with chances: a judgement. What is stated is mostly
 /// that of repeated runs, which know nothing of how healthy nodes differ.
-const ERRORS: [(f64, f64); WIDTHS] = [(1.0, 0.95), (2.0, 0.03), (4.0, 0.01), (8.0, 0.01)];
+pub(super) const ERRORS: [(f64, f64); WIDTHS] = [(1.0, 0.95), (2.0, 0.03), (4.0, 0.01), (8.0, 0.01)];
 const WIDTHS: usize = 4;
 
 /// The standard deviation of a normal distribution over its median distance from the median.
@@ -77,7 +77,7 @@ pub(super) struct OperationFigures {
     /// The error that is stated of a node, the median of all.
     stated_error: f64,
     /// Log density of all of them if no node is odd, at each of [`ERRORS`].
-    ln_even: [f64; WIDTHS],
+    pub(super) ln_even: [f64; WIDTHS],
 }
 
 /// What is predicted of the node that differs.
@@ -143,24 +143,6 @@ impl OperationFigures {
     pub(super) fn refutes(&self, odd: &OfOdd) -> bool {
         let Some((share, sigma, rate)) = self.of(odd.node) else { return false };
         odd.ratio <= 1.0 - sigma / 4.0 && is_refuted_of_node(share / self.most_share(odd, share, rate), sigma)
-    }
-
-    /// Log density of all of them if a cause that no hypothesis has holds some of them back, none or several.
-    pub(super) fn ln_anything(&self) -> f64 {
-        if self.nodes.is_empty() {
-            return 0.0;
-        }
-        let chance = 1.0 / self.nodes.len() as f64;
-        over_errors(|width, of_stated| {
-            let of_node = |(_, share, sigma): &(String, f64, f64)| {
-                let sigma = of_stated * sigma;
-                let even = (1.0 - chance) * ln_even(*share, sigma, self.nodes.len()).exp();
-                (even + chance * between(*share, sigma, 0.0, 1.0)).max(1e-300).ln()
-            };
-            let (some, none): (f64, f64) = (self.nodes.iter().map(of_node).sum(), self.ln_even[width]);
-            let most = some.max(none);
-            most + (0.5 * (some - most).exp() + 0.5 * (none - most).exp()).ln()
-        })
     }
 
     /// Log density of all of them if no node is odd.
@@ -259,7 +241,7 @@ pub(super) fn median(mut values: Vec<f64>) -> f64 {
 }
 
 /// Log density of one node's share of the median if nothing is wrong with it: any of them may be astray.
-fn ln_even(share: f64, sigma: f64, nodes: usize) -> f64 {
+pub(super) fn ln_even(share: f64, sigma: f64, nodes: usize) -> f64 {
     let stray = STRAY / nodes as f64;
     ((1.0 - stray) * normal(share - 1.0, sigma) + stray * f64::from(u8::from(share < 2.0)) / 2.0).max(1e-300).ln()
 }
@@ -292,7 +274,7 @@ fn ln_density_at(figures: &OperationFigures, ln_of_even: f64, odd: &OfOdd, all: 
 
 /// Density of a share that may be anywhere from least to most, its error aside: all of its logarithms are alike.
 /// Whatever is left of so little as [`LEAST_SHARE`], it is that node.
-fn between(share: f64, sigma: f64, least: f64, most: f64) -> f64 {
+pub(super) fn between(share: f64, sigma: f64, least: f64, most: f64) -> f64 {
     let (share, least) = (share.max(LEAST_SHARE), least.max(LEAST_SHARE));
     let most = most.max(if least > LEAST_SHARE { 1.01 } else { 2.0 } * least);
     let inside = normal_tail((share - most) / sigma) - normal_tail((share - least) / sigma);
@@ -449,6 +431,7 @@ mod tests {
     use linerate_record::explanation::Observed;
 
     use super::*;
+    use crate::explain::anything::ln_anything;
     use crate::sites::site;
 
     fn observed(rates: &[f64]) -> Observations {
@@ -561,9 +544,9 @@ mod tests {
             reported.len() == 1 && reported[0].starts_with("2 nodes are slow at once (n2 and n5): "),
             "{reported:?}"
         );
-        assert!(two.ln_anything() > ln_density(&two, &[odd("n2", 0.5)]), "{two:?}");
+        assert!(ln_anything(&two, &OperationFigures::default()) > ln_density(&two, &[odd("n2", 0.5)]), "{two:?}");
         let one = figures(&site(), &observed(&[100.0, 101.0, 50.0, 99.0, 100.0, 99.0]), true);
-        assert!(one.ln_anything() < ln_density(&one, &[odd("n2", 0.5)]), "{one:?}");
+        assert!(ln_anything(&one, &OperationFigures::default()) < ln_density(&one, &[odd("n2", 0.5)]), "{one:?}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use linerate_record::explanation::{Observations, Observed, Quantity, Residual};
 use linerate_record::site::{NodeGroup, Plane, Product, Site};
 
+use super::anything::ln_anything;
 use super::forecast::{
     Forecast, HypotheticalSite, OperationCeiling, OperationQuery, all_limits, limits_alone, odd_share_alone, work,
 };
@@ -125,9 +126,8 @@ impl ObservedFigures {
             observed / described.of(reads).map_or(observed, |ceiling| ceiling.even_bytes_per_s * ceiling.reach)
         };
         let ratios: Vec<f64> = self.totals.iter().map(ratio).collect();
-        let nodes = [&self.get, &self.put].map(OperationFigures::ln_anything);
         let each: f64 = ratios.iter().map(|ratio| likelihood::ln_anywhere(*ratio)).sum();
-        likelihood::ln_of_one_cause(&ratios, each) + nodes.iter().sum::<f64>()
+        likelihood::ln_of_one_cause(&ratios, each) + ln_anything(&self.get, &self.put)
     }
 
     /// Throughput of the whole site for reads or writes, and its relative standard error.

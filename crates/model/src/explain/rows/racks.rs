@@ -51,7 +51,7 @@ fn of(uplink: f64, word: &str, stated: bool, cost: f64) -> Variant {
 }
 
 /// What the links of one rack's nodes carry, where that is most.
-fn below(site: &Site) -> f64 {
+pub(super) fn below(site: &Site) -> f64 {
     let of = |group: &NodeGroup| {
         let node: f64 = links(site).iter().map(|(link, ..)| line_rate_bits_per_s(group, link)).sum();
         node * f64::from(group.count) / f64::from(group.racks.max(1))
