@@ -25,7 +25,7 @@ use linerate_wire::clock::Clock;
 
 use super::counts::ClientCounts;
 use super::flags::FleetChoice;
-use super::losses::{Loss, Losses};
+use super::losses::{ClientLoss, Losses};
 use super::recorder::PointEnding;
 use crate::failure::{Failure, code};
 use crate::folder::Lines;
@@ -371,7 +371,7 @@ impl BenchClients {
 
     fn lose(&self, client: usize, loss: LostAgent, point: Option<u32>) {
         if !self.clients[client].is_lost.replace(true) {
-            self.losses.push(Loss { client, loss, point });
+            self.losses.push(ClientLoss { client, loss, point });
         }
     }
 
