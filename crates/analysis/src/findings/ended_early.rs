@@ -7,7 +7,6 @@ use linerate_record::run::{PointLine, StopReason, kind};
 
 use super::Run;
 use super::errors::all_answers;
-use crate::build::end_of;
 use crate::view::{Point, load_of};
 
 pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Finding> {
@@ -36,7 +35,7 @@ pub(super) fn of_point(label: &str, point: &Point, run: &Run<'_>) -> Option<Find
             } else {
                 "clients that drove it were lost"
             },
-            "see what is told of the clients that were lost",
+            "find out what happened to them",
         ),
         Some(StopReason::Duration | StopReason::Precise) | None => return None,
     };
@@ -80,7 +79,11 @@ pub(super) fn without_figures(run: &Run<'_>) -> Vec<Finding> {
 
 /// How many clients were lost in a point.
 fn lost(run: &Run<'_>, point: u32) -> usize {
-    end_of(run.records, point).map_or(0, |end| end.lost.len())
+    let lost = run.records.points.iter().filter_map(|line| match line {
+        PointLine::End(end) if end.point == point => Some(end.lost.len()),
+        _ => None,
+    });
+    lost.sum()
 }
 
 /// What failed in a point, to go on with: in its warm-up too, which counts for `--error-limit`.

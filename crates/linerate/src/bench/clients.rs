@@ -28,7 +28,7 @@ use asked::listed;
 pub(super) use asked::{ClientsAsked, asked, per_client, with_enough_to_delete};
 
 use super::counts::ClientCounts;
-use super::losses::{Loss, Losses};
+use super::losses::{ClientLoss, Losses};
 use super::recorder::PointEnding;
 use crate::failure::{Failure, code};
 use crate::folder::Lines;
@@ -293,7 +293,7 @@ impl BenchClients {
 
     fn lose(&self, client: usize, loss: LostAgent, point: Option<u32>) {
         if !self.clients[client].is_lost.replace(true) {
-            self.losses.push(Loss { client, loss, point });
+            self.losses.push(ClientLoss { client, loss, point });
         }
     }
 

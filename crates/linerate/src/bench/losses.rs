@@ -12,7 +12,7 @@ use crate::failure::{Failure, code};
 use crate::reaching::LostAgent;
 
 /// A client of which nothing more is heard.
-pub(super) struct Loss {
+pub(super) struct ClientLoss {
     /// Its number.
     pub(super) client: usize,
     pub(super) loss: LostAgent,
@@ -23,7 +23,7 @@ pub(super) struct Loss {
 /// All clients that were lost, in that order.
 #[derive(Default)]
 pub(super) struct Losses {
-    all: RefCell<Vec<Loss>>,
+    all: RefCell<Vec<ClientLoss>>,
     /// Points that a client ended there by itself, as it does where a signal ends it: it is lost a moment later.
     left: RefCell<BTreeMap<usize, u32>>,
     /// Of how many that was told.
@@ -33,9 +33,9 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    pub(super) fn push(&self, loss: Loss) {
+    pub(super) fn push(&self, loss: ClientLoss) {
         let point = self.left.borrow().get(&loss.client).copied().or(loss.point);
-        self.all.borrow_mut().push(Loss { point, ..loss });
+        self.all.borrow_mut().push(ClientLoss { point, ..loss });
     }
 
     /// Notes that a client ended a point by itself.
@@ -90,8 +90,10 @@ impl Losses {
     pub(super) fn findings<'n>(&self, view: Option<&View>, name: impl Fn(usize) -> &'n String) -> Vec<Finding> {
         let all = self.all.borrow();
         let lost = &all[self.told.replace(all.len())..];
-        let (ours, theirs): (Vec<&Loss>, Vec<&Loss>) = lost.iter().partition(|loss| loss.loss.stood_ms.is_some());
-        let finding = |lost: &&Loss| client_lost(name(lost.client), lost.loss.at_ms, lost.point, &lost.loss.why, view);
+        let (ours, theirs): (Vec<&ClientLoss>, Vec<&ClientLoss>) =
+            lost.iter().partition(|loss| loss.loss.stood_ms.is_some());
+        let finding =
+            |lost: &&ClientLoss| client_lost(name(lost.client), lost.loss.at_ms, lost.point, &lost.loss.why, view);
         let mut found: Vec<Finding> = theirs.iter().map(finding).collect();
         if let Some(first) = ours.first() {
             let longest_ms = ours.iter().filter_map(|loss| loss.loss.stood_ms).max().unwrap_or(0);
@@ -110,9 +112,9 @@ mod tests {
 
     use super::*;
 
-    fn loss(client: usize, stood_ms: Option<u64>) -> Loss {
+    fn loss(client: usize, stood_ms: Option<u64>) -> ClientLoss {
         let why = UnreachedNode { why: "it ended".to_owned(), remedy: "look".to_owned() };
-        Loss { client, loss: LostAgent { why, at_ms: 4_000, stood_ms }, point: Some(2) }
+        ClientLoss { client, loss: LostAgent { why, at_ms: 4_000, stood_ms }, point: Some(2) }
     }
 
     #[test]

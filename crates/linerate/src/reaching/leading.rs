@@ -25,7 +25,7 @@ use super::flags::ReachFlags;
 use super::programs::Program;
 use super::session::{Shared, answers_within, nanoseconds, open, told};
 use super::slots::Slots;
-use super::standing::{self, Standing};
+use super::standing::{self, OwnStanding};
 use super::stream::NodeStream;
 use super::{AT_ONCE, Clusters, SSH_STARTS, of_ssh};
 use crate::failure::Failure;
@@ -219,7 +219,7 @@ struct Lead {
     /// Tells which agents wrote something: with a thousand of them, looking at each costs more than what they say.
     epoll: OwnedFd,
     tell: Sender<(usize, LedEvent)>,
-    standing: Standing,
+    standing: OwnStanding,
 }
 
 impl Lead {
@@ -233,7 +233,7 @@ impl Lead {
         let zero_ns = unix_ns.saturating_sub(i64::try_from(clock.now_ns()).unwrap_or(0));
         let member = |reach| Member { reach, line: None, is_met: false, zero_ns: 0, offset_ns: 0 };
         let members = reaches.into_iter().map(member).collect();
-        let standing = Standing::begun(standing::now());
+        let standing = OwnStanding::begun(standing::now());
         Lead { members, clock, zero_ns, commands, wakes, epoll, tell, standing }
     }
 
@@ -353,7 +353,8 @@ impl Lead {
         self.turn(agent, is_awaited);
     }
 
-    /// Notes that this process runs. Where it did not for a while, no agent is held to what it could not be heard to say.
+    /// Notes that this process runs. Where it did not for a while, no agent is held to what it could not be heard
+    /// to say.
     fn turns(&mut self) {
         if self.standing.turns(standing::now()) {
             let now_ns = self.now_ns();

@@ -17,7 +17,7 @@ const STOOD_MIN: Duration = LAPSES_AFTER.saturating_sub(RENEWED_EACH);
 const FOLLOWS_WITHIN: Duration = Duration::from_secs(3);
 
 /// What a loop that turns many times a second knows of its own pauses.
-pub(super) struct Standing {
+pub(super) struct OwnStanding {
     turned_at: Duration,
     /// How long the last standstill was, and when it was over.
     stood: Option<(Duration, Duration)>,
@@ -30,9 +30,9 @@ pub(super) fn now() -> Duration {
     Duration::new(s, ns)
 }
 
-impl Standing {
-    pub(super) const fn begun(now: Duration) -> Standing {
-        Standing { turned_at: now, stood: None }
+impl OwnStanding {
+    pub(super) const fn begun(now: Duration) -> OwnStanding {
+        OwnStanding { turned_at: now, stood: None }
     }
 
     /// Notes that the loop turns; says whether it had stood still.
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn what_is_lost_right_behind_a_standstill_is_lost_by_it() {
         let at = Duration::from_millis;
-        let mut standing = Standing::begun(at(5_000));
+        let mut standing = OwnStanding::begun(at(5_000));
         assert!(!standing.turns(at(5_020)) && !standing.turns(at(6_500)));
         assert_eq!(standing.explains(&Fault::Ended, at(6_500)), None, "it ran");
         assert!(standing.turns(at(9_600)));
