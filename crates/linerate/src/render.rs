@@ -15,7 +15,7 @@ use linerate_site::SiteFile;
 use crate::failure::{Failure, code};
 use crate::{printing, sites};
 use flags::RenderFlags;
-use folder::{Folder, Manifest, sha256};
+use folder::{Folder, RenderManifest, sha256};
 
 pub(crate) fn run(flags: &RenderFlags) -> Result<ExitCode, Failure> {
     let (site, file) = sites::read_site_file(&flags.site)?;
@@ -29,7 +29,7 @@ pub(crate) fn run(flags: &RenderFlags) -> Result<ExitCode, Failure> {
         seed: sites::SEED,
     };
     let rendering = render(&site, &request).map_err(|error| refused(error, &site, &file))?;
-    let manifest = Manifest::of(&rendering, &request);
+    let manifest = RenderManifest::of(&rendering, &request);
     let folder = Folder::read(output)?;
     if flags.check {
         return checked(&folder, output, &rendering);

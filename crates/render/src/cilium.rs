@@ -4,8 +4,8 @@ mod routes;
 mod tables;
 mod values;
 
-use crate::RenderedFile;
 use crate::deployment::Deployment;
+use crate::file::RenderedFile;
 use crate::yaml::file;
 
 /// The Cilium whose chart and resources these are.

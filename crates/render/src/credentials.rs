@@ -7,7 +7,7 @@ use crate::yaml::{file, map, set};
 
 /// A name and a password that somebody has drawn.
 #[derive(Clone)]
-pub struct Credentials {
+pub struct FirstCredentials {
     /// The first user, or access key.
     pub user: String,
     /// Its password, or secret key.
@@ -17,7 +17,7 @@ pub struct Credentials {
 /// The Secret that the engine's pods refer to; none of a site without a Kubernetes or with an engine that is not
 /// rendered.
 #[must_use]
-pub fn credentials(site: &Site, drawn: &Credentials) -> Option<String> {
+pub fn credentials(site: &Site, drawn: &FirstCredentials) -> Option<String> {
     let engine = match site.engine.product {
         Product::Minio => "minio",
         Product::Rustfs => "rustfs",

@@ -4,9 +4,9 @@ use linerate_model::layout::tolerance::tolerances;
 use linerate_model::layout::{Geometry, Pool, pools};
 use linerate_record::site::{Bgp, Hosts, Kubernetes, NodeGroup, Prefix, Product, Site};
 
-use crate::fault::{Fault, RenderError};
-use crate::placement::{NoPlacement, Placement, place};
-use crate::variant::Variant;
+use crate::fault::{RenderError, RenderFault};
+use crate::placement::{NoPlacement, RackPlacement, place};
+use crate::variant::EntryVariant;
 
 /// All that the files of a site rest on.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct Deployment<'s> {
     /// The site, as the variant has it.
     pub(crate) site: &'s Site,
     pub(crate) kubernetes: &'s Kubernetes,
-    pub(crate) variant: Variant,
+    pub(crate) variant: EntryVariant,
     /// `minio` or `rustfs`: the engine's name in Kubernetes.
     pub(crate) name: &'static str,
     pub(crate) image: &'s str,
@@ -35,7 +35,7 @@ pub(crate) struct DeployedPool<'s> {
     pub(crate) group: &'s NodeGroup,
     pub(crate) geometry: Geometry,
     pub(crate) racks: usize,
-    pub(crate) placement: Placement,
+    pub(crate) placement: RackPlacement,
     /// The machine of each ordinal.
     pub(crate) machines: Vec<String>,
     pub(crate) mounts: &'s [String],
@@ -45,7 +45,7 @@ pub(crate) struct DeployedPool<'s> {
 
 /// What is asked for beside the site.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wishes<'w> {
+pub(crate) struct RenderWishes<'w> {
     pub(crate) replaced: &'w [(String, String)],
     pub(crate) origin: &'w str,
 }
@@ -53,15 +53,15 @@ pub(crate) struct Wishes<'w> {
 /// All that files need of a site as the variant has it, or what it lacks.
 pub(crate) fn deployment<'s>(
     site: &'s Site,
-    variant: Variant,
-    wishes: Wishes<'_>,
+    variant: EntryVariant,
+    wishes: RenderWishes<'_>,
 ) -> Result<Deployment<'s>, RenderError> {
     let name = match site.engine.product {
         Product::Minio => "minio",
         Product::Rustfs => "rustfs",
         Product::CephRgw | Product::Garage => {
             let advice = "write minio or rustfs: other engines are not rendered";
-            return Err(RenderError::Site(vec![Fault::new(
+            return Err(RenderError::Site(vec![RenderFault::new(
                 "engine.product",
                 "an engine that is not rendered",
                 advice,
@@ -70,7 +70,7 @@ pub(crate) fn deployment<'s>(
     };
     let Some(kubernetes) = &site.kubernetes else {
         let advice = "add \"kubernetes:\" with names and addresses; `linerate plan --example` shows its keys";
-        return Err(RenderError::Site(vec![Fault::new("kubernetes", "a site without \"kubernetes\"", advice)]));
+        return Err(RenderError::Site(vec![RenderFault::new("kubernetes", "a site without \"kubernetes\"", advice)]));
     };
     let all = pools(site).map_err(linerate_model::error::ModelError::from)?;
     let (reads, writes) = tolerances(site.engine.product, &all);
@@ -103,9 +103,9 @@ pub(crate) fn deployment<'s>(
 }
 
 /// What nobody stated and nothing decides.
-fn lacking(site: &Site, kubernetes: &Kubernetes, variant: Variant) -> Vec<Fault> {
+fn lacking(site: &Site, kubernetes: &Kubernetes, variant: EntryVariant) -> Vec<RenderFault> {
     let without = |key: &str, advice: &str| {
-        Fault::new(
+        RenderFault::new(
             format!("kubernetes.{key}"),
             format!("kubernetes without {key:?}"),
             format!("add \"{key}: …\": {advice}"),
@@ -122,17 +122,17 @@ fn lacking(site: &Site, kubernetes: &Kubernetes, variant: Variant) -> Vec<Fault>
             "addresses for services, which this variant announces",
         ),
         (
-            matches!(variant, Variant::A | Variant::C) && kubernetes.bgp.is_none(),
+            matches!(variant, EntryVariant::A | EntryVariant::C) && kubernetes.bgp.is_none(),
             "bgp",
             "autonomous systems of nodes and switches, which this variant needs",
         ),
         (
-            variant == Variant::Client && racks > 1 && kubernetes.bgp.is_none(),
+            variant == EntryVariant::Client && racks > 1 && kubernetes.bgp.is_none(),
             "bgp",
             "between racks, only BGP tells the switches the routes to pods",
         ),
     ];
-    let mut faults: Vec<Fault> =
+    let mut faults: Vec<RenderFault> =
         needs.into_iter().filter(|need| need.0).map(|(_, key, advice)| without(key, advice)).collect();
     let planes = [("planes.public", Some(&site.planes.public)), ("planes.private", site.planes.private.as_ref())];
     for (path, plane) in planes {
@@ -140,21 +140,25 @@ fn lacking(site: &Site, kubernetes: &Kubernetes, variant: Variant) -> Vec<Fault>
         let link = format!("{path}.link");
         if site.is_assumed(&link) || is_invented(site, &plane.link) {
             let what = format!("a link {:?} that nobody named", plane.link);
-            faults.push(Fault::new(link, what, "state the interface's name: Cilium is told its devices"));
+            faults.push(RenderFault::new(
+                link,
+                what,
+                "state the interface's name: Cilium needs the names of its devices",
+            ));
         }
         if plane.ip == linerate_record::site::IpVersion::V6 {
-            faults.push(Fault::new(format!("{path}.ip"), "IPv6", "write ipv4: only IPv4 is rendered"));
+            faults.push(RenderFault::new(format!("{path}.ip"), "IPv6", "write ipv4: only IPv4 is rendered"));
         }
     }
     if site.engine.internal_tls != site.engine.tls {
         let advice = "write the same as engine.tls: MinIO and RustFS have one listener for clients and nodes";
-        faults.push(Fault::new("engine.internal_tls", "TLS for one kind of traffic alone", advice));
+        faults.push(RenderFault::new("engine.internal_tls", "TLS for one kind of traffic alone", advice));
     }
-    if let (Variant::B, linerate_record::site::Entry::L2Announcement { policy, .. }) = (variant, site.entry)
+    if let (EntryVariant::B, linerate_record::site::Entry::L2Announcement { policy, .. }) = (variant, site.entry)
         && policy == linerate_record::site::TrafficPolicy::Local
     {
         let advice = "write cluster: Cilium's L2 announcement excludes policy Local";
-        faults.push(Fault::new("entry.policy", "policy local with an L2 announcement", advice));
+        faults.push(RenderFault::new("entry.policy", "policy local with an L2 announcement", advice));
     }
     faults
 }
@@ -173,20 +177,20 @@ fn deployed_pool<'s>(
     kubernetes: &'s Kubernetes,
     pool: &Pool,
     set: String,
-) -> Result<DeployedPool<'s>, Fault> {
+) -> Result<DeployedPool<'s>, RenderFault> {
     let group = &site.groups[pool.groups[0]];
     let Geometry { shards, parity, sets, .. } = pool.geometry;
     let placement = place(&pool.racks, shards, sets, parity).map_err(|error| unplaced(group, shards, error))?;
     let Some(Hosts { names, mounts, .. }) = kubernetes.hosts.iter().find(|hosts| hosts.kind == group.name) else {
         let what = format!("kubernetes without \"hosts\" of {:?}", group.name);
         let advice = "add \"hosts: …\": names of the machines, and folders of their drives";
-        return Err(Fault::new("kubernetes.hosts", what, advice));
+        return Err(RenderFault::new("kubernetes.hosts", what, advice));
     };
     let machines = placement.node_of.iter().filter_map(|&node| names.get(node as usize)).cloned().collect();
     Ok(DeployedPool { group, geometry: pool.geometry, racks: pool.racks.len(), placement, machines, mounts, set })
 }
 
-fn unplaced(group: &NodeGroup, set_drives: u32, error: NoPlacement) -> Fault {
+fn unplaced(group: &NodeGroup, set_drives: u32, error: NoPlacement) -> RenderFault {
     let NoPlacement { share, is_certain } = error;
     let what = format!(
         "{} racks, of which one would hold {} of the {set_drives} shards of a set that may lose {}",
@@ -197,7 +201,7 @@ fn unplaced(group: &NodeGroup, set_drives: u32, error: NoPlacement) -> Fault {
     } else {
         "no order was found: use racks of equal size, sets that divide the nodes, or more parity"
     };
-    Fault::new(format!("nodes.{}.racks", group.name), what, advice)
+    RenderFault::new(format!("nodes.{}.racks", group.name), what, advice)
 }
 
 /// The StatefulSet of a pool, counted from 0. The first keeps its name when others are added: volumes have it in

@@ -3,8 +3,8 @@
 mod pods;
 mod services;
 
-use crate::RenderedFile;
 use crate::deployment::{DeployedPool, Deployment, capacity, claim_template};
+use crate::file::RenderedFile;
 use crate::yaml::{Tree, file, list, map, set};
 
 pub(crate) use pods::secret_name;
@@ -92,6 +92,9 @@ fn stateful_set(deployment: &Deployment<'_>, pool: &DeployedPool<'_>) -> Tree {
 fn claim(pool: &DeployedPool<'_>, drive: usize) -> Tree {
     let storage = map([set("storage", capacity(pool.kind(drive).1))]);
     map([
+        // The API server adds these two: with them, a comparison with what was applied finds no difference.
+        set("apiVersion", "v1"),
+        set("kind", "PersistentVolumeClaim"),
         set("metadata", map([set("name", claim_template(drive))])),
         set(
             "spec",

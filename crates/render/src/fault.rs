@@ -4,7 +4,7 @@ use linerate_model::error::ModelError;
 
 /// What is wrong with a key of the site.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct RenderFault {
     /// The key, such as `kubernetes.image`.
     pub path: String,
     /// What is wrong.
@@ -13,9 +13,9 @@ pub struct Fault {
     pub advice: String,
 }
 
-impl Fault {
-    pub(crate) fn new(path: impl Into<String>, what: impl Into<String>, advice: impl Into<String>) -> Fault {
-        Fault { path: path.into(), what: what.into(), advice: advice.into() }
+impl RenderFault {
+    pub(crate) fn new(path: impl Into<String>, what: impl Into<String>, advice: impl Into<String>) -> RenderFault {
+        RenderFault { path: path.into(), what: what.into(), advice: advice.into() }
     }
 }
 
@@ -23,7 +23,7 @@ impl Fault {
 #[derive(Debug)]
 pub enum RenderError {
     /// Keys of the site, each once.
-    Site(Vec<Fault>),
+    Site(Vec<RenderFault>),
     /// The site has no plan.
     Model(ModelError),
     /// What flags ask for does not go with the site.

@@ -7,9 +7,9 @@ use linerate_settings::export::{LocatedChange, Reasons, sysctl_d, tmpfiles_d, tu
 use linerate_settings::knobs::{advise, find};
 use linerate_settings::profiles;
 
-use crate::RenderedFile;
 use crate::deployment::Deployment;
 use crate::expected::machine_of;
+use crate::file::RenderedFile;
 use crate::yaml::comment;
 
 /// The profile of storage nodes.

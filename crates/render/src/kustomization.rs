@@ -1,7 +1,7 @@
 //! What kustomize, and with it Argo CD and Flux, read of each folder.
 
-use crate::RenderedFile;
 use crate::deployment::Deployment;
+use crate::file::RenderedFile;
 use crate::yaml::{Tree, file, list, map, set};
 
 /// Folders of resources, in the order in which they are applied.

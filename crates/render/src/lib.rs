@@ -9,6 +9,7 @@ mod deployment;
 mod engine;
 mod expected;
 mod fault;
+mod file;
 mod hosts;
 mod kustomization;
 pub mod placement;
@@ -18,32 +19,18 @@ mod yaml;
 
 use linerate_record::site::Site;
 
-pub use credentials::{Credentials, credentials};
-pub use fault::{Fault, RenderError};
+pub use credentials::{FirstCredentials, credentials};
+pub use fault::{RenderError, RenderFault};
+pub use file::RenderedFile;
 
-use deployment::{Deployment, Wishes, deployment};
-use variant::{Choice, Variant, Weighed, choose, site_of, weighed};
-
-/// A file of what was rendered.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RenderedFile {
-    /// Its path below the folder, with `/`.
-    pub path: String,
-    /// What is in it.
-    pub text: String,
-}
-
-impl RenderedFile {
-    pub(crate) fn new(path: impl Into<String>, text: String) -> RenderedFile {
-        RenderedFile { path: path.into(), text }
-    }
-}
+use deployment::{Deployment, RenderWishes, deployment};
+use variant::{EntryVariant, VariantChoice, WeighedVariant, choose, site_of, weighed};
 
 /// What is asked for beside the site.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RenderRequest {
     /// The variant; absent: that of the site's entry path, or the model's choice.
-    pub variant: Option<Variant>,
+    pub variant: Option<EntryVariant>,
     /// Machines in the place of others: the old name, and the new one.
     pub replaced: Vec<(String, String)>,
     /// SHA-256 of the site's file, in hexadecimal.
@@ -58,9 +45,9 @@ pub struct Rendering {
     /// The files, in the order of their paths.
     pub files: Vec<RenderedFile>,
     /// The variant that they are of.
-    pub choice: Choice,
+    pub choice: VariantChoice,
     /// What each variant can do.
-    pub weighed: Vec<Weighed>,
+    pub weighed: Vec<WeighedVariant>,
 }
 
 /// The files of a site.
@@ -77,7 +64,7 @@ pub fn render(site: &Site, request: &RenderRequest) -> Result<Rendering, RenderE
          not overwritten.",
         site.name, request.site_sha256
     );
-    let deployment = deployment(&site, choice.variant, Wishes { replaced: &request.replaced, origin: &origin })?;
+    let deployment = deployment(&site, choice.variant, RenderWishes { replaced: &request.replaced, origin: &origin })?;
     Ok(Rendering { files: files(&deployment), choice, weighed })
 }
 

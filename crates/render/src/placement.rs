@@ -9,7 +9,7 @@ use linerate_model::layout::minio::node_of;
 
 /// The most shards of a set that one rack may have, and does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share {
+pub struct RackShare {
     /// The most that it has of any set.
     pub most: u32,
     /// How many a set can lose.
@@ -18,20 +18,20 @@ pub struct Share {
 
 /// The node of each ordinal: of node N, counted from 0 through rack after rack, the ordinal's place has N.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placement {
+pub struct RackPlacement {
     /// The node of each ordinal.
     pub node_of: Vec<u32>,
     /// The rack of each ordinal.
     pub rack_of: Vec<u32>,
     /// What a rack has of a set at most.
-    pub share: Share,
+    pub share: RackShare,
 }
 
 /// Why there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoPlacement {
     /// The least that a rack has of some set, in the best order that was found.
-    pub share: Share,
+    pub share: RackShare,
     /// Whether no order has less: it is the share of the largest rack of a set, rounded up.
     pub is_certain: bool,
 }
@@ -41,7 +41,7 @@ pub struct NoPlacement {
 ///
 /// # Errors
 /// Where no order that was tried does.
-pub fn place(racks: &[u32], set_drives: u32, sets: u32, parity: u32) -> Result<Placement, NoPlacement> {
+pub fn place(racks: &[u32], set_drives: u32, sets: u32, parity: u32) -> Result<RackPlacement, NoPlacement> {
     let nodes: u32 = racks.iter().sum();
     let mut best: Option<(u32, Vec<u32>)> = None;
     for order in [round(racks), dealt(racks, nodes, set_drives), even(racks)] {
@@ -52,13 +52,13 @@ pub fn place(racks: &[u32], set_drives: u32, sets: u32, parity: u32) -> Result<P
         }
     }
     let (most, rack_of) = best.unwrap_or_default();
-    let share = Share { most, parity };
+    let share = RackShare { most, parity };
     if racks.len() > 1 && most > parity {
         let largest = u64::from(racks.iter().copied().max().unwrap_or(0));
         let least = (u64::from(set_drives) * largest).div_ceil(u64::from(nodes.max(1)));
         return Err(NoPlacement { share, is_certain: least > u64::from(parity) });
     }
-    Ok(Placement { node_of: nodes_in(&rack_of, racks), rack_of, share })
+    Ok(RackPlacement { node_of: nodes_in(&rack_of, racks), rack_of, share })
 }
 
 /// The racks in turn, those that have no node left passed over.
@@ -129,7 +129,7 @@ mod tests {
     }
 
     /// Every endpoint of every set counted.
-    fn counted(placement: &Placement, racks: &[u32], set_drives: u32, sets: u32) -> u32 {
+    fn counted(placement: &RackPlacement, racks: &[u32], set_drives: u32, sets: u32) -> u32 {
         let nodes = racks.iter().sum::<u32>();
         let ends: Vec<u32> = racks
             .iter()

@@ -1,7 +1,7 @@
 //! Volumes: each drive of each node, bound to the claim that it is for.
 
-use crate::RenderedFile;
 use crate::deployment::{DeployedPool, Deployment, capacity};
+use crate::file::RenderedFile;
 use crate::yaml::{Tree, file, list, map, set};
 
 /// Argo CD deletes no volume, neither when it leaves the folder nor with the application.

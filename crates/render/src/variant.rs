@@ -7,7 +7,7 @@ use linerate_record::site::{Encapsulation, Entry, Plane, Site, TrafficPolicy};
 
 /// A way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Variant {
+pub enum EntryVariant {
     /// Node ports on the public plane; native routing and BGP among nodes.
     A,
     /// A tunnel, with an address that one node announces and replies that go straight to the client.
@@ -20,9 +20,9 @@ pub enum Variant {
 
 /// What a variant can do of a site.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Weighed {
+pub struct WeighedVariant {
     /// The variant.
-    pub variant: Variant,
+    pub variant: EntryVariant,
     /// The lowest ceiling of GET; infinite where nothing limits it.
     pub get: Limit,
     /// The lowest ceiling of PUT.
@@ -40,25 +40,25 @@ pub struct Limit {
 
 /// The variant that is rendered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct VariantChoice {
     /// The variant.
-    pub variant: Variant,
+    pub variant: EntryVariant,
     /// Why it is this one.
     pub why: String,
 }
 
-impl Variant {
+impl EntryVariant {
     /// All of them; of equals the model takes the first.
-    pub const ALL: [Variant; 4] = [Variant::C, Variant::A, Variant::Client, Variant::B];
+    pub const ALL: [EntryVariant; 4] = [EntryVariant::C, EntryVariant::A, EntryVariant::Client, EntryVariant::B];
 
     /// What flags call it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Variant::A => "a",
-            Variant::B => "b",
-            Variant::C => "c",
-            Variant::Client => "client",
+            EntryVariant::A => "a",
+            EntryVariant::B => "b",
+            EntryVariant::C => "c",
+            EntryVariant::Client => "client",
         }
     }
 
@@ -66,47 +66,47 @@ impl Variant {
     #[must_use]
     pub const fn summary(self) -> &'static str {
         match self {
-            Variant::A => "node ports on the public plane, native routing, BGP",
-            Variant::B => "Geneve, L2 announcement by one node, DSR",
-            Variant::C => "native routing, addresses of services by BGP",
-            Variant::Client => "native routing, clients balance over node ports",
+            EntryVariant::A => "node ports on the public plane, native routing, BGP",
+            EntryVariant::B => "Geneve, L2 announcement by one node, DSR",
+            EntryVariant::C => "native routing, addresses of services by BGP",
+            EntryVariant::Client => "native routing, clients balance over node ports",
         }
     }
 
     /// Whether packets among nodes are encapsulated.
     pub(crate) const fn has_tunnel(self) -> bool {
-        matches!(self, Variant::B)
+        matches!(self, EntryVariant::B)
     }
 
     /// Whether the service has an address of its own.
     pub(crate) const fn has_address(self) -> bool {
-        matches!(self, Variant::B | Variant::C)
+        matches!(self, EntryVariant::B | EntryVariant::C)
     }
 
     /// Whether a site can have it at all.
     fn is_open_to(self, site: &Site) -> bool {
         match self {
-            Variant::A => site.planes.private.is_some() && !site.has_clients_on_nodes(),
-            Variant::B | Variant::C => !site.has_clients_on_nodes(),
-            Variant::Client => true,
+            EntryVariant::A => site.planes.private.is_some() && !site.has_clients_on_nodes(),
+            EntryVariant::B | EntryVariant::C => !site.has_clients_on_nodes(),
+            EntryVariant::Client => true,
         }
     }
 
     /// The variant that a site's entry path is. Node ports of nodes with one plane are those of clients that balance.
-    fn of(site: &Site) -> Variant {
+    fn of(site: &Site) -> EntryVariant {
         match site.entry {
-            Entry::NodePort { .. } if site.planes.private.is_none() => Variant::Client,
-            Entry::Bgp { .. } | Entry::ClusterMesh => Variant::C,
-            Entry::L2Announcement { .. } => Variant::B,
-            Entry::NodePort { .. } => Variant::A,
-            Entry::ClientSide | Entry::Local => Variant::Client,
+            Entry::NodePort { .. } if site.planes.private.is_none() => EntryVariant::Client,
+            Entry::Bgp { .. } | Entry::ClusterMesh => EntryVariant::C,
+            Entry::L2Announcement { .. } => EntryVariant::B,
+            Entry::NodePort { .. } => EntryVariant::A,
+            Entry::ClientSide | Entry::Local => EntryVariant::Client,
         }
     }
 }
 
 /// The site as a variant has it: what it states of the same path stays.
 #[must_use]
-pub fn site_of(site: &Site, variant: Variant) -> Site {
+pub fn site_of(site: &Site, variant: EntryVariant) -> Site {
     let mut changed = site.clone();
     let is_stated = |key: &str| !site.is_assumed(key);
     let stated = match site.entry {
@@ -114,17 +114,17 @@ pub fn site_of(site: &Site, variant: Variant) -> Site {
         _ => None,
     };
     changed.entry = match (variant, site.entry) {
-        (Variant::Client, Entry::Local) => Entry::Local,
-        (Variant::Client, _) => Entry::ClientSide,
-        (Variant::A, Entry::NodePort { .. }) => Entry::NodePort { policy: stated.unwrap_or(TrafficPolicy::Local) },
-        (Variant::A, _) => Entry::NodePort { policy: TrafficPolicy::Local },
-        (Variant::C, Entry::ClusterMesh) => Entry::ClusterMesh,
-        (Variant::C, Entry::Bgp { .. }) => Entry::Bgp { policy: stated.unwrap_or(TrafficPolicy::Local) },
-        (Variant::C, _) => Entry::Bgp { policy: TrafficPolicy::Local },
-        (Variant::B, Entry::L2Announcement { dsr, policy }) => {
+        (EntryVariant::Client, Entry::Local) => Entry::Local,
+        (EntryVariant::Client, _) => Entry::ClientSide,
+        (EntryVariant::A, Entry::NodePort { .. }) => Entry::NodePort { policy: stated.unwrap_or(TrafficPolicy::Local) },
+        (EntryVariant::A, _) => Entry::NodePort { policy: TrafficPolicy::Local },
+        (EntryVariant::C, Entry::ClusterMesh) => Entry::ClusterMesh,
+        (EntryVariant::C, Entry::Bgp { .. }) => Entry::Bgp { policy: stated.unwrap_or(TrafficPolicy::Local) },
+        (EntryVariant::C, _) => Entry::Bgp { policy: TrafficPolicy::Local },
+        (EntryVariant::B, Entry::L2Announcement { dsr, policy }) => {
             Entry::L2Announcement { dsr: dsr || !is_stated("entry.dsr"), policy }
         }
-        (Variant::B, _) => Entry::L2Announcement { dsr: true, policy: TrafficPolicy::Cluster },
+        (EntryVariant::B, _) => Entry::L2Announcement { dsr: true, policy: TrafficPolicy::Cluster },
     };
     let encapsulation = if variant.has_tunnel() { Encapsulation::Geneve } else { Encapsulation::None };
     *among_nodes(&mut changed) = Plane { encapsulation, ..among_nodes(&mut changed).clone() };
@@ -136,16 +136,16 @@ fn among_nodes(site: &mut Site) -> &mut Plane {
     site.planes.private.as_mut().unwrap_or(&mut site.planes.public)
 }
 
-/// What each variant can do of a site, in the order of [`Variant::ALL`].
+/// What each variant can do of a site, in the order of [`EntryVariant::ALL`].
 ///
 /// # Errors
 /// Where the site has no plan.
-pub fn weighed(site: &Site, seed: u64) -> Result<Vec<Weighed>, ModelError> {
-    let open = Variant::ALL.into_iter().filter(|variant| variant.is_open_to(site));
+pub fn weighed(site: &Site, seed: u64) -> Result<Vec<WeighedVariant>, ModelError> {
+    let open = EntryVariant::ALL.into_iter().filter(|variant| variant.is_open_to(site));
     open.map(|variant| {
         let plan = plan(&site_of(site, variant), &PlanRequest { seed, ..PlanRequest::default() })?;
         let limit = |work: usize| limit(plan.works.get(work));
-        Ok(Weighed { variant, get: limit(0), put: limit(1) })
+        Ok(WeighedVariant { variant, get: limit(0), put: limit(1) })
     })
     .collect()
 }
@@ -165,8 +165,12 @@ const EQUAL_SHARE: f64 = 1e-3;
 ///
 /// # Errors
 /// What the site lacks for the variant that was asked for.
-pub fn choose(site: &Site, weighed: &[Weighed], asked: Option<Variant>) -> Result<Choice, &'static str> {
-    let because = |variant, why: &str| Ok(Choice { variant, why: why.to_owned() });
+pub fn choose(
+    site: &Site,
+    weighed: &[WeighedVariant],
+    asked: Option<EntryVariant>,
+) -> Result<VariantChoice, &'static str> {
+    let because = |variant, why: &str| Ok(VariantChoice { variant, why: why.to_owned() });
     if let Some(variant) = asked {
         if !variant.is_open_to(site) {
             return Err(if site.has_clients_on_nodes() {
@@ -177,22 +181,22 @@ pub fn choose(site: &Site, weighed: &[Weighed], asked: Option<Variant>) -> Resul
         }
         return because(variant, "--variant asks for it");
     }
-    let of_entry = Variant::of(site);
+    let of_entry = EntryVariant::of(site);
     if !site.is_assumed("entry.path") && of_entry.is_open_to(site) {
         return because(of_entry, "the site's entry.path states it");
     }
-    let mut best: Option<&Weighed> = None;
+    let mut best: Option<&WeighedVariant> = None;
     for one in weighed {
         if best.is_none_or(|best| is_better(one, best)) {
             best = Some(one);
         }
     }
-    let variant = best.map_or(Variant::Client, |best| best.variant);
+    let variant = best.map_or(EntryVariant::Client, |best| best.variant);
     because(variant, "it has the highest ceilings; of equal ones, the first in this order: c, a, client, b")
 }
 
 /// Whether GET's ceiling is higher, or as high and PUT's higher.
-fn is_better(one: &Weighed, other: &Weighed) -> bool {
+fn is_better(one: &WeighedVariant, other: &WeighedVariant) -> bool {
     let exceeds = |one: f64, other: f64| one > other * (1.0 + EQUAL_SHARE);
     let (get, put) = ((one.get.bytes_per_s, other.get.bytes_per_s), (one.put.bytes_per_s, other.put.bytes_per_s));
     exceeds(get.0, get.1) || (!exceeds(get.1, get.0) && exceeds(put.0, put.1))
@@ -215,22 +219,22 @@ mod tests {
         let weighed = weighed(&site(""), 1).unwrap();
         // Of GET, replies do not come by it: DSR.
         let put = |variant| weighed.iter().find(|one| one.variant == variant).unwrap().put;
-        assert_eq!(put(Variant::B).bottleneck, Some(Resource::EntryNode));
-        for other in [Variant::A, Variant::C, Variant::Client] {
-            assert!(put(other).bytes_per_s > 2.0 * put(Variant::B).bytes_per_s, "{other:?}");
+        assert_eq!(put(EntryVariant::B).bottleneck, Some(Resource::EntryNode));
+        for other in [EntryVariant::A, EntryVariant::C, EntryVariant::Client] {
+            assert!(put(other).bytes_per_s > 2.0 * put(EntryVariant::B).bytes_per_s, "{other:?}");
         }
-        assert_eq!(choose(&site(""), &weighed, None).map(|choice| choice.variant), Ok(Variant::C));
+        assert_eq!(choose(&site(""), &weighed, None).map(|choice| choice.variant), Ok(EntryVariant::C));
     }
 
     #[test]
     fn flags_go_before_the_entry_path_and_that_before_the_model() {
         for (more, asked, variant) in [
-            ("entry: l2-announcement\n", None, Ok(Variant::B)),
-            ("entry: node-port\n", None, Ok(Variant::A)),
-            ("entry: client-side\n", None, Ok(Variant::Client)),
-            ("entry: client-side\n", Some(Variant::C), Ok(Variant::C)),
-            ("clients: {on: nodes}\n", None, Ok(Variant::Client)),
-            ("clients: {on: nodes}\n", Some(Variant::C), Err(())),
+            ("entry: l2-announcement\n", None, Ok(EntryVariant::B)),
+            ("entry: node-port\n", None, Ok(EntryVariant::A)),
+            ("entry: client-side\n", None, Ok(EntryVariant::Client)),
+            ("entry: client-side\n", Some(EntryVariant::C), Ok(EntryVariant::C)),
+            ("clients: {on: nodes}\n", None, Ok(EntryVariant::Client)),
+            ("clients: {on: nodes}\n", Some(EntryVariant::C), Err(())),
         ] {
             let site = site(more);
             let chosen = choose(&site, &weighed(&site, 1).unwrap(), asked);
@@ -242,20 +246,20 @@ mod tests {
     fn a_plan_of_two_planes_needs_both() {
         let mut site = site("");
         site.planes.private = None;
-        assert!(choose(&site, &[], Some(Variant::A)).is_err());
+        assert!(choose(&site, &[], Some(EntryVariant::A)).is_err());
         let ports = Site { entry: Entry::NodePort { policy: TrafficPolicy::Local }, ..site.clone() };
         let stated = Site { assumed: std::collections::BTreeMap::new(), ..ports };
-        assert_eq!(choose(&stated, &[], None).map(|choice| choice.variant), Ok(Variant::Client));
-        assert!(weighed(&site, 1).unwrap().iter().all(|one| one.variant != Variant::A));
+        assert_eq!(choose(&stated, &[], None).map(|choice| choice.variant), Ok(EntryVariant::Client));
+        assert!(weighed(&site, 1).unwrap().iter().all(|one| one.variant != EntryVariant::A));
     }
 
     #[test]
     fn what_the_site_states_of_its_own_path_stays() {
         let stated = site("entry: {path: bgp, policy: cluster}\n");
-        assert_eq!(site_of(&stated, Variant::C).entry, Entry::Bgp { policy: TrafficPolicy::Cluster });
+        assert_eq!(site_of(&stated, EntryVariant::C).entry, Entry::Bgp { policy: TrafficPolicy::Cluster });
         let unstated = site("entry: bgp\n");
-        assert_eq!(site_of(&unstated, Variant::C).entry, Entry::Bgp { policy: TrafficPolicy::Local });
-        let tunnel = site_of(&stated, Variant::B);
+        assert_eq!(site_of(&unstated, EntryVariant::C).entry, Entry::Bgp { policy: TrafficPolicy::Local });
+        let tunnel = site_of(&stated, EntryVariant::B);
         let planes = [tunnel.planes.public.encapsulation, tunnel.planes.private.unwrap().encapsulation];
         assert_eq!(planes, [Encapsulation::None, Encapsulation::Geneve]);
     }

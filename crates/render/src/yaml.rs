@@ -17,31 +17,31 @@ pub(crate) enum Tree {
     Whole(u64),
     Switch(bool),
     List(Vec<Tree>),
-    Map(Vec<Entry>),
+    Map(Vec<CommentedEntry>),
 }
 
 /// A key with its value, and why it is that value.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Entry {
+pub(crate) struct CommentedEntry {
     key: String,
     tree: Tree,
     why: String,
 }
 
-impl Entry {
+impl CommentedEntry {
     /// The same with its reason.
-    pub(crate) fn because(self, why: impl Into<String>) -> Entry {
-        Entry { why: why.into(), ..self }
+    pub(crate) fn because(self, why: impl Into<String>) -> CommentedEntry {
+        CommentedEntry { why: why.into(), ..self }
     }
 }
 
 /// A key and its value.
-pub(crate) fn set(key: impl Into<String>, tree: impl Into<Tree>) -> Entry {
-    Entry { key: key.into(), tree: tree.into(), why: String::new() }
+pub(crate) fn set(key: impl Into<String>, tree: impl Into<Tree>) -> CommentedEntry {
+    CommentedEntry { key: key.into(), tree: tree.into(), why: String::new() }
 }
 
 /// Keys in the order in which they are written.
-pub(crate) fn map(entries: impl IntoIterator<Item = Entry>) -> Tree {
+pub(crate) fn map(entries: impl IntoIterator<Item = CommentedEntry>) -> Tree {
     Tree::Map(entries.into_iter().collect())
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn comment(text: &str, indent: usize, out: &mut String) {
     }
 }
 
-fn map_lines(entries: &[Entry], indent: usize, out: &mut String) {
+fn map_lines(entries: &[CommentedEntry], indent: usize, out: &mut String) {
     for entry in entries {
         comment(&entry.why, indent, out);
         let _ = write!(out, "{:indent$}", "");
@@ -117,7 +117,7 @@ fn map_lines(entries: &[Entry], indent: usize, out: &mut String) {
 }
 
 /// `key: value`, or `key:` and its lines; what stands before it has been written.
-fn entry_line(entry: &Entry, indent: usize, out: &mut String) {
+fn entry_line(entry: &CommentedEntry, indent: usize, out: &mut String) {
     let key = scalar(&entry.key);
     match (&entry.tree, inline(&entry.tree)) {
         (_, Some(value)) => {

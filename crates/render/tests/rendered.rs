@@ -10,8 +10,8 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::StorageClass;
 use linerate_record::site::Site;
-use linerate_render::variant::Variant;
-use linerate_render::{Credentials, RenderError, RenderRequest, RenderedFile, Rendering, credentials, render};
+use linerate_render::variant::EntryVariant;
+use linerate_render::{FirstCredentials, RenderError, RenderRequest, RenderedFile, Rendering, credentials, render};
 use serde_json::Value;
 
 fn here() -> PathBuf {
@@ -235,11 +235,11 @@ fn values(rendering: &Rendering) -> Value {
 #[test]
 fn variants_have_what_cilium_takes_together() {
     let site = site(&text("minio-8"));
-    for variant in Variant::ALL {
+    for variant in EntryVariant::ALL {
         let rendering = render(&site, &RenderRequest { variant: Some(variant), ..request() }).unwrap();
         let values = values(&rendering);
         let tunnel = values["routingMode"] == "tunnel";
-        assert_eq!(tunnel, variant == Variant::B, "{variant:?}");
+        assert_eq!(tunnel, variant == EntryVariant::B, "{variant:?}");
         if tunnel {
             assert_eq!((&values["tunnelProtocol"], &values["enableIPv4BIGTCP"]), (&"geneve".into(), &false.into()));
             assert_eq!(values["loadBalancer"]["dsrDispatch"], "geneve");
@@ -254,14 +254,14 @@ fn variants_have_what_cilium_takes_together() {
         let found =
             [count("CiliumBGPClusterConfig"), count("CiliumL2AnnouncementPolicy"), count("CiliumLoadBalancerIPPool")];
         let expected = match variant {
-            Variant::A | Variant::Client => [1, 0, 0],
-            Variant::B => [0, 1, 1],
-            Variant::C => [1, 0, 1],
+            EntryVariant::A | EntryVariant::Client => [1, 0, 0],
+            EntryVariant::B => [0, 1, 1],
+            EntryVariant::C => [1, 0, 1],
         };
         assert_eq!(found, expected, "{variant:?}");
         let service = of_kind(&documents, "Service").into_iter().find(|service| service["spec"].get("type").is_some());
         let policy = &service.expect("one of clients")["spec"]["externalTrafficPolicy"];
-        assert_eq!(policy, if variant == Variant::B { "Cluster" } else { "Local" }, "{variant:?}");
+        assert_eq!(policy, if variant == EntryVariant::B { "Cluster" } else { "Local" }, "{variant:?}");
     }
     let old = text("minio-8").replace("kernel: 6.12", "kernel: 5.14");
     let values = values(&render(&linerate_site::read(&old, "s").unwrap(), &request()).unwrap());
@@ -331,7 +331,7 @@ fn without_empty(value: &Value) -> Value {
 fn every_object_of_kubernetes_has_the_fields_of_its_type_and_no_others() {
     let mut kinds = BTreeSet::new();
     for name in NAMES {
-        let drawn = Credentials { user: "a".to_owned(), password: "b".to_owned() };
+        let drawn = FirstCredentials { user: "a".to_owned(), password: "b".to_owned() };
         let secret =
             RenderedFile { path: "secret.yaml".to_owned(), text: credentials(&site(&text(name)), &drawn).unwrap() };
         for document in documents(&[rendered(name).files, vec![secret]].concat()) {
@@ -357,7 +357,7 @@ fn every_object_of_kubernetes_has_the_fields_of_its_type_and_no_others() {
 
 #[test]
 fn credentials_are_in_their_own_file_alone() {
-    let drawn = Credentials { user: "first".to_owned(), password: "no: #word".to_owned() };
+    let drawn = FirstCredentials { user: "first".to_owned(), password: "no: #word".to_owned() };
     for name in NAMES {
         let site = site(&text(name));
         let secret = credentials(&site, &drawn).unwrap();

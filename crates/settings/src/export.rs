@@ -58,13 +58,11 @@ pub fn tmpfiles_d(profile: &str, all: &[LocatedChange<'_>], reasons: Reasons) ->
     lines(profile, all, "", (tmpfiles_line, reasons))
 }
 
+/// What a format writes of a change; nothing where it has no words for it.
+type Line = fn(&Change, Locator) -> Option<String>;
+
 /// A line for each change that the format has words for, and a comment for each other.
-fn lines(
-    profile: &str,
-    all: &[LocatedChange<'_>],
-    before: &str,
-    (line, reasons): (fn(&Change, Locator) -> Option<String>, Reasons),
-) -> String {
+fn lines(profile: &str, all: &[LocatedChange<'_>], before: &str, (line, reasons): (Line, Reasons)) -> String {
     let mut text = format!("{before}# {profile}, by linerate tune export\n");
     for (change, locator) in all {
         let _ = match line(change, *locator) {

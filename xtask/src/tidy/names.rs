@@ -8,8 +8,13 @@ pub(super) const WHAT_TO_DO: &str =
     "name it after its own meaning: a type of this name is defined elsewhere, and neither is private to its file";
 
 /// Names that stand for the same thing wherever they are defined, and why it is not one definition.
-const EXCEPTIONS: [(&str, &str); 1] =
-    [("Dice", "draws from a seed, in rooms that know nothing of each other: model, experiment, worlds")];
+const EXCEPTIONS: [(&str, &str); 2] = [
+    ("Dice", "draws from a seed, in rooms that know nothing of each other: model, experiment, worlds"),
+    (
+        "Mesh",
+        "flows of every node to every other in model, clusters that reach each other in record: both fields' word",
+    ),
+];
 
 /// A type that is not private to its file, where it is defined.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use linerate_record::site::Site;
-use linerate_render::{Credentials, credentials};
+use linerate_render::{FirstCredentials, credentials};
 use linerate_site::SiteFile;
 
 use crate::failure::Failure;
@@ -22,7 +22,7 @@ pub(super) fn write(path: &Path, output: Option<&Path>, site: &Site, file: &Site
         let path = path.display();
         return Err(Failure::usage(format!("--init-secrets {path} is in the folder of -o: name a file outside of it")));
     }
-    let drawn = Credentials { user: hexadecimal(USER_BYTES)?, password: hexadecimal(PASSWORD_BYTES)? };
+    let drawn = FirstCredentials { user: hexadecimal(USER_BYTES)?, password: hexadecimal(PASSWORD_BYTES)? };
     let Some(text) = credentials(site, &drawn) else {
         let what = "a site without a Kubernetes, or with an engine that is not rendered";
         return Err(Failure::usage(file.mistake("kubernetes", what, "add \"kubernetes:\", and write minio or rustfs")));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use linerate_render::variant::Variant;
+use linerate_render::variant::EntryVariant;
 
 const RENDER_HELP: &str = "\
 The same site gives the same bytes, and each value has its reason above it. Nothing is sent over the network. A file
@@ -62,13 +62,13 @@ pub(crate) enum VariantFlag {
     Client,
 }
 
-impl From<VariantFlag> for Variant {
-    fn from(flag: VariantFlag) -> Variant {
+impl From<VariantFlag> for EntryVariant {
+    fn from(flag: VariantFlag) -> EntryVariant {
         match flag {
-            VariantFlag::A => Variant::A,
-            VariantFlag::B => Variant::B,
-            VariantFlag::C => Variant::C,
-            VariantFlag::Client => Variant::Client,
+            VariantFlag::A => EntryVariant::A,
+            VariantFlag::B => EntryVariant::B,
+            VariantFlag::C => EntryVariant::C,
+            VariantFlag::Client => EntryVariant::Client,
         }
     }
 }
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn variants_have_the_names_of_the_model() {
         for flag in VariantFlag::value_variants() {
-            let (name, variant) = (flag.to_possible_value().expect("shown"), Variant::from(*flag));
+            let (name, variant) = (flag.to_possible_value().expect("shown"), EntryVariant::from(*flag));
             assert_eq!(name.get_name(), variant.name());
         }
     }

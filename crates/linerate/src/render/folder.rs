@@ -31,12 +31,12 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 const FILES_MAX: usize = 100_000;
 const DEPTH_MAX: usize = 8;
 
-/// The version of [`Manifest`].
+/// The version of [`RenderManifest`].
 const SCHEMA: u32 = 1;
 
 /// What was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Manifest {
+pub(super) struct RenderManifest {
     schema: u32,
     site_sha256: String,
     variant: String,
@@ -46,10 +46,10 @@ pub(super) struct Manifest {
     files: BTreeMap<String, String>,
 }
 
-impl Manifest {
-    pub(super) fn of(rendering: &Rendering, request: &RenderRequest) -> Manifest {
+impl RenderManifest {
+    pub(super) fn of(rendering: &Rendering, request: &RenderRequest) -> RenderManifest {
         let files = rendering.files.iter().map(|file| (file.path.clone(), sha256(file.text.as_bytes())));
-        Manifest {
+        RenderManifest {
             schema: SCHEMA,
             site_sha256: request.site_sha256.clone(),
             variant: rendering.choice.variant.name().to_owned(),
@@ -63,14 +63,14 @@ impl Manifest {
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
-    manifest: Option<Manifest>,
+    manifest: Option<RenderManifest>,
     /// SHA-256 of each file by its path; absent of what is no file.
     found: BTreeMap<String, Option<String>>,
 }
 
 /// What was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Written {
+pub(super) struct WrittenFolder {
     pub(super) files: usize,
     pub(super) changed: usize,
     pub(super) removed: usize,
@@ -157,7 +157,7 @@ impl Folder {
 
     /// Writes all files beside their places, and then moves them there. The manifest is last, so that files of a run
     /// that is interrupted are known to the next one.
-    pub(super) fn write(&self, files: &[RenderedFile], manifest: &Manifest) -> Result<Written, Failure> {
+    pub(super) fn write(&self, files: &[RenderedFile], manifest: &RenderManifest) -> Result<WrittenFolder, Failure> {
         let stage = self.path.join(STAGE);
         let _ = fs::remove_dir_all(&stage);
         let is_changed = |file: &&RenderedFile| self.hash(&file.path) != Some(&sha256(file.text.as_bytes()));
@@ -179,7 +179,7 @@ impl Folder {
         }
         moved(&stage.join(MANIFEST), &self.path.join(MANIFEST))?;
         let _ = fs::remove_dir_all(&stage);
-        Ok(Written { files: files.len(), changed: changed.len(), removed: gone.len() })
+        Ok(WrittenFolder { files: files.len(), changed: changed.len(), removed: gone.len() })
     }
 }
 
@@ -208,11 +208,11 @@ fn look(folder: &Path, prefix: &str, depth: usize, found: &mut BTreeMap<String, 
 }
 
 /// Reads a manifest. Its paths stay within the folder.
-fn manifest(path: &Path) -> Result<Manifest, Failure> {
+fn manifest(path: &Path) -> Result<RenderManifest, Failure> {
     let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
     let text = bounded::text(path, FILE_BYTES_MAX).map_err(failed)?;
     let is_below = |path: &String| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
-    let read = serde_json::from_str::<Manifest>(&text).ok();
+    let read = serde_json::from_str::<RenderManifest>(&text).ok();
     let known = read.filter(|read| read.schema == SCHEMA && read.files.keys().all(is_below));
     known.ok_or_else(|| {
         Failure::usage(format!("{} is not what this linerate writes: name another folder", path.display()))
@@ -244,7 +244,7 @@ fn removed(root: &Path, path: &str) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use linerate_render::variant::{Choice, Variant};
+    use linerate_render::variant::{EntryVariant, VariantChoice};
 
     use super::*;
 
@@ -252,15 +252,15 @@ mod tests {
         all.iter().map(|(path, text)| RenderedFile { path: (*path).to_owned(), text: (*text).to_owned() }).collect()
     }
 
-    fn manifest_of(files: &[RenderedFile], replaced: &[(&str, &str)]) -> Manifest {
-        let choice = Choice { variant: Variant::C, why: String::new() };
+    fn manifest_of(files: &[RenderedFile], replaced: &[(&str, &str)]) -> RenderManifest {
+        let choice = VariantChoice { variant: EntryVariant::C, why: String::new() };
         let replaced = replaced.iter().map(|(old, new)| ((*old).to_owned(), (*new).to_owned())).collect();
         let request = RenderRequest { replaced, ..RenderRequest::default() };
-        Manifest::of(&Rendering { files: files.to_vec(), choice, weighed: Vec::new() }, &request)
+        RenderManifest::of(&Rendering { files: files.to_vec(), choice, weighed: Vec::new() }, &request)
     }
 
     /// Writes as the verb does.
-    fn render(path: &Path, files: &[RenderedFile], may_overwrite: bool) -> Result<Written, String> {
+    fn render(path: &Path, files: &[RenderedFile], may_overwrite: bool) -> Result<WrittenFolder, String> {
         let folder = Folder::read(path).map_err(|failure| failure.to_string())?;
         folder.require_own(files, may_overwrite).map_err(|failure| failure.to_string())?;
         folder.write(files, &manifest_of(files, &[])).map_err(|failure| failure.to_string())
@@ -277,12 +277,12 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let path = base.path().join("gitops");
         let first = files(&[("a/one.yaml", "1"), ("b/two.yaml", "2")]);
-        assert_eq!(render(&path, &first, false), Ok(Written { files: 2, changed: 2, removed: 0 }));
-        assert_eq!(render(&path, &first, false), Ok(Written { files: 2, changed: 0, removed: 0 }));
+        assert_eq!(render(&path, &first, false), Ok(WrittenFolder { files: 2, changed: 2, removed: 0 }));
+        assert_eq!(render(&path, &first, false), Ok(WrittenFolder { files: 2, changed: 0, removed: 0 }));
         assert!(Folder::read(&path).unwrap().differing(&first).is_empty());
         let second = files(&[("a/one.yaml", "3")]);
         assert_eq!(Folder::read(&path).unwrap().differing(&second), ["a/one.yaml", "b/two.yaml"]);
-        assert_eq!(render(&path, &second, false), Ok(Written { files: 1, changed: 1, removed: 1 }));
+        assert_eq!(render(&path, &second, false), Ok(WrittenFolder { files: 1, changed: 1, removed: 1 }));
         assert_eq!(names(&path), BTreeSet::from([MANIFEST.to_owned(), "a/one.yaml".to_owned()]));
         assert!(!path.join("b").exists() && !path.join(STAGE).exists());
     }
@@ -331,7 +331,7 @@ mod tests {
         fs::write(path.join("a/one.yaml"), "3").unwrap();
         fs::create_dir_all(path.join(STAGE)).unwrap();
         fs::write(path.join(STAGE).join("half"), "").unwrap();
-        assert_eq!(render(path, &next, false), Ok(Written { files: 3, changed: 2, removed: 0 }));
+        assert_eq!(render(path, &next, false), Ok(WrittenFolder { files: 3, changed: 2, removed: 0 }));
         assert!(Folder::read(path).unwrap().differing(&next).is_empty());
     }
 

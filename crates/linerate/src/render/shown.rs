@@ -5,15 +5,15 @@ use std::path::Path;
 
 use linerate_record::units::bytes_per_s_iec;
 use linerate_render::Rendering;
-use linerate_render::variant::{Limit, Weighed};
+use linerate_render::variant::{Limit, WeighedVariant};
 
-use super::folder::Written;
+use super::folder::WrittenFolder;
 
 /// Most paths that are named.
 const NAMED_MAX: usize = 10;
 
 /// The variant with its ceilings beside those of the others, and what became of the folder.
-pub(super) fn written(rendering: &Rendering, output: &Path, written: &Written) -> String {
+pub(super) fn written(rendering: &Rendering, output: &Path, written: &WrittenFolder) -> String {
     let (choice, mut text) = (&rendering.choice, String::new());
     // Writing to a string does not fail.
     let _ = writeln!(text, "variant {}: {}", choice.variant.name(), choice.variant.summary());
@@ -24,7 +24,7 @@ pub(super) fn written(rendering: &Rendering, output: &Path, written: &Written) -
         let mark = if one.variant == choice.variant { "*" } else { " " };
         let _ = writeln!(text, "{mark} {}", row(one));
     }
-    let Written { files, changed, removed } = *written;
+    let WrittenFolder { files, changed, removed } = *written;
     let _ = writeln!(
         text,
         "\n{files} files in {}: {changed} written, {} as before, {removed} removed",
@@ -34,7 +34,7 @@ pub(super) fn written(rendering: &Rendering, output: &Path, written: &Written) -
     text
 }
 
-fn row(one: &Weighed) -> String {
+fn row(one: &WeighedVariant) -> String {
     let (get, put) = (rate(one.get), rate(one.put));
     let name = |limit: Limit| limit.bottleneck.map_or("nothing", |resource| resource.name());
     format!("{:9}{get:>12}  {:30}{put:>12}  {}", one.variant.name(), name(one.get), name(one.put))

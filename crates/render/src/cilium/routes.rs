@@ -4,7 +4,7 @@ use linerate_record::site::Bgp;
 
 use crate::deployment::Deployment;
 use crate::engine::ANNOUNCED;
-use crate::variant::Variant;
+use crate::variant::EntryVariant;
 use crate::yaml::{Tree, list, map, set};
 
 /// What peers and advertisements have in common.
@@ -25,7 +25,7 @@ pub(super) fn resources(deployment: &Deployment<'_>) -> Vec<Resource> {
         let documents = vec![cluster(bgp), peer(bgp), advertisement(deployment)];
         all.push(("bgp", "BGP with the switches.", documents));
     }
-    if deployment.variant == Variant::B {
+    if deployment.variant == EntryVariant::B {
         all.push((
             "l2-announcement",
             "The announcement of addresses in the clients' segment.",

@@ -8,8 +8,8 @@ use linerate_settings::profiles::{self, Value};
 use super::tables::tables;
 use crate::deployment::Deployment;
 use crate::expected::machine_of;
-use crate::variant::Variant;
-use crate::yaml::{Entry as Line, Tree, list, map, set};
+use crate::variant::EntryVariant;
+use crate::yaml::{CommentedEntry as Line, Tree, list, map, set};
 
 /// A value of the chart: its path, itself, and why.
 type ChartValue = (String, Tree, String);
@@ -126,7 +126,7 @@ fn own(deployment: &Deployment<'_>) -> Vec<ChartValue> {
         };
         all.push(value("autoDirectNodeRoutes", direct.into(), why));
     }
-    if deployment.variant == Variant::B {
+    if deployment.variant == EntryVariant::B {
         all.push(value("l2announcements.enabled", true.into(), "one node answers for a service's address"));
         if !matches!(deployment.site.entry, Entry::L2Announcement { dsr: false, .. }) {
             all.push(value(

@@ -5,7 +5,7 @@ use linerate_record::units::bytes_iec;
 
 use super::{CONSOLE, PORT};
 use crate::deployment::{DeployedPool, Deployment, claim_template};
-use crate::yaml::{Entry, Tree, list, map, set};
+use crate::yaml::{CommentedEntry, Tree, list, map, set};
 
 /// Where certificates are mounted.
 const CERTIFICATES: &str = "/certs";
@@ -77,7 +77,7 @@ fn container(deployment: &Deployment<'_>, pool: &DeployedPool<'_>) -> Tree {
 }
 
 /// RustFS takes all from its environment: its image adds a folder of its own to arguments.
-fn arguments(deployment: &Deployment<'_>) -> Option<Entry> {
+fn arguments(deployment: &Deployment<'_>) -> Option<CommentedEntry> {
     if deployment.site.engine.product == Product::Rustfs {
         return None;
     }
@@ -127,7 +127,7 @@ fn environment(deployment: &Deployment<'_>, pool: &DeployedPool<'_>) -> Vec<Tree
     let sizes = |pool: &DeployedPool<'_>| pool.geometry.shards;
     if deployment.pools.iter().all(|other| sizes(other) == geometry.shards) && geometry.shards > 1 {
         let why = format!(
-            "The layout of the plan: sets of {} drives. Written out, no other version chooses another size.",
+            "The layout of the plan: sets of {} drives. WrittenFolder out, no other version chooses another size.",
             geometry.shards
         );
         all.push(stated(format!("{prefix}_ERASURE_SET_DRIVE_COUNT"), geometry.shards.to_string(), &why));

@@ -4,8 +4,8 @@ use linerate_record::site::{Entry, TrafficPolicy};
 
 use super::{PORT, metadata, selector};
 use crate::deployment::Deployment;
-use crate::variant::Variant;
-use crate::yaml::{Entry as Line, Tree, list, map, set};
+use crate::variant::EntryVariant;
+use crate::yaml::{CommentedEntry as Line, Tree, list, map, set};
 
 /// The label of services whose addresses are announced.
 pub(crate) const ANNOUNCED: (&str, &str) = ("announced", "true");
@@ -43,7 +43,7 @@ pub(super) fn clients(deployment: &Deployment<'_>) -> Tree {
             "cilium.external_traffic_policy: a pod of the node that took the connection serves it, so that there is no \
              second hop and the client's address stays.",
         ),
-        TrafficPolicy::Cluster if deployment.variant == Variant::B => {
+        TrafficPolicy::Cluster if deployment.variant == EntryVariant::B => {
             ("Cluster", "Cilium's L2 announcement excludes policy Local: the one announcing node forwards.")
         }
         TrafficPolicy::Cluster => ("Cluster", "entry.policy of the site states it."),
