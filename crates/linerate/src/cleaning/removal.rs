@@ -46,12 +46,19 @@ struct Count {
     shown: usize,
     /// Shown at this look, and not by the listing before, though by an earlier one.
     back: usize,
+    /// The same of looks before, until so many in a row were quiet that it is believed to have gone.
+    lately: usize,
     /// What the listing that is gone through has shown, and how much of it no other did.
     now: usize,
     fresh: usize,
 }
 
 impl Count {
+    /// Begins a look.
+    fn look(&mut self) {
+        self.lately = self.lately.max(std::mem::take(&mut self.back));
+    }
+
     /// Notes what another listing shows.
     fn know(&mut self, entry: &impl Hash) {
         if self.found.len() < REMEMBERED_MAX {
@@ -81,7 +88,7 @@ impl Count {
     /// What is still there, as far as the last look tells. A listing that has just shown again what one before did not
     /// show is not believed to have come to its last word.
     fn left(&self) -> usize {
-        self.shown.max(self.back)
+        self.shown.max(self.back).max(self.lately)
     }
 
     fn deleted(&self) -> usize {
@@ -125,8 +132,15 @@ impl Done {
     }
 
     /// Begins a look.
-    const fn look(&mut self) {
-        (self.objects.back, self.versions.back, self.uploads.back) = (0, 0, 0);
+    fn look(&mut self) {
+        for count in [&mut self.objects, &mut self.versions, &mut self.uploads] {
+            count.look();
+        }
+    }
+
+    /// Believes that what has not been shown for some looks has gone.
+    const fn believe(&mut self) {
+        (self.objects.lately, self.versions.lately, self.uploads.lately) = (0, 0, 0);
     }
 
     fn deleted(&self) -> usize {
@@ -145,6 +159,11 @@ impl Done {
     /// Whether the last look showed again what was not shown before.
     fn wavers(&self) -> bool {
         self.counts().iter().any(|count| count.back > 0)
+    }
+
+    /// Whether some look did, and it was not believed since that it has gone.
+    fn is_unsettled(&self) -> bool {
+        self.wavers() || self.counts().iter().any(|count| count.lately > 0)
     }
 }
 
@@ -208,8 +227,9 @@ impl<'a> CleaningRun<'a> {
 
     /// What is still there, as the command's end.
     pub(super) fn left(&mut self) -> Option<Failure> {
-        let wavers = self.done.wavers().then(|| {
-            "its listings show again what they no longer showed, so it is not known what remains; wait".to_owned()
+        let wavers = self.done.is_unsettled().then(|| {
+            "its listings show again what they no longer showed, so it is not known what remains; wait a minute"
+                .to_owned()
         });
         let (left, place, why) = (self.done.left(), place(self.session), self.done.why.take().or(wavers));
         if left > 0 && !self.dry_run {
@@ -232,6 +252,9 @@ impl<'a> CleaningRun<'a> {
             self.passes(Listing::Objects)?;
             let is_quiet = self.done.deleted() <= before && !self.done.wavers();
             quiet = if is_quiet { quiet + 1 } else { 0 };
+            if quiet == QUIET_LOOKS {
+                self.done.believe();
+            }
             let nothing = self.done.deleted() == 0 && self.done.left() == 0 && !self.shows_objects;
             if self.dry_run || nothing || quiet == QUIET_LOOKS || look + 1 == LOOKS_MAX {
                 break;
@@ -453,7 +476,7 @@ mod tests {
     fn counted(looks: &[&[&[u32]]]) -> Count {
         let mut count = Count::default();
         for look in looks {
-            count.back = 0;
+            count.look();
             for listing in *look {
                 listing.iter().for_each(|entry| count.see(entry));
                 count.end();
@@ -471,12 +494,17 @@ mod tests {
             ("stored late", &[&[&[1, 2], NONE], &[&[3], NONE], &[NONE]], (3, 0, false)),
             ("shown, and not, and again", &[&[ALL, NONE], &[ALL]], (0, 7, true)),
             ("shown, and not, at each look", &[&[ALL, NONE], &[ALL, NONE], &[ALL, NONE]], (0, 7, true)),
-            ("shown again in part, and not any more", &[&[ALL, NONE], &[SOME, NONE], &[NONE]], (7, 0, false)),
-            ("shown in turns", &[&[ALL, NONE], &[&[1, 2, 3]], &[&[4, 5]]], (5, 2, false)),
+            ("shown again in part, and not for one look", &[&[ALL, NONE], &[SOME, NONE], &[NONE]], (5, 2, false)),
+            ("shown in turns", &[&[ALL, NONE], &[&[1, 2, 3]], &[&[4, 5]]], (4, 3, false)),
         ];
         for (what, looks, expected) in cases {
             let count = counted(looks);
             assert_eq!((count.deleted(), count.left(), count.back > 0), expected, "{what}");
         }
+        // Quiet looks enough, and it has gone.
+        let mut done = Done { objects: counted(&[&[ALL, NONE], &[SOME, NONE], &[NONE]]), ..Done::default() };
+        assert!(done.is_unsettled() && done.left() == SOME.len());
+        done.believe();
+        assert!(!done.is_unsettled() && (done.deleted(), done.left()) == (ALL.len(), 0));
     }
 }
