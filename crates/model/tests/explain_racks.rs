@@ -73,14 +73,16 @@ struct Object {
     phases: Vec<Vec<(Vec<usize>, f64)>>,
 }
 
+/// When, a number that makes it unique, the object, servers left and bytes.
+type Event = (Reverse<u64>, Reverse<usize>, usize, Vec<usize>, u64);
+
 struct Simulation<'a> {
     cluster: &'a Cluster,
     reads: bool,
     chance: Chance,
     free: Vec<f64>,
     objects: Vec<Object>,
-    /// When, a number that makes it unique, the object, servers left and bytes.
-    events: BinaryHeap<(Reverse<u64>, Reverse<usize>, usize, Vec<usize>, u64)>,
+    events: BinaryHeap<Event>,
     next: usize,
     begun: usize,
 }
