@@ -166,3 +166,22 @@ impl Failure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_read_hides_no_mistake_and_is_told_beside_it() {
+        let file = || {
+            let source = std::io::Error::from(std::io::ErrorKind::NotFound);
+            Failure::File { what: "read", path: PathBuf::from("nodes.csv"), source }
+        };
+        let both = Failure::all_of([Some(Failure::usage("a site without nodes")), None, Some(file())]);
+        let told = both.to_string();
+        assert!(told.contains("2 mistakes") && told.contains("without nodes") && told.contains("nodes.csv"), "{told}");
+        assert_eq!(both.code(), code::USAGE);
+        assert_eq!(Failure::all_of([None, Some(file()), Some(file())]).code(), code::MACHINE);
+        assert_eq!(Failure::all_of([Some(Failure::usage("x")), Some(Failure::Interrupted)]).code(), code::INTERRUPTED);
+    }
+}

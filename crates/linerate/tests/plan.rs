@@ -255,9 +255,6 @@ fn bad_usage_is_told_with_the_fix() {
         (format!("explain --site {four} --observed get=1 --nodes {ragged}"), "4 mistakes"),
         (format!("explain --site {four} --observed get=1 --nodes no-such.csv"), "invalid rate of bytes \"1\""),
         (format!("explain --site {site} --observed get=1GB/s,get=2GB/s"), "\"get\" is given twice"),
-        (format!("explain --site {site} --observed get=1GB/s --error 50%"), "'--error <SHARE>': a measuring error of"),
-        (format!("explain --site {no_node} --nodes no-such.csv"), "failed to read no-such.csv"),
-        (format!("explain --site {no_node}"), "no figures given"),
         (format!("explain --site {site} --nodes {no_node}"), "a.csv:1: no column \"node\""),
         (format!("explain --site {site} --nodes {bad_rate}"), "b.csv:3: invalid rate of bytes \"1Gb/s\""),
     ] {

@@ -59,8 +59,8 @@ pub(super) struct Score {
     pub(super) refuted: bool,
     /// Whether it, rather than something unknown, accounts for at least one figure.
     pub(super) accounts: bool,
-    /// So certainly there is something unknown beside it: the chance that a total which it leaves unexplained is not one
-    /// of those that usually stay so far below their ceiling. 0 where it leaves none.
+    /// So certainly there is something unknown beside it: the chance that a total which it leaves unexplained is not
+    /// one of those that usually stay so far below their ceiling. 0 where it leaves none.
     pub(super) lacks: f64,
 }
 
