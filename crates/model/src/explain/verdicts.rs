@@ -65,7 +65,8 @@ mod tests {
 
     #[test]
     fn two_that_weigh_alike_are_not_separated_and_nothing_leads_what_is_outweighed() {
-        let rows: [(&[(f64, bool)], f64, ExplanationVerdict); 5] = [
+        type Row<'r> = (&'r [(f64, bool)], f64, ExplanationVerdict);
+        let rows: [Row<'_>; 5] = [
             (&[], 1.0, ExplanationVerdict { outweighed: true, not_separated: vec![], whole: vec![], advised: None }),
             (
                 &[(0.5, false), (0.3, true)],
