@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use linerate_record::finding::FindingKind;
+
 use super::docs;
 
 /// Where the types are that a run folder has.
@@ -96,6 +98,35 @@ fn every_field_of_a_run_folder_and_of_its_report_is_on_the_page() {
     let (report, _) = report.split_once("## The folder of an experiment").expect("a heading");
     assert_eq!(missing(&OF_FOLDER, folder), Vec::<String>::new(), "of the folder");
     assert_eq!(missing(&OF_REPORT, report), Vec::<String>::new(), "of the report");
+}
+
+#[test]
+fn every_kind_of_finding_has_its_row_on_the_page_of_checks() {
+    let page = fs::read_to_string(docs().join("method/checks.md")).expect("a page");
+    let source = sources("record/src/finding.rs").pop().map(|path| fs::read_to_string(path).expect("text"));
+    let source = source.expect("a file");
+    let (_, kinds) = source.split_once("pub enum FindingKind {").expect("the kinds");
+    let (kinds, _) = kinds.split_once("\n}").expect("their end");
+    let names = kinds.lines().filter_map(|line| line.trim().strip_suffix(','));
+    let kinds: Vec<FindingKind> = names.map(|name| kind(name).expect(name)).collect();
+    assert!(kinds.len() > 40, "they are found: {}", kinds.len());
+    for kind in kinds {
+        let word = serde_json::to_value(kind).expect("a word");
+        let row = format!("\n| `{}` |", word.as_str().unwrap_or_default());
+        assert!(page.contains(&row), "{row}");
+    }
+}
+
+/// A kind by the name of its variant.
+fn kind(variant: &str) -> Option<FindingKind> {
+    let mut word = String::new();
+    for c in variant.chars() {
+        if c.is_uppercase() && !word.is_empty() {
+            word.push('-');
+        }
+        word.push(c.to_ascii_lowercase());
+    }
+    serde_json::from_value(word.into()).ok()
 }
 
 #[test]
