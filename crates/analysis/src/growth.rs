@@ -97,7 +97,7 @@ pub fn judge(visits: &[GrowthVisit]) -> Option<GrowthVerdict> {
     let at = |clients: u32| rungs.iter().find(|rung| rung.concurrency == clients);
     let outcome = match judged.outcome {
         KneeOutcome::Unsteady => GrowthOutcome::Unsteady,
-        KneeOutcome::StillRising => GrowthOutcome::Rising,
+        KneeOutcome::StillRising if judged.lowest >= last.concurrency => GrowthOutcome::Rising,
         _ if judged.highest >= last.concurrency => GrowthOutcome::Undecided,
         KneeOutcome::Retrograde => GrowthOutcome::Falls,
         _ => GrowthOutcome::Ended,
@@ -191,6 +191,10 @@ mod tests {
         // Four give 94 to 99 % of what eight give: whether that is enough is not known.
         let vague = judged(&[(1, 10.0), (2, 20.0), (4, 38.6), (8, 40.0)], 0.03);
         assert_eq!((vague.outcome, vague.highest), (GrowthOutcome::Undecided, 8), "{vague:?}");
+        // Four give 91 % here, and may as well give 96 %.
+        let lean = judged(&[(1, 10.0), (2, 20.0), (4, 36.5), (8, 40.0)], 0.05);
+        assert_eq!((lean.outcome, lean.ended_at, lean.highest), (GrowthOutcome::Undecided, 8, 8), "{lean:?}");
+        assert!(lean.lowest < 8, "{lean:?}");
     }
 
     #[test]

@@ -21,7 +21,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use linerate_fleet::agent::{Agent, Deed, farewell};
-use linerate_fleet::lease::{EndReason, LAPSES_AFTER, Lease};
+use linerate_fleet::lease::{EndReason, FIRST_WITHIN, LAPSES_AFTER, Lease};
 use linerate_fleet::protocol::{ANSWER_BYTES_MAX, AgentHello, PROTOCOL};
 use linerate_host::{Root, SnapshotRequest};
 use linerate_record::fleet::MachineState;
@@ -132,7 +132,9 @@ pub(crate) fn run(flags: &AgentFlags) -> Result<ExitCode, Failure> {
     match serve(hello(flags), input, output, (tell, happenings), ground) {
         EndReason::Asked | EndReason::EndOfInput => Ok(ExitCode::SUCCESS),
         EndReason::Lapsed => {
-            Err(Failure::Command("the agent ended: no message from its coordinator for 2 s".to_owned()))
+            let (lease, first) = (LAPSES_AFTER.as_secs(), FIRST_WITHIN.as_secs());
+            let why = format!("no message from its coordinator for {lease} s, or no first one within {first} s");
+            Err(Failure::Command(format!("the agent ended: {why}")))
         }
         EndReason::Unread => Err(Failure::Command(
             "the agent ended: a message was not of its protocol; use linerate fleet check, of the same version, to \

@@ -129,6 +129,8 @@ fn without_user(word: &str) -> Cow<'_, str> {
     let begin = match before.find("://") {
         // A bucket's keys may hold the sign.
         Some(at) if before[..at].ends_with("s3") => return Cow::Borrowed(word),
+        // A user alone is no key, and SSH takes no password here.
+        Some(at) if before[..at].ends_with("ssh") && !before[at + 3..].contains(':') => return Cow::Borrowed(word),
         Some(at) => at + 3,
         None if is_host && before.contains(':') => {
             before[..before.find(':').unwrap_or(0)].rfind('=').map_or(0, |at| at + 1)
@@ -246,6 +248,7 @@ mod tests {
             "https://$USER:QQQQ@h",
             "--secret-key=$QQQQ/+",
             "http://a,https://AK:QQQQ@b",
+            "ssh://admin:QQQQ@h",
             "AK:QQQQ@h:9000",
             "get:4QQQQ@h",
             "https://get:QQQQ@h",
@@ -286,6 +289,7 @@ mod tests {
             "a value is required for '--secret-key <KEY>' but none was supplied",
             "nothing is left below s3://bucket/of:me@example.com/linerate-x/",
             "net.core.rmem_max@eth0=4096 of ens1f0@if7: 3",
+            "write ssh://[USER@]HOST[:PORT], such as ssh://admin@node07:22",
             "AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=… linerate bench --host h",
             "GET /b?list-type=2&prefix=a failed: http 403",
             "listing s3://b/ failed: http 403 (InvalidAccessKeyId): the target knows no such key",

@@ -169,6 +169,8 @@ fn formula(ceiling: &Ceiling, site: &Site, look: TextStyle) -> String {
     let mut text = hanging("     =", 7, &ceiling.formula, look);
     let names = ceiling.inputs.iter().map(|input| width(&input.name)).max().unwrap_or(0);
     let values = ceiling.inputs.iter().map(|input| width(&input.value)).max().unwrap_or(0);
+    // The mark behind the longest value still fits.
+    let values = values.min(look.width.saturating_sub(names + 11));
     for input in &ceiling.inputs {
         let from = model::origin(input, site);
         let mark = if input.assumed { "*" } else { " " };

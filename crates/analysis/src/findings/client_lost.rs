@@ -17,7 +17,7 @@ pub fn client_lost(name: &str, at_ms: u64, point: Option<u32>, why: &UnreachedNo
         points: point.into_iter().collect(),
         claim: format!("client {name} was lost"),
         evidence: format!("{:.1} s after the run began: {}", at_ms as f64 / 1e3, why.why),
-        remedy: format!("{of_point}later points exclude it; {}", why.remedy),
+        remedy: format!("{of_point}later points, if any, exclude it; {}", why.remedy),
     }
 }
 
@@ -81,7 +81,7 @@ mod tests {
     fn whose_figures_a_point_has_is_told_as_the_view_has_it() {
         let why = UnreachedNode { why: "no answer".to_owned(), remedy: "look at it".to_owned() };
         let idle = client_lost("c", 1_500, None, &why, None);
-        assert!(idle.points.is_empty() && idle.remedy == "later points exclude it; look at it", "{idle:?}");
+        assert!(idle.points.is_empty() && idle.remedy == "later points, if any, exclude it; look at it", "{idle:?}");
         let mut view = build(&records(&[4], |_| 5)).unwrap();
         let number = view.series[0].points[0].point;
         let remedy = |view: Option<&View>| client_lost("c", 1_500, Some(number), &why, view).remedy;

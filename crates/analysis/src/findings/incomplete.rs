@@ -3,6 +3,7 @@
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 
 use super::Run;
+use linerate_record::run::LoadRequest;
 
 /// A run of which points are missing.
 pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
@@ -16,10 +17,8 @@ pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
         confidence: Confidence::Certain,
         points: Vec::new(),
         claim: "the run did not complete".into(),
-        evidence: match &view.run.asked.search {
-            Some(search) => {
-                format!("{measured} points have figures{cut}, in a search of {} series", search.series.len())
-            }
+        evidence: match searched(&view.run.asked) {
+            Some(series) => format!("{measured} points have figures{cut}, in a search of {series} series"),
             None => format!("{measured} of {} points have figures{cut}", view.run.asked.points.len()),
         },
         remedy: match measured {
@@ -28,6 +27,12 @@ pub(super) fn of_run(run: &Run<'_>) -> Option<Finding> {
         }
         .into(),
     })
+}
+
+/// Of how many series a search is, for the knee or for a rate.
+fn searched(asked: &LoadRequest) -> Option<usize> {
+    let of_knee = asked.search.as_ref().map(|search| search.series.len());
+    of_knee.or_else(|| asked.rate_search.as_ref().map(|search| search.series.len()))
 }
 
 #[cfg(test)]

@@ -23,7 +23,8 @@ fn of_point(point: &Point) -> Option<PointFinding> {
     let throttled = point.errors.iter().filter(|(kind, _)| is_throttling(kind));
     let throttled: BTreeMap<String, u64> = throttled.map(|(kind, n)| (kind.clone(), *n)).collect();
     // Attempts that were made again are no errors, and were turned away all the same.
-    let count = throttled.values().sum::<u64>().max(point.throttled);
+    let again = point.retries.iter().filter(|(kind, _)| is_throttling(kind)).map(|(_, n)| *n).sum::<u64>();
+    let count = (throttled.values().sum::<u64>() + again).max(point.throttled);
     let share = count as f64 / (point.requests + point.error_count()).max(1) as f64;
     let failed = if throttled.is_empty() { String::new() } else { format!("; failed: {}", kind::counts(&throttled)) };
     (count > 0).then(|| PointFinding {
@@ -62,5 +63,11 @@ mod tests {
         let findings = build(&records).unwrap().findings;
         let found = findings.iter().find(|f| f.kind == FindingKind::Throttled).unwrap();
         assert_eq!(found.evidence, "7 attempts");
+        // A bare 503 asks for no pause, and is one of many kinds of retries.
+        records.intervals[3].rows[0].throttled = 0;
+        records.intervals[3].rows[0].retries = [("http 503".to_owned(), 9), ("timeout".to_owned(), 4)].into();
+        let findings = build(&records).unwrap().findings;
+        let found = findings.iter().find(|f| f.kind == FindingKind::Throttled).unwrap();
+        assert_eq!(found.evidence, "9 attempts");
     }
 }

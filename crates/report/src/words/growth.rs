@@ -61,6 +61,10 @@ pub(crate) fn verdict(growth: &Growth) -> String {
         GrowthOutcome::Ended => format!("growth ended at {}", ended(of)),
         GrowthOutcome::Falls => format!("growth ended at {}, and more clients give less", ended(of)),
         GrowthOutcome::Rising => format!("throughput still grew at {largest}, the most that were measured"),
+        GrowthOutcome::Undecided if of.ended_at == largest => format!(
+            "growth may have ended at {}, or go on beyond {largest}: measure longer, or with more clients",
+            of.lowest
+        ),
         GrowthOutcome::Undecided => format!(
             "growth may have ended at {}, or go on to {largest}: measure longer, or with more clients",
             ended(of)
