@@ -61,7 +61,19 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     close(&mut setup);
     driven?;
     let finished = finish(&flags.output, &setup, interrupt::came(&interrupt.signalled));
-    required.map_or(finished, Err)
+    let Some(required) = required else { return finished };
+    tell_folder(&setup, views::view_beside_site(&setup.folder).ok().as_ref());
+    Err(required)
+}
+
+/// Where to find what a run has that ends with an error.
+fn tell_folder(setup: &Setup<'_>, view: Option<&View>) {
+    let run = setup.folder.display();
+    progress::say(&if view.is_some_and(has_figures) {
+        format!("see the measurements so far with linerate report {run}")
+    } else {
+        format!("nothing was measured; the folder of the run is {run}")
+    });
 }
 
 /// Removes the bucket where the run made it. One that others use by now is theirs; one that the target does not let go
@@ -138,12 +150,7 @@ fn load(setup: &mut Setup, interrupted: &AtomicBool) -> Result<(), Failure> {
         // ended.
         let view = views::view_beside_site(&setup.folder).ok();
         view.iter().for_each(|view| drop(views::write_html(&setup.folder, view)));
-        let (has, run) = (view.as_ref().is_some_and(has_figures), setup.folder.display());
-        progress::say(&if has {
-            format!("see the measurements so far with linerate report {run}")
-        } else {
-            format!("nothing was measured; the folder of the run is {run}")
-        });
+        tell_folder(setup, view.as_ref());
     }
     ended
 }

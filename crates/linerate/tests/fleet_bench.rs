@@ -301,6 +301,9 @@ fn a_run_that_requires_all_ends_with_the_first_that_is_lost() {
     place.assert_over();
     assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
     assert!(shown(&output).contains("--require-all ends the run with it"), "{}", shown(&output));
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    let run = place.path("run").display().to_string();
+    assert!(errors.contains(&format!("with linerate report {run}")), "{errors}");
     assert_eq!(stop_reason(&place.path("run")), Some(StopReason::ClientsLost));
     let text = shown(&output);
     assert!(!text.contains("interrupted") && text.contains("a client that drove it was lost"), "{text}");
