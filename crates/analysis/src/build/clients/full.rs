@@ -59,11 +59,28 @@ pub(super) fn full_load(of_point: &[&Interval], asked: Option<u32>, lost: &[Lost
     let mut lengths: Vec<u64> = of_point.iter().copied().filter(is_asked).map(Interval::length_ms).collect();
     lengths.sort_unstable();
     let Some(&length_ms) = lengths.get(lengths.len() / 2) else { return FullLoad::default() };
-    let (spans, mut left_out) = those_that_count(spans);
+    let asked_of: Vec<(usize, &Interval)> =
+        of_point.iter().copied().enumerate().filter(|(_, interval)| is_asked(interval)).collect();
+    let (counting, mut left_out) = those_that_count(spans.clone());
     for (client, span) in &mut left_out {
         let until_ms = lost.iter().filter(|lost| lost.client == *client).map(|lost| lost.at_ms).max();
         span.to_ms = span.to_ms.max(until_ms.unwrap_or(0));
     }
+    let without = of_spans(&asked_of, length_ms, counting, &left_out);
+    // Where the others never drove load alone, as far as is known, the time of all is short, and all there is.
+    if without.stretches.is_empty() && !left_out.is_empty() {
+        return of_spans(&asked_of, length_ms, spans, &[]);
+    }
+    without
+}
+
+/// What counts of these intervals where these clients count; `left_out` are the others, and when they drove load.
+fn of_spans(
+    of_point: &[(usize, &Interval)],
+    length_ms: u64,
+    spans: BTreeMap<u32, Span>,
+    left_out: &[(u32, Span)],
+) -> FullLoad {
     let Some(all) = common(&spans) else { return FullLoad::default() };
     let slack_ms = length_ms / TOLERATED;
     let begin_ms = spans.values().map(|span| span.from_ms).min().unwrap_or(0);
@@ -72,7 +89,7 @@ pub(super) fn full_load(of_point: &[&Interval], asked: Option<u32>, lost: &[Lost
         i.from_ms + slack_ms >= all.from_ms && i.to_ms <= all.to_ms + slack_ms && !left_out.iter().any(overlaps)
     };
     let mut placed = Vec::new();
-    for (at, interval) in of_point.iter().enumerate().filter(|(_, i)| is_asked(i) && is_inside(i)) {
+    for &(at, interval) in of_point.iter().filter(|(_, interval)| is_inside(interval)) {
         let Some(span) = spans.get(&interval.client) else { continue };
         // On its own grid an interval has a place beyond doubt; that grid lies some whole intervals behind the first.
         let own = rounded(interval.from_ms - span.from_ms, length_ms);

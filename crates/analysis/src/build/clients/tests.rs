@@ -172,6 +172,21 @@ fn a_client_that_is_known_to_be_lost_is_not_told_as_missing() {
 }
 
 #[test]
+fn where_the_others_never_drove_alone_for_sure_the_time_of_all_counts() {
+    let mut both = lost_at_begin();
+    let last_ms = both.intervals.iter().map(|i| i.to_ms).max().unwrap();
+    for line in &mut both.points {
+        if let PointLine::End(end) = line {
+            end.lost = vec![LostClient { client: 1, at_ms: last_ms + 500 }];
+        }
+    }
+    let together = added_up(&both).unwrap();
+    assert_eq!((together.driven_by(0), together.records.intervals.len()), (Some(2), 2));
+    let of_both: u64 = together.records.intervals.iter().flat_map(|i| &i.rows).map(|row| row.requests).sum();
+    assert_eq!(of_both, 4 * 80);
+}
+
+#[test]
 fn what_was_told_of_who_drove_the_run_stays_though_it_is_of_no_client() {
     let (_, mut both) = shared(&[4], 0);
     let told = crate::findings::stood_still(3_200, 9_000, 2, &[0]);
