@@ -3,6 +3,7 @@
 mod drawn;
 pub(crate) mod flags;
 mod folder;
+mod manifest;
 mod shown;
 
 use std::path::Path;
@@ -15,7 +16,8 @@ use linerate_site::SiteFile;
 use crate::failure::{Failure, code};
 use crate::{printing, sites};
 use flags::RenderFlags;
-use folder::{Folder, RenderManifest, sha256};
+use folder::Folder;
+use manifest::{RenderManifest, sha256};
 
 pub(crate) fn run(flags: &RenderFlags) -> Result<ExitCode, Failure> {
     let (site, file) = sites::read_site_file(&flags.site)?;
@@ -34,7 +36,7 @@ pub(crate) fn run(flags: &RenderFlags) -> Result<ExitCode, Failure> {
     if flags.check {
         return checked(&folder, output, &rendering);
     }
-    folder.require_replaced(&site, &request.replaced)?;
+    folder.require_kept(&site, &request, &rendering, &manifest)?;
     folder.require_own(&rendering.files, flags.overwrite)?;
     drawn_to(flags, &site, &file)?;
     let written = folder.write(&rendering.files, &manifest)?;

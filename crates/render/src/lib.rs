@@ -23,7 +23,7 @@ pub use credentials::{FirstCredentials, credentials};
 pub use fault::{RenderError, RenderFault};
 pub use file::RenderedFile;
 
-use deployment::{Deployment, RenderWishes, deployment};
+use deployment::{DeployedPool, Deployment, RenderWishes, deployment};
 use variant::{EntryVariant, VariantChoice, WeighedVariant, choose, site_of, weighed};
 
 /// What is asked for beside the site.
@@ -48,6 +48,19 @@ pub struct Rendering {
     pub choice: VariantChoice,
     /// What each variant can do.
     pub weighed: Vec<WeighedVariant>,
+    /// What each StatefulSet is bound to.
+    pub pools: Vec<PlacedPool>,
+}
+
+/// What the ordinals and claims of a StatefulSet are bound to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedPool {
+    /// The StatefulSet.
+    pub set: String,
+    /// The machine of each ordinal.
+    pub machines: Vec<String>,
+    /// The folder of each claim of an ordinal.
+    pub folders: Vec<String>,
 }
 
 /// The files of a site.
@@ -65,7 +78,13 @@ pub fn render(site: &Site, request: &RenderRequest) -> Result<Rendering, RenderE
         site.name, request.site_sha256
     );
     let deployment = deployment(&site, choice.variant, RenderWishes { replaced: &request.replaced, origin: &origin })?;
-    Ok(Rendering { files: files(&deployment), choice, weighed })
+    let placed = |pool: &DeployedPool<'_>| PlacedPool {
+        set: pool.set.clone(),
+        machines: pool.machines.clone(),
+        folders: pool.mounts.to_vec(),
+    };
+    let pools = deployment.pools.iter().map(placed).collect();
+    Ok(Rendering { files: files(&deployment), choice, weighed, pools })
 }
 
 fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {

@@ -3,20 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use linerate_record::site::Site;
 use linerate_render::{RenderRequest, RenderedFile, Rendering};
-use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
+use super::manifest::{MANIFEST, RenderManifest, sha256};
 use super::shown::listed;
 use crate::bounded;
 use crate::failure::Failure;
 use crate::whole::not_written;
-
-/// What was written, beside it.
-const MANIFEST: &str = ".linerate-render.json";
 
 /// Where files are until all of them are whole.
 const STAGE: &str = ".linerate-render.new";
@@ -30,34 +26,6 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Most files of a folder, and folders within folders.
 const FILES_MAX: usize = 100_000;
 const DEPTH_MAX: usize = 8;
-
-/// The version of [`RenderManifest`].
-const SCHEMA: u32 = 1;
-
-/// What was written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct RenderManifest {
-    schema: u32,
-    site_sha256: String,
-    variant: String,
-    /// Machines in the place of others.
-    replaced: Vec<(String, String)>,
-    /// SHA-256 of each file, by its path.
-    files: BTreeMap<String, String>,
-}
-
-impl RenderManifest {
-    pub(super) fn of(rendering: &Rendering, request: &RenderRequest) -> RenderManifest {
-        let files = rendering.files.iter().map(|file| (file.path.clone(), sha256(file.text.as_bytes())));
-        RenderManifest {
-            schema: SCHEMA,
-            site_sha256: request.site_sha256.clone(),
-            variant: rendering.choice.variant.name().to_owned(),
-            replaced: request.replaced.clone(),
-            files: files.collect(),
-        }
-    }
-}
 
 /// A folder as it is.
 #[derive(Debug)]
@@ -76,11 +44,6 @@ pub(super) struct WrittenFolder {
     pub(super) removed: usize,
 }
 
-/// A hash in hexadecimal.
-pub(super) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 impl Folder {
     /// Reads a folder; one that is not there is empty.
     pub(super) fn read(path: &Path) -> Result<Folder, Failure> {
@@ -91,7 +54,8 @@ impl Folder {
             Err(error) => return Err(failed(path, error)),
             Ok(_) => look(path, "", 0, &mut found).map_err(|error| failed(path, error))?,
         }
-        let manifest = if found.remove(MANIFEST).is_some() { Some(manifest(&path.join(MANIFEST))?) } else { None };
+        let manifest =
+            if found.remove(MANIFEST).is_some() { Some(RenderManifest::read(&path.join(MANIFEST))?) } else { None };
         Ok(Folder { path: path.to_owned(), manifest, found })
     }
 
@@ -141,18 +105,18 @@ impl Folder {
         Err(Failure::usage(format!("{why}; change the site instead, or give --overwrite")))
     }
 
-    /// Refuses to put a machine back that was replaced before, only because nobody says so again.
-    pub(super) fn require_replaced(&self, site: &Site, replaced: &[(String, String)]) -> Result<(), Failure> {
-        let is_of_site = |name: &String| {
-            site.kubernetes.iter().flat_map(|kubernetes| &kubernetes.hosts).any(|hosts| hosts.names.contains(name))
-        };
-        let before = self.manifest.iter().flat_map(|manifest| &manifest.replaced);
-        let mut forgotten = before.filter(|(old, _)| is_of_site(old) && !replaced.iter().any(|(one, _)| one == old));
-        let Some((old, new)) = forgotten.next() else { return Ok(()) };
-        Err(Failure::usage(format!(
-            "{} was written with --replace {old}={new}: give it again, or write {new} for {old} in kubernetes.hosts",
-            self.path.display()
-        )))
+    /// Refuses what would leave silently what the folder was written with.
+    pub(super) fn require_kept(
+        &self,
+        site: &Site,
+        request: &RenderRequest,
+        rendering: &Rendering,
+        next: &RenderManifest,
+    ) -> Result<(), Failure> {
+        let Some(manifest) = &self.manifest else { return Ok(()) };
+        manifest.require_replaced(&self.path, site, &request.replaced)?;
+        manifest.require_variant(&self.path, request.variant, rendering.choice.variant)?;
+        manifest.require_places(&self.path, next)
     }
 
     /// Writes all files beside their places, and then moves them there. The manifest is last, so that files of a run
@@ -207,18 +171,6 @@ fn look(folder: &Path, prefix: &str, depth: usize, found: &mut BTreeMap<String, 
     Ok(())
 }
 
-/// Reads a manifest. Its paths stay within the folder.
-fn manifest(path: &Path) -> Result<RenderManifest, Failure> {
-    let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
-    let text = bounded::text(path, FILE_BYTES_MAX).map_err(failed)?;
-    let is_below = |path: &String| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
-    let read = serde_json::from_str::<RenderManifest>(&text).ok();
-    let known = read.filter(|read| read.schema == SCHEMA && read.files.keys().all(is_below));
-    known.ok_or_else(|| {
-        Failure::usage(format!("{} is not what this linerate writes: name another folder", path.display()))
-    })
-}
-
 fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
@@ -256,7 +208,8 @@ mod tests {
         let choice = VariantChoice { variant: EntryVariant::C, why: String::new() };
         let replaced = replaced.iter().map(|(old, new)| ((*old).to_owned(), (*new).to_owned())).collect();
         let request = RenderRequest { replaced, ..RenderRequest::default() };
-        RenderManifest::of(&Rendering { files: files.to_vec(), choice, weighed: Vec::new() }, &request)
+        let rendering = Rendering { files: files.to_vec(), choice, weighed: Vec::new(), pools: Vec::new() };
+        RenderManifest::of(&rendering, &request)
     }
 
     /// Writes as the verb does.
@@ -364,11 +317,11 @@ mod tests {
             );
             linerate_site::read(&text, "s").unwrap()
         };
-        let folder = Folder::read(path).unwrap();
+        let read = RenderManifest::read(&path.join(MANIFEST)).unwrap();
         let again = [("node07".to_owned(), "node61".to_owned())];
-        let refused = folder.require_replaced(&site("node01, node07"), &[]).unwrap_err().to_string();
+        let refused = read.require_replaced(path, &site("node01, node07"), &[]).unwrap_err().to_string();
         assert!(refused.contains("--replace node07=node60"), "{refused}");
-        assert!(folder.require_replaced(&site("node01, node07"), &again).is_ok());
-        assert!(folder.require_replaced(&site("node01, node60"), &[]).is_ok());
+        assert!(read.require_replaced(path, &site("node01, node07"), &again).is_ok());
+        assert!(read.require_replaced(path, &site("node01, node60"), &[]).is_ok());
     }
 }

@@ -127,7 +127,7 @@ fn environment(deployment: &Deployment<'_>, pool: &DeployedPool<'_>) -> Vec<Tree
     let sizes = |pool: &DeployedPool<'_>| pool.geometry.shards;
     if deployment.pools.iter().all(|other| sizes(other) == geometry.shards) && geometry.shards > 1 {
         let why = format!(
-            "The layout of the plan: sets of {} drives. WrittenFolder out, no other version chooses another size.",
+            "The layout of the plan: sets of {} drives. Written out, no other version chooses another size.",
             geometry.shards
         );
         all.push(stated(format!("{prefix}_ERASURE_SET_DRIVE_COUNT"), geometry.shards.to_string(), &why));
