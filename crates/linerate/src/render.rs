@@ -17,21 +17,17 @@ use crate::failure::{Failure, code};
 use crate::{printing, sites};
 use flags::RenderFlags;
 use folder::Folder;
-use manifest::{RenderManifest, sha256};
+use manifest::RenderManifest;
 
 pub(crate) fn run(flags: &RenderFlags) -> Result<ExitCode, Failure> {
     let (site, file) = sites::read_site_file(&flags.site)?;
     let Some(output) = &flags.output else {
         return drawn_to(flags, &site, &file);
     };
-    let request = RenderRequest {
-        variant: flags.variant.map(Into::into),
-        replaced: flags.replace.clone(),
-        site_sha256: sha256(file.text().as_bytes()),
-        seed: sites::SEED,
-    };
+    let request =
+        RenderRequest { variant: flags.variant.map(Into::into), replaced: flags.replace.clone(), seed: sites::SEED };
     let rendering = render(&site, &request).map_err(|error| refused(error, &site, &file))?;
-    let manifest = RenderManifest::of(&rendering, &request);
+    let manifest = RenderManifest::of(&rendering, &request, file.text());
     let folder = Folder::read(output)?;
     if flags.check {
         return checked(&folder, output, &rendering);

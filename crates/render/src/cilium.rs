@@ -4,6 +4,8 @@ mod routes;
 mod tables;
 mod values;
 
+pub(crate) use tables::{ENTRIES_MAX, entries};
+
 use crate::deployment::Deployment;
 use crate::file::RenderedFile;
 use crate::yaml::file;

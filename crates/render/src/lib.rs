@@ -12,6 +12,7 @@ mod fault;
 mod file;
 mod hosts;
 mod kustomization;
+mod lacking;
 pub mod placement;
 mod storage;
 pub mod variant;
@@ -33,8 +34,6 @@ pub struct RenderRequest {
     pub variant: Option<EntryVariant>,
     /// Machines in the place of others: the old name, and the new one.
     pub replaced: Vec<(String, String)>,
-    /// SHA-256 of the site's file, in hexadecimal.
-    pub site_sha256: String,
     /// Chance: of how flows are placed, for the ceilings of variants.
     pub seed: u64,
 }
@@ -71,13 +70,14 @@ pub fn render(site: &Site, request: &RenderRequest) -> Result<Rendering, RenderE
     let weighed = weighed(site, request.seed)?;
     let choice = choose(site, &weighed, request.variant)
         .map_err(|why| RenderError::Asked(format!("--variant does not go with the site: {why}")))?;
-    let site = site_of(site, choice.variant);
+    let (stated, site) = (site, site_of(site, choice.variant));
     let origin = format!(
-        "Made by linerate render from the site {} (SHA-256 {}).\nChange the site and render again: a changed file is \
-         not overwritten.",
-        site.name, request.site_sha256
+        "Made by linerate render from the site {}.\nChange the site and render again: a changed file is not \
+         overwritten.",
+        site.name
     );
-    let deployment = deployment(&site, choice.variant, RenderWishes { replaced: &request.replaced, origin: &origin })?;
+    let wishes = RenderWishes { stated, replaced: &request.replaced, origin: &origin };
+    let deployment = deployment(&site, choice.variant, wishes)?;
     let placed = |pool: &DeployedPool<'_>| PlacedPool {
         set: pool.set.clone(),
         machines: pool.machines.clone(),

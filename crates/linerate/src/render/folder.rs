@@ -209,7 +209,7 @@ mod tests {
         let replaced = replaced.iter().map(|(old, new)| ((*old).to_owned(), (*new).to_owned())).collect();
         let request = RenderRequest { replaced, ..RenderRequest::default() };
         let rendering = Rendering { files: files.to_vec(), choice, weighed: Vec::new(), pools: Vec::new() };
-        RenderManifest::of(&rendering, &request)
+        RenderManifest::of(&rendering, &request, "")
     }
 
     /// Writes as the verb does.

@@ -26,6 +26,7 @@ const SCHEMA: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RenderManifest {
     schema: u32,
+    /// Of the site's file. No other file has it: a comment in a site changes none.
     site_sha256: String,
     variant: String,
     /// Whether a flag asked for the variant.
@@ -55,12 +56,12 @@ pub(super) fn sha256(bytes: &[u8]) -> String {
 }
 
 impl RenderManifest {
-    pub(super) fn of(rendering: &Rendering, request: &RenderRequest) -> RenderManifest {
+    pub(super) fn of(rendering: &Rendering, request: &RenderRequest, site: &str) -> RenderManifest {
         let files = rendering.files.iter().map(|file| (file.path.clone(), sha256(file.text.as_bytes())));
         let bound = |pool: &PlacedPool| BoundPool { machines: pool.machines.clone(), folders: pool.folders.clone() };
         RenderManifest {
             schema: SCHEMA,
-            site_sha256: request.site_sha256.clone(),
+            site_sha256: sha256(site.as_bytes()),
             variant: rendering.choice.variant.name().to_owned(),
             is_variant_asked: request.variant.is_some(),
             replaced: request.replaced.clone(),

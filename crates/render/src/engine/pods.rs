@@ -91,6 +91,13 @@ fn arguments(deployment: &Deployment<'_>) -> Option<CommentedEntry> {
 
 /// The drives of every node, as the engine expands them: for each pool, drive 1 of all ordinals, then drive 2.
 fn volumes(deployment: &Deployment<'_>) -> String {
+    if let [pool] = &deployment.pools[..]
+        && pool.machines.len() == 1
+        && pool.mounts.len() == 1
+    {
+        // Both engines take one drive of one node as a folder alone.
+        return format!("/{}", claim_template(0));
+    }
     let scheme = if deployment.has_tls() { "https" } else { "http" };
     let of_pool = |pool: &DeployedPool<'_>| {
         let pods = match pool.machines.len() {
