@@ -14,8 +14,11 @@ use crate::bounded;
 use crate::failure::Failure;
 use crate::whole::not_written;
 
-/// Where files are until all of them are whole.
+/// Where files are until all of them are whole: what the name of that folder begins with.
 const STAGE: &str = ".linerate-render.new";
+
+/// The manifest that holds while files are moved, in that folder.
+const MIDWAY: &str = ".linerate-render.midway";
 
 /// Git's own folder, in a folder that is its work tree.
 const GIT: &str = ".git";
@@ -63,8 +66,13 @@ impl Folder {
         self.found.get(path).and_then(Option::as_deref)
     }
 
-    fn wrote(&self, path: &str) -> Option<&str> {
-        self.manifest.as_ref().and_then(|manifest| manifest.files.get(path)).map(String::as_str)
+    fn knows(&self, path: &str) -> bool {
+        self.manifest.as_ref().is_some_and(|manifest| manifest.knows(path))
+    }
+
+    fn is_left(&self, path: &str) -> bool {
+        let hash = self.hash(path);
+        self.manifest.as_ref().map_or(hash.is_none(), |manifest| manifest.has_left(path, hash))
     }
 
     /// Paths that are not what would be written.
@@ -83,7 +91,7 @@ impl Folder {
         let is_new = |path: &str| hashes.contains_key(path);
         let strange = |path: &&String| {
             let is_file = self.hash(path).is_some();
-            !is_file || (self.wrote(path).is_none() && !is_new(path))
+            !is_file || (!self.knows(path) && !is_new(path))
         };
         let others: Vec<String> = self.found.keys().filter(strange).cloned().collect();
         let folder = self.path.display();
@@ -93,7 +101,7 @@ impl Folder {
         }
         // A run that was interrupted has left what is written now.
         let is_as_new = |path: &str| self.hash(path) == hashes.get(path).map(String::as_str);
-        let is_edited = |path: &&str| self.hash(path) != self.wrote(path) && !is_as_new(path);
+        let is_edited = |path: &&str| !self.is_left(path) && !is_as_new(path);
         let known = self.manifest.iter().flat_map(|manifest| manifest.files.keys()).map(String::as_str);
         let all: BTreeSet<&str> = known.chain(self.found.keys().map(String::as_str)).collect();
         let edited: Vec<String> = all.into_iter().filter(is_edited).map(str::to_owned).collect();
@@ -119,31 +127,53 @@ impl Folder {
         manifest.require_places(&self.path, next)
     }
 
-    /// Writes all files beside their places, and then moves them there. The manifest is last, so that files of a run
-    /// that is interrupted are known to the next one.
+    /// Writes all files beside their places, and then moves them there. Before the first is moved, the manifest has what
+    /// was found beside what is to be, so that the next run knows the files of one that is interrupted.
     pub(super) fn write(&self, files: &[RenderedFile], manifest: &RenderManifest) -> Result<WrittenFolder, Failure> {
-        let stage = self.path.join(STAGE);
-        let _ = fs::remove_dir_all(&stage);
+        let stage = Stage::new(&self.path);
         let is_changed = |file: &&RenderedFile| self.hash(&file.path) != Some(&sha256(file.text.as_bytes()));
         let changed: Vec<&RenderedFile> = files.iter().filter(is_changed).collect();
-        let text = serde_json::to_string_pretty(manifest).map_err(|error| Failure::Command(error.to_string()))? + "\n";
-        let last = RenderedFile { path: MANIFEST.to_owned(), text };
-        let all = || changed.iter().copied().chain([&last]);
-        for file in all() {
-            let path = stage.join(&file.path);
-            put(&path, file.text.as_bytes()).map_err(|error| not_written(&path, file.text.len(), error))?;
-        }
         let named: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
         let gone: Vec<&String> = self.found.keys().filter(|path| !named.contains(path.as_str())).collect();
+        let found = self.found.iter().filter_map(|(path, hash)| Some((path.clone(), hash.clone()?))).collect();
+        let midway = manifest.midway(self.manifest.as_ref(), found).text()?;
+        let last = manifest.text()?;
+        let staged = changed.iter().map(|file| (file.path.as_str(), file.text.as_str()));
+        for (path, text) in staged.chain([(MIDWAY, midway.as_str()), (MANIFEST, last.as_str())]) {
+            let path = stage.0.join(path);
+            put(&path, text.as_bytes()).map_err(|error| not_written(&path, text.len(), error))?;
+        }
+        if !(changed.is_empty() && gone.is_empty()) {
+            moved(&stage.0.join(MIDWAY), &self.path.join(MANIFEST))?;
+        }
         for file in &changed {
-            moved(&stage.join(&file.path), &self.path.join(&file.path))?;
+            moved(&stage.0.join(&file.path), &self.path.join(&file.path))?;
         }
         for path in &gone {
             removed(&self.path, path)?;
         }
-        moved(&stage.join(MANIFEST), &self.path.join(MANIFEST))?;
-        let _ = fs::remove_dir_all(&stage);
+        moved(&stage.0.join(MANIFEST), &self.path.join(MANIFEST))?;
         Ok(WrittenFolder { files: files.len(), changed: changed.len(), removed: gone.len() })
+    }
+}
+
+/// A folder of files that are not at their places yet. It goes however a run ends, unless that is killed.
+struct Stage(PathBuf);
+
+impl Stage {
+    /// The stage of this process, and none of one that was killed.
+    fn new(folder: &Path) -> Stage {
+        let stale = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+        for entry in stale.filter(|entry| entry.file_name().to_string_lossy().starts_with(STAGE)) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+        Stage(folder.join(format!("{STAGE}.{}", std::process::id())))
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -152,7 +182,7 @@ fn look(folder: &Path, prefix: &str, depth: usize, found: &mut BTreeMap<String, 
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        if depth == 0 && [GIT, STAGE].contains(&name.as_str()) {
+        if depth == 0 && (name == GIT || name.starts_with(STAGE)) {
             continue;
         }
         if found.len() >= FILES_MAX || depth > DEPTH_MAX {
@@ -237,7 +267,7 @@ mod tests {
         assert_eq!(Folder::read(&path).unwrap().differing(&second), ["a/one.yaml", "b/two.yaml"]);
         assert_eq!(render(&path, &second, false), Ok(WrittenFolder { files: 1, changed: 1, removed: 1 }));
         assert_eq!(names(&path), BTreeSet::from([MANIFEST.to_owned(), "a/one.yaml".to_owned()]));
-        assert!(!path.join("b").exists() && !path.join(STAGE).exists());
+        assert!(!path.join("b").exists());
     }
 
     #[test]
@@ -286,6 +316,33 @@ mod tests {
         fs::write(path.join(STAGE).join("half"), "").unwrap();
         assert_eq!(render(path, &next, false), Ok(WrittenFolder { files: 3, changed: 2, removed: 0 }));
         assert!(Folder::read(path).unwrap().differing(&next).is_empty());
+    }
+
+    #[test]
+    fn after_a_failure_in_mid_move_one_may_go_back() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path();
+        let old = files(&[("a/one.yaml", "1"), ("b/two.yaml", "2"), ("c/three.yaml", "3")]);
+        let next = files(&[("a/one.yaml", "4"), ("b/two.yaml", "5"), ("z/new.yaml", "6")]);
+        for first in [&[][..], &old] {
+            if !first.is_empty() {
+                render(path, first, false).unwrap();
+            }
+            let folder = Folder::read(path).unwrap();
+            // A move fails: there is a folder with something in it.
+            fs::create_dir_all(path.join("z/new.yaml/in")).unwrap();
+            let failed = folder.write(&next, &manifest_of(&next, &[])).unwrap_err().to_string();
+            assert!(failed.contains("z/new.yaml"), "{failed}");
+            assert!(fs::read_dir(path).unwrap().all(|e| !e.unwrap().file_name().to_string_lossy().starts_with(STAGE)));
+            assert_eq!(fs::read_to_string(path.join("a/one.yaml")).unwrap(), "4");
+            fs::remove_dir_all(path.join("z")).unwrap();
+            render(path, &old, false).unwrap();
+            assert!(Folder::read(path).unwrap().differing(&old).is_empty());
+            // What somebody edits is still known.
+            fs::write(path.join("a/one.yaml"), "mine").unwrap();
+            assert!(render(path, &old, false).unwrap_err().contains("written: a/one.yaml;"));
+            fs::write(path.join("a/one.yaml"), "1").unwrap();
+        }
     }
 
     #[test]

@@ -39,6 +39,9 @@ pub(super) struct RenderManifest {
     pools: BTreeMap<String, BoundPool>,
     /// SHA-256 of each file, by its path.
     pub(super) files: BTreeMap<String, String>,
+    /// What a run that did not end was about to write: each file is as before, or as here.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) pending: BTreeMap<String, String>,
 }
 
 /// What the ordinals and claims of a StatefulSet are bound to.
@@ -67,7 +70,33 @@ impl RenderManifest {
             replaced: request.replaced.clone(),
             pools: rendering.pools.iter().map(|pool| (pool.set.clone(), bound(pool))).collect(),
             files: files.collect(),
+            pending: BTreeMap::new(),
         }
+    }
+
+    /// What holds while the files of this manifest are moved to their places: a run that ends in between has left some
+    /// as they were found, and the next one may go on or back.
+    pub(super) fn midway(&self, before: Option<&RenderManifest>, found: BTreeMap<String, String>) -> RenderManifest {
+        let nothing =
+            || RenderManifest { is_variant_asked: false, replaced: Vec::new(), pools: BTreeMap::new(), ..self.clone() };
+        RenderManifest { files: found, pending: self.files.clone(), ..before.cloned().unwrap_or_else(nothing) }
+    }
+
+    /// As it stands in its file.
+    pub(super) fn text(&self) -> Result<String, Failure> {
+        let text = serde_json::to_string_pretty(self).map_err(|error| Failure::Command(error.to_string()))?;
+        Ok(text + "\n")
+    }
+
+    /// Whether a file, or its absence, is what this or a run that did not end has left.
+    pub(super) fn has_left(&self, path: &str, hash: Option<&str>) -> bool {
+        let is = |files: &BTreeMap<String, String>| files.get(path).map(String::as_str) == hash;
+        is(&self.files) || (!self.pending.is_empty() && is(&self.pending))
+    }
+
+    /// Whether a file was written, or was about to be.
+    pub(super) fn knows(&self, path: &str) -> bool {
+        self.files.contains_key(path) || self.pending.contains_key(path)
     }
 
     /// Reads a manifest. Its paths stay within the folder.
@@ -76,7 +105,8 @@ impl RenderManifest {
         let text = bounded::text(path, BYTES_MAX).map_err(failed)?;
         let is_below = |path: &String| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
         let read = serde_json::from_str::<RenderManifest>(&text).ok();
-        let known = read.filter(|read| read.schema == SCHEMA && read.files.keys().all(is_below));
+        let known =
+            read.filter(|read| read.schema == SCHEMA && read.files.keys().chain(read.pending.keys()).all(is_below));
         known.ok_or_else(|| {
             Failure::usage(format!("{} is not what this linerate writes: name another folder", path.display()))
         })
@@ -183,6 +213,7 @@ mod tests {
             replaced: Vec::new(),
             pools: pools.iter().map(|(set, names, folders)| ((*set).to_owned(), bound(*names, *folders))).collect(),
             files: BTreeMap::new(),
+            pending: BTreeMap::new(),
         }
     }
 
