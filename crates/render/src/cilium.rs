@@ -1,10 +1,7 @@
 //! Cilium: values of its chart, and its own resources for addresses and routes.
 
 mod routes;
-mod tables;
 mod values;
-
-pub(crate) use tables::{ENTRIES_MAX, entries};
 
 use crate::deployment::Deployment;
 use crate::file::RenderedFile;

@@ -2,8 +2,8 @@
 
 use linerate_record::site::{Encapsulation, Entry, IpVersion, Kubernetes, Plane, Site, TrafficPolicy};
 
-use crate::cilium::{ENTRIES_MAX, entries};
 use crate::fault::RenderFault;
+use crate::tables::{ENTRIES_MAX, entries};
 use crate::variant::EntryVariant;
 
 /// What nobody stated and nothing decides.

@@ -15,6 +15,7 @@ mod kustomization;
 mod lacking;
 pub mod placement;
 mod storage;
+mod tables;
 pub mod variant;
 mod yaml;
 

@@ -127,8 +127,8 @@ impl Folder {
         manifest.require_places(&self.path, next)
     }
 
-    /// Writes all files beside their places, and then moves them there. Before the first is moved, the manifest has what
-    /// was found beside what is to be, so that the next run knows the files of one that is interrupted.
+    /// Writes all files beside their places, and then moves them there. Before the first is moved, the manifest has
+    /// what was found beside what is to be, so that the next run knows the files of one that is interrupted.
     pub(super) fn write(&self, files: &[RenderedFile], manifest: &RenderManifest) -> Result<WrittenFolder, Failure> {
         let stage = Stage::new(&self.path);
         let is_changed = |file: &&RenderedFile| self.hash(&file.path) != Some(&sha256(file.text.as_bytes()));

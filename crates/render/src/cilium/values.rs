@@ -5,9 +5,9 @@ use linerate_record::site::{Entry, Kernel, Site};
 use linerate_settings::knobs::{KNOBS, KnobRow, advise};
 use linerate_settings::profiles::{self, Value};
 
-use super::tables::tables;
 use crate::deployment::Deployment;
 use crate::expected::machine_of;
+use crate::tables::tables;
 use crate::variant::EntryVariant;
 use crate::yaml::{CommentedEntry as Line, Tree, list, map, set};
 

@@ -4,22 +4,22 @@ use linerate_record::site::{Entry, Site};
 
 /// Entries of a node's tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Tables {
+pub(crate) struct Tables {
     /// Tables of connections; absent where what the chart sizes by a node's memory is enough.
-    pub(super) sized: Option<SizedTables>,
+    pub(crate) sized: Option<SizedTables>,
     /// Services and their backends.
-    pub(super) services: u64,
+    pub(crate) services: u64,
     /// What connections need, and how it comes about.
-    pub(super) why: String,
+    pub(crate) why: String,
 }
 
 /// Tables of connections that are larger than a node's memory makes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SizedTables {
+pub(crate) struct SizedTables {
     /// Connections of TCP.
-    pub(super) tcp: u64,
+    pub(crate) tcp: u64,
     /// Translated addresses.
-    pub(super) nat: u64,
+    pub(crate) nat: u64,
 }
 
 /// Entries that a node's connections need.
@@ -68,7 +68,7 @@ pub(crate) fn entries(site: &Site) -> NeededEntries {
     NeededEntries { needed, why }
 }
 
-pub(super) fn tables(site: &Site) -> Tables {
+pub(crate) fn tables(site: &Site) -> Tables {
     let NeededEntries { needed, why } = entries(site);
     let sized = (needed > by_memory(site)).then(|| {
         let tcp = needed.next_power_of_two().clamp(TCP, ENTRIES_MAX);
