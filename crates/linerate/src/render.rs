@@ -3,6 +3,8 @@
 mod drawn;
 pub(crate) mod flags;
 mod folder;
+mod lock;
+mod manifest;
 mod shown;
 
 use std::path::Path;
@@ -15,29 +17,31 @@ use linerate_site::SiteFile;
 use crate::failure::{Failure, code};
 use crate::{printing, sites};
 use flags::RenderFlags;
-use folder::{Folder, RenderManifest, sha256};
+use folder::Folder;
+use lock::FolderLock;
+use manifest::RenderManifest;
 
 pub(crate) fn run(flags: &RenderFlags) -> Result<ExitCode, Failure> {
     let (site, file) = sites::read_site_file(&flags.site)?;
     let Some(output) = &flags.output else {
+        require_free(flags)?;
         return drawn_to(flags, &site, &file);
     };
-    let request = RenderRequest {
-        variant: flags.variant.map(Into::into),
-        replaced: flags.replace.clone(),
-        site_sha256: sha256(file.text().as_bytes()),
-        seed: sites::SEED,
-    };
+    let request =
+        RenderRequest { variant: flags.variant.map(Into::into), replaced: flags.replace.clone(), seed: sites::SEED };
     let rendering = render(&site, &request).map_err(|error| refused(error, &site, &file))?;
-    let manifest = RenderManifest::of(&rendering, &request);
-    let folder = Folder::read(output)?;
+    let manifest = RenderManifest::of(&rendering, &request, file.text());
     if flags.check {
-        return checked(&folder, output, &rendering);
+        return checked(&Folder::read(output)?, output, &rendering);
     }
-    folder.require_replaced(&site, &request.replaced)?;
+    require_free(flags)?;
+    let _lock = FolderLock::take(output)?;
+    let folder = Folder::read(output)?;
+    folder.require_kept(&site, &request, &rendering, &manifest)?;
     folder.require_own(&rendering.files, flags.overwrite)?;
-    drawn_to(flags, &site, &file)?;
     let written = folder.write(&rendering.files, &manifest)?;
+    // Last, and whole: what went wrong before leaves no secret behind that would be refused the next time.
+    drawn_to(flags, &site, &file)?;
     printing::print(&shown::written(&rendering, output, &written))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -47,9 +51,13 @@ pub(crate) fn check(flags: &RenderFlags) -> Result<(), Failure> {
     sites::read_site(&flags.site).map(|_| ())
 }
 
+fn require_free(flags: &RenderFlags) -> Result<(), Failure> {
+    flags.init_secrets.as_ref().map_or(Ok(()), |path| drawn::require_free(path, flags.output.as_deref()))
+}
+
 fn drawn_to(flags: &RenderFlags, site: &Site, file: &SiteFile) -> Result<ExitCode, Failure> {
     if let Some(path) = &flags.init_secrets {
-        drawn::write(path, flags.output.as_deref(), site, file)?;
+        drawn::write(path, site, file)?;
     }
     Ok(ExitCode::SUCCESS)
 }

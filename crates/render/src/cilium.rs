@@ -1,7 +1,6 @@
 //! Cilium: values of its chart, and its own resources for addresses and routes.
 
 mod routes;
-mod tables;
 mod values;
 
 use crate::deployment::Deployment;

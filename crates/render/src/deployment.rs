@@ -5,6 +5,7 @@ use linerate_model::layout::{Geometry, Pool, pools};
 use linerate_record::site::{Bgp, Hosts, Kubernetes, NodeGroup, Prefix, Product, Site};
 
 use crate::fault::{RenderError, RenderFault};
+use crate::lacking::{lacking, unrendered};
 use crate::placement::{NoPlacement, RackPlacement, place};
 use crate::variant::EntryVariant;
 
@@ -46,6 +47,8 @@ pub(crate) struct DeployedPool<'s> {
 /// What is asked for beside the site.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RenderWishes<'w> {
+    /// The site as it is stated, before the variant.
+    pub(crate) stated: &'w Site,
     pub(crate) replaced: &'w [(String, String)],
     pub(crate) origin: &'w str,
 }
@@ -75,6 +78,7 @@ pub(crate) fn deployment<'s>(
     let all = pools(site).map_err(linerate_model::error::ModelError::from)?;
     let (reads, writes) = tolerances(site.engine.product, &all);
     let mut faults = lacking(site, kubernetes, variant);
+    faults.extend(unrendered(wishes.stated, site, variant));
     let mut deployed = Vec::new();
     for (i, pool) in all.iter().enumerate() {
         match deployed_pool(site, kubernetes, pool, set_name(name, i)) {
@@ -99,76 +103,6 @@ pub(crate) fn deployment<'s>(
         pools: deployed,
         nodes_to_lose: reads.nodes.min(writes.nodes),
         origin: wishes.origin.to_owned(),
-    })
-}
-
-/// What nobody stated and nothing decides.
-fn lacking(site: &Site, kubernetes: &Kubernetes, variant: EntryVariant) -> Vec<RenderFault> {
-    let without = |key: &str, advice: &str| {
-        RenderFault::new(
-            format!("kubernetes.{key}"),
-            format!("kubernetes without {key:?}"),
-            format!("add \"{key}: …\": {advice}"),
-        )
-    };
-    let racks = site.groups.iter().map(|group| group.racks).max().unwrap_or(1);
-    let needs = [
-        (kubernetes.image.is_none(), "image", "the engine's image with its version"),
-        (kubernetes.api_server.is_none(), "api_server", "where nodes reach the API server without kube-proxy"),
-        (kubernetes.pod_cidr.is_none(), "pod_cidr", "addresses of pods"),
-        (
-            variant.has_address() && kubernetes.load_balancer.is_empty(),
-            "load_balancer",
-            "addresses for services, which this variant announces",
-        ),
-        (
-            matches!(variant, EntryVariant::A | EntryVariant::C) && kubernetes.bgp.is_none(),
-            "bgp",
-            "autonomous systems of nodes and switches, which this variant needs",
-        ),
-        (
-            variant == EntryVariant::Client && racks > 1 && kubernetes.bgp.is_none(),
-            "bgp",
-            "between racks, only BGP tells the switches the routes to pods",
-        ),
-    ];
-    let mut faults: Vec<RenderFault> =
-        needs.into_iter().filter(|need| need.0).map(|(_, key, advice)| without(key, advice)).collect();
-    let planes = [("planes.public", Some(&site.planes.public)), ("planes.private", site.planes.private.as_ref())];
-    for (path, plane) in planes {
-        let Some(plane) = plane else { continue };
-        let link = format!("{path}.link");
-        if site.is_assumed(&link) || is_invented(site, &plane.link) {
-            let what = format!("a link {:?} that nobody named", plane.link);
-            faults.push(RenderFault::new(
-                link,
-                what,
-                "state the interface's name: Cilium needs the names of its devices",
-            ));
-        }
-        if plane.ip == linerate_record::site::IpVersion::V6 {
-            faults.push(RenderFault::new(format!("{path}.ip"), "IPv6", "write ipv4: only IPv4 is rendered"));
-        }
-    }
-    if site.engine.internal_tls != site.engine.tls {
-        let advice = "write the same as engine.tls: MinIO and RustFS have one listener for clients and nodes";
-        faults.push(RenderFault::new("engine.internal_tls", "TLS for one kind of traffic alone", advice));
-    }
-    if let (EntryVariant::B, linerate_record::site::Entry::L2Announcement { policy, .. }) = (variant, site.entry)
-        && policy == linerate_record::site::TrafficPolicy::Local
-    {
-        let advice = "write cluster: Cilium's L2 announcement excludes policy Local";
-        faults.push(RenderFault::new("entry.policy", "policy local with an L2 announcement", advice));
-    }
-    faults
-}
-
-/// Whether a NIC or bond has a name that nobody stated.
-fn is_invented(site: &Site, link: &str) -> bool {
-    site.groups.iter().any(|group| {
-        let of = |kind: &str, i: usize| site.is_assumed(&format!("nodes.{}.{kind}.{i}.name", group.name));
-        let is_nic = group.nics.iter().position(|nic| nic.name == link).is_some_and(|i| of("nics", i));
-        is_nic || group.bonds.iter().position(|bond| bond.name == link).is_some_and(|i| of("bonds", i))
     })
 }
 

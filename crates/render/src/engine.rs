@@ -3,12 +3,14 @@
 mod pods;
 mod services;
 
+use linerate_record::site::Product;
+
 use crate::deployment::{DeployedPool, Deployment, capacity, claim_template};
 use crate::file::RenderedFile;
-use crate::yaml::{Tree, file, list, map, set};
+use crate::yaml::{CommentedEntry, Tree, file, list, map, set};
 
 pub(crate) use pods::secret_name;
-pub(crate) use services::ANNOUNCED;
+pub(crate) use services::{ANNOUNCED, traffic_policy};
 
 /// Port of S3, and of the nodes among themselves.
 const PORT: u32 = 9000;
@@ -72,8 +74,8 @@ fn stateful_set(deployment: &Deployment<'_>, pool: &DeployedPool<'_>) -> Tree {
         set("replicas", pool.machines.len() as u64)
             .because(format!("nodes.{}.count: one pod a node.", pool.group.name)),
         set("podManagementPolicy", "Parallel")
-            .because("No pod is ready before the others answer: started one by one, the first would wait for ever."),
-        set("updateStrategy", map([set("type", "RollingUpdate")])),
+            .because("No pod serves before half of the others answer: started one by one, they would wait in turn."),
+        update(deployment),
         set("persistentVolumeClaimRetentionPolicy", map([set("whenDeleted", "Retain"), set("whenScaled", "Retain")]))
             .because("No claim goes with the StatefulSet."),
         set("selector", map([set("matchLabels", of_pool(deployment))])),
@@ -87,6 +89,18 @@ fn stateful_set(deployment: &Deployment<'_>, pool: &DeployedPool<'_>) -> Tree {
         set("metadata", metadata(deployment, &pool.set)),
         set("spec", spec),
     ])
+}
+
+/// How a changed image, pool or argument comes to the pods.
+fn update(deployment: &Deployment<'_>) -> CommentedEntry {
+    match deployment.site.engine.product {
+        Product::Rustfs => set("updateStrategy", map([set("type", "RollingUpdate")])),
+        _ => set("updateStrategy", map([set("type", "OnDelete")])).because(
+            "MinIO's nodes refuse others with another version or other pools, and its readiness says that it answers \
+             and not that it serves: pod after pod, quorum would be lost midway. Apply, and then delete all pods at \
+             once.",
+        ),
+    }
 }
 
 fn claim(pool: &DeployedPool<'_>, drive: usize) -> Tree {
@@ -109,7 +123,15 @@ fn claim(pool: &DeployedPool<'_>, drive: usize) -> Tree {
 
 fn budget(deployment: &Deployment<'_>) -> Tree {
     let nodes = deployment.nodes_to_lose;
-    let why = format!("Reads and writes continue without any {nodes} nodes (linerate plan: tolerance of the layout).");
+    let why = match nodes {
+        0 => {
+            "No node may be lost (linerate plan: tolerance of the layout). A drain therefore waits for ever: stop the \
+              engine first, and delete its pod by hand."
+                .to_owned()
+        }
+        1 => "Reads and writes continue without any one node (linerate plan: tolerance of the layout).".to_owned(),
+        _ => format!("Reads and writes continue without any {nodes} nodes (linerate plan: tolerance of the layout)."),
+    };
     map([
         set("apiVersion", "policy/v1"),
         set("kind", "PodDisruptionBudget"),

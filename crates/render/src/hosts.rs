@@ -38,9 +38,15 @@ fn of_group(deployment: &Deployment<'_>, group: &NodeGroup) -> Vec<RenderedFile>
     let all: Vec<LocatedChange<'_>> = changes.iter().map(|(change, locator)| (change, *locator)).collect();
     let file = |(name, place, format): Format, all: &[LocatedChange<'_>]| {
         let mut text = String::new();
+        let of_bonds = if group.bonds.is_empty() {
+            ""
+        } else {
+            " The kernel takes a bond's mode and lacp_rate only before it is up and has members: state these to what \
+             makes the bond."
+        };
         let head = format!(
             "Settings of {}, for {place}. Either tuned.conf, or the other three. Devices that the site does not name \
-             are left to linerate tune on the machine.",
+             are left to linerate tune on the machine.{of_bonds}",
             group.name
         );
         comment(&deployment.head(&head), 0, &mut text);

@@ -12,8 +12,10 @@ mod fault;
 mod file;
 mod hosts;
 mod kustomization;
+mod lacking;
 pub mod placement;
 mod storage;
+mod tables;
 pub mod variant;
 mod yaml;
 
@@ -23,7 +25,7 @@ pub use credentials::{FirstCredentials, credentials};
 pub use fault::{RenderError, RenderFault};
 pub use file::RenderedFile;
 
-use deployment::{Deployment, RenderWishes, deployment};
+use deployment::{DeployedPool, Deployment, RenderWishes, deployment};
 use variant::{EntryVariant, VariantChoice, WeighedVariant, choose, site_of, weighed};
 
 /// What is asked for beside the site.
@@ -33,8 +35,6 @@ pub struct RenderRequest {
     pub variant: Option<EntryVariant>,
     /// Machines in the place of others: the old name, and the new one.
     pub replaced: Vec<(String, String)>,
-    /// SHA-256 of the site's file, in hexadecimal.
-    pub site_sha256: String,
     /// Chance: of how flows are placed, for the ceilings of variants.
     pub seed: u64,
 }
@@ -48,6 +48,19 @@ pub struct Rendering {
     pub choice: VariantChoice,
     /// What each variant can do.
     pub weighed: Vec<WeighedVariant>,
+    /// What each StatefulSet is bound to.
+    pub pools: Vec<PlacedPool>,
+}
+
+/// What the ordinals and claims of a StatefulSet are bound to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedPool {
+    /// The StatefulSet.
+    pub set: String,
+    /// The machine of each ordinal.
+    pub machines: Vec<String>,
+    /// The folder of each claim of an ordinal.
+    pub folders: Vec<String>,
 }
 
 /// The files of a site.
@@ -58,14 +71,21 @@ pub fn render(site: &Site, request: &RenderRequest) -> Result<Rendering, RenderE
     let weighed = weighed(site, request.seed)?;
     let choice = choose(site, &weighed, request.variant)
         .map_err(|why| RenderError::Asked(format!("--variant does not go with the site: {why}")))?;
-    let site = site_of(site, choice.variant);
+    let (stated, site) = (site, site_of(site, choice.variant));
     let origin = format!(
-        "Made by linerate render from the site {} (SHA-256 {}).\nChange the site and render again: a changed file is \
-         not overwritten.",
-        site.name, request.site_sha256
+        "Made by linerate render from the site {}.\nChange the site and render again: a changed file is not \
+         overwritten.",
+        site.name
     );
-    let deployment = deployment(&site, choice.variant, RenderWishes { replaced: &request.replaced, origin: &origin })?;
-    Ok(Rendering { files: files(&deployment), choice, weighed })
+    let wishes = RenderWishes { stated, replaced: &request.replaced, origin: &origin };
+    let deployment = deployment(&site, choice.variant, wishes)?;
+    let placed = |pool: &DeployedPool<'_>| PlacedPool {
+        set: pool.set.clone(),
+        machines: pool.machines.clone(),
+        folders: pool.mounts.to_vec(),
+    };
+    let pools = deployment.pools.iter().map(placed).collect();
+    Ok(Rendering { files: files(&deployment), choice, weighed, pools })
 }
 
 fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {

@@ -51,12 +51,20 @@ pub fn place(racks: &[u32], set_drives: u32, sets: u32, parity: u32) -> Result<R
             best = Some((most, order));
         }
     }
-    let (most, rack_of) = best.unwrap_or_default();
+    let (mut most, mut rack_of) = best.unwrap_or_default();
+    let largest = u64::from(racks.iter().copied().max().unwrap_or(0));
+    let least = (u64::from(set_drives) * largest).div_ceil(u64::from(nodes.max(1)));
+    let is_certain = least > u64::from(parity);
+    if racks.len() > 1 && most > parity && !is_certain {
+        let order = swapped(rack_of.clone(), racks.len(), set_drives, sets, parity);
+        let found = most_of_a_rack(&order, racks.len(), set_drives, sets);
+        if found < most {
+            (most, rack_of) = (found, order);
+        }
+    }
     let share = RackShare { most, parity };
     if racks.len() > 1 && most > parity {
-        let largest = u64::from(racks.iter().copied().max().unwrap_or(0));
-        let least = (u64::from(set_drives) * largest).div_ceil(u64::from(nodes.max(1)));
-        return Err(NoPlacement { share, is_certain: least > u64::from(parity) });
+        return Err(NoPlacement { share, is_certain });
     }
     Ok(RackPlacement { node_of: nodes_in(&rack_of, racks), rack_of, share })
 }
@@ -84,6 +92,103 @@ fn even(racks: &[u32]) -> Vec<u32> {
     // Fractions are compared by their cross products.
     all.sort_by(|a, b| (a.0 * b.1, a.2).cmp(&(b.0 * a.1, b.2)));
     all.into_iter().map(|(_, _, rack)| rack).collect()
+}
+
+/// Swaps that are weighed at most, and where chance begins: the same racks give the same order.
+const SWAPS_MAX: usize = 200_000;
+const CHANCE: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// An order in which places were swapped to where they are in the way least, until no rack has more of a set than
+/// `parity`, or too many were tried.
+fn swapped(mut rack_of: Vec<u32>, racks: usize, set_drives: u32, sets: u32, parity: u32) -> Vec<u32> {
+    let mut held = Held::of(&rack_of, racks, set_drives, sets, parity);
+    let (nodes, mut chance) = (rack_of.len(), CHANCE);
+    for _ in 0..SWAPS_MAX / nodes.max(1) {
+        let Some((set, rack)) = picked(&held.too_much(), &mut chance) else { break };
+        let of_rack: Vec<usize> =
+            (0..nodes).filter(|&i| rack_of[i] == rack && held.of_place[i].contains(&set)).collect();
+        let Some(place) = picked(&of_rack, &mut chance) else { break };
+        let others: Vec<usize> = (0..nodes).filter(|&other| rack_of[other] != rack).collect();
+        let weighed: Vec<(i64, usize)> = others
+            .into_iter()
+            .map(|other| {
+                let change = held.swap(place, other, &rack_of);
+                rack_of.swap(place, other);
+                held.swap(place, other, &rack_of);
+                rack_of.swap(place, other);
+                (change, other)
+            })
+            .collect();
+        let least = weighed.iter().map(|(change, _)| *change).min();
+        let best: Vec<usize> =
+            weighed.into_iter().filter(|(change, _)| Some(*change) == least).map(|(_, other)| other).collect();
+        let Some(other) = picked(&best, &mut chance) else { break };
+        held.swap(place, other, &rack_of);
+        rack_of.swap(place, other);
+    }
+    rack_of
+}
+
+/// One of several, by chance that is the same each time (xorshift).
+fn picked<T: Copy>(all: &[T], chance: &mut u64) -> Option<T> {
+    *chance ^= *chance << 13;
+    *chance ^= *chance >> 7;
+    *chance ^= *chance << 17;
+    let i = chance.checked_rem(all.len() as u64)?;
+    all.get(i as usize).copied()
+}
+
+/// What racks have of sets.
+struct Held {
+    /// Shards of each set in each rack.
+    shards: Vec<Vec<u32>>,
+    /// The sets of each place, one as often as it comes by.
+    of_place: Vec<Vec<usize>>,
+    parity: u32,
+}
+
+impl Held {
+    fn of(rack_of: &[u32], racks: usize, set_drives: u32, sets: u32, parity: u32) -> Held {
+        let nodes = rack_of.len() as u32;
+        let distinct = sets.min(nodes) as usize;
+        let (mut shards, mut of_place) = (vec![vec![0; racks]; distinct], vec![Vec::new(); rack_of.len()]);
+        for (set, shards) in shards.iter_mut().enumerate() {
+            let first = set as u64 * u64::from(set_drives);
+            for endpoint in first..first + u64::from(set_drives) {
+                let place = node_of(endpoint, nodes) as usize;
+                shards[rack_of[place] as usize] += 1;
+                of_place[place].push(set);
+            }
+        }
+        Held { shards, of_place, parity }
+    }
+
+    /// Sets and racks that have more of them than may be lost.
+    fn too_much(&self) -> Vec<(usize, u32)> {
+        let of_set = |(set, shards): (usize, &Vec<u32>)| {
+            let racks = (0_u32..).zip(shards).filter(|(_, held)| **held > self.parity);
+            racks.map(|(rack, _)| (set, rack)).collect::<Vec<_>>()
+        };
+        self.shards.iter().enumerate().flat_map(of_set).collect()
+    }
+
+    /// Counts two places in each other's rack, and says by how many shards there is more of what is too much.
+    fn swap(&mut self, one: usize, other: usize, rack_of: &[u32]) -> i64 {
+        let (from, to) = (rack_of[one] as usize, rack_of[other] as usize);
+        self.shift(one, from, to) + self.shift(other, to, from)
+    }
+
+    fn shift(&mut self, place: usize, from: usize, to: usize) -> i64 {
+        let mut change = 0;
+        for &set in &self.of_place[place] {
+            let shards = &mut self.shards[set];
+            change -= i64::from(shards[from] > self.parity);
+            shards[from] -= 1;
+            change += i64::from(shards[to] >= self.parity);
+            shards[to] += 1;
+        }
+        change
+    }
 }
 
 /// The node of each ordinal: the next of its rack.
@@ -164,6 +269,9 @@ mod tests {
             (56, 2, 14, 20, 4, Err((7, true))),
             (10, 4, 10, 4, 4, Ok(3)),
             (24, 5, 16, 2, 4, Ok(4)),
+            (22, 7, 16, 8, 3, Ok(3)),
+            (24, 10, 15, 10, 2, Ok(2)),
+            (29, 4, 10, 10, 3, Ok(3)),
         ] {
             let racks_of = evenly(nodes, racks);
             let placed = place(&racks_of, set_drives, nodes * drives / set_drives, parity);

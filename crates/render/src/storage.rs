@@ -65,7 +65,10 @@ fn of_rack(deployment: &Deployment<'_>, pool: &DeployedPool<'_>, rack: u32) -> S
             share.most, pool.geometry.shards, share.parity
         )
     } else {
-        "The site has one rack: its loss is the loss of all nodes.".to_owned()
+        let is_stated = !deployment.site.is_assumed(&format!("nodes.{}.racks", pool.group.name));
+        let racks =
+            if is_stated { "The site has one rack" } else { "The site states no racks, and all nodes are in one" };
+        format!("{racks}: its loss is the loss of all nodes.")
     };
     let head = format!("PersistentVolumes of rack {} of {}. {of_sets}\n{EACH}", rack + 1, pool.group.name);
     let of_rack = (0..pool.machines.len()).filter(|&ordinal| pool.placement.rack_of[ordinal] == rack);

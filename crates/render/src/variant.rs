@@ -8,9 +8,10 @@ use linerate_record::site::{Encapsulation, Entry, Plane, Site, TrafficPolicy};
 /// A way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryVariant {
-    /// Node ports on the public plane; native routing and BGP among nodes.
+    /// Node ports; native routing and BGP among nodes.
     A,
-    /// A tunnel, with an address that one node announces and replies that go straight to the client.
+    /// A tunnel, with an address that one node announces; replies go straight to the client unless the site says
+    /// otherwise.
     B,
     /// Native routing, with addresses that every node announces by BGP.
     C,
@@ -66,8 +67,8 @@ impl EntryVariant {
     #[must_use]
     pub const fn summary(self) -> &'static str {
         match self {
-            EntryVariant::A => "node ports on the public plane, native routing, BGP",
-            EntryVariant::B => "Geneve, L2 announcement by one node, DSR",
+            EntryVariant::A => "node ports, native routing, BGP",
+            EntryVariant::B => "Geneve, L2 announcement by one node",
             EntryVariant::C => "native routing, addresses of services by BGP",
             EntryVariant::Client => "native routing, clients balance over node ports",
         }

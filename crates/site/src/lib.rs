@@ -29,6 +29,7 @@ pub use mistake::SiteError;
 pub use reference::reference;
 pub use schema::schema;
 pub use value::quoted;
+pub use value::text::is_machine;
 pub use words::nearest;
 
 /// Reads what a person wrote. `file_name` is what messages call the file.

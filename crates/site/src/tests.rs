@@ -372,17 +372,30 @@ fn clients_on_the_nodes_have_no_links_and_what_nobody_stated_of_them_is_told() {
 }
 
 /// An addition to ten lines with hosts, where its mistake is, and words of it.
-const OF_KUBERNETES: [(&str, &str, &str); 17] = [
+const OF_KUBERNETES: [(&str, &str, &str); 30] = [
     ("namespace: Minio", "namespace", "lower-case letters"),
     ("image: minio:latest", "image", "a version or digest"),
     ("image: minio", "image", "a version or digest"),
     ("pod_cidr: 10.0.0.1/8", "pod_cidr", "no bit set"),
     ("pod_cidr: 10.0.0.0/22", "pod_cidr", "has 4 prefixes of /24 for 8 nodes"),
+    ("pod_cidr: 10.0.0.0/21", "pod_cidr", "8 nodes and the control plane"),
+    ("pod_cidr: 127.0.0.0/8", "pod_cidr", "private addresses"),
+    ("{pod_cidr: 10.0.0.0/8, node_mask: 26}", "node_mask", "/24 at the longest"),
+    ("node_mask: 30", "node_mask", "from 1 to 28"),
+    ("load_balancer: [192.0.2.0/28, 192.0.2.8/29]", "load_balancer", "192.0.2.8/29 overlaps 192.0.2.0/28"),
+    ("load_balancer: [192.0.2.1/32, 192.0.2.1/32]", "load_balancer", "each address once"),
+    ("load_balancer: 224.0.0.0/24", "load_balancer", "clients can reach"),
+    ("namespace: kube-system", "namespace", "of Kubernetes"),
+    ("namespace: default", "namespace", "of Kubernetes"),
+    ("mesh: {id: 1, name: default}", "mesh.name", "refuses in a mesh"),
+    ("mesh: {id: 1, name: a23456789-123456789-123456789-123}", "mesh.name", "32 characters"),
+    ("bgp: {local_as: 1, peer_as: 2, hold: 3500ms}", "bgp.hold", "write 4s"),
     ("{pod_cidr: 10.0.0.0/16, native_cidr: 10.1.0.0/16}", "native_cidr", "contains pod_cidr"),
     ("{pod_cidr: 10.0.0.0/16, load_balancer: [10.2.0.0/16, 10.0.1.0/24]}", "load_balancer", "different addresses"),
     ("api_server: api:6443", "api_server", "without a port"),
     ("bgp: {local_as: 65001}", "bgp", "without \"peer_as\""),
     ("bgp: {local_as: 65001, peer_as: 65000, hold: 1s}", "bgp.hold", "is out of range"),
+    ("bgp: {local_as: 65001, peer_as: 65000, hold: 2s}", "bgp.hold", "from 3s to 65535s"),
     ("bgp: {local_as: 0, peer_as: 65000}", "bgp.local_as", "from 1 to"),
     ("mesh: {id: 256, name: a}", "mesh.id", "from 1 to 255"),
     ("hosts: {names: 'n{1...7}', mounts: '/d{1...8}'}", "hosts.names", "7 names of machines for 8 nodes"),

@@ -168,6 +168,7 @@ fn shown(kind: NumberKind, number: f64) -> String {
         NumberKind::BytesPerS => units::bytes_per_s_iec(number),
         NumberKind::BitsPerS => units::bits_per_s(number),
         NumberKind::Operations => units::count(number),
+        NumberKind::Time if number % 1e9 == 0.0 => format!("{}s", number / 1e9),
         NumberKind::Time => units::duration_ns(number),
         NumberKind::Years => format!("{number}y"),
         NumberKind::Growth => format!("{}%", number * 100.0),

@@ -1,55 +1,74 @@
 //! The engine's first credentials, drawn once.
 
-use std::fs::OpenOptions;
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use linerate_record::site::Site;
 use linerate_render::{FirstCredentials, credentials};
 use linerate_site::SiteFile;
 
+use super::manifest::MANIFEST;
 use crate::failure::Failure;
 use crate::progress::say;
+use crate::whole::not_written;
 
 /// Bytes of a name and of a password.
 const USER_BYTES: usize = 10;
 const PASSWORD_BYTES: usize = 20;
 
-/// Writes a Secret to a file that is not there yet, for its owner alone. It is in no folder that goes to Git.
-pub(super) fn write(path: &Path, output: Option<&Path>, site: &Site, file: &SiteFile) -> Result<(), Failure> {
-    if output.is_some_and(|folder| is_below(path, folder)) {
-        let path = path.display();
-        return Err(Failure::usage(format!("--init-secrets {path} is in the folder of -o: name a file outside of it")));
+/// Refuses a file that is there already, and one in a folder that goes to Git. Nothing is written before.
+pub(super) fn require_free(path: &Path, output: Option<&Path>) -> Result<(), Failure> {
+    let shown = path.display();
+    let parent = folder_of(path).canonicalize().map_err(|source| Failure::File {
+        what: "write to",
+        path: path.to_owned(),
+        source,
+    })?;
+    if output.and_then(|folder| folder.canonicalize().ok()).is_some_and(|folder| parent.starts_with(folder)) {
+        return Err(Failure::usage(format!(
+            "--init-secrets {shown} is in the folder of -o: name a file outside of it"
+        )));
     }
+    if let Some(folder) = parent.ancestors().find(|folder| folder.join(MANIFEST).exists()) {
+        let folder = folder.display();
+        let why = format!("--init-secrets {shown} is in {folder}, which linerate render has written");
+        return Err(Failure::usage(format!("{why}: name a file outside of it")));
+    }
+    if path.symlink_metadata().is_ok() {
+        return Err(there(path));
+    }
+    Ok(())
+}
+
+fn there(path: &Path) -> Failure {
+    Failure::usage(format!("{} is there already: credentials are drawn once", path.display()))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Writes a Secret to a file that is not there yet, for its owner alone: whole, or not at all.
+pub(super) fn write(path: &Path, site: &Site, file: &SiteFile) -> Result<(), Failure> {
     let drawn = FirstCredentials { user: hexadecimal(USER_BYTES)?, password: hexadecimal(PASSWORD_BYTES)? };
     let Some(text) = credentials(site, &drawn) else {
         let what = "a site without a Kubernetes, or with an engine that is not rendered";
         return Err(Failure::usage(file.mistake("kubernetes", what, "add \"kubernetes:\", and write minio or rustfs")));
     };
-    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    let mut secret = made.map_err(|source| match source.kind() {
-        io::ErrorKind::AlreadyExists => {
-            Failure::usage(format!("{} is there already: credentials are drawn once", path.display()))
-        }
-        _ => Failure::File { what: "write to", path: path.to_owned(), source },
-    })?;
-    secret.write_all(text.as_bytes()).and_then(|()| secret.sync_all()).map_err(|source| Failure::File {
-        what: "write to",
-        path: path.to_owned(),
-        source,
+    put(path, &text).map_err(|source| match source.kind() {
+        io::ErrorKind::AlreadyExists => there(path),
+        _ => not_written(path, text.len(), source),
     })?;
     say(&format!("credentials of the engine: {}, for kubectl apply -f; keep them out of Git", path.display()));
     Ok(())
 }
 
-/// Whether a file that is not there would be in a folder, by links or not.
-fn is_below(path: &Path, folder: &Path) -> bool {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match (parent.canonicalize(), folder.canonicalize()) {
-        (Ok(parent), Ok(folder)) => parent.starts_with(folder),
-        _ => false,
-    }
+/// A temporary file is for its owner alone, and goes where it does not come to its place.
+fn put(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(folder_of(path))?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist_noclobber(path).map(drop).map_err(|error| error.error)
 }
 
 fn hexadecimal(bytes: usize) -> Result<String, Failure> {
@@ -60,4 +79,37 @@ fn hexadecimal(bytes: usize) -> Result<String, Failure> {
         source: error.into(),
     })?;
     Ok(drawn.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_whole_for_its_owner_alone_and_in_no_rendered_folder() {
+        let base = tempfile::tempdir().unwrap();
+        let secret = base.path().join("secret.yaml");
+        assert!(require_free(&secret, None).is_ok());
+        put(&secret, "user").unwrap();
+        assert_eq!(fs::metadata(&secret).unwrap().permissions().mode() & 0o777, 0o600);
+        let again = put(&secret, "other").unwrap_err();
+        assert_eq!(
+            (again.kind(), fs::read_to_string(&secret).unwrap().as_str()),
+            (io::ErrorKind::AlreadyExists, "user")
+        );
+        assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1, "no temporary file stays");
+        let refused = require_free(&secret, None).unwrap_err().to_string();
+        assert!(refused.contains("drawn once"), "{refused}");
+        let below = base.path().join("gitops/engine");
+        fs::create_dir_all(&below).unwrap();
+        fs::write(base.path().join("gitops").join(MANIFEST), "{}").unwrap();
+        let refused = require_free(&below.join("s.yaml"), None).unwrap_err().to_string();
+        assert!(refused.contains("linerate render has written"), "{refused}");
+        let refused = require_free(&base.path().join("s"), Some(base.path())).unwrap_err().to_string();
+        assert!(refused.contains("in the folder of -o"), "{refused}");
+        assert!(require_free(&base.path().join("none/s"), None).is_err());
+    }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use linerate_render::variant::EntryVariant;
+use linerate_site::is_machine;
 
 const RENDER_HELP: &str = "\
 The same site gives the same bytes, and each value has its reason above it. Nothing is sent over the network. A file
@@ -32,10 +33,10 @@ pub(crate) struct RenderFlags {
     #[arg(long, short, value_name = "DIR", required_unless_present = "init_secrets")]
     pub(crate) output: Option<PathBuf>,
     /// How requests reach the engine. [default: by the site's entry, or the one with the highest ceilings]
-    #[arg(long, value_name = "VARIANT")]
+    #[arg(long, value_name = "VARIANT", requires = "output")]
     pub(crate) variant: Option<VariantFlag>,
     /// Put a machine in the place of another one, in the same rack; all others stay where they are. Repeatable.
-    #[arg(long, value_name = "OLD=NEW", value_parser = replaced)]
+    #[arg(long, value_name = "OLD=NEW", value_parser = replaced, requires = "output")]
     pub(crate) replace: Vec<(String, String)>,
     /// Write nothing, and fail if the folder differs from what would be written.
     #[arg(long, conflicts_with_all = ["overwrite", "init_secrets"], requires = "output")]
@@ -52,9 +53,9 @@ pub(crate) struct RenderFlags {
 /// The names of variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum VariantFlag {
-    /// Node ports on the public plane, native routing and BGP among nodes
+    /// Node ports, native routing and BGP among nodes
     A,
-    /// Geneve, L2 announcement by one node, DSR
+    /// Geneve, L2 announcement by one node
     B,
     /// Native routing, addresses of services by BGP
     C,
@@ -75,13 +76,7 @@ impl From<VariantFlag> for EntryVariant {
 
 /// Reads `node07=node60`.
 fn replaced(text: &str) -> Result<(String, String), String> {
-    let is_name = |name: &str| {
-        (1..=63).contains(&name.len())
-            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-.".contains(&b))
-            && name.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && name.ends_with(|c: char| c.is_ascii_alphanumeric())
-    };
-    let names = text.split_once('=').filter(|(old, new)| is_name(old) && is_name(new) && old != new);
+    let names = text.split_once('=').filter(|(old, new)| is_machine(old) && is_machine(new) && old != new);
     let fix = "write two names of machines, such as node07=node60";
     names.map(|(old, new)| (old.to_owned(), new.to_owned())).ok_or_else(|| format!("invalid {text:?}: {fix}"))
 }
@@ -96,7 +91,7 @@ mod tests {
     #[test]
     fn a_machine_takes_the_place_of_another_one() {
         assert_eq!(replaced("node07=node60"), Ok(("node07".to_owned(), "node60".to_owned())));
-        for text in ["", "node07", "node07=", "=node60", "a=a", "Node=b", "a=b c", "a=-b"] {
+        for text in ["", "node07", "node07=", "=node60", "a=a", "Node=b", "a=b c", "a=-b", "a=b..c", "a=b.-c"] {
             let error = replaced(text).unwrap_err();
             assert!(error.contains(&format!("{text:?}")) && error.contains("node07=node60"), "{error}");
         }

@@ -3,23 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use linerate_record::site::Site;
 use linerate_render::{RenderRequest, RenderedFile, Rendering};
-use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
+use super::manifest::{MANIFEST, RenderManifest, sha256};
 use super::shown::listed;
 use crate::bounded;
 use crate::failure::Failure;
 use crate::whole::not_written;
 
-/// What was written, beside it.
-const MANIFEST: &str = ".linerate-render.json";
-
-/// Where files are until all of them are whole.
+/// Where files are until all of them are whole: what the name of that folder begins with.
 const STAGE: &str = ".linerate-render.new";
+
+/// The manifest that holds while files are moved, in that folder.
+const MIDWAY: &str = ".linerate-render.midway";
 
 /// Git's own folder, in a folder that is its work tree.
 const GIT: &str = ".git";
@@ -30,34 +29,6 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Most files of a folder, and folders within folders.
 const FILES_MAX: usize = 100_000;
 const DEPTH_MAX: usize = 8;
-
-/// The version of [`RenderManifest`].
-const SCHEMA: u32 = 1;
-
-/// What was written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct RenderManifest {
-    schema: u32,
-    site_sha256: String,
-    variant: String,
-    /// Machines in the place of others.
-    replaced: Vec<(String, String)>,
-    /// SHA-256 of each file, by its path.
-    files: BTreeMap<String, String>,
-}
-
-impl RenderManifest {
-    pub(super) fn of(rendering: &Rendering, request: &RenderRequest) -> RenderManifest {
-        let files = rendering.files.iter().map(|file| (file.path.clone(), sha256(file.text.as_bytes())));
-        RenderManifest {
-            schema: SCHEMA,
-            site_sha256: request.site_sha256.clone(),
-            variant: rendering.choice.variant.name().to_owned(),
-            replaced: request.replaced.clone(),
-            files: files.collect(),
-        }
-    }
-}
 
 /// A folder as it is.
 #[derive(Debug)]
@@ -76,11 +47,6 @@ pub(super) struct WrittenFolder {
     pub(super) removed: usize,
 }
 
-/// A hash in hexadecimal.
-pub(super) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 impl Folder {
     /// Reads a folder; one that is not there is empty.
     pub(super) fn read(path: &Path) -> Result<Folder, Failure> {
@@ -91,7 +57,8 @@ impl Folder {
             Err(error) => return Err(failed(path, error)),
             Ok(_) => look(path, "", 0, &mut found).map_err(|error| failed(path, error))?,
         }
-        let manifest = if found.remove(MANIFEST).is_some() { Some(manifest(&path.join(MANIFEST))?) } else { None };
+        let manifest =
+            if found.remove(MANIFEST).is_some() { Some(RenderManifest::read(&path.join(MANIFEST))?) } else { None };
         Ok(Folder { path: path.to_owned(), manifest, found })
     }
 
@@ -99,8 +66,13 @@ impl Folder {
         self.found.get(path).and_then(Option::as_deref)
     }
 
-    fn wrote(&self, path: &str) -> Option<&str> {
-        self.manifest.as_ref().and_then(|manifest| manifest.files.get(path)).map(String::as_str)
+    fn knows(&self, path: &str) -> bool {
+        self.manifest.as_ref().is_some_and(|manifest| manifest.knows(path))
+    }
+
+    fn is_left(&self, path: &str) -> bool {
+        let hash = self.hash(path);
+        self.manifest.as_ref().map_or(hash.is_none(), |manifest| manifest.has_left(path, hash))
     }
 
     /// Paths that are not what would be written.
@@ -119,7 +91,7 @@ impl Folder {
         let is_new = |path: &str| hashes.contains_key(path);
         let strange = |path: &&String| {
             let is_file = self.hash(path).is_some();
-            !is_file || (self.wrote(path).is_none() && !is_new(path))
+            !is_file || (!self.knows(path) && !is_new(path))
         };
         let others: Vec<String> = self.found.keys().filter(strange).cloned().collect();
         let folder = self.path.display();
@@ -129,7 +101,7 @@ impl Folder {
         }
         // A run that was interrupted has left what is written now.
         let is_as_new = |path: &str| self.hash(path) == hashes.get(path).map(String::as_str);
-        let is_edited = |path: &&str| self.hash(path) != self.wrote(path) && !is_as_new(path);
+        let is_edited = |path: &&str| !self.is_left(path) && !is_as_new(path);
         let known = self.manifest.iter().flat_map(|manifest| manifest.files.keys()).map(String::as_str);
         let all: BTreeSet<&str> = known.chain(self.found.keys().map(String::as_str)).collect();
         let edited: Vec<String> = all.into_iter().filter(is_edited).map(str::to_owned).collect();
@@ -141,45 +113,67 @@ impl Folder {
         Err(Failure::usage(format!("{why}; change the site instead, or give --overwrite")))
     }
 
-    /// Refuses to put a machine back that was replaced before, only because nobody says so again.
-    pub(super) fn require_replaced(&self, site: &Site, replaced: &[(String, String)]) -> Result<(), Failure> {
-        let is_of_site = |name: &String| {
-            site.kubernetes.iter().flat_map(|kubernetes| &kubernetes.hosts).any(|hosts| hosts.names.contains(name))
-        };
-        let before = self.manifest.iter().flat_map(|manifest| &manifest.replaced);
-        let mut forgotten = before.filter(|(old, _)| is_of_site(old) && !replaced.iter().any(|(one, _)| one == old));
-        let Some((old, new)) = forgotten.next() else { return Ok(()) };
-        Err(Failure::usage(format!(
-            "{} was written with --replace {old}={new}: give it again, or write {new} for {old} in kubernetes.hosts",
-            self.path.display()
-        )))
+    /// Refuses what would leave silently what the folder was written with.
+    pub(super) fn require_kept(
+        &self,
+        site: &Site,
+        request: &RenderRequest,
+        rendering: &Rendering,
+        next: &RenderManifest,
+    ) -> Result<(), Failure> {
+        let Some(manifest) = &self.manifest else { return Ok(()) };
+        manifest.require_replaced(&self.path, site, &request.replaced)?;
+        manifest.require_variant(&self.path, request.variant, rendering.choice.variant)?;
+        manifest.require_places(&self.path, next)
     }
 
-    /// Writes all files beside their places, and then moves them there. The manifest is last, so that files of a run
-    /// that is interrupted are known to the next one.
+    /// Writes all files beside their places, and then moves them there. Before the first is moved, the manifest has
+    /// what was found beside what is to be, so that the next run knows the files of one that is interrupted.
     pub(super) fn write(&self, files: &[RenderedFile], manifest: &RenderManifest) -> Result<WrittenFolder, Failure> {
-        let stage = self.path.join(STAGE);
-        let _ = fs::remove_dir_all(&stage);
+        let stage = Stage::new(&self.path);
         let is_changed = |file: &&RenderedFile| self.hash(&file.path) != Some(&sha256(file.text.as_bytes()));
         let changed: Vec<&RenderedFile> = files.iter().filter(is_changed).collect();
-        let text = serde_json::to_string_pretty(manifest).map_err(|error| Failure::Command(error.to_string()))? + "\n";
-        let last = RenderedFile { path: MANIFEST.to_owned(), text };
-        let all = || changed.iter().copied().chain([&last]);
-        for file in all() {
-            let path = stage.join(&file.path);
-            put(&path, file.text.as_bytes()).map_err(|error| not_written(&path, file.text.len(), error))?;
-        }
         let named: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
         let gone: Vec<&String> = self.found.keys().filter(|path| !named.contains(path.as_str())).collect();
+        let found = self.found.iter().filter_map(|(path, hash)| Some((path.clone(), hash.clone()?))).collect();
+        let midway = manifest.midway(self.manifest.as_ref(), found).text()?;
+        let last = manifest.text()?;
+        let staged = changed.iter().map(|file| (file.path.as_str(), file.text.as_str()));
+        for (path, text) in staged.chain([(MIDWAY, midway.as_str()), (MANIFEST, last.as_str())]) {
+            let path = stage.0.join(path);
+            put(&path, text.as_bytes()).map_err(|error| not_written(&path, text.len(), error))?;
+        }
+        if !(changed.is_empty() && gone.is_empty()) {
+            moved(&stage.0.join(MIDWAY), &self.path.join(MANIFEST))?;
+        }
         for file in &changed {
-            moved(&stage.join(&file.path), &self.path.join(&file.path))?;
+            moved(&stage.0.join(&file.path), &self.path.join(&file.path))?;
         }
         for path in &gone {
             removed(&self.path, path)?;
         }
-        moved(&stage.join(MANIFEST), &self.path.join(MANIFEST))?;
-        let _ = fs::remove_dir_all(&stage);
+        moved(&stage.0.join(MANIFEST), &self.path.join(MANIFEST))?;
         Ok(WrittenFolder { files: files.len(), changed: changed.len(), removed: gone.len() })
+    }
+}
+
+/// A folder of files that are not at their places yet. It goes however a run ends, unless that is killed.
+struct Stage(PathBuf);
+
+impl Stage {
+    /// The stage of this process, and none of one that was killed.
+    fn new(folder: &Path) -> Stage {
+        let stale = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+        for entry in stale.filter(|entry| entry.file_name().to_string_lossy().starts_with(STAGE)) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+        Stage(folder.join(format!("{STAGE}.{}", std::process::id())))
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -188,7 +182,7 @@ fn look(folder: &Path, prefix: &str, depth: usize, found: &mut BTreeMap<String, 
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        if depth == 0 && [GIT, STAGE].contains(&name.as_str()) {
+        if depth == 0 && (name == GIT || name.starts_with(STAGE)) {
             continue;
         }
         if found.len() >= FILES_MAX || depth > DEPTH_MAX {
@@ -205,18 +199,6 @@ fn look(folder: &Path, prefix: &str, depth: usize, found: &mut BTreeMap<String, 
         }
     }
     Ok(())
-}
-
-/// Reads a manifest. Its paths stay within the folder.
-fn manifest(path: &Path) -> Result<RenderManifest, Failure> {
-    let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
-    let text = bounded::text(path, FILE_BYTES_MAX).map_err(failed)?;
-    let is_below = |path: &String| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
-    let read = serde_json::from_str::<RenderManifest>(&text).ok();
-    let known = read.filter(|read| read.schema == SCHEMA && read.files.keys().all(is_below));
-    known.ok_or_else(|| {
-        Failure::usage(format!("{} is not what this linerate writes: name another folder", path.display()))
-    })
 }
 
 fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -256,7 +238,8 @@ mod tests {
         let choice = VariantChoice { variant: EntryVariant::C, why: String::new() };
         let replaced = replaced.iter().map(|(old, new)| ((*old).to_owned(), (*new).to_owned())).collect();
         let request = RenderRequest { replaced, ..RenderRequest::default() };
-        RenderManifest::of(&Rendering { files: files.to_vec(), choice, weighed: Vec::new() }, &request)
+        let rendering = Rendering { files: files.to_vec(), choice, weighed: Vec::new(), pools: Vec::new() };
+        RenderManifest::of(&rendering, &request, "")
     }
 
     /// Writes as the verb does.
@@ -284,7 +267,7 @@ mod tests {
         assert_eq!(Folder::read(&path).unwrap().differing(&second), ["a/one.yaml", "b/two.yaml"]);
         assert_eq!(render(&path, &second, false), Ok(WrittenFolder { files: 1, changed: 1, removed: 1 }));
         assert_eq!(names(&path), BTreeSet::from([MANIFEST.to_owned(), "a/one.yaml".to_owned()]));
-        assert!(!path.join("b").exists() && !path.join(STAGE).exists());
+        assert!(!path.join("b").exists());
     }
 
     #[test]
@@ -336,6 +319,33 @@ mod tests {
     }
 
     #[test]
+    fn after_a_failure_in_mid_move_one_may_go_back() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path();
+        let old = files(&[("a/one.yaml", "1"), ("b/two.yaml", "2"), ("c/three.yaml", "3")]);
+        let next = files(&[("a/one.yaml", "4"), ("b/two.yaml", "5"), ("z/new.yaml", "6")]);
+        for first in [&[][..], &old] {
+            if !first.is_empty() {
+                render(path, first, false).unwrap();
+            }
+            let folder = Folder::read(path).unwrap();
+            // A move fails: there is a folder with something in it.
+            fs::create_dir_all(path.join("z/new.yaml/in")).unwrap();
+            let failed = folder.write(&next, &manifest_of(&next, &[])).unwrap_err().to_string();
+            assert!(failed.contains("z/new.yaml"), "{failed}");
+            assert!(fs::read_dir(path).unwrap().all(|e| !e.unwrap().file_name().to_string_lossy().starts_with(STAGE)));
+            assert_eq!(fs::read_to_string(path.join("a/one.yaml")).unwrap(), "4");
+            fs::remove_dir_all(path.join("z")).unwrap();
+            render(path, &old, false).unwrap();
+            assert!(Folder::read(path).unwrap().differing(&old).is_empty());
+            // What somebody edits is still known.
+            fs::write(path.join("a/one.yaml"), "mine").unwrap();
+            assert!(render(path, &old, false).unwrap_err().contains("written: a/one.yaml;"));
+            fs::write(path.join("a/one.yaml"), "1").unwrap();
+        }
+    }
+
+    #[test]
     fn a_manifest_of_somebody_else_leads_nowhere() {
         let base = tempfile::tempdir().unwrap();
         let path = base.path();
@@ -364,11 +374,11 @@ mod tests {
             );
             linerate_site::read(&text, "s").unwrap()
         };
-        let folder = Folder::read(path).unwrap();
+        let read = RenderManifest::read(&path.join(MANIFEST)).unwrap();
         let again = [("node07".to_owned(), "node61".to_owned())];
-        let refused = folder.require_replaced(&site("node01, node07"), &[]).unwrap_err().to_string();
+        let refused = read.require_replaced(path, &site("node01, node07"), &[]).unwrap_err().to_string();
         assert!(refused.contains("--replace node07=node60"), "{refused}");
-        assert!(folder.require_replaced(&site("node01, node07"), &again).is_ok());
-        assert!(folder.require_replaced(&site("node01, node60"), &[]).is_ok());
+        assert!(read.require_replaced(path, &site("node01, node07"), &again).is_ok());
+        assert!(read.require_replaced(path, &site("node01, node60"), &[]).is_ok());
     }
 }

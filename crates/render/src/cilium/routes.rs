@@ -1,9 +1,9 @@
 //! Addresses and routes: pools, BGP, and announcements in a segment.
 
-use linerate_record::site::Bgp;
+use linerate_record::site::{Bgp, TrafficPolicy};
 
 use crate::deployment::Deployment;
-use crate::engine::ANNOUNCED;
+use crate::engine::{ANNOUNCED, traffic_policy};
 use crate::variant::EntryVariant;
 use crate::yaml::{Tree, list, map, set};
 
@@ -22,7 +22,7 @@ pub(super) fn resources(deployment: &Deployment<'_>) -> Vec<Resource> {
         all.push(("addresses", "Addresses of services.", vec![pool(deployment)]));
     }
     if let Some(bgp) = deployment.bgp {
-        let documents = vec![cluster(bgp), peer(bgp), advertisement(deployment)];
+        let documents = vec![cluster(deployment, bgp), peer(bgp), advertisement(deployment)];
         all.push(("bgp", "BGP with the switches.", documents));
     }
     if deployment.variant == EntryVariant::B {
@@ -59,14 +59,26 @@ fn pool(deployment: &Deployment<'_>) -> Tree {
     resource("v2", "CiliumLoadBalancerIPPool", None, spec)
 }
 
-fn cluster(bgp: &Bgp) -> Tree {
+fn cluster(deployment: &Deployment<'_>, bgp: &Bgp) -> Tree {
+    let has_private = deployment.site.planes.private.is_some();
     let mut peer = vec![set("name", "switch"), set("peerASN", bgp.peer_as).because("kubernetes.bgp.peer_as")];
     match &bgp.peer {
-        Some(address) => peer.push(set("peerAddress", address.as_str()).because("kubernetes.bgp.peer")),
+        Some(address) => {
+            let plane = if has_private { "; the routes to pods are on the plane that it is on" } else { "" };
+            let why = format!("kubernetes.bgp.peer{plane}.");
+            peer.push(set("peerAddress", address.as_str()).because(why));
+        }
         None => {
             let gateway = map([set("addressFamily", "ipv4")]);
             let found = map([set("mode", "DefaultGateway"), set("defaultGateway", gateway)]);
-            let why = "kubernetes.bgp.peer is not stated: the switch of a rack is the default gateway of its nodes.";
+            let one = "kubernetes.bgp.peer is not stated: the switch of a rack is the default gateway of its nodes.";
+            let plane = if has_private {
+                " There is one session, with the gateway of the lowest metric: only the plane that it is on learns \
+                 routes to pods."
+            } else {
+                ""
+            };
+            let why = format!("{one}{plane}");
             peer.push(set("autoDiscovery", found).because(why));
         }
     }
@@ -106,9 +118,17 @@ fn advertisement(deployment: &Deployment<'_>) -> Tree {
     let mut all = Vec::new();
     if deployment.variant.has_address() {
         let addresses = map([set("addresses", list(["LoadBalancerIP"]))]);
+        let announcing = match traffic_policy(deployment) {
+            TrafficPolicy::Local => {
+                "Under policy Local, each node with a pod announces the address: switches spread by ECMP."
+            }
+            TrafficPolicy::Cluster => {
+                "Under policy Cluster, each node announces the address, and forwards what pods of others serve: \
+                 switches spread by ECMP."
+            }
+        };
         all.push(map([
-            set("advertisementType", "Service")
-                .because("Under policy Local, each node with a pod announces the address: switches spread by ECMP."),
+            set("advertisementType", "Service").because(announcing),
             set("service", addresses),
             set("selector", selected(ANNOUNCED)),
         ]));

@@ -5,9 +5,9 @@ use linerate_record::site::{Entry, Kernel, Site};
 use linerate_settings::knobs::{KNOBS, KnobRow, advise};
 use linerate_settings::profiles::{self, Value};
 
-use super::tables::tables;
 use crate::deployment::Deployment;
 use crate::expected::machine_of;
+use crate::tables::tables;
 use crate::variant::EntryVariant;
 use crate::yaml::{CommentedEntry as Line, Tree, list, map, set};
 
@@ -65,7 +65,7 @@ fn before(deployment: &Deployment<'_>, knob: &str) -> Option<(String, String)> {
     let kernel = oldest(deployment.site);
     let is_since = |least: Kernel| kernel.is_some_and(|kernel| kernel >= least);
     match knob {
-        "cilium.routing_mode" if tunnel => is("tunnel", "this variant's DSR is carried by Geneve"),
+        "cilium.routing_mode" if tunnel => is("tunnel", "this variant has packets among nodes in Geneve"),
         "cilium.lb_mode" => match deployment.site.entry {
             Entry::L2Announcement { dsr: false, .. } => is("snat", "entry.dsr of the site is false"),
             _ => None,
@@ -109,10 +109,11 @@ fn own(deployment: &Deployment<'_>) -> Vec<ChartValue> {
             "kubernetes.pod_cidr",
         ),
         value("ipam.operator.clusterPoolIPv4MaskSize", kubernetes.node_mask.into(), "kubernetes.node_mask"),
-        value("devices", list(devices(deployment.site)), "planes.public.link and planes.private.link"),
+        value("devices", list(devices(deployment.site)), &of_devices(deployment)),
     ];
     if deployment.variant.has_tunnel() {
-        all.push(value("tunnelProtocol", "geneve".into(), "Cilium takes DSR only on Geneve, not on VXLAN"));
+        let why = format!("Cilium takes DSR on Geneve and not on VXLAN. {}", way(deployment));
+        all.push(value("tunnelProtocol", "geneve".into(), &why));
     } else {
         let native = kubernetes.native_cidr.unwrap_or(deployment.pod_cidr);
         all.push(value(
@@ -124,7 +125,8 @@ fn own(deployment: &Deployment<'_>) -> Vec<ChartValue> {
             Some(_) => (false, "BGP announces the prefix of each node to its switch"),
             None => (true, "one rack and no BGP: all nodes are in one segment"),
         };
-        all.push(value("autoDirectNodeRoutes", direct.into(), why));
+        let why = format!("{why}. {}", way(deployment));
+        all.push(value("autoDirectNodeRoutes", direct.into(), &why));
     }
     if deployment.variant == EntryVariant::B {
         all.push(value("l2announcements.enabled", true.into(), "one node answers for a service's address"));
@@ -148,6 +150,36 @@ fn own(deployment: &Deployment<'_>) -> Vec<ChartValue> {
     all
 }
 
+/// Which link packets among pods take: Cilium leaves that to the node's routes.
+fn way(deployment: &Deployment<'_>) -> String {
+    let among = match &deployment.site.planes.private {
+        Some(_) => "planes.private.link",
+        None => "planes.public.link",
+    };
+    if deployment.bgp.is_some() {
+        return format!(
+            "Cilium installs no routes that it learns: packets among pods take the node's own route to \
+             kubernetes.native_cidr, which is its default route unless the host has one by {among}"
+        );
+    }
+    format!(
+        "Packets among pods go to the nodes' InternalIP and take the link of that address: the kubelet's --node-ip is \
+         to be one of {among}"
+    )
+}
+
+fn of_devices(deployment: &Deployment<'_>) -> String {
+    let links = "planes.public.link and planes.private.link";
+    match (&deployment.site.planes.private, deployment.variant.has_address()) {
+        (Some(_), false) => format!(
+            "{links}. Node ports answer on both: nodePort.addresses needs the prefix of the public plane, which a site \
+             does not state"
+        ),
+        (Some(_), true) => links.to_owned(),
+        (None, _) => "planes.public.link".to_owned(),
+    }
+}
+
 /// The interfaces of both planes.
 fn devices(site: &Site) -> Vec<String> {
     let private = site.planes.private.as_ref().map(|plane| plane.link.clone());
@@ -158,17 +190,22 @@ fn devices(site: &Site) -> Vec<String> {
 
 fn of_tables(site: &Site) -> Vec<ChartValue> {
     let tables = tables(site);
-    let value = |path: &str, entries: u64, why: &str| (path.to_owned(), Tree::Whole(entries), why.to_owned());
-    vec![
-        value("bpf.ctTcpMax", tables.tcp, &tables.why),
-        value("bpf.ctAnyMax", tables.any, "Cilium's default: the engine uses TCP"),
-        value("bpf.natMax", tables.nat, "two thirds of both tables of connections, the most that Cilium takes"),
-        value(
-            "bpf.lbMapMax",
-            tables.services,
-            "16 services with a backend on every node; Cilium's default at the least",
+    let value = |path: &str, entries: u64, why: String| (path.to_owned(), Tree::Whole(entries), why);
+    let of_connections = match tables.sized {
+        Some(_) => String::new(),
+        None => format!(
+            " Tables of connections are not set here: the chart makes them by a node's memory, and that is enough: {}.",
+            tables.why
         ),
-    ]
+    };
+    let services = "16 services with a backend on every node; Cilium's default at the least.";
+    let mut all = vec![value("bpf.lbMapMax", tables.services, format!("{services}{of_connections}"))];
+    if let Some(sized) = tables.sized {
+        all.push(value("bpf.ctTcpMax", sized.tcp, format!("{}: more than memory makes of it", tables.why)));
+        let why = "two thirds of the tables of connections, as in Cilium's own sizes; it refuses more than their sum";
+        all.push(value("bpf.natMax", sized.nat, why.to_owned()));
+    }
+    all
 }
 
 /// A value of a chart as it is typed there.

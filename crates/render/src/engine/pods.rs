@@ -91,6 +91,13 @@ fn arguments(deployment: &Deployment<'_>) -> Option<CommentedEntry> {
 
 /// The drives of every node, as the engine expands them: for each pool, drive 1 of all ordinals, then drive 2.
 fn volumes(deployment: &Deployment<'_>) -> String {
+    if let [pool] = &deployment.pools[..]
+        && pool.machines.len() == 1
+        && pool.mounts.len() == 1
+    {
+        // Both engines take one drive of one node as a folder alone.
+        return format!("/{}", claim_template(0));
+    }
     let scheme = if deployment.has_tls() { "https" } else { "http" };
     let of_pool = |pool: &DeployedPool<'_>| {
         let pods = match pool.machines.len() {
@@ -127,7 +134,7 @@ fn environment(deployment: &Deployment<'_>, pool: &DeployedPool<'_>) -> Vec<Tree
     let sizes = |pool: &DeployedPool<'_>| pool.geometry.shards;
     if deployment.pools.iter().all(|other| sizes(other) == geometry.shards) && geometry.shards > 1 {
         let why = format!(
-            "The layout of the plan: sets of {} drives. WrittenFolder out, no other version chooses another size.",
+            "The layout of the plan: sets of {} drives. Written out, no other version chooses another size.",
             geometry.shards
         );
         all.push(stated(format!("{prefix}_ERASURE_SET_DRIVE_COUNT"), geometry.shards.to_string(), &why));

@@ -24,20 +24,24 @@ pub(super) fn headless(deployment: &Deployment<'_>) -> Tree {
         vec![
             set("clusterIP", "None").because("A name for each pod, and no balancing."),
             set("publishNotReadyAddresses", true)
-                .because("Nodes find each other before they are ready: none gets ready alone."),
+                .because("Nodes find each other before they are ready: none serves alone."),
             set("selector", selector(deployment)),
             set("ports", ports()),
         ],
     )
 }
 
-/// The service of clients, by the variant.
-pub(super) fn clients(deployment: &Deployment<'_>) -> Tree {
-    let policy = match deployment.site.entry {
+/// Where a connection goes from the node that took it.
+pub(crate) fn traffic_policy(deployment: &Deployment<'_>) -> TrafficPolicy {
+    match deployment.site.entry {
         Entry::Bgp { policy } | Entry::NodePort { policy } | Entry::L2Announcement { policy, .. } => policy,
         Entry::ClientSide | Entry::ClusterMesh | Entry::Local => TrafficPolicy::Local,
-    };
-    let (policy, why) = match policy {
+    }
+}
+
+/// The service of clients, by the variant.
+pub(super) fn clients(deployment: &Deployment<'_>) -> Tree {
+    let (policy, why) = match traffic_policy(deployment) {
         TrafficPolicy::Local => (
             "Local",
             "cilium.external_traffic_policy: a pod of the node that took the connection serves it, so that there is no \

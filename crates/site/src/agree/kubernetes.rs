@@ -2,12 +2,25 @@
 
 use std::collections::BTreeSet;
 
-use linerate_record::site::{Hosts, Kubernetes, Site};
+use linerate_record::site::{Hosts, Kubernetes, Prefix, Site};
 
 use super::super::fill::SiteFault;
 
+/// How many bits the prefixes of nodes may be longer than that of pods: Cilium, `pkg/ipam/cidrset`, "node CIDR size is
+/// too big".
+const NODE_BITS_MAX: u32 = 16;
+
+/// Longest name of a cluster: `validate.yaml` of Cilium's chart.
+const MESH_NAME_BYTES_MAX: usize = 32;
+
+/// Addresses that no pod or service has: this network and this host (RFC 1122), multicast and what is reserved.
+const UNUSABLE: [Prefix; 3] =
+    [Prefix { first: 0, length: 8 }, Prefix { first: 127 << 24, length: 8 }, Prefix { first: 224 << 24, length: 3 }];
+
 pub(super) fn kubernetes(site: &Site, faults: &mut Vec<SiteFault>) {
     let Some(kubernetes) = &site.kubernetes else { return };
+    namespace(kubernetes, faults);
+    mesh(kubernetes, faults);
     let (mut kinds, mut names) = (BTreeSet::new(), BTreeSet::new());
     for (i, hosts) in kubernetes.hosts.iter().enumerate() {
         let path = format!("kubernetes.hosts.{i}");
@@ -22,6 +35,26 @@ pub(super) fn kubernetes(site: &Site, faults: &mut Vec<SiteFault>) {
         }
     }
     addresses(site, kubernetes, faults);
+    services(kubernetes, faults);
+}
+
+/// The namespace is the engine's own: it gets labels, and with them limits of what its pods may do.
+fn namespace(kubernetes: &Kubernetes, faults: &mut Vec<SiteFault>) {
+    let name = kubernetes.namespace.as_str();
+    if name == "default" || name.starts_with("kube-") {
+        let what = format!("namespace {name:?}, which is of Kubernetes");
+        let advice = "write one of the engine's own, such as object-store: its pods are restricted";
+        faults.push(SiteFault::new("kubernetes.namespace", what, advice));
+    }
+}
+
+fn mesh(kubernetes: &Kubernetes, faults: &mut Vec<SiteFault>) {
+    let Some(mesh) = &kubernetes.mesh else { return };
+    if mesh.name == "default" || mesh.name.len() > MESH_NAME_BYTES_MAX {
+        let what = format!("cluster {:?}, which Cilium refuses in a mesh", mesh.name);
+        let advice = format!("write {MESH_NAME_BYTES_MAX} characters at most, and not default");
+        faults.push(SiteFault::new("kubernetes.mesh.name", what, advice));
+    }
 }
 
 /// A name for each node, and a folder for each of its drives.
@@ -57,16 +90,42 @@ fn addresses(site: &Site, kubernetes: &Kubernetes, faults: &mut Vec<SiteFault>) 
     let Some(pods) = kubernetes.pod_cidr else { return };
     let (mask, nodes) = (kubernetes.node_mask, site.nodes());
     let room = mask.checked_sub(pods.length).map_or(0, |bits| 1_u64 << bits);
-    if room < u64::from(nodes) {
-        let what = format!("{pods} has {room} prefixes of /{mask} for {nodes} nodes");
+    if mask > pods.length + NODE_BITS_MAX {
+        let what = format!("prefixes of /{mask} in {pods}");
+        let advice =
+            format!("Cilium takes /{} at the longest there: {NODE_BITS_MAX} bits more", pods.length + NODE_BITS_MAX);
+        faults.push(SiteFault::new("kubernetes.node_mask", what, advice));
+    }
+    if room <= u64::from(nodes) {
+        let what = format!("{pods} has {room} prefixes of /{mask} for {nodes} nodes and the control plane");
         faults.push(SiteFault::new("kubernetes.pod_cidr", what, "use a shorter prefix, or a longer node_mask"));
     }
     if let Some(native) = kubernetes.native_cidr.filter(|native| !native.contains(&pods)) {
         let what = format!("native_cidr {native} without the pods' {pods}");
         faults.push(SiteFault::new("kubernetes.native_cidr", what, "it contains pod_cidr, or packets are masqueraded"));
     }
+    if UNUSABLE.iter().any(|unusable| unusable.overlaps(&pods)) {
+        let advice = "write private addresses, such as 10.244.0.0/16";
+        faults.push(SiteFault::new("kubernetes.pod_cidr", format!("pods in {pods}"), advice));
+    }
     if let Some(taken) = kubernetes.load_balancer.iter().find(|pool| pool.overlaps(&pods)) {
         let what = format!("services' {taken} overlaps the pods' {pods}");
         faults.push(SiteFault::new("kubernetes.load_balancer", what, "services and pods have different addresses"));
+    }
+}
+
+/// Addresses of services: Cilium disables all ranges of a pool in which two overlap.
+fn services(kubernetes: &Kubernetes, faults: &mut Vec<SiteFault>) {
+    let all = &kubernetes.load_balancer;
+    let overlapping = all.iter().enumerate().find_map(|(i, one)| {
+        let other = all.iter().take(i).find(|other| one.overlaps(other))?;
+        Some(format!("services' {one} overlaps {other}"))
+    });
+    if let Some(what) = overlapping {
+        faults.push(SiteFault::new("kubernetes.load_balancer", what, "write each address once"));
+    }
+    if let Some(one) = all.iter().find(|one| UNUSABLE.iter().any(|unusable| unusable.overlaps(one))) {
+        let advice = "write addresses that clients can reach";
+        faults.push(SiteFault::new("kubernetes.load_balancer", format!("services in {one}"), advice));
     }
 }

@@ -38,7 +38,7 @@ pub(super) fn kubernetes(
         node_mask: whole(map, "node_mask").unwrap_or_default(),
         native_cidr,
         load_balancer: texts(map, "load_balancer").iter().filter_map(|text| Prefix::parse(text)).collect(),
-        bgp: sub(map, "bgp").map(bgp),
+        bgp: sub(map, "bgp").map(|map| bgp(map, filling)),
         mesh: sub(map, "mesh")
             .map(|map| Mesh { id: whole(map, "id").unwrap_or_default(), name: text(map, "name").unwrap_or_default() }),
     })
@@ -60,14 +60,23 @@ fn hosts(map: &Map, i: usize, groups: &[NodeGroup], filling: &mut Filling) -> Ho
     Hosts { kind: kind.unwrap_or_default(), names: all("names"), mounts: all("mounts") }
 }
 
-fn bgp(map: &Map) -> Bgp {
-    let seconds = |key| number(map, key).map_or(0, |ns| (ns / 1e9).round() as u32);
+fn bgp(map: &Map, filling: &mut Filling) -> Bgp {
+    // The protocol has whole seconds (RFC 4271, section 4.2; RFC 4724, section 3).
+    let mut seconds = |key: &str| {
+        let seconds = number(map, key).unwrap_or_default() / 1e9;
+        if seconds.fract() != 0.0 {
+            let whole = seconds.ceil();
+            filling.fault(&format!("{PATH}.bgp.{key}"), format!("{key} of {seconds} s"), format!("write {whole}s"));
+        }
+        seconds as u32
+    };
+    let (hold_s, restart_s) = (seconds("hold"), seconds("restart"));
     Bgp {
         local_as: whole(map, "local_as").unwrap_or_default(),
         peer_as: whole(map, "peer_as").unwrap_or_default(),
         peer: text(map, "peer"),
-        hold_s: seconds("hold"),
-        restart_s: seconds("restart"),
+        hold_s,
+        restart_s,
     }
 }
 

@@ -25,7 +25,8 @@ pub(in crate::keys) const KUBERNETES: &[Key] = &[
     key("pod_cidr", Text(TextKind::Prefix), Absent(TO_RENDER), "Addresses of pods."),
     key(
         "node_mask",
-        Whole(1, 30),
+        // Two addresses are of the network, one of Cilium's router and one of its health check: 12 are left.
+        Whole(1, 28),
         Value("24", "Cilium's default (ipam.operator.clusterPoolIPv4MaskSize)"),
         "Length of the prefix of pod addresses that each node gets.",
     ),
@@ -63,7 +64,7 @@ const HOSTS: &[Key] = &[
 
 const BGP: &[Key] = &[
     key("local_as", Whole(1, 4_294_967_295), Required, "Autonomous system of the nodes."),
-    key("peer_as", Whole(1, 4_294_967_295), Required, "Autonomous system of the switches."),
+    key("peer_as", Whole(1, 4_294_967_295), Required, "Autonomous system of the switches, one for all racks."),
     key(
         "peer",
         Text(TextKind::Address),

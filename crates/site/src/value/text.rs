@@ -59,12 +59,18 @@ pub(super) fn is_of(kind: TextKind, text: &str) -> bool {
     match kind {
         TextKind::Label => is_label(text),
         TextKind::Image => is_image(text),
-        TextKind::Machines => all(|name| name.len() <= MACHINE_BYTES_MAX && is_domain(name)),
+        TextKind::Machines => all(is_machine),
         TextKind::Folders => all(is_folder),
         TextKind::Host => is_domain(text),
         TextKind::Address => address_of(text).is_some(),
         TextKind::Prefix => Prefix::parse(text).is_some(),
     }
+}
+
+/// Whether a text is the name of one machine.
+#[must_use]
+pub fn is_machine(text: &str) -> bool {
+    text.len() <= MACHINE_BYTES_MAX && is_domain(text)
 }
 
 fn is_label(text: &str) -> bool {
@@ -106,8 +112,8 @@ fn is_image(text: &str) -> bool {
         && text.len() <= 255
         && tag.is_none_or(|tag| is_word(tag, b"-_.") && tag.len() <= 128)
         && is_word(name, b"-_.")
-        && name.bytes().all(|b| !b.is_ascii_uppercase())
         && (path.is_empty() || path.split('/').all(|part| is_word(part, b"-_.:")))
+        && !rest.trim_end_matches(tag.unwrap_or_default()).contains(|c: char| c.is_ascii_uppercase())
         && text.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
 }
 
@@ -125,7 +131,18 @@ mod tests {
                 "registry.example.com:5000/rustfs/rustfs:1.0.0",
                 "a@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
             ],
-            &["", "minio", "minio:latest", "minio:", "Minio:1", "a b:1", "a@sha256:12", "-a:1", "a//b:1"],
+            &[
+                "",
+                "minio",
+                "minio:latest",
+                "minio:",
+                "Minio:1",
+                "quay.io/Minio/minio:1",
+                "a b:1",
+                "a@sha256:12",
+                "-a:1",
+                "a//b:1",
+            ],
         ),
         (
             TextKind::Machines,
