@@ -10,7 +10,7 @@ use kube::config::{AuthInfo, Config, KubeConfigOptions, Kubeconfig};
 use tokio::runtime::{self, Handle};
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::fault::{Asked, KubeFault, of_client, told};
+use crate::fault::{Asked, KubeFault, in_one_line, of_client};
 
 /// How long finding out who asks may take: a command of the kubeconfig may ask somebody else.
 const CLIENT_WITHIN: Duration = Duration::from_secs(20);
@@ -52,7 +52,7 @@ impl Access {
     pub fn find(source: &KubeconfigSource, context: Option<&str>) -> Result<Access, KubeFault> {
         let mut config = match (source, context) {
             (KubeconfigSource::InCluster, None) => {
-                Config::incluster().map_err(|error| KubeFault::NoKubeconfig(told(&error.to_string())))?
+                Config::incluster().map_err(|error| KubeFault::NoKubeconfig(in_one_line(&error.to_string())))?
             }
             (KubeconfigSource::InCluster, Some(name)) => {
                 return Err(KubeFault::UnknownContext { name: name.to_owned(), known: Vec::new() });
@@ -145,7 +145,7 @@ fn read(paths: &[PathBuf]) -> Result<Kubeconfig, KubeFault> {
             return Err(KubeFault::Kubeconfig(format!("{} is larger than 16 MiB", path.display())));
         }
         let failed = |error: kube::config::KubeconfigError| {
-            KubeFault::Kubeconfig(format!("{}: {}", path.display(), told(&error.to_string())))
+            KubeFault::Kubeconfig(format!("{}: {}", path.display(), in_one_line(&error.to_string())))
         };
         let read = Kubeconfig::read_from(path).map_err(failed)?;
         merged = Some(match merged {
@@ -171,7 +171,7 @@ fn chosen(kubeconfig: &Kubeconfig, context: Option<&str>) -> Result<Config, Kube
     let runtime = runtime.map_err(|error| KubeFault::Kubeconfig(format!("failed to start a runtime: {error}")))?;
     runtime
         .block_on(Config::from_custom_kubeconfig(kubeconfig.clone(), &options))
-        .map_err(|error| KubeFault::Kubeconfig(told(&error.to_string())))
+        .map_err(|error| KubeFault::Kubeconfig(in_one_line(&error.to_string())))
 }
 
 fn command(user: &AuthInfo) -> Option<String> {

@@ -21,7 +21,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
-use crate::fault::{Asked, KubeFault, of_client, of_status, told};
+use crate::fault::{Asked, KubeFault, in_one_line, of_client, of_status};
 use crate::state::{StreamEnd, StreamState};
 
 const STDIN: u8 = 0;
@@ -128,7 +128,7 @@ pub(crate) async fn attach(
             Came::Out(bytes) => match first.take::<AttachAnswer>(&bytes) {
                 Ok(Some(came)) => break came,
                 Ok(None) => {}
-                Err(_) => return Err(KubeFault::NoAgent(format!("it wrote {:?}", told(&first.rest())))),
+                Err(_) => return Err(KubeFault::NoAgent(format!("it wrote {:?}", in_one_line(&first.rest())))),
             },
             Came::Status(status) => {
                 return Err(match ended(&status, shared) {
@@ -161,7 +161,7 @@ async fn connect(client: &Client, target: ExecTarget<'_>) -> Result<ExecStream, 
     };
     let path = format!("/api/v1/namespaces/{}/pods", target.namespace);
     let request = Request::new(path).exec(target.pod, COMMAND, &params);
-    let request = request.map_err(|error| KubeFault::Kubeconfig(told(&error.to_string())))?;
+    let request = request.map_err(|error| KubeFault::Kubeconfig(in_one_line(&error.to_string())))?;
     let asked = Asked { verb: "create", resource: "pods/exec", namespace: target.namespace };
     let connection = client.connect(request).await.map_err(|error| of_client(&error, asked))?;
     // The same socket with bounds: nothing was read of it yet.
@@ -327,7 +327,7 @@ async fn sent(to: &mut SplitSink<Socket, Message>, message: Message) -> Result<(
 }
 
 fn closed(error: &tokio_tungstenite::tungstenite::Error) -> KubeFault {
-    KubeFault::Closed(told(&error.to_string()))
+    KubeFault::Closed(in_one_line(&error.to_string()))
 }
 
 async fn came(from: &mut SplitStream<Socket>, shared: &StreamState) -> Result<Came, KubeFault> {
@@ -338,7 +338,7 @@ async fn came(from: &mut SplitStream<Socket>, shared: &StreamState) -> Result<Ca
     };
     let bytes = match message {
         Message::Close(frame) => {
-            let why = frame.map_or_else(|| "no reason was given".to_owned(), |frame| told(&frame.reason));
+            let why = frame.map_or_else(|| "no reason was given".to_owned(), |frame| in_one_line(&frame.reason));
             return Err(KubeFault::Closed(why));
         }
         Message::Binary(bytes) => bytes,
@@ -360,7 +360,7 @@ fn ended(status: &[u8], shared: &StreamState) -> StreamEnd {
     let Ok(status) = serde_json::from_slice::<Status>(status) else {
         return StreamEnd::Failed(KubeFault::Closed(format!(
             "it ended in {:?}",
-            told(&String::from_utf8_lossy(status))
+            in_one_line(&String::from_utf8_lossy(status))
         )));
     };
     if status.is_success() {
@@ -381,5 +381,5 @@ fn ended(status: &[u8], shared: &StreamState) -> StreamEnd {
 fn last_words(code: i32, shared: &StreamState) -> String {
     let said = shared.said();
     let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
-    if last.is_empty() { format!("linerate agent attach ended with code {code}") } else { told(last) }
+    if last.is_empty() { format!("linerate agent attach ended with code {code}") } else { in_one_line(last) }
 }

@@ -99,7 +99,7 @@ pub enum KubeFault {
 const QUOTED_CHARS_MAX: usize = 400;
 
 /// What others said, in few words and in one line.
-pub(crate) fn told(text: &str) -> String {
+pub(crate) fn in_one_line(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .take(QUOTED_CHARS_MAX)
@@ -196,18 +196,19 @@ pub(crate) struct Asked<'a> {
 pub(crate) fn of_client(error: &Error, asked: Asked<'_>) -> KubeFault {
     match error {
         Error::Api(status) => of_status(status, asked),
-        Error::Auth(error) => KubeFault::Plugin(told(&error.to_string())),
+        Error::Auth(error) => KubeFault::Plugin(in_one_line(&error.to_string())),
         Error::UpgradeConnection(kube::client::UpgradeConnectionError::ProtocolSwitch(code)) => {
             KubeFault::Server { code: code.as_u16(), message: "it does not switch to a WebSocket".to_owned() }
         }
-        Error::UpgradeConnection(error) => KubeFault::Closed(told(&error.to_string())),
+        Error::UpgradeConnection(error) => KubeFault::Closed(in_one_line(&error.to_string())),
         Error::ProxyProtocolDisabled { .. } | Error::ProxyProtocolUnsupported { .. } => {
             KubeFault::Kubeconfig("its proxy-url has a scheme that linerate does not support".to_owned())
         }
-        Error::RustlsTls(error) => KubeFault::Kubeconfig(told(&cause(error))),
-        Error::SerdeError(error) => {
-            KubeFault::Server { code: 200, message: format!("not a valid API response: {}", told(&error.to_string())) }
-        }
+        Error::RustlsTls(error) => KubeFault::Kubeconfig(in_one_line(&cause(error))),
+        Error::SerdeError(error) => KubeFault::Server {
+            code: 200,
+            message: format!("not a valid API response: {}", in_one_line(&error.to_string())),
+        },
         other => of_transport(other),
     }
 }
@@ -233,25 +234,25 @@ fn of_transport(error: &Error) -> KubeFault {
     let last = causes.last().cloned().unwrap_or_else(|| error.to_string());
     let of_plugin = causes.iter().find(|cause| cause.contains("auth exec") || cause.contains("exec-plugin"));
     if let Some(cause) = of_plugin {
-        return KubeFault::Plugin(told(cause));
+        return KubeFault::Plugin(in_one_line(cause));
     }
     if let Some(cause) = causes.iter().find(|cause| cause.contains("certificate")) {
-        return KubeFault::Untrusted(told(cause));
+        return KubeFault::Untrusted(in_one_line(cause));
     }
     match kind {
         Some(ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe) => {
-            KubeFault::Closed(told(&last))
+            KubeFault::Closed(in_one_line(&last))
         }
         _ if causes.iter().any(|cause| cause.contains("closed before message completed")) => {
-            KubeFault::Closed(told(&last))
+            KubeFault::Closed(in_one_line(&last))
         }
-        _ => KubeFault::Unreachable(told(&last)),
+        _ => KubeFault::Unreachable(in_one_line(&last)),
     }
 }
 
 /// What the API server, or a kubelet behind it, says of a request.
 pub(crate) fn of_status(status: &Status, asked: Asked<'_>) -> KubeFault {
-    let message = told(if status.message.is_empty() { &status.reason } else { &status.message });
+    let message = in_one_line(if status.message.is_empty() { &status.reason } else { &status.message });
     let is_in = |part: &str| message.contains(part);
     match status.code {
         401 => KubeFault::Unauthorised(message),

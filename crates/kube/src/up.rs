@@ -382,12 +382,12 @@ fn reason(pod: &Pod) -> String {
         let waits = state.waiting.as_ref().map(|waits| (waits.reason.as_deref(), waits.message.as_deref()));
         let ended = state.terminated.as_ref().map(|ended| (ended.reason.as_deref(), ended.message.as_deref()));
         if let Some((Some(reason), message)) = waits.or(ended) {
-            return crate::fault::told(&[reason, message.unwrap_or_default()].join(" "));
+            return crate::fault::in_one_line(&[reason, message.unwrap_or_default()].join(" "));
         }
     }
     let unscheduled = status.conditions.iter().flatten().find(|c| c.type_ == "PodScheduled" && c.status == "False");
     if let Some(message) = unscheduled.and_then(|condition| condition.message.as_deref()) {
-        return crate::fault::told(message);
+        return crate::fault::in_one_line(message);
     }
     status.reason.clone().or(status.phase.clone()).unwrap_or_else(|| "it has no status yet".to_owned())
 }

@@ -107,7 +107,7 @@ pub fn csv(view: &View) -> String {
         for point in &series.points {
             let Series { workload, size, range_bytes, .. } = series;
             let row = Row { view, workload, size, clients: series.clients, range_bytes: *range_bytes, point };
-            row.push(&mut text, row.of_point("measure"), None);
+            row.push(&mut text, row.of_point(RowPurpose::Measure), None);
             for figures in point.ops.iter().filter(|_| point.ops.len() > 1) {
                 row.push(&mut text, row.of_operation(figures), None);
             }
@@ -121,13 +121,35 @@ pub fn csv(view: &View) -> String {
         let of_series = view.series.iter().find(|series| series.workload == *workload && series.size == *size);
         let range_bytes = of_series.and_then(|series| series.range_bytes);
         let row = Row { view, workload, size, clients: ceiling.clients, range_bytes, point };
-        row.push(&mut text, row.of_point("ceiling"), None);
+        row.push(&mut text, row.of_point(RowPurpose::Ceiling), None);
         if let Some(plain) = &ceiling.plain {
             let row = Row { point: plain, ..row };
-            row.push(&mut text, row.of_point("plain-ceiling"), None);
+            row.push(&mut text, row.of_point(RowPurpose::PlainCeiling), None);
         }
     }
     text
+}
+
+/// Why there is a row: the column `purpose`.
+#[derive(Clone, Copy)]
+enum RowPurpose {
+    Measure,
+    Operation,
+    Client,
+    Ceiling,
+    PlainCeiling,
+}
+
+impl RowPurpose {
+    const fn word(self) -> &'static str {
+        match self {
+            RowPurpose::Measure => "measure",
+            RowPurpose::Operation => "operation",
+            RowPurpose::Client => "client",
+            RowPurpose::Ceiling => "ceiling",
+            RowPurpose::PlainCeiling => "plain-ceiling",
+        }
+    }
 }
 
 /// What a row is about.
@@ -144,7 +166,7 @@ struct Row<'a> {
 type Figures = BTreeMap<&'static str, String>;
 
 impl Row<'_> {
-    fn of_point(&self, purpose: &str) -> [String; COLUMNS.len()] {
+    fn of_point(&self, purpose: RowPurpose) -> [String; COLUMNS.len()] {
         let point = self.point;
         let mut figures = self.begun(purpose);
         add(&mut figures, "ended", point.ended.map(words::ended_key));
@@ -182,7 +204,7 @@ impl Row<'_> {
     }
 
     fn of_operation(&self, op: &OpFigures) -> [String; COLUMNS.len()] {
-        let mut figures = self.begun("operation");
+        let mut figures = self.begun(RowPurpose::Operation);
         add(&mut figures, "op", Some(op.op.name()));
         add(&mut figures, "bytes_per_s", moved(op.bytes_per_s));
         add(&mut figures, "requests_per_s", Some(op.requests_per_s));
@@ -194,7 +216,7 @@ impl Row<'_> {
     }
 
     fn of_client(&self, client: &ClientFigures) -> [String; COLUMNS.len()] {
-        let mut figures = self.begun("client");
+        let mut figures = self.begun(RowPurpose::Client);
         let of = |ns: u64| (client.requests > 0).then_some(ns);
         add(&mut figures, "bytes_per_s", moved(client.bytes_per_s));
         add(&mut figures, "requests_per_s", Some(client.requests_per_s));
@@ -243,18 +265,21 @@ impl Row<'_> {
     }
 
     /// What every row says of its point.
-    fn begun(&self, purpose: &str) -> Figures {
+    fn begun(&self, purpose: RowPurpose) -> Figures {
         let (run, point) = (&self.view.run, self.point);
         let span = self.view.timeline.spans.iter().find(|span| span.point == point.point);
         let start_ms = run.started_unix_ms.saturating_add(span.map_or(0, |span| span.from_ms));
-        let host = if purpose.ends_with("ceiling") { "null target".to_owned() } else { run.target.hosts.join(" ") };
+        let host = match purpose {
+            RowPurpose::Ceiling | RowPurpose::PlainCeiling => "null target".to_owned(),
+            RowPurpose::Measure | RowPurpose::Operation | RowPurpose::Client => run.target.hosts.join(" "),
+        };
         let mut figures = Figures::new();
         add(&mut figures, "workload", Some(self.workload));
         add(&mut figures, "size", Some(self.size));
         add(&mut figures, "concurrency", Some(point.concurrency));
         add(&mut figures, "measured_ms", Some(point.measured_ms));
         add(&mut figures, "warmup_ms", Some(point.warmup_ms));
-        add(&mut figures, "purpose", Some(purpose));
+        add(&mut figures, "purpose", Some(purpose.word()));
         add(&mut figures, "rate_per_s", point.open.as_ref().map(|open| open.asked_per_s));
         add(&mut figures, "range_bytes", self.range_bytes);
         add(&mut figures, "run", Some(&run.id));

@@ -99,7 +99,7 @@ impl AgentLoad {
         }
         let tell = self.tell.clone();
         thread::spawn(move || {
-            let found = loadable(order).map(Box::new).map_err(told);
+            let found = loadable(order).map(Box::new).map_err(in_words);
             // Nobody may listen any more.
             let _ = tell.send(Happening::Load(LoadHappening::Found(found)));
         });
@@ -234,18 +234,18 @@ impl PointRun {
     /// Drives the point when it is time for it.
     fn drive(&self) -> Result<DrivenEnd, String> {
         let load = &self.loadable.order.load;
-        let plan = orders::plan(load, &self.order).map_err(told)?;
+        let plan = orders::plan(load, &self.order).map_err(in_words)?;
         let existing = &self.loadable.existing;
         let reads_existing = self.order.target == PointTarget::Hosts && !existing.is_empty();
         let source = if reads_existing { Source::Existing(Arc::clone(existing)) } else { plan.source };
         let plan = PointPlan { source, ..plan };
         let mut null = match self.order.target {
             PointTarget::Hosts => None,
-            PointTarget::Null { tls } => Some(child::start(OwnTarget::Null, None, None, tls).map_err(told)?),
+            PointTarget::Null { tls } => Some(child::start(OwnTarget::Null, None, None, tls).map_err(in_words)?),
         };
         let own = &self.loadable.session;
         let session = null.as_mut().map_or_else(|| Ok(own.clone()), |null| orders::against_null(own, null));
-        let session = session.map_err(told)?;
+        let session = session.map_err(in_words)?;
         let _ = self.tell.send(Happening::Load(LoadHappening::Ready(self.order.point)));
         if !self.wait_for_start() {
             return Ok(self.told_end(nothing_driven(self.order.write_first), &Sums::default()));
@@ -258,7 +258,7 @@ impl PointRun {
             let _ = self.tell.send(Happening::Load(LoadHappening::Interval(figures.encoded())));
             self.ending().map_or(ControlFlow::Continue(()), ControlFlow::Break)
         });
-        outcome.map(|outcome| self.told_end(outcome, &sums)).map_err(|error| told(error.into()))
+        outcome.map(|outcome| self.told_end(outcome, &sums)).map_err(|error| in_words(error.into()))
     }
 
     /// Whether the instant of the start has come; not where the point ends before.
@@ -364,7 +364,7 @@ fn failed(why: &str) -> Option<Vec<u8>> {
 }
 
 /// A failure in words that leave this machine.
-fn told(failure: Failure) -> String {
+fn in_words(failure: Failure) -> String {
     masks::without_keys(&failure.to_string())
 }
 

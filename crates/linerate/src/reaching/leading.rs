@@ -23,7 +23,7 @@ use rustix::io::Errno;
 
 use super::flags::ReachFlags;
 use super::programs::Program;
-use super::session::{Shared, answers_within, nanoseconds, open, told};
+use super::session::{Shared, answers_within, nanoseconds, open, unreached};
 use super::slots::Slots;
 use super::standing::{self, OwnStanding};
 use super::stream::NodeStream;
@@ -451,9 +451,9 @@ impl Lead {
             let (reach, fault, tell) = (member.reach.clone(), fault.clone(), self.tell.clone());
             // Its process may take a while to end, for which the others' leases do not wait.
             thread::spawn(move || {
-                let why = told(&mut stream, &fault, &reach);
+                let why = unreached(&mut stream, &fault, &reach);
                 let stood_ms = stood.map(|stood| u64::try_from(stood.as_millis()).unwrap_or(u64::MAX));
-                let why = stood.map_or(why, standing::told);
+                let why = stood.map_or(why, standing::unreached);
                 // Nobody may listen any more.
                 let _ = tell.send((agent, LedEvent::Lost(LostAgent { why, at_ms, stood_ms })));
             });

@@ -81,7 +81,7 @@ pub(super) fn nanoseconds(duration: Duration) -> i64 {
 /// Starts an agent, learns what is wanted of it and ends it.
 pub(super) fn meet(reach: &NodeReach, shared: &Shared<'_>) -> Result<Met, UnreachedNode> {
     let (mut stream, came) = open(reach, shared)?;
-    spoken(&mut stream, came, answers_within(reach), shared).map_err(|fault| told(&mut stream, &fault, reach))
+    spoken(&mut stream, came, answers_within(reach), shared).map_err(|fault| unreached(&mut stream, &fault, reach))
 }
 
 /// How long an agent may take to answer.
@@ -110,7 +110,7 @@ pub(super) fn open(reach: &NodeReach, shared: &Shared<'_>) -> Result<(NodeStream
 }
 
 /// What became of an agent, with what its process said.
-pub(super) fn told(stream: &mut NodeStream, fault: &Fault, reach: &NodeReach) -> UnreachedNode {
+pub(super) fn unreached(stream: &mut NodeStream, fault: &Fault, reach: &NodeReach) -> UnreachedNode {
     match reach {
         NodeReach::Ssh(place) => of_agent(stream, fault, place),
         NodeReach::Kube(_) => {

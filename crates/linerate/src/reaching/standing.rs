@@ -59,7 +59,7 @@ impl OwnStanding {
 }
 
 /// What is told of an agent that was lost to it.
-pub(super) fn told(stood: Duration) -> UnreachedNode {
+pub(super) fn unreached(stood: Duration) -> UnreachedNode {
     UnreachedNode {
         why: format!(
             "the coordinator itself stood still for {:.1} s, and the lease of an agent lapses after {} s",
@@ -95,6 +95,6 @@ mod tests {
         ] {
             assert_eq!(standing.explains(&fault, at(at_ms)), expected, "{fault:?} {at_ms}");
         }
-        assert!(told(at(3_100)).why.contains("stood still for 3.1 s"));
+        assert!(unreached(at(3_100)).why.contains("stood still for 3.1 s"));
     }
 }
