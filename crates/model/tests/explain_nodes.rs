@@ -160,6 +160,44 @@ fn healthy_nodes_by_themselves_are_held_against_their_own_ceiling_and_not_the_sl
     }
 }
 
+/// What nodes give one after the other has no sum, and a total says nothing of it: the prediction is never what was
+/// measured.
+#[test]
+fn nodes_by_themselves_are_predicted_by_the_site_beside_a_total_too() {
+    let site = nodes(8, 1);
+    let port = 50e9 / 8.0 * 8948.0 / 9038.0;
+    let mut figures = of_nodes((1..=8).map(|_| 0.17 * port));
+    figures.figures.extend(observed(Some(0.95 * 8.0 * share_of_ceiling(&site)), None, 0.02).figures);
+    let found = explained(&site, &Observations { nodes_alone: true, ..figures });
+    let of_described = described(&found);
+    let of_nodes = of_described.residuals.iter().filter(|residual| residual.what != Quantity::Get);
+    let of_nodes: Vec<_> = of_nodes.collect();
+    assert_eq!(of_nodes.len(), 8, "{of_described:#?}");
+    for residual in of_nodes {
+        assert!(!residual.explained && residual.residual_share < -0.5, "{residual:#?}");
+    }
+}
+
+/// Nodes of a second kind are named after it, and are no strangers.
+#[test]
+fn nodes_that_are_called_after_their_kind_are_not_named_unlike_the_others() {
+    let mut site = nodes(8, 1);
+    site.groups[0].count = 4;
+    site.groups[0].name = "big".to_owned();
+    site.groups.push(linerate_record::site::NodeGroup { name: "small".to_owned(), ..site.groups[0].clone() });
+    let share = 0.9 * share_of_ceiling(&site);
+    let names = ["big", "small"].into_iter().flat_map(|kind| (1..=4).map(move |n| format!("{kind}{n}")));
+    let figures = names.map(|node| Observed {
+        what: Quantity::NodeGet { node },
+        bytes_per_s: share,
+        error_share: None,
+        in_flight: None,
+    });
+    let observations = Observations { figures: figures.collect(), error_share: 0.02, nodes_alone: false };
+    let found = explained(&site, &observations);
+    assert!(found.caveats.iter().all(|caveat| !caveat.contains("named unlike")), "{:?}", found.caveats);
+}
+
 /// What is above the curve and below the ceiling is no less unexplained than what is below the curve.
 #[test]
 fn what_leaves_a_total_above_the_curve_unexplained_has_something_unknown_beside_it() {

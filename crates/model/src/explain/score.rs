@@ -515,7 +515,8 @@ pub(super) struct NodeCeilings<'a> {
 }
 
 impl NodeCeilings<'_> {
-    /// Nothing where a total is known, or nothing of single nodes.
+    /// Nothing where a total says what they give together, or nothing is known of single nodes. Of nodes that were
+    /// measured each by itself no total says anything.
     pub(super) fn of<'a>(
         evidence: &ObservedFigures,
         world: &'a HypotheticalSite,
@@ -524,7 +525,8 @@ impl NodeCeilings<'_> {
     ) -> Option<NodeCeilings<'a>> {
         let ceiling = forecast.of(reads)?;
         let figures = evidence.nodes(reads);
-        if evidence.total(reads).is_some() || figures.nodes.is_empty() {
+        let is_in_total = evidence.total(reads).is_some() && !figures.alone;
+        if is_in_total || figures.nodes.is_empty() {
             return None;
         }
         let (site, all) = (&world.site, all_limits(world, reads));

@@ -94,7 +94,12 @@ pub(super) fn caveats(site: &Site, observations: &Observations) -> Vec<String> {
     let Some((stem, _)) = most else { return Vec::new() };
     let of_stem = || numbered.iter().filter(|(of, ..)| *of == stem);
     let like: BTreeSet<&str> = of_stem().map(|(.., name)| *name).collect();
-    let unlike = names.difference(&like).take(QUOTED).map(|name| {
+    // Nodes of another kind may well be called after it.
+    let is_of_a_kind = |name: &&str| {
+        let stem = in_parts(name).map_or(*name, |(stem, ..)| stem).trim_end_matches(['-', '_', '.']);
+        site.groups.iter().any(|group| group.name == stem)
+    };
+    let unlike = names.difference(&like).copied().filter(|name| !is_of_a_kind(name)).take(QUOTED).map(|name| {
         format!("{name:?} is named unlike the other nodes, and counts as a node of this site{}", meant(name, &like))
     });
     let beyond = beyond(site, of_stem().map(|(_, number, name)| (*number, *name)));
