@@ -24,6 +24,16 @@ pub fn wrapped(text: &str, width: usize, indent: usize) -> String {
     lines.join(&format!("\n{:indent$}", ""))
 }
 
+/// Names in one line, of many the first: `a, b, c and 4 more`.
+#[must_use]
+pub fn listed<S: AsRef<str>>(names: &[S], most: usize) -> String {
+    let shown = names.iter().take(most).map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
+    match names.len().saturating_sub(most) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
 /// Each line that is longer than `columns` parted at blanks, what follows four columns further in than it begins.
 /// Nothing else of it changes: what is quoted keeps its blanks.
 #[must_use]
@@ -74,6 +84,19 @@ fn pieces(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_many_names_the_first_are_listed() {
+        for (names, expected) in [
+            (&[][..], ""),
+            (&["a"], "a"),
+            (&["a", "b"], "a, b"),
+            (&["a", "b", "c"], "a, b and 1 more"),
+            (&["a", "b", "c", "d"], "a, b and 2 more"),
+        ] {
+            assert_eq!(listed(names, 2), expected);
+        }
+    }
 
     #[test]
     fn a_line_that_is_too_long_goes_on_further_in_and_others_are_as_they_were() {

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::lines::listed;
 use linerate_record::run::Client;
 
 use super::Run;
@@ -33,7 +34,7 @@ pub fn client_versions(own: &str, clients: &[Client]) -> Option<Finding> {
         return None;
     }
     let count: usize = others.values().map(Vec::len).sum();
-    let told = others.iter().map(|(version, names)| format!("{version} on {}", named(names)));
+    let told = others.iter().map(|(version, names)| format!("{version} on {}", listed(names, NAMED_MAX)));
     Some(Finding {
         kind: FindingKind::ClientVersion,
         severity: Severity::Warning,
@@ -43,11 +44,6 @@ pub fn client_versions(own: &str, clients: &[Client]) -> Option<Finding> {
         evidence: format!("linerate {}; the run {own}", told.collect::<Vec<_>>().join(", ")),
         remedy: "use the same version on all: how versions drive load and count it may differ".to_owned(),
     })
-}
-
-fn named(names: &[&str]) -> String {
-    let first = names[..names.len().min(NAMED_MAX)].join(", ");
-    if names.len() > NAMED_MAX { format!("{first} and {} more", names.len() - NAMED_MAX) } else { first }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use linerate_record::lines;
 use linerate_record::units::bytes_per_s_iec;
 use linerate_render::Rendering;
 use linerate_render::variant::{Limit, WeighedVariant};
@@ -46,9 +47,5 @@ fn rate(limit: Limit) -> String {
 
 /// Paths in one line, the first of many.
 pub(super) fn listed(paths: &[String]) -> String {
-    let shown = paths.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
-    match paths.len().saturating_sub(NAMED_MAX) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
+    lines::listed(paths, NAMED_MAX)
 }

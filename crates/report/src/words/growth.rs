@@ -5,6 +5,7 @@ use linerate_analysis::usl::Range;
 use linerate_analysis::view::{
     ClientFigures, ClientFull, ClientSpread, Growth, GrowthPlan, Measure, PlannedClients, Point, Series,
 };
+use linerate_record::lines::listed;
 use linerate_record::units::{bits_per_s, bytes_per_s_iec, count};
 
 use super::{decimal, percent, plural, requests_per_s};
@@ -142,11 +143,7 @@ pub(crate) fn spread(point: &Point, measure: Measure) -> String {
 /// Clients of which something is to be said, by name.
 fn named(rows: &[ClientFigures], what: impl Fn(&ClientFigures) -> Option<String>) -> String {
     let all: Vec<String> = rows.iter().filter_map(|row| Some(format!("{} ({})", row.client, what(row)?))).collect();
-    let shown = all[..all.len().min(NAMED_MAX)].join(", ");
-    match all.len().saturating_sub(NAMED_MAX) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
+    listed(&all, NAMED_MAX)
 }
 
 /// What of a client was full.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
+use linerate_record::lines::listed;
 use linerate_record::run::{Client, Interval, PointLine, Purpose};
 use linerate_record::units::{bits_per_s, bytes_per_s_iec, count, percent};
 
@@ -21,15 +22,6 @@ const NAMED_MAX: usize = 3;
 /// A claim with the client that it is about.
 pub(super) fn of_client(name: &str, claim: &str) -> String {
     format!("client {name}: {claim}")
-}
-
-/// `a, b, c and 4 more`.
-fn names(names: &[&str]) -> String {
-    let shown = names[..names.len().min(NAMED_MAX)].join(", ");
-    match names.len().saturating_sub(NAMED_MAX) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
 }
 
 /// Findings of single clients, each told with its client, and those of one kind that several have as one.
@@ -51,7 +43,7 @@ pub(super) fn grouped(all: Vec<(String, Finding)>) -> Vec<Finding> {
         in_order.dedup();
         let points: BTreeSet<u32> = of_kind.iter().flat_map(|(_, f)| f.points.iter().copied()).collect();
         findings.push(Finding {
-            claim: format!("clients {}: {}", names(&in_order), told.claim),
+            claim: format!("clients {}: {}", listed(&in_order, NAMED_MAX), told.claim),
             evidence: evidence(&of_kind, &told.claim),
             points: points.into_iter().collect(),
             ..told.clone()
@@ -191,7 +183,7 @@ fn finding(
     let claim = match who[..] {
         [] => return None,
         [name] => of_client(name, one),
-        _ => format!("{} of {of} clients {many}: {}", who.len(), names(&who)),
+        _ => format!("{} of {of} clients {many}: {}", who.len(), listed(&who, NAMED_MAX)),
     };
     let evidence = all.iter().take(NAMED_MAX).map(|(name, of)| format!("{name} {}", of.evidence));
     let points: BTreeSet<u32> = all.iter().flat_map(|(_, of)| of.points.iter().copied()).collect();

@@ -3,6 +3,7 @@
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::reach::NodeReach;
 use linerate_record::fleet::NodeRole;
+use linerate_record::lines;
 use linerate_record::load::Load;
 use linerate_record::run::CLIENTS_MAX;
 
@@ -89,20 +90,14 @@ impl ClientsAsked {
     pub(in crate::bench) fn names(&self) -> String {
         let most = self.most() as usize;
         let names: Vec<&str> = self.nodes.iter().take(most).map(|node| node.name.as_str()).collect();
-        let names = listed_of(&names);
+        let names = lines::listed(&names, NAMED_MAX);
         format!("{most} {} ({names})", if most == 1 { "client" } else { "clients" })
     }
 }
 
 /// Clients by their names, of many the first: `client c1` or `clients c1, c2`.
 pub(super) fn listed(names: &[&str]) -> String {
-    format!("{} {}", if names.len() == 1 { "client" } else { "clients" }, listed_of(names))
-}
-
-fn listed_of(names: &[&str]) -> String {
-    let more = names.len().saturating_sub(NAMED_MAX);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    names[..names.len().min(NAMED_MAX)].join(", ") + &more
+    format!("{} {}", if names.len() == 1 { "client" } else { "clients" }, lines::listed(names, NAMED_MAX))
 }
 
 /// What of a load is of each client, and what of all.
