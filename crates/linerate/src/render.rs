@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use linerate_record::site::Site;
-use linerate_render::{RenderError, RenderRequest, Rendering, render};
+use linerate_render::{RenderError, RenderRequest, render};
 use linerate_site::SiteFile;
 
 use crate::failure::{Failure, code};
@@ -32,13 +32,13 @@ pub(crate) fn run(flags: &RenderFlags) -> Result<ExitCode, Failure> {
     let rendering = render(&site, &request).map_err(|error| refused(error, &site, &file))?;
     let manifest = RenderManifest::of(&rendering, &request, file.text());
     if flags.check {
-        return checked(&Folder::read(output)?, output, &rendering);
+        return checked(&Folder::read(output)?, output, &manifest);
     }
     require_free(flags)?;
     let _lock = FolderLock::take(output)?;
     let folder = Folder::read(output)?;
     folder.require_kept(&site, &request, &rendering, &manifest)?;
-    folder.require_own(&rendering.files, flags.overwrite)?;
+    folder.require_own(&manifest, flags.overwrite)?;
     let written = folder.write(&rendering.files, &manifest)?;
     // Last, and whole: what went wrong before leaves no secret behind that would be refused the next time.
     drawn_to(flags, &site, &file)?;
@@ -62,8 +62,8 @@ fn drawn_to(flags: &RenderFlags, site: &Site, file: &SiteFile) -> Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-fn checked(folder: &Folder, output: &Path, rendering: &Rendering) -> Result<ExitCode, Failure> {
-    let differing = folder.differing(&rendering.files);
+fn checked(folder: &Folder, output: &Path, next: &RenderManifest) -> Result<ExitCode, Failure> {
+    let differing = folder.differing(next);
     if differing.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }

@@ -76,19 +76,25 @@ impl Folder {
     }
 
     /// Paths that are not what would be written.
-    pub(super) fn differing(&self, files: &[RenderedFile]) -> Vec<String> {
-        let named: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
-        let changed = files.iter().filter(|file| self.hash(&file.path) != Some(&sha256(file.text.as_bytes())));
-        let others = self.found.keys().filter(|path| !named.contains(path.as_str()));
-        changed.map(|file| file.path.clone()).chain(others.cloned()).collect()
+    pub(super) fn differing(&self, next: &RenderManifest) -> Vec<String> {
+        let changed = next.files.keys().filter(|path| !self.is_as_in(next, path));
+        changed.chain(self.gone(next)).cloned().collect()
+    }
+
+    /// Whether a file is as a manifest has it, or absent in both.
+    fn is_as_in(&self, next: &RenderManifest, path: &str) -> bool {
+        self.hash(path) == next.files.get(path).map(String::as_str)
+    }
+
+    /// Paths that would not be there any more.
+    fn gone<'f>(&'f self, next: &RenderManifest) -> impl Iterator<Item = &'f String> {
+        self.found.keys().filter(|path| !next.files.contains_key(*path))
     }
 
     /// Refuses a folder with files of others, and one with files that were changed since they were written, unless
     /// these may be overwritten.
-    pub(super) fn require_own(&self, files: &[RenderedFile], may_overwrite: bool) -> Result<(), Failure> {
-        let hashes: BTreeMap<&str, String> =
-            files.iter().map(|file| (file.path.as_str(), sha256(file.text.as_bytes()))).collect();
-        let is_new = |path: &str| hashes.contains_key(path);
+    pub(super) fn require_own(&self, next: &RenderManifest, may_overwrite: bool) -> Result<(), Failure> {
+        let is_new = |path: &str| next.files.contains_key(path);
         let strange = |path: &&String| {
             let is_file = self.hash(path).is_some();
             !is_file || (!self.knows(path) && !is_new(path))
@@ -100,8 +106,7 @@ impl Folder {
             return Err(Failure::usage(format!("{why}; name another folder, or move it away")));
         }
         // A run that was interrupted has left what is written now.
-        let is_as_new = |path: &str| self.hash(path) == hashes.get(path).map(String::as_str);
-        let is_edited = |path: &&str| !self.is_left(path) && !is_as_new(path);
+        let is_edited = |path: &&str| !self.is_left(path) && !self.is_as_in(next, path);
         let known = self.manifest.iter().flat_map(|manifest| manifest.files.keys()).map(String::as_str);
         let all: BTreeSet<&str> = known.chain(self.found.keys().map(String::as_str)).collect();
         let edited: Vec<String> = all.into_iter().filter(is_edited).map(str::to_owned).collect();
@@ -131,10 +136,8 @@ impl Folder {
     /// what was found beside what is to be, so that the next run knows the files of one that is interrupted.
     pub(super) fn write(&self, files: &[RenderedFile], manifest: &RenderManifest) -> Result<WrittenFolder, Failure> {
         let stage = Stage::new(&self.path);
-        let is_changed = |file: &&RenderedFile| self.hash(&file.path) != Some(&sha256(file.text.as_bytes()));
-        let changed: Vec<&RenderedFile> = files.iter().filter(is_changed).collect();
-        let named: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
-        let gone: Vec<&String> = self.found.keys().filter(|path| !named.contains(path.as_str())).collect();
+        let changed: Vec<&RenderedFile> = files.iter().filter(|file| !self.is_as_in(manifest, &file.path)).collect();
+        let gone: Vec<&String> = self.gone(manifest).collect();
         let found = self.found.iter().filter_map(|(path, hash)| Some((path.clone(), hash.clone()?))).collect();
         let midway = manifest.midway(self.manifest.as_ref(), found).text()?;
         let last = manifest.text()?;
@@ -245,7 +248,7 @@ mod tests {
     /// Writes as the verb does.
     fn render(path: &Path, files: &[RenderedFile], may_overwrite: bool) -> Result<WrittenFolder, String> {
         let folder = Folder::read(path).map_err(|failure| failure.to_string())?;
-        folder.require_own(files, may_overwrite).map_err(|failure| failure.to_string())?;
+        folder.require_own(&manifest_of(files, &[]), may_overwrite).map_err(|failure| failure.to_string())?;
         folder.write(files, &manifest_of(files, &[])).map_err(|failure| failure.to_string())
     }
 
@@ -262,9 +265,9 @@ mod tests {
         let first = files(&[("a/one.yaml", "1"), ("b/two.yaml", "2")]);
         assert_eq!(render(&path, &first, false), Ok(WrittenFolder { files: 2, changed: 2, removed: 0 }));
         assert_eq!(render(&path, &first, false), Ok(WrittenFolder { files: 2, changed: 0, removed: 0 }));
-        assert!(Folder::read(&path).unwrap().differing(&first).is_empty());
+        assert!(Folder::read(&path).unwrap().differing(&manifest_of(&first, &[])).is_empty());
         let second = files(&[("a/one.yaml", "3")]);
-        assert_eq!(Folder::read(&path).unwrap().differing(&second), ["a/one.yaml", "b/two.yaml"]);
+        assert_eq!(Folder::read(&path).unwrap().differing(&manifest_of(&second, &[])), ["a/one.yaml", "b/two.yaml"]);
         assert_eq!(render(&path, &second, false), Ok(WrittenFolder { files: 1, changed: 1, removed: 1 }));
         assert_eq!(names(&path), BTreeSet::from([MANIFEST.to_owned(), "a/one.yaml".to_owned()]));
         assert!(!path.join("b").exists());
@@ -315,7 +318,7 @@ mod tests {
         fs::create_dir_all(path.join(STAGE)).unwrap();
         fs::write(path.join(STAGE).join("half"), "").unwrap();
         assert_eq!(render(path, &next, false), Ok(WrittenFolder { files: 3, changed: 2, removed: 0 }));
-        assert!(Folder::read(path).unwrap().differing(&next).is_empty());
+        assert!(Folder::read(path).unwrap().differing(&manifest_of(&next, &[])).is_empty());
     }
 
     #[test]
@@ -337,7 +340,7 @@ mod tests {
             assert_eq!(fs::read_to_string(path.join("a/one.yaml")).unwrap(), "4");
             fs::remove_dir_all(path.join("z")).unwrap();
             render(path, &old, false).unwrap();
-            assert!(Folder::read(path).unwrap().differing(&old).is_empty());
+            assert!(Folder::read(path).unwrap().differing(&manifest_of(&old, &[])).is_empty());
             // What somebody edits is still known.
             fs::write(path.join("a/one.yaml"), "mine").unwrap();
             assert!(render(path, &old, false).unwrap_err().contains("written: a/one.yaml;"));
