@@ -11,7 +11,7 @@ TRIPLE_arm64 = aarch64-unknown-linux-musl
 TRIPLES = $(foreach architecture,$(ARCHITECTURES),$(TRIPLE_$(architecture)))
 ZIG = $(CURDIR)/target/zig/bin
 
-.PHONY: demo test test-system servers kubernetes kubernetes-scale bench soak scale streams series shapes worlds test-series fuzz fuzz-build lint dist test-dist
+.PHONY: demo test test-system servers kubernetes kubernetes-scale bench soak scale streams placed series shapes worlds test-series fuzz fuzz-build lint dist test-dist
 
 # The main job, on the embedded S3 target: about a minute after the build, which leaves Kubernetes out.
 demo:
@@ -98,6 +98,11 @@ streams: kubernetes-scale
 	$(CARGO) build --release -p linerate -p xtask
 	KUBERNETES=$(KUBERNETES) $(CURDIR)/target/release/xtask streams --agents $(STREAMS) --seconds $(STREAMS_SECONDS) \
 	    --out runs/streams-$$(date -u +%F)
+
+# Root: what render writes for 484 nodes, placed by a real scheduler on pretended nodes, into runs/placed-DATE.
+placed: kubernetes-scale
+	$(CARGO) build -p linerate
+	KUBERNETES=$(KUBERNETES) $(CARGO) xtask placed --out runs/placed-$$(date -u +%F)
 
 # Root, Debian 12: series of real servers in trouble, all scenes at once, into runs/series-DATE: SERIES_SECONDS.
 SERIES_SECONDS ?= 3600

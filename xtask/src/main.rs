@@ -8,8 +8,11 @@ mod code_map;
 mod count;
 mod fuzz;
 mod knobs;
+mod kubernetes;
 mod modules;
+mod placed;
 mod process;
+mod processes;
 mod purity;
 mod sbom;
 mod scale;
@@ -38,7 +41,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   worlds FOLDER [N] estimators and verdicts in N drawings of each world whose truth is known, as tables in a folder
   soak [FLAGS]      a long run against MinIO: memory stays level, counts are the server's; --help tells its flags
   scale [FLAGS]     a coordinator of a thousand agents: its processor time and memory; --help tells its flags
-  streams [FLAGS]   hundreds of exec streams through a real API server: what they cost; --help tells its flags";
+  streams [FLAGS]   hundreds of exec streams through a real API server: what they cost; --help tells its flags
+  placed [FLAGS]    what render writes for hundreds of nodes, through a real scheduler; --help tells its flags";
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -63,6 +67,11 @@ fn main() -> ExitCode {
             Ok(ExitCode::SUCCESS)
         }
         Some(("streams", flags)) => streams::run(flags),
+        Some(("placed", [help])) if help == "--help" => {
+            println!("{}", placed::USAGE);
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(("placed", flags)) => placed::run(flags),
         // As which it is started by exec.
         Some(("agent", [attach])) if attach == "attach" => streams::agent(),
         Some((command, _)) => {

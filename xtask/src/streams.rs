@@ -3,10 +3,9 @@
 
 mod agent;
 mod histogram;
-mod processes;
 
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -15,8 +14,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::Outcome;
+use crate::kubernetes::Kubernetes;
+use crate::processes::{Used, named};
 pub(crate) use agent::run as agent;
-use processes::{Used, named};
 
 pub(crate) const USAGE: &str = "usage: cargo xtask streams [--agents N] [--seconds S] [--linerate PATH] [--out FOLDER]
   N (500) exec streams through a real API server carry a point of S (300) seconds; root, and make kubernetes-scale";
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     })?;
     fs::create_dir_all(&options.out)?;
     let nodes = options.agents.div_ceil(PODS_PER_NODE);
-    let kubernetes = Kubernetes::hold(&root, nodes)?;
+    let kubernetes = Kubernetes::hold(&root, "streams", nodes)?;
     let place = Place { kubernetes, linerate, out: options.out.canonicalize()? };
     place.up(options.agents)?;
     let mut target = place.command(&["target", "null", "--listen", &format!("{CONTROL}:9001")]);
@@ -100,39 +100,6 @@ impl Drop for Ended {
     }
 }
 
-/// A control plane with pretended nodes, which ends with its input.
-struct Kubernetes {
-    holder: Child,
-    folder: PathBuf,
-    script: PathBuf,
-}
-
-impl Kubernetes {
-    fn hold(root: &Path, nodes: u32) -> Result<Kubernetes, Box<dyn std::error::Error>> {
-        let script = root.join("crates/linerate/tests/system_parts/kubernetes/kubernetes.sh");
-        let folder = std::env::temp_dir().join(format!("linerate-streams-{}", std::process::id()));
-        fs::create_dir_all(&folder)?;
-        let mut command = Command::new(&script);
-        command.arg("hold").arg(&folder).args(["scale", &nodes.to_string()]);
-        command.env("LINERATE", std::env::current_exe()?).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut holder = command.spawn()?;
-        let said = BufReader::new(holder.stdout.take().ok_or("no output")?);
-        let kubernetes = Kubernetes { holder, folder, script };
-        if said.lines().map_while(Result::ok).any(|line| line == "ready") {
-            return Ok(kubernetes);
-        }
-        Err(format!("the Kubernetes did not begin: see {}", kubernetes.folder.join("logs").display()).into())
-    }
-}
-
-impl Drop for Kubernetes {
-    fn drop(&mut self) {
-        drop(self.holder.stdin.take());
-        let _ = self.holder.wait();
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
 struct Place {
     kubernetes: Kubernetes,
     linerate: PathBuf,
@@ -142,9 +109,8 @@ struct Place {
 impl Place {
     /// linerate in the network of the control plane.
     fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(&self.kubernetes.script);
-        command.arg("in").arg(&self.kubernetes.folder).arg(&self.linerate).args(words).stdin(Stdio::null());
-        command.env("LINERATE_STATE", self.kubernetes.folder.join("state"));
+        let mut command = self.kubernetes.command(&self.linerate);
+        command.args(words).env("LINERATE_STATE", self.kubernetes.folder.join("state"));
         command
     }
 

@@ -5,7 +5,10 @@
 //! what it is asked for.
 
 pub mod access;
+mod asking;
 mod attaching;
+pub mod compared;
+pub mod differing;
 pub mod fault;
 pub mod manifest;
 mod pods;

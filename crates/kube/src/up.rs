@@ -1,18 +1,13 @@
 //! Clients brought up and taken down: what is applied, whether it is there, and whether it is gone.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use http::Request;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use serde_json::{Value, json};
 
 use crate::access::KubeCluster;
-use crate::fault::{Asked, KubeFault, of_client};
+use crate::fault::{Asked, KubeFault};
 use crate::manifest::{INSTANCE_LABEL, MANAGER, MANAGER_LABEL, StoragePod, Wishes};
-
-/// How long one answer of the API server may take.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
 
 /// What there is of each kind: its name, its version, its resource, and whether it is in a namespace.
 const KINDS: [(&str, &str, &str); 6] = [
@@ -310,29 +305,9 @@ impl KubeCluster {
         serde_json::from_value(listed["items"].take())
             .map_err(|error| KubeFault::Server { code: 200, message: format!("not a list of pods: {error}") })
     }
-
-    /// One request, and its answer.
-    fn ask(
-        self: &Arc<Self>,
-        method: &str,
-        path: &str,
-        body: Option<&Value>,
-        asked: Asked<'_>,
-    ) -> Result<Value, KubeFault> {
-        let kind = if method == "PATCH" { "application/apply-patch+yaml" } else { "application/json" };
-        let body = body.map_or_else(Vec::new, |body| body.to_string().into_bytes());
-        let request = Request::builder().method(method).uri(path).header("content-type", kind).body(body);
-        let request = request.map_err(|error| KubeFault::Kubeconfig(error.to_string()))?;
-        let client = self.client.clone();
-        let [verb, resource, namespace] = [asked.verb, asked.resource, asked.namespace].map(str::to_owned);
-        self.wait(ANSWERED_WITHIN, async move {
-            let asked = Asked { verb: &verb, resource: &resource, namespace: &namespace };
-            client.request::<Value>(request).await.map_err(|error| of_client(&error, asked))
-        })
-    }
 }
 
-fn name(object: &Value) -> ObjectName {
+pub(crate) fn name(object: &Value) -> ObjectName {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let metadata = &object["metadata"];
     ObjectName {

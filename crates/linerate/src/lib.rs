@@ -17,6 +17,7 @@ mod child;
 mod clean;
 mod cleaning;
 mod cli;
+mod clusters;
 mod command_line;
 mod compare;
 mod config;

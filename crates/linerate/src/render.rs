@@ -1,5 +1,10 @@
 //! `linerate render`: a site as the files that deploy it.
 
+#[cfg(feature = "kube")]
+mod diffed;
+#[cfg(not(feature = "kube"))]
+#[path = "render/no_cluster.rs"]
+mod diffed;
 mod drawn;
 pub(crate) mod flags;
 mod folder;
@@ -23,13 +28,17 @@ use manifest::RenderManifest;
 
 pub(crate) fn run(flags: &RenderFlags) -> Result<ExitCode, Failure> {
     let (site, file) = sites::read_site_file(&flags.site)?;
+    let request =
+        RenderRequest { variant: flags.variant.map(Into::into), replaced: flags.replace.clone(), seed: sites::SEED };
+    let rendering = || render(&site, &request).map_err(|error| refused(error, &site, &file));
+    if flags.diff {
+        return diffed::diffed(&rendering()?, &flags.cluster);
+    }
     let Some(output) = &flags.output else {
         require_free(flags)?;
         return drawn_to(flags, &site, &file);
     };
-    let request =
-        RenderRequest { variant: flags.variant.map(Into::into), replaced: flags.replace.clone(), seed: sites::SEED };
-    let rendering = render(&site, &request).map_err(|error| refused(error, &site, &file))?;
+    let rendering = rendering()?;
     let manifest = RenderManifest::of(&rendering, &request, file.text());
     if flags.check {
         return checked(&Folder::read(output)?, output, &manifest);

@@ -10,6 +10,12 @@ const FOLDERS: [&str; 3] = ["cilium", "storage", "engine"];
 /// Not a resource: Helm reads it.
 const VALUES: &str = "cilium/values.yaml";
 
+/// Whether a file is a resource of Kubernetes, by its path.
+pub(crate) fn is_resource(path: &str) -> bool {
+    let in_folder = FOLDERS.iter().any(|folder| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')));
+    in_folder && path != VALUES && !path.ends_with("/kustomization.yaml")
+}
+
 pub(crate) fn files(deployment: &Deployment<'_>, files: &[RenderedFile]) -> Vec<RenderedFile> {
     let of_folder = |folder: &str| {
         let prefix = format!("{folder}/");

@@ -52,6 +52,13 @@ pub struct Rendering {
     pub pools: Vec<PlacedPool>,
 }
 
+impl Rendering {
+    /// The files of Kubernetes' resources: those that are applied.
+    pub fn resources(&self) -> impl Iterator<Item = &RenderedFile> {
+        self.files.iter().filter(|file| kustomization::is_resource(&file.path))
+    }
+}
+
 /// What the ordinals and claims of a StatefulSet are bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacedPool {

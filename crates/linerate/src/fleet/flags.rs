@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use linerate_record::units::parse_duration;
 
+use crate::clusters::ClusterFlags;
 use crate::leases;
 use crate::reaching::flags::ReachFlags;
 
@@ -138,17 +139,6 @@ pub(super) struct ManifestFlags {
     /// File to write. [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
-}
-
-/// Which cluster is meant.
-#[derive(Args, Debug)]
-pub(super) struct ClusterFlags {
-    /// Context of the kubeconfig. [default: its current context]
-    #[arg(long, value_name = "CONTEXT")]
-    pub(super) context: Option<String>,
-    /// Consent to running the command in the kubeconfig that provides credentials.
-    #[arg(long)]
-    pub(super) yes_exec: bool,
 }
 
 #[derive(Args, Debug)]

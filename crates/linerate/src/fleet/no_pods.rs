@@ -3,13 +3,8 @@
 use std::process::ExitCode;
 
 use super::flags::{ClientFlags, DownFlags, ManifestFlags, UpFlags};
+use crate::clusters::refused;
 use crate::failure::Failure;
-
-fn refused<T>() -> Result<T, Failure> {
-    Err(Failure::usage(
-        "this linerate was built without Kubernetes, as make demo builds it: cargo build --release -p linerate has it",
-    ))
-}
 
 pub(super) fn check(_flags: &ClientFlags) -> Result<(), Failure> {
     refused()

@@ -8,16 +8,17 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::reach::{KubePlace, NodeReach, PodChoice};
-use linerate_kube::access::{Access, KubeCluster};
+use linerate_kube::access::KubeCluster;
 use linerate_kube::fault::KubeFault;
 use linerate_kube::manifest::{self, INSTANCE_LABEL, Wishes};
 use linerate_kube::up::{FleetLeft, NamespaceOwner, Readiness, documents};
 use linerate_record::fleet::Allowed;
 
-use super::flags::{ClientFlags, ClusterFlags, DownFlags, ManifestFlags, UpFlags};
+use super::flags::{ClientFlags, DownFlags, ManifestFlags, UpFlags};
+use crate::clusters::{connected, failed};
 use crate::failure::{Failure, code};
 use crate::progress::say;
-use crate::{consent, interrupt, kubeconfig, named, output, printing, reaching};
+use crate::{interrupt, named, output, printing, reaching};
 
 /// How often the API server is asked how far it is.
 const ASKED_EACH: Duration = Duration::from_secs(1);
@@ -61,27 +62,9 @@ fn wishes(flags: &ClientFlags, instance: &str) -> Result<Wishes, Failure> {
     Ok(Wishes { storage_until, ..wishes })
 }
 
-/// A fault, with what to do.
-fn failed(fault: &KubeFault) -> Failure {
-    let code = match fault {
-        KubeFault::NoKubeconfig(_) | KubeFault::Kubeconfig(_) | KubeFault::UnknownContext { .. } => code::USAGE,
-        _ => code::TARGET,
-    };
-    Failure::Outcome { why: format!("{fault}\n  try {}", fault.remedy()), code }
-}
-
-fn cluster(flags: &ClusterFlags, context: Option<&str>) -> Result<Arc<KubeCluster>, Failure> {
-    let access = Access::find(&kubeconfig::source(), context).map_err(|fault| failed(&fault))?;
-    if let Some(command) = access.command().filter(|_| !flags.yes_exec) {
-        let what = format!("the kubeconfig runs a command for credentials on this machine:\n  {command}\n");
-        consent::ask(&what, "It runs as your user.", "give --yes-exec to consent")?;
-    }
-    access.connect().map_err(|fault| failed(&fault))
-}
-
 pub(super) fn up(flags: &UpFlags) -> Result<ExitCode, Failure> {
     let mut wishes = wishes(&flags.clients, &drawn()?)?;
-    let cluster = cluster(&flags.cluster, flags.cluster.context.as_deref())?;
+    let cluster = connected(&flags.cluster, flags.cluster.context.as_deref())?;
     let told = |fault: KubeFault| failed(&fault);
     if cluster.is_up(&wishes).map_err(told)? {
         let instance = &wishes.instance;
@@ -176,7 +159,7 @@ pub(super) fn down(flags: &DownFlags) -> Result<ExitCode, Failure> {
         (None, instance) => (instance.clone().unwrap_or_default(), flags.namespace.clone(), None),
     };
     let context = flags.cluster.context.clone().or(context);
-    let cluster = cluster(&flags.cluster, context.as_deref())?;
+    let cluster = connected(&flags.cluster, context.as_deref())?;
     let storage = format!("{namespace}-storage");
     let (until, mut told) = (Instant::now() + flags.wait, String::new());
     loop {

@@ -2,45 +2,57 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use linerate_render::variant::EntryVariant;
 use linerate_site::is_machine;
 
+use crate::clusters::ClusterFlags;
+
 const RENDER_HELP: &str = "\
-The same site gives the same bytes, and each value has its reason above it. Nothing is sent over the network. A file
-that was changed since it was written is named and not overwritten; a folder with other files is refused.
+The same site gives the same bytes, and each value has its reason above it. A file that was changed since it was written
+is named and not overwritten; a folder with other files is refused. Nothing is sent over the network, but with --diff:
+what would be written is held against a running cluster by dry runs, which change nothing. That needs the rights to list
+and to patch its resources.
 
 Examples:
   linerate render site.yaml -o gitops
   linerate render site.yaml -o gitops --variant client
   linerate render site.yaml -o gitops --replace node07=node60
   linerate render site.yaml -o gitops --check
+  linerate render site.yaml --diff
   linerate render site.yaml --init-secrets credentials.yaml
 
 Exit codes:
   0    written, or with --check: as it would be written
   1    a file cannot be read or written
   2    the site has mistakes or lacks something, files were changed, or the folder has others; nothing is written
-  5    with --check: the folder differs";
+  3    with --diff: the cluster was not reached, or does not allow it
+  5    with --check: the folder differs; with --diff: the cluster differs
+  130  with --diff: interrupted; what was compared is printed";
 
 #[derive(Args, Debug)]
-#[command(after_help = RENDER_HELP)]
+#[command(after_help = RENDER_HELP, group = ArgGroup::new("rendered").args(["output", "diff"]).multiple(true))]
 pub(crate) struct RenderFlags {
     /// Site file, which describes the cluster, with `kubernetes`.
     #[arg(value_name = "SITE")]
     pub(crate) site: PathBuf,
     /// Folder to write: made if it is not there.
-    #[arg(long, short, value_name = "DIR", required_unless_present = "init_secrets")]
+    #[arg(long, short, value_name = "DIR", required_unless_present_any = ["init_secrets", "diff"])]
     pub(crate) output: Option<PathBuf>,
     /// How requests reach the engine. [default: by the site's entry, or the one with the highest ceilings]
-    #[arg(long, value_name = "VARIANT", requires = "output")]
+    #[arg(long, value_name = "VARIANT", requires = "rendered")]
     pub(crate) variant: Option<VariantFlag>,
     /// Put a machine in the place of another one, in the same rack; all others stay where they are. Repeatable.
-    #[arg(long, value_name = "OLD=NEW", value_parser = replaced, requires = "output")]
+    #[arg(long, value_name = "OLD=NEW", value_parser = replaced, requires = "rendered")]
     pub(crate) replace: Vec<(String, String)>,
     /// Write nothing, and fail if the folder differs from what would be written.
     #[arg(long, conflicts_with_all = ["overwrite", "init_secrets"], requires = "output")]
     pub(crate) check: bool,
+    /// Write nothing; say where a running cluster differs from what would be written, and fail if it does.
+    #[arg(long, conflicts_with_all = ["output", "init_secrets"])]
+    pub(crate) diff: bool,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterFlags,
     /// Overwrite files that were changed since they were written.
     #[arg(long, requires = "output")]
     pub(crate) overwrite: bool,
@@ -112,6 +124,6 @@ mod tests {
             let words = ["linerate"].into_iter().chain(line.split_whitespace());
             Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{line}: {error}"));
         }
-        assert_eq!(lines.len(), 5);
+        assert_eq!(lines.len(), 6);
     }
 }

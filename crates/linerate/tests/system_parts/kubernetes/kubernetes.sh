@@ -96,7 +96,8 @@ check() {
     [ -d "$hierarchies/memory" ] || refuse "$hierarchies is not of version 1: kubelets that share a machine need that"
     [ -x "$KUBERNETES/bin/kubelet" ] || refuse "$KUBERNETES has no components: make kubernetes"
     [ "$tier" != api ] || return 0
-    [[ $count =~ ^[1-9][0-9]?$ ]] || refuse "$tier needs a number of nodes from 1 to 99, not \"$count\""
+    [[ $count =~ ^[1-9][0-9]?$ || ($tier = scale && $count =~ ^[1-9][0-9]{2}$) ]] ||
+        refuse "$tier needs a number of nodes from 1 to 99 (scale: 999), not \"$count\""
     [ -x "${LINERATE:-}" ] || refuse "LINERATE=${LINERATE:-} is no program: cargo build -p linerate"
     LINERATE=$(realpath "$LINERATE")
     export LINERATE

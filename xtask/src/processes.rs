@@ -9,26 +9,26 @@ use crate::process::{stat_cpu_s, status_field};
 
 /// One process at one time.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Used {
-    pub(super) cpu_s: f64,
-    pub(super) rss_mib: f64,
+pub(crate) struct Used {
+    pub(crate) cpu_s: f64,
+    pub(crate) rss_mib: f64,
 }
 
 impl Used {
     /// Nothing where it is gone.
-    pub(super) fn of(pid: u32) -> Option<Used> {
+    pub(crate) fn of(pid: u32) -> Option<Used> {
         let cpu_s = stat_cpu_s(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         Some(Used { cpu_s, rss_mib: status_field(&status, "VmRSS")? as f64 / 1024.0 })
     }
 
-    pub(super) fn json(self) -> Value {
+    pub(crate) fn json(self) -> Value {
         json!({"cpu_s": self.cpu_s, "rss_mib": (self.rss_mib * 10.0).round() / 10.0})
     }
 }
 
 /// Numbers of the processes of a name that were begun for a folder.
-pub(super) fn named(name: &str, folder: &Path) -> Vec<u32> {
+pub(crate) fn named(name: &str, folder: &Path) -> Vec<u32> {
     let mark = format!("FOLDER={}", folder.display());
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
