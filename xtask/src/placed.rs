@@ -31,6 +31,7 @@ const PLACED_WITHIN: Duration = Duration::from_secs(3600);
 
 const ASKED_EACH: Duration = Duration::from_secs(5);
 
+/// As the kernel has their names, which it cuts at 15 letters.
 const COMPONENTS: [&str; 4] = ["etcd", "kube-apiserver", "kube-controller", "kube-scheduler"];
 
 type Error = Box<dyn std::error::Error>;
@@ -156,7 +157,6 @@ impl Place {
 
     fn sample(&self, measured: &mut Measured) {
         for name in COMPONENTS {
-            // The kernel cuts names at 15 letters.
             let found = named(name, &self.kubernetes.folder).first().copied().and_then(Used::of);
             let Some(now) = found else { continue };
             let most = measured.used.entry(name).or_default();
@@ -250,6 +250,7 @@ fn page(measured: &Measured, wrong: &[String]) -> String {
     ];
     rows.iter().for_each(|(what, value)| text.push_str(&format!("| {what} | {value} |\n")));
     for (name, used) in &measured.used {
+        let name = if *name == "kube-controller" { "kube-controller-manager" } else { name };
         text.push_str(&format!(
             "| {name} | {:.0} s of processor time, {:.0} MiB at the most |\n",
             used.cpu_s, used.rss_mib
