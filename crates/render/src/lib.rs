@@ -3,6 +3,7 @@
 //! Pure: the same site and wishes give the same bytes. Every value has its reason above it; what neither the site
 //! states nor the model decides is a fault, and not a guess.
 
+mod argocd;
 mod cilium;
 mod credentials;
 mod deployment;
@@ -13,6 +14,7 @@ mod file;
 mod hosts;
 mod kustomization;
 mod lacking;
+mod names;
 pub mod placement;
 mod storage;
 mod tables;
@@ -92,6 +94,7 @@ fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
     let mut files = storage::files(deployment);
     files.extend(engine::files(deployment));
     files.extend(cilium::files(deployment));
+    files.extend(argocd::files(deployment, &files));
     files.extend(kustomization::files(deployment, &files));
     files.extend(hosts::files(deployment));
     files.sort();
