@@ -39,7 +39,8 @@ pub(crate) fn files(deployment: &Deployment<'_>, files: &[RenderedFile]) -> Vec<
         let text = file(&deployment.head(&head), &applications);
         all.push(RenderedFile::new(format!("argocd/{folder}.yaml"), text));
     }
-    let names: Vec<String> = all.iter().filter_map(|file| file.path.strip_prefix("argocd/")).map(str::to_owned).collect();
+    let names: Vec<String> =
+        all.iter().filter_map(|file| file.path.strip_prefix("argocd/")).map(str::to_owned).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let text = file(&deployment.head("All Applications but the root."), &[kustomization(&names)]);
     all.push(RenderedFile::new("argocd/kustomization.yaml", text));
@@ -149,7 +150,9 @@ fn below(git: &GitFolder, folder: &str) -> String {
 
 fn policy(source: &Source<'_>) -> Tree {
     let mut options = vec!["ServerSideApply=true"];
-    let mut why = "ServerSideApply: a StatefulSet or a dashboard may be larger than the annotation of a client's apply.".to_owned();
+    let mut why =
+        "ServerSideApply: a StatefulSet or a dashboard may be larger than the annotation of a client's apply."
+            .to_owned();
     if source.only.is_some() {
         options.extend(["ApplyOutOfSyncOnly=true", "RespectIgnoreDifferences=true"]);
         why.push_str(" ApplyOutOfSyncOnly: of a rack's volumes, those that changed.");
@@ -158,11 +161,7 @@ fn policy(source: &Source<'_>) -> Tree {
         options.push("SkipDryRunOnMissingResource=true");
         why.push_str(" SkipDryRunOnMissingResource: operators bring the definitions of these resources.");
     }
-    map([
-        automated(),
-        retry(),
-        set("syncOptions", list(options)).because(why),
-    ])
+    map([automated(), retry(), set("syncOptions", list(options)).because(why)])
 }
 
 fn automated() -> CommentedEntry {

@@ -11,7 +11,7 @@ use crate::storage::KEPT;
 use crate::yaml::{CommentedEntry, Tree, file, list, map, set};
 
 pub(crate) use pods::secret_name;
-pub(crate) use services::{ANNOUNCED, traffic_policy};
+pub(crate) use services::{ANNOUNCED, EACH_POD, traffic_policy};
 
 /// Port of S3, and of the nodes among themselves.
 const PORT: u32 = 9000;

@@ -20,8 +20,10 @@ pub(crate) fn files(deployment: &Deployment<'_>, files: &[RenderedFile]) -> Vec<
     let folders = folders(files);
     let of_folder = |folder: &str| {
         let prefix = format!("{folder}/");
-        let resources =
-            files.iter().filter(|file| !VALUES.contains(&file.path.as_str())).filter_map(|file| file.path.strip_prefix(&prefix));
+        let resources = files
+            .iter()
+            .filter(|file| !VALUES.contains(&file.path.as_str()))
+            .filter_map(|file| file.path.strip_prefix(&prefix));
         let mut resources: Vec<&str> = resources.collect();
         resources.sort_unstable();
         let what = match folder {

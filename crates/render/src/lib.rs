@@ -12,9 +12,11 @@ mod expected;
 mod fault;
 mod file;
 mod hosts;
+mod json;
 mod kustomization;
 mod lacking;
 mod names;
+mod observation;
 pub mod placement;
 mod storage;
 mod tables;
@@ -23,7 +25,7 @@ mod yaml;
 
 use linerate_record::site::Site;
 
-pub use credentials::{FirstCredentials, credentials};
+pub use credentials::{FirstCredentials, credentials, metrics_token};
 pub use fault::{RenderError, RenderFault};
 pub use file::RenderedFile;
 
@@ -79,7 +81,8 @@ pub fn render(site: &Site, request: &RenderRequest) -> Result<Rendering, RenderE
          overwritten.",
         site.name
     );
-    let wishes = RenderWishes { stated, replaced: &request.replaced, origin: &origin };
+    let limits = weighed.iter().find(|one| one.variant == choice.variant);
+    let wishes = RenderWishes { stated, replaced: &request.replaced, limits, origin: &origin };
     let deployment = deployment(&site, choice.variant, wishes)?;
     let placed = |pool: &DeployedPool<'_>| PlacedPool {
         set: pool.set.clone(),
@@ -94,6 +97,7 @@ fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
     let mut files = storage::files(deployment);
     files.extend(engine::files(deployment));
     files.extend(cilium::files(deployment));
+    files.extend(observation::files(deployment));
     files.extend(argocd::files(deployment, &files));
     files.extend(kustomization::files(deployment, &files));
     files.extend(hosts::files(deployment));

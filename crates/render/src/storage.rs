@@ -112,7 +112,10 @@ fn of(deployment: &Deployment<'_>, part: &RackPart) -> String {
         (part, of) => format!(", part {part} of {of}: of more volumes, Argo CD fails (argo-cd #14486)"),
     };
     let head = format!("PersistentVolumes of rack {} of {}{of_part}. {of_sets}\n{EACH}", rack + 1, pool.group.name);
-    let volumes = part.ordinals.iter().flat_map(|&ordinal| (0..pool.mounts.len()).map(move |drive| volume(deployment, pool, rack, ordinal, drive)));
+    let volumes = part
+        .ordinals
+        .iter()
+        .flat_map(|&ordinal| (0..pool.mounts.len()).map(move |drive| volume(deployment, pool, rack, ordinal, drive)));
     file(&deployment.head(&head), &volumes.collect::<Vec<_>>())
 }
 

@@ -16,6 +16,8 @@ pub(crate) enum Tree {
     Text(String),
     Whole(u64),
     Switch(bool),
+    /// A text of several lines, such as a program's own file.
+    Block(String),
     List(Vec<Tree>),
     Map(Vec<CommentedEntry>),
 }
@@ -23,8 +25,8 @@ pub(crate) enum Tree {
 /// A key with its value, and why it is that value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CommentedEntry {
-    key: String,
-    tree: Tree,
+    pub(crate) key: String,
+    pub(crate) tree: Tree,
     why: String,
 }
 
@@ -120,6 +122,13 @@ fn map_lines(entries: &[CommentedEntry], indent: usize, out: &mut String) {
 fn entry_line(entry: &CommentedEntry, indent: usize, out: &mut String) {
     let key = scalar(&entry.key);
     match (&entry.tree, inline(&entry.tree)) {
+        (Tree::Block(text), _) if is_block(text) => {
+            let _ = writeln!(out, "{key}: |");
+            for line in text.lines() {
+                let line = format!("{:indent$}  {line}", "");
+                let _ = writeln!(out, "{}", line.trim_end());
+            }
+        }
         (_, Some(value)) => {
             let _ = writeln!(out, "{key}: {value}");
         }
@@ -162,12 +171,23 @@ fn item_lines(tree: &Tree, indent: usize, out: &mut String) {
 fn inline(tree: &Tree) -> Option<String> {
     match tree {
         Tree::Text(text) => Some(scalar(text)),
+        Tree::Block(text) => Some(quoted(text)),
         Tree::Whole(whole) => Some(whole.to_string()),
         Tree::Switch(on) => Some(on.to_string()),
         Tree::List(trees) if trees.is_empty() => Some("[]".to_owned()),
         Tree::Map(entries) if entries.is_empty() => Some("{}".to_owned()),
         Tree::List(_) | Tree::Map(_) => None,
     }
+}
+
+/// Whether a text keeps each of its signs in lines of its own: it ends with one line feed, and no line with a blank.
+fn is_block(text: &str) -> bool {
+    let is_good = |line: &str| line.trim_end() == line && line.chars().all(is_printable);
+    text.starts_with(|c: char| !c.is_whitespace())
+        && text.ends_with('\n')
+        && !text.ends_with("\n\n")
+        && !text.contains('\r')
+        && text.split('\n').all(is_good)
 }
 
 /// A text as it is written: in quotes where a reader of YAML 1.1 or 1.2 would take it for something else.
@@ -233,7 +253,7 @@ mod tests {
 
     fn value(tree: &Tree) -> Value {
         match tree {
-            Tree::Text(text) => Value::from(text.as_str()),
+            Tree::Text(text) | Tree::Block(text) => Value::from(text.as_str()),
             Tree::Whole(whole) => Value::from(*whole),
             Tree::Switch(on) => Value::from(*on),
             Tree::List(trees) => trees.iter().map(value).collect(),
@@ -331,6 +351,7 @@ mod tests {
             prop_oneof!["(?s).{0,12}", "[-+.0-9eExo_:]{1,6}", "[a-zA-Z~]{1,5}", "[ #:,a{}\\[\\]&*!|>'\"%@`-]{1,6}"];
         let leaf = prop_oneof![
             text.prop_map(Tree::Text),
+            "([ -~]{0,8}\n){0,3}[ -~]{0,3}".prop_map(Tree::Block),
             any::<u64>().prop_map(Tree::Whole),
             any::<bool>().prop_map(Tree::Switch)
         ];

@@ -112,7 +112,12 @@ const GIT: &[Key] = &[
         Value(".", "the folder is the repository's own"),
         "Path of the rendered folder in the repository.",
     ),
-    key("project", Text(TextKind::Label), Value("default", "the project that Argo CD begins with"), "Project of Argo CD."),
+    key(
+        "project",
+        Text(TextKind::Label),
+        Value("default", "the project that Argo CD begins with"),
+        "Project of Argo CD.",
+    ),
     key(
         "namespace",
         Text(TextKind::Label),
@@ -132,13 +137,13 @@ const OBSERVATION: &[Key] = &[
 ];
 
 const LOAD: &[Key] = &[
+    key("image", Text(TextKind::Image), Required, "Image of linerate, with a version or digest."),
     key(
-        "image",
-        Text(TextKind::Image),
-        Required,
-        "Image of linerate, with a version or digest.",
+        "namespace",
+        Text(TextKind::Label),
+        Value("linerate", "the default of `fleet up`"),
+        "Namespace of the clients.",
     ),
-    key("namespace", Text(TextKind::Label), Value("linerate", "the default of `fleet up`"), "Namespace of the clients."),
     key(
         "clients",
         Whole(1, 1000),

@@ -87,7 +87,8 @@ pub(super) fn is_of(kind: TextKind, text: &str) -> bool {
 /// The forms of Argo CD's documentation: HTTPS, SSH, and what `scp` takes. Behind HTTPS, a user is a token as often as
 /// not: none is taken. Behind SSH it is a name, and a password is none.
 fn is_repository(text: &str) -> bool {
-    let is_word = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
+    let is_word =
+        |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
     let is_host = |text: &str| {
         let (name, port) = text.split_once(':').unwrap_or((text, "443"));
         is_domain(&name.to_ascii_lowercase()) && port.parse::<u16>().is_ok_and(|port| port > 0)
