@@ -3,6 +3,7 @@
 mod drawn;
 pub(crate) mod flags;
 mod folder;
+mod load;
 mod lock;
 mod manifest;
 mod shown;
@@ -29,7 +30,9 @@ pub(crate) fn run(flags: &RenderFlags) -> Result<ExitCode, Failure> {
     };
     let request =
         RenderRequest { variant: flags.variant.map(Into::into), replaced: flags.replace.clone(), seed: sites::SEED };
-    let rendering = render(&site, &request).map_err(|error| refused(error, &site, &file))?;
+    let mut rendering = render(&site, &request).map_err(|error| refused(error, &site, &file))?;
+    rendering.files.extend(load::files(&site, &file)?);
+    rendering.files.sort();
     let manifest = RenderManifest::of(&rendering, &request, file.text());
     if flags.check {
         return checked(&Folder::read(output)?, output, &manifest);

@@ -14,7 +14,7 @@ pub(crate) fn json(tree: &Tree) -> String {
 
 fn write(tree: &Tree, indent: usize, out: &mut String) {
     match tree {
-        Tree::Text(text) | Tree::Block(text) => quoted(text, out),
+        Tree::Text(text) => quoted(text, out),
         Tree::Whole(whole) => out.push_str(&whole.to_string()),
         Tree::Switch(on) => out.push_str(&on.to_string()),
         Tree::List(trees) => {

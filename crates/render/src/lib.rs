@@ -28,6 +28,7 @@ use linerate_record::site::Site;
 pub use credentials::{FirstCredentials, credentials, metrics_token};
 pub use fault::{RenderError, RenderFault};
 pub use file::RenderedFile;
+pub use names::label_of;
 
 use deployment::{DeployedPool, Deployment, RenderWishes, deployment};
 use variant::{EntryVariant, VariantChoice, WeighedVariant, choose, site_of, weighed};

@@ -5,7 +5,8 @@ const NUMBER_BYTES: usize = 9;
 
 /// A label of DNS of the site's name, of `longest` bytes at most: the name itself where it is one, or else what is left
 /// of it, with a number that other names do not have.
-pub(crate) fn label_of(name: &str, longest: usize) -> String {
+#[must_use]
+pub fn label_of(name: &str, longest: usize) -> String {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let clean: String =
         name.to_ascii_lowercase().chars().map(|c| if is_plain(c) { c } else { '-' }).collect::<String>();

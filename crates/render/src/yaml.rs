@@ -16,8 +16,6 @@ pub(crate) enum Tree {
     Text(String),
     Whole(u64),
     Switch(bool),
-    /// A text of several lines, such as a program's own file.
-    Block(String),
     List(Vec<Tree>),
     Map(Vec<CommentedEntry>),
 }
@@ -121,14 +119,17 @@ fn map_lines(entries: &[CommentedEntry], indent: usize, out: &mut String) {
 /// `key: value`, or `key:` and its lines; what stands before it has been written.
 fn entry_line(entry: &CommentedEntry, indent: usize, out: &mut String) {
     let key = scalar(&entry.key);
-    match (&entry.tree, inline(&entry.tree)) {
-        (Tree::Block(text), _) if is_block(text) => {
-            let _ = writeln!(out, "{key}: |");
-            for line in text.lines() {
-                let line = format!("{:indent$}  {line}", "");
-                let _ = writeln!(out, "{}", line.trim_end());
-            }
+    if let Tree::Text(text) = &entry.tree
+        && is_block(text)
+    {
+        let _ = writeln!(out, "{key}: |");
+        for line in text.lines() {
+            let width = if line.is_empty() { 0 } else { indent + 2 };
+            let _ = writeln!(out, "{:width$}{line}", "");
         }
+        return;
+    }
+    match (&entry.tree, inline(&entry.tree)) {
         (_, Some(value)) => {
             let _ = writeln!(out, "{key}: {value}");
         }
@@ -167,27 +168,27 @@ fn item_lines(tree: &Tree, indent: usize, out: &mut String) {
     }
 }
 
+/// Whether a text is written line by line as it is: one that ends with its only line feed at the end, and whose lines
+/// are printable.
+fn is_block(text: &str) -> bool {
+    let Some(body) = text.strip_suffix('\n') else { return false };
+    body.contains('\n')
+        && !body.starts_with([' ', '\n'])
+        && !body.ends_with('\n')
+        && body.lines().count() == body.split('\n').count()
+        && body.split('\n').all(|line| line.chars().all(is_printable) && !line.ends_with(' '))
+}
+
 /// A value that stands behind its key.
 fn inline(tree: &Tree) -> Option<String> {
     match tree {
         Tree::Text(text) => Some(scalar(text)),
-        Tree::Block(text) => Some(quoted(text)),
         Tree::Whole(whole) => Some(whole.to_string()),
         Tree::Switch(on) => Some(on.to_string()),
         Tree::List(trees) if trees.is_empty() => Some("[]".to_owned()),
         Tree::Map(entries) if entries.is_empty() => Some("{}".to_owned()),
         Tree::List(_) | Tree::Map(_) => None,
     }
-}
-
-/// Whether a text keeps each of its signs in lines of its own: it ends with one line feed, and no line with a blank.
-fn is_block(text: &str) -> bool {
-    let is_good = |line: &str| line.trim_end() == line && line.chars().all(is_printable);
-    text.starts_with(|c: char| !c.is_whitespace())
-        && text.ends_with('\n')
-        && !text.ends_with("\n\n")
-        && !text.contains('\r')
-        && text.split('\n').all(is_good)
 }
 
 /// A text as it is written: in quotes where a reader of YAML 1.1 or 1.2 would take it for something else.
@@ -253,7 +254,7 @@ mod tests {
 
     fn value(tree: &Tree) -> Value {
         match tree {
-            Tree::Text(text) | Tree::Block(text) => Value::from(text.as_str()),
+            Tree::Text(text) => Value::from(text.as_str()),
             Tree::Whole(whole) => Value::from(*whole),
             Tree::Switch(on) => Value::from(*on),
             Tree::List(trees) => trees.iter().map(value).collect(),
@@ -346,12 +347,28 @@ mod tests {
         assert_eq!(file("head", &[tree]), expected);
     }
 
+    #[test]
+    fn lines_of_a_text_stand_as_they_are() {
+        let text = "a {\n    b: c # d\n\n--- x\n}\n";
+        let written = file("head", &[map([set("data", map([set("file", text).because("why")]))])]);
+        assert!(written.ends_with("  # why\n  file: |\n    a {\n        b: c # d\n\n    --- x\n    }\n"), "{written}");
+        let read: Value = serde_saphyr::from_str(&written).unwrap();
+        assert_eq!(read["data"]["file"], text);
+        for text in ["a", "a\n", " a\nb\n", "a\nb", "a\nb\n\n", "a \nb\n", "a\r\nb\n", "\na\n", "a\tb\nc\n"] {
+            assert!(!is_block(text), "{text:?}");
+        }
+    }
+
     fn trees() -> impl Strategy<Value = Tree> {
-        let text =
-            prop_oneof!["(?s).{0,12}", "[-+.0-9eExo_:]{1,6}", "[a-zA-Z~]{1,5}", "[ #:,a{}\\[\\]&*!|>'\"%@`-]{1,6}"];
+        let text = prop_oneof![
+            "(?s).{0,12}",
+            "([ a#:-]{0,3}\n){1,4}",
+            "[-+.0-9eExo_:]{1,6}",
+            "[a-zA-Z~]{1,5}",
+            "[ #:,a{}\\[\\]&*!|>'\"%@`-]{1,6}"
+        ];
         let leaf = prop_oneof![
             text.prop_map(Tree::Text),
-            "([ -~]{0,8}\n){0,3}[ -~]{0,3}".prop_map(Tree::Block),
             any::<u64>().prop_map(Tree::Whole),
             any::<bool>().prop_map(Tree::Switch)
         ];

@@ -262,20 +262,26 @@ fn of_engine(deployment: &Deployment<'_>, kinds: &[WatchedKind<'_>]) -> Vec<Aler
 fn of_sets(kind: &WatchedKind<'_>) -> Vec<Alert> {
     let WatchedKind { shards, parity, pool, .. } = kind;
     let set = "erasure set {{ $labels.set_id }} of pool {{ $labels.pool_id }}";
-    let of_pool =
-        |name: &str| format!("min by (pool_id, set_id) (minio_cluster_erasure_set_{name}{{pool_id=\"{pool}\"}})");
+    let of_pool = |name: &str| format!("minio_cluster_erasure_set_{name}{{pool_id=\"{pool}\"}}");
+    // MinIO leaves out what is 0 (MetricValues.Set in cmd/metrics-v3-types.go). A set always has a quorum.
+    let quorum = of_pool("write_quorum");
+    let online = format!("({} or 0 * {quorum})", of_pool("online_drives_count"));
+    let least = |expr: &str| format!("min by (pool_id, set_id) {expr}");
     let mut all = vec![alert(
         "LinerateSetDrivesOffline",
-        format!("{} < {shards}", of_pool("online_drives_count")),
+        format!("{} < {shards}", least(&online)),
         "5m",
         format!("{set} has {{{{ $value }}}} of {shards} drives online"),
-        format!("The layout of the plan: sets of {shards} drives, of which {parity} may be lost."),
+        format!(
+            "The layout of the plan: sets of {shards} drives, of which {parity} may be lost. MinIO leaves out a count \
+             of 0, which the second term puts in its place."
+        ),
     )];
     if *parity > 0 {
         all.push(
             alert(
                 "LinerateSetAtItsLimit",
-                format!("{} <= 0", of_pool("write_tolerance")),
+                format!("{} <= 0", least(&format!("({online} - {quorum})"))),
                 "1m",
                 format!("{set} takes no writes after the loss of another drive"),
                 "The layout of the plan: what a set may lose before writes stop.",
@@ -319,7 +325,10 @@ fn below_plan(deployment: &Deployment<'_>) -> Option<Alert> {
 /// What clients get from the engine, or give to it.
 pub(super) fn traffic(deployment: &Deployment<'_>, way: &str) -> String {
     let namespace = &deployment.kubernetes.namespace;
-    format!("sum(rate(minio_api_requests_traffic_{way}_bytes{{namespace=\"{namespace}\", type=\"s3\"}}[2m]))")
+    // MinIO leaves out what is 0.
+    format!(
+        "(sum(rate(minio_api_requests_traffic_{way}_bytes{{namespace=\"{namespace}\", type=\"s3\"}}[2m])) or vector(0))"
+    )
 }
 
 fn of_cilium(deployment: &Deployment<'_>) -> Vec<Alert> {

@@ -49,7 +49,7 @@ pub(super) fn config_map(deployment: &Deployment<'_>, monitoring: &Monitoring, k
         ),
         set(
             "data",
-            map([set(format!("{name}.json"), Tree::Block(json(&dashboard(deployment, &name, kinds))))
+            map([set(format!("{name}.json"), json(&dashboard(deployment, &name, kinds)))
                 .because("The reason of each line is in the description of its panel.")]),
         ),
     ])
