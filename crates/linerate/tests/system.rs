@@ -148,8 +148,8 @@ fn print_slowest() {
 fn tables() -> impl Iterator<Item = (&'static str, &'static [&'static str], Check)> {
     let without = unwatched::CHECKS.into_iter().chain(renamed::CHECKS).chain(elsewhere::CHECKS).chain(reached::CHECKS);
     let released = released::is_asked_for().then_some(RELEASED).into_iter().flatten();
-    let of_kubernetes = pods::CHECKS.into_iter().chain(accepted::CHECKS).chain(watched::CHECKS).chain(kubernetes::CHECKS);
-    without.chain(released).chain(of_kubernetes)
+    let rendered = accepted::CHECKS.into_iter().chain(watched::CHECKS);
+    without.chain(released).chain(pods::CHECKS).chain(rendered).chain(kubernetes::CHECKS)
 }
 
 /// Points that are short, and no ceiling: what is right matters here, not how fast.

@@ -28,7 +28,7 @@ pub(crate) fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
         file_of("alerts", &rules, &[alerts::rule(deployment, monitoring, &kinds)]),
         file_of(
             "dashboard",
-            "A dashboard of Grafana, which its sidecar finds by the label. The lines named plan are the plan's ceilings.",
+            "A dashboard of Grafana, which its sidecar finds by the label. Lines named plan are the plan's ceilings.",
             &[dashboard::config_map(deployment, monitoring, &kinds)],
         ),
         file_of("node-exporter-values", &values, &[monitors::exporter_values()]),

@@ -200,9 +200,8 @@ fn of_link(kind: &WatchedKind<'_>, link: &WatchedLink<'_>) -> Vec<Alert> {
 fn full(kinds: &[WatchedKind<'_>]) -> Vec<Alert> {
     let why = format!("{FULL} of the plan's ceiling of the link, which linerate.shares has: more does not pass.");
     let link = |name, share: &str, does: &str| {
-        let summary = format!(
-            "{{{{ $labels.device }}}} of {{{{ $labels.node }}}} {does} at {{{{ $value | humanizePercentage }}}} of its ceiling"
-        );
+        let (device, share_of) = ("{{ $labels.device }} of {{ $labels.node }}", "{{ $value | humanizePercentage }}");
+        let summary = format!("{device} {does} at {share_of} of its ceiling");
         alert(name, format!("{share} >= {FULL}"), "5m", summary, why.as_str())
     };
     if kinds.is_empty() {

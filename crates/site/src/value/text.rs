@@ -59,7 +59,7 @@ pub(crate) fn pattern(kind: TextKind) -> &'static str {
         TextKind::Address => r"^[0-9]{1,3}(\.[0-9]{1,3}){3}$",
         TextKind::Prefix => r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}$",
         TextKind::Repository => {
-            r"^(https://[A-Za-z0-9.-]+(:[0-9]+)?/|ssh://[A-Za-z0-9._-]+@[A-Za-z0-9.-]+(:[0-9]+)?/|git@[A-Za-z0-9.-]+:)[A-Za-z0-9._~/-]+$"
+            r"^(https://[A-Za-z0-9.-]+(:[0-9]+)?/|([A-Za-z0-9._-]+|ssh://[A-Za-z0-9._-]+)@[A-Za-z0-9.-]+[:/])[\w./~-]+$"
         }
         TextKind::Revision => "^[A-Za-z0-9][A-Za-z0-9._/-]*$",
         TextKind::Below => r"^[A-Za-z0-9._/-]+$",
