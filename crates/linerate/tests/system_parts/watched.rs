@@ -107,6 +107,9 @@ fn others_are_accepted() -> Result<(), Failed> {
             let namespaces = namespaces.into_iter().chain(["monitoring"]).filter(|name| !name.is_empty());
             let namespaces: Vec<&str> = namespaces.collect();
             for namespace in &namespaces {
+                // Another test may have just had one of the same name.
+                let gone = format!("namespace/{namespace}");
+                kubernetes.kubectl(&["wait", "--for=delete", &gone, "--timeout=60s"]);
                 kubernetes.kubectl(&["create", "namespace", namespace]);
             }
             kubernetes.kubectl(&[&HELD[..], &["--kustomize", &path("observation")]].concat());
