@@ -25,8 +25,10 @@ test:
 
 # Root: installs Debian packages that are missing, builds MinIO, makes network namespaces, boots a virtual machine.
 # What `linerate tune export` prints is read by udev, TuneD and the types of Kubernetes; a Kubernetes runs in namespaces.
-test-system: servers kubernetes $(SERVERS)/vmlinuz $(SERVERS)/pod $(SERVERS)/debian $(SERVERS)/logins
+test-system: servers kubernetes $(SERVERS)/vmlinuz $(SERVERS)/pod $(SERVERS)/debian $(SERVERS)/logins \
+    $(SERVERS)/definitions $(SERVERS)/rules
 	MINIO=$(SERVERS)/minio KERNEL=$(SERVERS)/vmlinuz POD=$(SERVERS)/pod KUBERNETES=$(KUBERNETES) \
+	DEFINITIONS=$(SERVERS)/definitions RULES=$(SERVERS)/rules \
 	LOGINS=$(SERVERS)/logins TUNED=$(SERVERS)/debian/usr/lib/python3/dist-packages \
 	PATH="$$PATH:$(SERVERS)/debian/bin" \
 	$(CARGO) test --workspace --test system -- --test-threads 1 $(TESTS)
@@ -47,6 +49,16 @@ $(SERVERS)/debian:
 # What other users may log in to, and get rights by.
 $(SERVERS)/logins:
 	.ci/unpack $@ csh fish libpcre2-32-0 sudo tcsh || echo 'no packages of Debian: what needs other shells is skipped'
+
+WATCHED_SOURCE = crates/linerate/tests/system_parts/watched
+# Definitions of Prometheus Operator's and Argo CD's resources.
+$(SERVERS)/definitions: $(WATCHED_SOURCE)/definitions.sh
+	rm -rf $@ $@.new
+	$< $@ || echo 'no definitions of others: what the API server holds against them is skipped'
+
+# Prometheus's own parser.
+$(SERVERS)/rules: $(addprefix $(WATCHED_SOURCE)/rules/,main.go go.mod go.sum)
+	go build -C $(WATCHED_SOURCE)/rules -o $@ .
 
 POD_SOURCE = crates/linerate/tests/system_parts/pod
 $(SERVERS)/pod: $(POD_SOURCE)/main.go $(POD_SOURCE)/go.mod $(POD_SOURCE)/go.sum

@@ -51,6 +51,8 @@ pub struct Wishes {
     pub lease_s: u64,
     /// The label of storage nodes, on which no client is put; with what value, or with any.
     pub storage_label: Option<(String, Option<String>)>,
+    /// Storage nodes by their names (`kubernetes.io/hostname`), on which no client is put either.
+    pub storage_hosts: Vec<String>,
     /// Whether storage nodes are read in full, and until which instant (RFC 3339).
     pub storage_until: Option<String>,
 }
@@ -260,9 +262,15 @@ fn expression(wishes: &Wishes, [with_value, without_value]: [&str; 2]) -> String
 
 /// Keeps clients off storage nodes, where it is known which those are.
 fn away(wishes: &Wishes) -> String {
-    if wishes.storage_label.is_none() {
+    let hosts: Vec<String> = wishes.storage_hosts.iter().map(|host| quoted(host)).collect();
+    let of_label = wishes.storage_label.as_ref().map(|_| expression(wishes, ["NotIn", "DoesNotExist"]));
+    let of_hosts = (!hosts.is_empty())
+        .then(|| format!("{{key: kubernetes.io/hostname, operator: NotIn, values: [{}]}}", hosts.join(", ")));
+    let expressions: Vec<String> = of_label.into_iter().chain(of_hosts).collect();
+    if expressions.is_empty() {
         return String::new();
     }
+    let lines: String = expressions.iter().map(|one| format!("                  - {one}\n")).collect();
     format!(
         "      # A client on a storage node would use processors and links of the system under test.
       affinity:
@@ -270,9 +278,7 @@ fn away(wishes: &Wishes) -> String {
           requiredDuringSchedulingIgnoredDuringExecution:
             nodeSelectorTerms:
               - matchExpressions:
-                  - {}
-",
-        expression(wishes, ["NotIn", "DoesNotExist"])
+{lines}"
     )
 }
 

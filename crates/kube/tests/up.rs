@@ -71,6 +71,7 @@ fn wishes() -> Wishes {
         deadline_s: 600,
         lease_s: 30,
         storage_label: Some(("storage".to_owned(), None)),
+        storage_hosts: Vec::new(),
         storage_until: Some("2026-11-24T08:00:00Z".to_owned()),
     }
 }

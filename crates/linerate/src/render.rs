@@ -8,6 +8,7 @@ mod diffed;
 mod drawn;
 pub(crate) mod flags;
 mod folder;
+mod load;
 mod lock;
 mod manifest;
 mod shown;
@@ -38,7 +39,9 @@ pub(crate) fn run(flags: &RenderFlags) -> Result<ExitCode, Failure> {
         require_free(flags)?;
         return drawn_to(flags, &site, &file);
     };
-    let rendering = rendering()?;
+    let mut rendering = rendering()?;
+    rendering.files.extend(load::files(&site, &file)?);
+    rendering.files.sort();
     let manifest = RenderManifest::of(&rendering, &request, file.text());
     if flags.check {
         return checked(&Folder::read(output)?, output, &manifest);

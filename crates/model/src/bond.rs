@@ -70,12 +70,14 @@ pub(crate) fn nics_of<'a>(group: &'a NodeGroup, link: &'a str) -> impl Iterator<
 }
 
 /// Ports of a link of a node: its members, if it is a bond.
-pub(crate) fn ports(group: &NodeGroup, link: &str) -> u32 {
+#[must_use]
+pub fn ports(group: &NodeGroup, link: &str) -> u32 {
     nics_of(group, link).map(|(_, nic)| nic.ports).sum()
 }
 
 /// Bits per second of all ports of a link of a node, on the wire, whatever a bond makes of them.
-pub(crate) fn line_rate_bits_per_s(group: &NodeGroup, link: &str) -> f64 {
+#[must_use]
+pub fn line_rate_bits_per_s(group: &NodeGroup, link: &str) -> f64 {
     nics_of(group, link).map(|(_, nic)| f64::from(nic.ports) * nic.speed_bits_per_s).sum()
 }
 

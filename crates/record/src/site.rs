@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 mod kubernetes;
-pub use kubernetes::{Bgp, Hosts, Kubernetes, Mesh, Prefix, address_of};
+pub use kubernetes::{Bgp, GitFolder, Hosts, Kubernetes, Mesh, Monitoring, PodLoad, Prefix, address_of};
 
 /// The version of [`Site`] as JSON.
 pub const SITE_SCHEMA: u32 = 1;

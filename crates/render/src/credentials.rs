@@ -35,3 +35,34 @@ pub fn credentials(site: &Site, drawn: &FirstCredentials) -> Option<String> {
                 and keep it out of Git.";
     Some(file(head, &[secret]))
 }
+
+/// The key of the Secret that has the token.
+pub(crate) const TOKEN_KEY: &str = "token";
+
+/// The Secret by which Prometheus reads the engine's metrics.
+pub(crate) fn metrics_secret_name(engine: &str) -> String {
+    format!("{engine}-metrics")
+}
+
+/// The Secret with the token that MinIO takes of who reads its metrics, behind that of its credentials; none where
+/// nothing reads them.
+#[must_use]
+pub fn metrics_token(site: &Site, token: &str) -> Option<String> {
+    let kubernetes = site.kubernetes.as_ref().filter(|kubernetes| kubernetes.observation.is_some())?;
+    if site.engine.product != Product::Minio {
+        return None;
+    }
+    let secret = map([
+        set("apiVersion", "v1"),
+        set("kind", "Secret"),
+        set(
+            "metadata",
+            map([set("name", metrics_secret_name("minio")), set("namespace", kubernetes.namespace.as_str())]),
+        ),
+        set("type", "Opaque"),
+        set("stringData", map([set(TOKEN_KEY, token)])),
+    ]);
+    let head = "The token by which Prometheus reads the engine's metrics, signed with these credentials: with others, \
+                mc admin prometheus generate makes one.";
+    Some(file(head, &[secret]))
+}

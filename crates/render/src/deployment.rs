@@ -7,7 +7,7 @@ use linerate_record::site::{Bgp, Hosts, Kubernetes, NodeGroup, Prefix, Product, 
 use crate::fault::{RenderError, RenderFault};
 use crate::lacking::{lacking, unrendered};
 use crate::placement::{NoPlacement, RackPlacement, place};
-use crate::variant::EntryVariant;
+use crate::variant::{EntryVariant, WeighedVariant};
 
 /// All that the files of a site rest on.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub(crate) struct Deployment<'s> {
     pub(crate) pools: Vec<DeployedPool<'s>>,
     /// Nodes that may be down while reads and writes continue.
     pub(crate) nodes_to_lose: u32,
+    /// The plan's lowest ceilings of GET and PUT.
+    pub(crate) limits: Option<WeighedVariant>,
     /// What every file begins with, behind what it is.
     pub(crate) origin: String,
 }
@@ -50,6 +52,8 @@ pub(crate) struct RenderWishes<'w> {
     /// The site as it is stated, before the variant.
     pub(crate) stated: &'w Site,
     pub(crate) replaced: &'w [(String, String)],
+    /// What the variant can do.
+    pub(crate) limits: Option<&'w WeighedVariant>,
     pub(crate) origin: &'w str,
 }
 
@@ -102,6 +106,7 @@ pub(crate) fn deployment<'s>(
         bgp: kubernetes.bgp.as_ref().filter(|_| !variant.has_tunnel()),
         pools: deployed,
         nodes_to_lose: reads.nodes.min(writes.nodes),
+        limits: wishes.limits.cloned(),
         origin: wishes.origin.to_owned(),
     })
 }

@@ -7,10 +7,11 @@ use linerate_record::site::Product;
 
 use crate::deployment::{DeployedPool, Deployment, capacity, claim_template};
 use crate::file::RenderedFile;
+use crate::storage::KEPT;
 use crate::yaml::{CommentedEntry, Tree, file, list, map, set};
 
 pub(crate) use pods::secret_name;
-pub(crate) use services::{ANNOUNCED, traffic_policy};
+pub(crate) use services::{ANNOUNCED, EACH_POD, traffic_policy};
 
 /// Port of S3, and of the nodes among themselves.
 const PORT: u32 = 9000;
@@ -60,7 +61,15 @@ fn namespace(deployment: &Deployment<'_>) -> Tree {
     map([
         set("apiVersion", "v1"),
         set("kind", "Namespace"),
-        set("metadata", map([set("name", deployment.kubernetes.namespace.as_str()), set("labels", labels)])),
+        set(
+            "metadata",
+            map([
+                set("name", deployment.kubernetes.namespace.as_str()),
+                set("labels", labels),
+                set("annotations", map([set("argocd.argoproj.io/sync-options", KEPT)]))
+                    .because("With the namespace, all claims would go."),
+            ]),
+        ),
     ])
 }
 

@@ -4,11 +4,17 @@ use crate::deployment::Deployment;
 use crate::file::RenderedFile;
 use crate::yaml::{Tree, file, list, map, set};
 
-/// Folders of resources, in the order in which they are applied.
-const FOLDERS: [&str; 3] = ["cilium", "storage", "engine"];
+/// Folders of resources, in the order in which they are applied; not every site has all.
+const FOLDERS: [&str; 4] = ["cilium", "storage", "engine", "observation"];
 
-/// Not a resource: Helm reads it.
-const VALUES: &str = "cilium/values.yaml";
+/// Not resources: Helm reads them.
+const VALUES: [&str; 2] = ["cilium/values.yaml", "observation/node-exporter-values.yaml"];
+
+/// The folders of resources that a site has.
+pub(crate) fn folders(files: &[RenderedFile]) -> Vec<&'static str> {
+    let has = |folder: &&str| files.iter().any(|file| file.path.starts_with(&format!("{folder}/")));
+    FOLDERS.into_iter().filter(has).collect()
+}
 
 /// Whether a file is a resource of Kubernetes, by its path.
 pub(crate) fn is_resource(path: &str) -> bool {
@@ -17,14 +23,21 @@ pub(crate) fn is_resource(path: &str) -> bool {
 }
 
 pub(crate) fn files(deployment: &Deployment<'_>, files: &[RenderedFile]) -> Vec<RenderedFile> {
+    let folders = folders(files);
     let of_folder = |folder: &str| {
         let prefix = format!("{folder}/");
-        let resources =
-            files.iter().filter(|file| file.path != VALUES).filter_map(|file| file.path.strip_prefix(&prefix));
+        let resources = files
+            .iter()
+            .filter(|file| !VALUES.contains(&file.path.as_str()))
+            .filter_map(|file| file.path.strip_prefix(&prefix));
         let mut resources: Vec<&str> = resources.collect();
         resources.sort_unstable();
         let what = match folder {
             "cilium" => "Resources of Cilium. values.yaml is of its Helm chart, which brings their definitions.",
+            "observation" => {
+                "Resources of Prometheus Operator, and a dashboard. node-exporter-values.yaml is of the chart \
+                 prometheus-node-exporter."
+            }
             _ => "Resources of this folder.",
         };
         let text = file(&deployment.head(what), &[kustomization(&resources)]);
@@ -32,12 +45,12 @@ pub(crate) fn files(deployment: &Deployment<'_>, files: &[RenderedFile]) -> Vec<
     };
     let all = file(
         &deployment.head("All resources. The folder hosts is of the machines and not of Kubernetes."),
-        &[kustomization(&FOLDERS)],
+        &[kustomization(&folders)],
     );
-    FOLDERS.map(of_folder).into_iter().chain([RenderedFile::new("kustomization.yaml", all)]).collect()
+    folders.iter().copied().map(of_folder).chain([RenderedFile::new("kustomization.yaml", all)]).collect()
 }
 
-fn kustomization(resources: &[&str]) -> Tree {
+pub(crate) fn kustomization(resources: &[&str]) -> Tree {
     map([
         set("apiVersion", "kustomize.config.k8s.io/v1beta1"),
         set("kind", "Kustomization"),

@@ -3,6 +3,7 @@
 //! Pure: the same site and wishes give the same bytes. Every value has its reason above it; what neither the site
 //! states nor the model decides is a fault, and not a guess.
 
+mod argocd;
 mod cilium;
 mod credentials;
 mod deployment;
@@ -11,8 +12,11 @@ mod expected;
 mod fault;
 mod file;
 mod hosts;
+mod json;
 mod kustomization;
 mod lacking;
+mod names;
+mod observation;
 pub mod placement;
 mod storage;
 mod tables;
@@ -21,9 +25,10 @@ mod yaml;
 
 use linerate_record::site::Site;
 
-pub use credentials::{FirstCredentials, credentials};
+pub use credentials::{FirstCredentials, credentials, metrics_token};
 pub use fault::{RenderError, RenderFault};
 pub use file::RenderedFile;
+pub use names::label_of;
 
 use deployment::{DeployedPool, Deployment, RenderWishes, deployment};
 use variant::{EntryVariant, VariantChoice, WeighedVariant, choose, site_of, weighed};
@@ -84,7 +89,8 @@ pub fn render(site: &Site, request: &RenderRequest) -> Result<Rendering, RenderE
          overwritten.",
         site.name
     );
-    let wishes = RenderWishes { stated, replaced: &request.replaced, origin: &origin };
+    let limits = weighed.iter().find(|one| one.variant == choice.variant);
+    let wishes = RenderWishes { stated, replaced: &request.replaced, limits, origin: &origin };
     let deployment = deployment(&site, choice.variant, wishes)?;
     let placed = |pool: &DeployedPool<'_>| PlacedPool {
         set: pool.set.clone(),
@@ -99,6 +105,8 @@ fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
     let mut files = storage::files(deployment);
     files.extend(engine::files(deployment));
     files.extend(cilium::files(deployment));
+    files.extend(observation::files(deployment));
+    files.extend(argocd::files(deployment, &files));
     files.extend(kustomization::files(deployment, &files));
     files.extend(hosts::files(deployment));
     files.sort();

@@ -5,19 +5,55 @@ use crate::file::RenderedFile;
 use crate::yaml::{Tree, file, list, map, set};
 
 /// Argo CD deletes no volume, neither when it leaves the folder nor with the application.
-const KEPT: &str = "Prune=false,Delete=false";
+pub(crate) const KEPT: &str = "Prune=false,Delete=false";
+
+/// Most volumes of a file: Argo CD fails near 3,000 objects of an Application (argo-cd #14486), and a file is one.
+const VOLUMES_MAX: usize = 2_500;
+
+/// Volumes that are in one file: those of a rack, or of a part of its machines where there are too many.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RackPart {
+    /// The pool, counted from 0.
+    pool: usize,
+    /// The rack, counted from 0.
+    rack: u32,
+    /// The ordinals of its machines.
+    ordinals: Vec<usize>,
+    /// Which part it is, counted from 1, of how many.
+    part: (usize, usize),
+    /// The name of the file, without `.yaml`.
+    pub(crate) name: String,
+}
+
+/// The file of the StorageClasses, without `.yaml`.
+pub(crate) const CLASSES: &str = "storage-classes";
 
 pub(crate) fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
-    let mut files = vec![RenderedFile::new("storage/storage-classes.yaml", classes(deployment))];
+    let path = |name: &str| format!("storage/{name}.yaml");
+    let volumes = parts(deployment).into_iter().map(|part| RenderedFile::new(path(&part.name), of(deployment, &part)));
+    [RenderedFile::new(path(CLASSES), classes(deployment))].into_iter().chain(volumes).collect()
+}
+
+/// The files of volumes, rack after rack.
+pub(crate) fn parts(deployment: &Deployment<'_>) -> Vec<RackPart> {
+    let mut all = Vec::new();
     for (i, pool) in deployment.pools.iter().enumerate() {
         let digits = pool.racks.to_string().len().max(2);
         let prefix = if i > 0 { format!("{}-", pool.set) } else { String::new() };
-        for rack in 0..pool.racks {
-            let path = format!("storage/{prefix}rack-{:0digits$}.yaml", rack + 1);
-            files.push(RenderedFile::new(path, of_rack(deployment, pool, rack as u32)));
+        for rack in 0..pool.racks as u32 {
+            let ordinals: Vec<usize> =
+                (0..pool.machines.len()).filter(|&ordinal| pool.placement.rack_of[ordinal] == rack).collect();
+            // The volumes of a machine stay together.
+            let machines = (VOLUMES_MAX / pool.mounts.len().max(1)).max(1);
+            let of = ordinals.len().div_ceil(machines);
+            for (part, ordinals) in (1..).zip(ordinals.chunks(machines)) {
+                let end = if of > 1 { format!("-part-{part}") } else { String::new() };
+                let name = format!("{prefix}rack-{:0digits$}{end}", rack + 1);
+                all.push(RackPart { pool: i, rack, ordinals: ordinals.to_vec(), part: (part, of), name });
+            }
         }
     }
-    files
+    all
 }
 
 fn classes(deployment: &Deployment<'_>) -> String {
@@ -57,7 +93,8 @@ folder deletes a volume.
 nodeAffinity: the drive is on this machine. It cannot be changed: a machine that is replaced gets new volumes.
 capacity: nodes.*.drives.*.capacity of the site.";
 
-fn of_rack(deployment: &Deployment<'_>, pool: &DeployedPool<'_>, rack: u32) -> String {
+fn of(deployment: &Deployment<'_>, part: &RackPart) -> String {
+    let (pool, rack) = (&deployment.pools[part.pool], part.rack);
     let share = pool.placement.share;
     let of_sets = if pool.racks > 1 {
         format!(
@@ -70,10 +107,15 @@ fn of_rack(deployment: &Deployment<'_>, pool: &DeployedPool<'_>, rack: u32) -> S
             if is_stated { "The site has one rack" } else { "The site states no racks, and all nodes are in one" };
         format!("{racks}: its loss is the loss of all nodes.")
     };
-    let head = format!("PersistentVolumes of rack {} of {}. {of_sets}\n{EACH}", rack + 1, pool.group.name);
-    let of_rack = (0..pool.machines.len()).filter(|&ordinal| pool.placement.rack_of[ordinal] == rack);
-    let volumes = of_rack
-        .flat_map(|ordinal| (0..pool.mounts.len()).map(move |drive| volume(deployment, pool, rack, ordinal, drive)));
+    let of_part = match part.part {
+        (_, 1) => String::new(),
+        (part, of) => format!(", part {part} of {of}: of more volumes, Argo CD fails (argo-cd #14486)"),
+    };
+    let head = format!("PersistentVolumes of rack {} of {}{of_part}. {of_sets}\n{EACH}", rack + 1, pool.group.name);
+    let volumes = part
+        .ordinals
+        .iter()
+        .flat_map(|&ordinal| (0..pool.mounts.len()).map(move |drive| volume(deployment, pool, rack, ordinal, drive)));
     file(&deployment.head(&head), &volumes.collect::<Vec<_>>())
 }
 

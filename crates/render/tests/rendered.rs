@@ -158,7 +158,7 @@ fn the_same_site_gives_the_same_bytes_and_the_files_that_kustomize_asks_for() {
 }
 
 #[test]
-fn a_replaced_machine_changes_its_volumes_and_nothing_else() {
+fn a_replaced_machine_changes_its_volumes_and_who_is_watched() {
     let before = rendered("minio-8").files;
     let replaced = vec![("node07".to_owned(), "node60".to_owned())];
     let after = render(&site(&text("minio-8")), &RenderRequest { replaced, ..request() }).unwrap().files;
@@ -168,11 +168,12 @@ fn a_replaced_machine_changes_its_volumes_and_nothing_else() {
         if one.text != other.text {
             changed.push(one.path.as_str());
             assert_eq!(one.text.replace("node07", "node60"), other.text);
-            // A volume's name and its machine, of four drives.
-            assert_eq!(one.text.matches("node07").count(), 8);
+            // A volume's name and its machine, of four drives; and who is watched, in each of seven lists.
+            let times = if one.path.starts_with("storage/") { 8 } else { 7 };
+            assert_eq!(one.text.matches("node07").count(), times, "{}", one.path);
         }
     }
-    assert_eq!(changed, ["storage/rack-04.yaml"]);
+    assert_eq!(changed, ["observation/monitors.yaml", "storage/rack-04.yaml"]);
     for (old, new, words) in [("node99", "node60", "no node node99"), ("node01", "node02", "a node already")] {
         let replaced = vec![(old.to_owned(), new.to_owned())];
         let error = render(&site(&text("minio-8")), &RenderRequest { replaced, ..request() }).unwrap_err();

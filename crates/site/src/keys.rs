@@ -80,6 +80,12 @@ pub(super) enum TextKind {
     Address,
     /// Addresses of IPv4: `10.0.0.0/8`.
     Prefix,
+    /// A repository of Git, without credentials.
+    Repository,
+    /// A branch, tag or commit of Git.
+    Revision,
+    /// A path within a repository.
+    Below,
 }
 
 /// What holds unless the key is stated.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use linerate_record::shown::masked;
+
 use super::path::paths;
 use super::place::SourcePosition;
 
@@ -75,7 +77,8 @@ fn shown(file_name: &str, text: &str, mistake: Mistake, path: &str) -> Shown {
     let SourcePosition { line, column, width } = mistake.place;
     let path = if path.is_empty() { String::new() } else { format!(" ({path})") };
     let head = format!("{file_name}:{line}:{column}: {}{path}", mistake.what);
-    let whole = text.lines().nth(line - 1).unwrap_or_default();
+    // Credentials of an address are shown to nobody. They stand behind the begin of their value, where the mark is.
+    let whole = masked(text.lines().nth(line - 1).unwrap_or_default());
     // Of a long line, what is around the mark.
     let from = column.saturating_sub(QUOTED_MAX / 2);
     let quoted: String =

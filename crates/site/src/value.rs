@@ -1,5 +1,6 @@
 //! A single value of a site: its text, by the shape that the table gives it.
 
+use linerate_record::shown::masked;
 use linerate_record::site::Kernel;
 use linerate_record::units::{self, BitRate, ByteRate, Bytes};
 
@@ -75,9 +76,10 @@ pub(super) fn read(shape: &Shape, key: &str, text: &str) -> Result<SiteValue, Va
     }
 }
 
-/// A value as it stands in a message: in quotes, and cut where it is long.
+/// A value as it stands in a message: in quotes, without credentials of an address, and cut where it is long.
 #[must_use]
 pub fn quoted(text: &str) -> String {
+    let text = &*masked(text);
     let mut short: String = text.chars().take(60).collect();
     if short.len() < text.len() {
         short.push('…');

@@ -22,6 +22,7 @@ fn plain() -> Wishes {
         deadline_s: 3_600,
         lease_s: 30,
         storage_label: None,
+        storage_hosts: Vec::new(),
         storage_until: None,
     }
 }

@@ -55,6 +55,7 @@ fn wishes(flags: &ClientFlags, instance: &str) -> Result<Wishes, Failure> {
         deadline_s: flags.deadline.as_secs(),
         lease_s: flags.lease.as_secs(),
         storage_label: label,
+        storage_hosts: Vec::new(),
         storage_until: None,
     };
     wishes.checked().map_err(Failure::usage)?;

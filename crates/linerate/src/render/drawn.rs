@@ -3,9 +3,13 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use linerate_record::site::Site;
-use linerate_render::{FirstCredentials, credentials};
+use linerate_render::{FirstCredentials, credentials, metrics_token};
 use linerate_site::SiteFile;
+use sha2::Sha512;
 
 use super::manifest::MANIFEST;
 use crate::failure::Failure;
@@ -51,16 +55,32 @@ fn folder_of(path: &Path) -> &Path {
 /// Writes a Secret to a file that is not there yet, for its owner alone: whole, or not at all.
 pub(super) fn write(path: &Path, site: &Site, file: &SiteFile) -> Result<(), Failure> {
     let drawn = FirstCredentials { user: hexadecimal(USER_BYTES)?, password: hexadecimal(PASSWORD_BYTES)? };
-    let Some(text) = credentials(site, &drawn) else {
+    let Some(mut text) = credentials(site, &drawn) else {
         let what = "a site without a Kubernetes, or with an engine that is not rendered";
         return Err(Failure::usage(file.mistake("kubernetes", what, "add \"kubernetes:\", and write minio or rustfs")));
     };
+    text.push_str(&metrics_token(site, &token(&drawn)).unwrap_or_default());
     put(path, &text).map_err(|source| match source.kind() {
         io::ErrorKind::AlreadyExists => there(path),
         _ => not_written(path, text.len(), source),
     })?;
     say(&format!("credentials of the engine: {}, for kubectl apply -f; keep them out of Git", path.display()));
     Ok(())
+}
+
+/// Until when Prometheus may read metrics: the year 2100. Another password ends it before.
+const TOKEN_UNTIL_S: u64 = 4_102_444_800;
+
+/// What `mc admin prometheus generate` would make: a token of RFC 7519 whose subject is the user, signed with HMAC and
+/// SHA-512 by the password (RFC 7518, section 3.2).
+#[expect(clippy::expect_used, reason = "HMAC pads or hashes a key of any length (RFC 2104)")]
+fn token(drawn: &FirstCredentials) -> String {
+    let base64 = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+    let claims = format!(r#"{{"exp":{TOKEN_UNTIL_S},"iss":"prometheus","sub":"{}"}}"#, drawn.user);
+    let signed = format!("{}.{}", base64(br#"{"alg":"HS512","typ":"JWT"}"#), base64(claims.as_bytes()));
+    let mut sum = Hmac::<Sha512>::new_from_slice(drawn.password.as_bytes()).expect("HMAC takes keys of every length");
+    sum.update(signed.as_bytes());
+    format!("{signed}.{}", base64(&sum.finalize().into_bytes()))
 }
 
 /// A temporary file is for its owner alone, and goes where it does not come to its place.
@@ -87,6 +107,16 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
+
+    /// What Python's hmac makes of the same, and a MinIO took.
+    #[test]
+    fn a_token_is_signed_by_the_password() {
+        let drawn = FirstCredentials { user: "userabcdef".to_owned(), password: "passabcdefgh".to_owned() };
+        let made = token(&drawn);
+        let parts: Vec<&str> = made.split('.').collect();
+        assert_eq!(parts[1], "eyJleHAiOjQxMDI0NDQ4MDAsImlzcyI6InByb21ldGhldXMiLCJzdWIiOiJ1c2VyYWJjZGVmIn0");
+        assert_eq!(parts[2], "LLFKL46OwQ3CdpjHNEgGp_BXdB21qP6Ds9An2VaFlCYU3B9a_ivZjK1DxoI0cwlNy4yUT7ABI5Ni7s8VRQxXdg");
+    }
 
     #[test]
     fn a_secret_is_whole_for_its_owner_alone_and_in_no_rendered_folder() {

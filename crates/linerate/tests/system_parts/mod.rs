@@ -34,6 +34,7 @@ pub(crate) mod shaped_cluster;
 pub(crate) mod there_and_back;
 pub(crate) mod tune;
 pub(crate) mod unwatched;
+pub(crate) mod watched;
 
 pub(crate) use minio::Minio;
 pub(crate) use namespaces::Namespaces;
@@ -61,6 +62,8 @@ pub(crate) fn missing(needs: &[&str]) -> Vec<String> {
         "TuneD" => exported::tuned().is_none(),
         "the types of Kubernetes" => exported::pod().is_none(),
         "a Kubernetes" => kubernetes::built().is_none(),
+        "definitions of others" => watched::definitions().is_none(),
+        "a reader of rules" => watched::reader().is_none(),
         "control groups of version 1" => !kubernetes::has_groups(),
         "root" => !is_root(),
         "make dist" => released::binary().is_none(),

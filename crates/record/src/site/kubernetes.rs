@@ -27,6 +27,12 @@ pub struct Kubernetes {
     pub bgp: Option<Bgp>,
     /// What the cluster is in a mesh; absent where it is in none.
     pub mesh: Option<Mesh>,
+    /// The repository from which Argo CD takes the files; absent where none is stated.
+    pub git: Option<GitFolder>,
+    /// Who scrapes and alerts; absent where nothing is observed.
+    pub observation: Option<Monitoring>,
+    /// Clients in the cluster; absent where none are described.
+    pub load: Option<PodLoad>,
 }
 
 /// The machines of a kind of nodes.
@@ -123,6 +129,41 @@ pub struct Mesh {
     pub id: u32,
     /// Its name, unique in the mesh.
     pub name: String,
+}
+
+/// The folder of a repository that has what is rendered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitFolder {
+    /// The repository, without credentials.
+    pub repository: String,
+    /// A branch, tag or commit.
+    pub revision: String,
+    /// The folder in it; `.` is the repository's own.
+    pub path: String,
+    /// The project of Argo CD.
+    pub project: String,
+    /// The namespace of Argo CD.
+    pub namespace: String,
+}
+
+/// Prometheus and Grafana of the cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Monitoring {
+    /// Their namespace.
+    pub namespace: String,
+    /// The label `release` by which Prometheus selects what it reads; absent where it reads all.
+    pub release: Option<String>,
+}
+
+/// Clients that run as pods.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PodLoad {
+    /// The image of linerate.
+    pub image: String,
+    /// Their namespace.
+    pub namespace: String,
+    /// How many; absent: as many as the site has clients.
+    pub clients: Option<u32>,
 }
 
 #[cfg(test)]

@@ -138,6 +138,11 @@ fn own(deployment: &Deployment<'_>) -> Vec<ChartValue> {
             ));
         }
     }
+    if kubernetes.observation.is_some() {
+        let why = "kubernetes.observation: the agents' metrics, which observation/monitors.yaml scrapes";
+        all.push(value("prometheus.enabled", true.into(), why));
+        all.push(value("operator.prometheus.enabled", true.into(), "kubernetes.observation: those of the operator"));
+    }
     if let Some(mesh) = &kubernetes.mesh {
         all.push(value("cluster.name", mesh.name.as_str().into(), "kubernetes.mesh.name"));
         all.push(value("cluster.id", mesh.id.into(), "kubernetes.mesh.id"));

@@ -2,7 +2,7 @@
 
 use linerate_record::site::{Entry, TrafficPolicy};
 
-use super::{PORT, metadata, selector};
+use super::{PORT, selector};
 use crate::deployment::Deployment;
 use crate::variant::EntryVariant;
 use crate::yaml::{CommentedEntry as Line, Tree, list, map, set};
@@ -18,9 +18,18 @@ fn ports() -> Tree {
     list([map([set("name", "s3"), set("protocol", "TCP"), set("port", PORT), set("targetPort", "s3")])])
 }
 
+/// The label of the service that has each pod: the other one has the same pods.
+pub(crate) const EACH_POD: (&str, &str) = ("app.kubernetes.io/component", "nodes");
+
 pub(super) fn headless(deployment: &Deployment<'_>) -> Tree {
+    let labels = map([set("app.kubernetes.io/name", deployment.name), set(EACH_POD.0, EACH_POD.1)]);
+    let metadata = map([
+        set("name", deployment.headless()),
+        set("namespace", deployment.kubernetes.namespace.as_str()),
+        set("labels", labels),
+    ]);
     service(
-        metadata(deployment, &deployment.headless()),
+        metadata,
         vec![
             set("clusterIP", "None").because("A name for each pod, and no balancing."),
             set("publishNotReadyAddresses", true)

@@ -1,7 +1,9 @@
 //! The site's Kubernetes.
 
 use linerate_record::ranges::expanded;
-use linerate_record::site::{Bgp, Engine, Hosts, Kubernetes, Mesh, NodeGroup, Prefix, Product};
+use linerate_record::site::{
+    Bgp, Engine, GitFolder, Hosts, Kubernetes, Mesh, Monitoring, NodeGroup, PodLoad, Prefix, Product,
+};
 
 use super::super::reading::Item;
 use super::super::value::text::NAMES_MAX;
@@ -41,7 +43,30 @@ pub(super) fn kubernetes(
         bgp: sub(map, "bgp").map(|map| bgp(map, filling)),
         mesh: sub(map, "mesh")
             .map(|map| Mesh { id: whole(map, "id").unwrap_or_default(), name: text(map, "name").unwrap_or_default() }),
+        git: sub(map, "git").map(git),
+        observation: sub(map, "observation").map(observation),
+        load: sub(map, "load").map(load),
     })
+}
+
+fn git(map: &Map) -> GitFolder {
+    let of = |key| text(map, key).unwrap_or_default();
+    GitFolder {
+        repository: of("repository"),
+        revision: of("revision"),
+        path: of("path"),
+        project: of("project"),
+        namespace: of("namespace"),
+    }
+}
+
+fn observation(map: &Map) -> Monitoring {
+    Monitoring { namespace: text(map, "namespace").unwrap_or_default(), release: text(map, "release") }
+}
+
+fn load(map: &Map) -> PodLoad {
+    let of = |key| text(map, key).unwrap_or_default();
+    PodLoad { image: of("image"), namespace: of("namespace"), clients: whole(map, "clients") }
 }
 
 fn hosts(map: &Map, i: usize, groups: &[NodeGroup], filling: &mut Filling) -> Hosts {
@@ -86,4 +111,51 @@ fn prefix(map: &Map, key: &str) -> Option<Prefix> {
 
 fn texts(map: &Map, key: &str) -> Vec<String> {
     if let Some(Item::Names(texts)) = map.get(key) { texts.clone() } else { Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    const NODES: &str =
+        "nodes: {count: 8, drives: {count: 8, capacity: 7.68TB}, nics: {speed: 25Gb/s}}\nengine: minio\nkubernetes:\n";
+
+    fn message(more: &str) -> String {
+        crate::read(&format!("{NODES}  {more}\n"), "site.yaml").expect_err(more).to_string()
+    }
+
+    #[test]
+    fn what_is_deployed_with_the_engine_is_stated_whole_or_not_at_all() {
+        for (addition, key, words) in [
+            ("git: {repository: 'https://git.example.com/a'}", "git", "without \"revision\""),
+            ("git: {repository: 'http://git.example.com/a', revision: main}", "git.repository", "https://"),
+            ("git: {repository: 'git@git.example.com:a', revision: main, path: ../a}", "git.path", "within the"),
+            ("git: {repository: 'git@git.example.com:a', revision: '-f'}", "git.revision", "such as main"),
+            ("observation: {release: a}", "observation", "without \"namespace\""),
+            ("load: {clients: 4}", "load", "without \"image\""),
+            ("load: {image: linerate}", "load.image", "with a version or digest"),
+            ("load: {image: 'linerate:1', clients: 1001}", "load.clients", "from 1 to 1000"),
+        ] {
+            let message = message(addition);
+            assert!(message.contains(&format!("(kubernetes.{key})")) && message.contains(words), "{message}");
+        }
+        let more = "git: {repository: 'git@git.example.com:a', revision: main}";
+        let site = crate::read(&format!("{NODES}  {more}\n"), "site.yaml").unwrap();
+        assert!(site.is_assumed("kubernetes.git.path") && !site.is_assumed("kubernetes.git.revision"));
+        let kubernetes = site.kubernetes.unwrap();
+        let git = kubernetes.git.unwrap();
+        assert_eq!((git.path.as_str(), git.project.as_str(), git.namespace.as_str()), (".", "default", "argocd"));
+        assert_eq!((kubernetes.observation, kubernetes.load), (None, None));
+    }
+
+    #[test]
+    fn a_repository_with_credentials_is_refused_and_not_shown() {
+        for address in ["https://maker:first-word@git.example.com/a", "ssh://git:first-word@git.example.com/a"] {
+            let message = message(&format!("git: {{repository: '{address}', revision: main}}"));
+            assert!(message.contains("(kubernetes.git.repository)"), "{message}");
+            assert!(message.contains("without credentials"), "{message}");
+            assert!(message.contains("git.example.com") && !message.contains("first-word"), "{message}");
+            // The mark is below the value.
+            let lines: Vec<&str> = message.lines().collect();
+            assert_eq!(lines[1].find('\''), lines[2].find('^'), "{message}");
+        }
+    }
 }

@@ -44,6 +44,19 @@ pub(in crate::keys) const KUBERNETES: &[Key] = &[
     ),
     key("bgp", Mapping("bgp", BGP), Absent("not stated: `render` asks for it where routes are announced"), "BGP."),
     key("mesh", Mapping("mesh", MESH), Absent("in no mesh"), "What the cluster is in a Cluster Mesh."),
+    key(
+        "git",
+        Mapping("git", GIT),
+        Absent("no Applications of Argo CD are rendered"),
+        "Repository in which the rendered folder is, for Argo CD.",
+    ),
+    key(
+        "observation",
+        Mapping("observation", OBSERVATION),
+        Absent("nothing is scraped, and no alerts are rendered"),
+        "Prometheus and Grafana of the cluster.",
+    ),
+    key("load", Mapping("load", LOAD), Absent("no clients are rendered"), "Clients of linerate in the cluster."),
 ];
 
 const HOSTS: &[Key] = &[
@@ -88,4 +101,53 @@ const BGP: &[Key] = &[
 const MESH: &[Key] = &[
     key("id", Whole(1, 255), Required, "Number of the cluster, unique in the mesh."),
     key("name", Text(TextKind::Label), Required, "Name of the cluster, unique in the mesh."),
+];
+
+const GIT: &[Key] = &[
+    key("repository", Text(TextKind::Repository), Required, "URL of the repository, without credentials."),
+    key("revision", Text(TextKind::Revision), Required, "Branch, tag or commit."),
+    key(
+        "path",
+        Text(TextKind::Below),
+        Value(".", "the folder is the repository's own"),
+        "Path of the rendered folder in the repository.",
+    ),
+    key(
+        "project",
+        Text(TextKind::Label),
+        Value("default", "the project that Argo CD begins with"),
+        "Project of Argo CD.",
+    ),
+    key(
+        "namespace",
+        Text(TextKind::Label),
+        Value("argocd", "the namespace of Argo CD's own manifests"),
+        "Namespace of Argo CD.",
+    ),
+];
+
+const OBSERVATION: &[Key] = &[
+    key("namespace", Text(TextKind::Label), Required, "Namespace of Prometheus, Grafana and node-exporter."),
+    key(
+        "release",
+        Text(TextKind::Label),
+        Absent("Prometheus selects monitors and rules by no label"),
+        "Value of the label `release`, by which Prometheus selects monitors and rules.",
+    ),
+];
+
+const LOAD: &[Key] = &[
+    key("image", Text(TextKind::Image), Required, "Image of linerate, with a version or digest."),
+    key(
+        "namespace",
+        Text(TextKind::Label),
+        Value("linerate", "the default of `fleet up`"),
+        "Namespace of the clients.",
+    ),
+    key(
+        "clients",
+        Whole(1, 1000),
+        Absent("as many as `clients.count`, 1000 at most; with none, one for each node"),
+        "Number of clients.",
+    ),
 ];

@@ -23,6 +23,12 @@ pub(super) fn fix(kind: TextKind) -> &'static str {
         TextKind::Host => "write a name or an address of IPv4, without a port",
         TextKind::Address => "write an address of IPv4, such as 10.0.0.1",
         TextKind::Prefix => "write addresses of IPv4 such as 10.244.0.0/16, with no bit set behind the prefix",
+        TextKind::Repository => {
+            "write it as https://git.example.com/storage.git or ssh://git@git.example.com/storage.git, without \
+             credentials: Argo CD keeps those in a Secret"
+        }
+        TextKind::Revision => "write a branch, a tag or a commit, such as main",
+        TextKind::Below => "write a path within the repository such as clusters/one, or \".\"",
     }
 }
 
@@ -36,6 +42,9 @@ pub(crate) fn example(kind: TextKind) -> &'static str {
         TextKind::Host => "`api.example.com`",
         TextKind::Address => "`10.0.0.1`",
         TextKind::Prefix => "`10.244.0.0/16`",
+        TextKind::Repository => "`https://git.example.com/storage.git`",
+        TextKind::Revision => "`main`",
+        TextKind::Below => "`clusters/one`",
     }
 }
 
@@ -49,6 +58,11 @@ pub(crate) fn pattern(kind: TextKind) -> &'static str {
         TextKind::Host => "^[a-z0-9][a-z0-9.-]*$",
         TextKind::Address => r"^[0-9]{1,3}(\.[0-9]{1,3}){3}$",
         TextKind::Prefix => r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}$",
+        TextKind::Repository => {
+            r"^(https://[A-Za-z0-9.-]+(:[0-9]+)?/|([A-Za-z0-9._-]+|ssh://[A-Za-z0-9._-]+)@[A-Za-z0-9.-]+[:/])[\w./~-]+$"
+        }
+        TextKind::Revision => "^[A-Za-z0-9][A-Za-z0-9._/-]*$",
+        TextKind::Below => r"^[A-Za-z0-9._/-]+$",
     }
 }
 
@@ -64,7 +78,44 @@ pub(super) fn is_of(kind: TextKind, text: &str) -> bool {
         TextKind::Host => is_domain(text),
         TextKind::Address => address_of(text).is_some(),
         TextKind::Prefix => Prefix::parse(text).is_some(),
+        TextKind::Repository => is_repository(text),
+        TextKind::Revision => text.len() <= 255 && !text.starts_with(['-', '.']) && is_path(text),
+        TextKind::Below => text == "." || is_path(text),
     }
+}
+
+/// The forms of Argo CD's documentation: HTTPS, SSH, and what `scp` takes. Behind HTTPS, a user is a token as often as
+/// not: none is taken. Behind SSH it is a name, and a password is none.
+fn is_repository(text: &str) -> bool {
+    let is_word =
+        |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
+    let is_host = |text: &str| {
+        let (name, port) = text.split_once(':').unwrap_or((text, "443"));
+        is_domain(&name.to_ascii_lowercase()) && port.parse::<u16>().is_ok_and(|port| port > 0)
+    };
+    let of_host = |text: &str| text.split_once('/').is_some_and(|(host, path)| is_host(host) && is_path(path));
+    let of_user = |text: &str, is_rest: &dyn Fn(&str) -> bool| {
+        text.split_once('@').is_some_and(|(user, rest)| is_word(user) && is_rest(rest))
+    };
+    if text.len() > 512 {
+        return false;
+    }
+    match text.split_once("://") {
+        Some(("https", rest)) => of_host(rest),
+        Some(("ssh", rest)) => of_user(rest, &of_host),
+        Some(_) => false,
+        None => of_user(text, &|rest| {
+            rest.split_once(':').is_some_and(|(host, path)| is_domain(&host.to_ascii_lowercase()) && is_path(path))
+        }),
+    }
+}
+
+/// A path of plain words that leads to nothing above it.
+fn is_path(text: &str) -> bool {
+    let is_good = |part: &str| {
+        !matches!(part, "" | "." | "..") && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.~".contains(&b))
+    };
+    text.len() <= 255 && !text.starts_with('-') && text.split('/').all(is_good)
 }
 
 /// Whether a text is the name of one machine.
@@ -121,7 +172,7 @@ fn is_image(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    const CASES: [(TextKind, &[&str], &[&str]); 7] = [
+    const CASES: [(TextKind, &[&str], &[&str]); 10] = [
         (TextKind::Label, &["a", "object-store", "s3"], &["", "A", "-a", "a-", "a.b", "a_b"]),
         (
             TextKind::Image,
@@ -157,6 +208,37 @@ mod tests {
         (TextKind::Host, &["10.0.0.1", "api.example.com"], &["", "api:6443", "https://api", "a..b"]),
         (TextKind::Address, &["10.0.0.1"], &["", "10.0.0", "10.0.0.256", "::1", "10.0.0.1/32"]),
         (TextKind::Prefix, &["10.0.0.0/8", "0.0.0.0/0"], &["", "10.0.0.1/8", "10.0.0.0", "fd00::/8"]),
+        (
+            TextKind::Repository,
+            &[
+                "https://git.example.com/storage.git",
+                "https://git.example.com:8443/a/b",
+                "ssh://git@git.example.com:22/a.git",
+                "git@git.example.com:team/storage.git",
+            ],
+            &[
+                "",
+                "git.example.com/a",
+                "http://git.example.com/a",
+                "https://git.example.com",
+                "https://user:word@git.example.com/a",
+                "https://token@git.example.com/a",
+                "ssh://git:word@git.example.com/a",
+                "ssh://git.example.com/a",
+                "git:word@git.example.com:a",
+                "https://git.example.com/../a",
+                "https://git.example.com/a?b=c",
+                "https://git.example.com:0/a",
+                "file:///a",
+                "https://git.example.com/a b",
+            ],
+        ),
+        (
+            TextKind::Revision,
+            &["main", "v1.2.0", "release/2026-11", "HEAD", "0123abc"],
+            &["", "-a", ".a", "a..b/..", "a b", "a//b", "/a"],
+        ),
+        (TextKind::Below, &[".", "clusters/one", "a.b"], &["", "/a", "../a", "a/../b", "a/", "-a", "a b"]),
     ];
 
     #[test]
