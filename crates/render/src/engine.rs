@@ -9,7 +9,7 @@ use crate::deployment::{DeployedPool, Deployment, capacity, claim_template};
 use crate::file::RenderedFile;
 use crate::yaml::{CommentedEntry, Tree, file, list, map, set};
 
-pub(crate) use pods::secret_name;
+pub(crate) use pods::{memory_left, secret_name};
 pub(crate) use services::{ANNOUNCED, traffic_policy};
 
 /// Port of S3, and of the nodes among themselves.

@@ -3,9 +3,13 @@
 //! Pure: the same site and wishes give the same bytes. Every value has its reason above it; what neither the site
 //! states nor the model decides is a fault, and not a guess.
 
+mod api_server;
+mod catalogue;
 mod cilium;
+mod control_plane;
 mod credentials;
 mod deployment;
+mod dns;
 mod engine;
 mod expected;
 mod fault;
@@ -14,6 +18,7 @@ mod hosts;
 mod kustomization;
 mod lacking;
 pub mod placement;
+mod priority;
 mod storage;
 mod tables;
 pub mod variant;
@@ -92,8 +97,11 @@ fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
     let mut files = storage::files(deployment);
     files.extend(engine::files(deployment));
     files.extend(cilium::files(deployment));
+    files.extend(dns::files(deployment));
+    files.extend(priority::files(deployment));
     files.extend(kustomization::files(deployment, &files));
     files.extend(hosts::files(deployment));
+    files.extend(control_plane::files(deployment));
     files.sort();
     files
 }

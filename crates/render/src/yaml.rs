@@ -82,10 +82,21 @@ impl From<bool> for Tree {
 
 /// Documents behind a comment that says what the file is.
 pub(crate) fn file(head: &str, documents: &[Tree]) -> String {
+    written(head, documents, true)
+}
+
+/// The same for readers that take what is before the first mark for a document, such as kubeadm.
+pub(crate) fn unmarked(head: &str, documents: &[Tree]) -> String {
+    written(head, documents, false)
+}
+
+fn written(head: &str, documents: &[Tree], is_marked: bool) -> String {
     let mut text = String::new();
     comment(head, 0, &mut text);
-    for document in documents {
-        text.push_str("---\n");
+    for (i, document) in documents.iter().enumerate() {
+        if i > 0 || is_marked {
+            text.push_str("---\n");
+        }
         match document {
             Tree::Map(entries) if !entries.is_empty() => map_lines(entries, 0, &mut text),
             other => {
@@ -119,6 +130,16 @@ fn map_lines(entries: &[CommentedEntry], indent: usize, out: &mut String) {
 /// `key: value`, or `key:` and its lines; what stands before it has been written.
 fn entry_line(entry: &CommentedEntry, indent: usize, out: &mut String) {
     let key = scalar(&entry.key);
+    if let Tree::Text(text) = &entry.tree
+        && is_block(text)
+    {
+        let _ = writeln!(out, "{key}: |");
+        for line in text.lines() {
+            let width = if line.is_empty() { 0 } else { indent + 2 };
+            let _ = writeln!(out, "{:width$}{line}", "");
+        }
+        return;
+    }
     match (&entry.tree, inline(&entry.tree)) {
         (_, Some(value)) => {
             let _ = writeln!(out, "{key}: {value}");
@@ -156,6 +177,17 @@ fn item_lines(tree: &Tree, indent: usize, out: &mut String) {
         let _ = write!(out, "{:indent$}{begin}", "");
         entry_line(entry, indent + 2, out);
     }
+}
+
+/// Whether a text is written line by line as it is: one that ends with its only line feed at the end, and whose lines
+/// are printable.
+fn is_block(text: &str) -> bool {
+    let Some(body) = text.strip_suffix('\n') else { return false };
+    body.contains('\n')
+        && !body.starts_with([' ', '\n'])
+        && !body.ends_with('\n')
+        && body.lines().count() == body.split('\n').count()
+        && body.split('\n').all(|line| line.chars().all(is_printable) && !line.ends_with(' '))
 }
 
 /// A value that stands behind its key.
@@ -326,9 +358,26 @@ mod tests {
         assert_eq!(file("head", &[tree]), expected);
     }
 
+    #[test]
+    fn lines_of_a_text_stand_as_they_are() {
+        let text = "a {\n    b: c # d\n\n--- x\n}\n";
+        let written = file("head", &[map([set("data", map([set("file", text).because("why")]))])]);
+        assert!(written.ends_with("  # why\n  file: |\n    a {\n        b: c # d\n\n    --- x\n    }\n"), "{written}");
+        let read: Value = serde_saphyr::from_str(&written).unwrap();
+        assert_eq!(read["data"]["file"], text);
+        for text in ["a", "a\n", " a\nb\n", "a\nb", "a\nb\n\n", "a \nb\n", "a\r\nb\n", "\na\n", "a\tb\nc\n"] {
+            assert!(!is_block(text), "{text:?}");
+        }
+    }
+
     fn trees() -> impl Strategy<Value = Tree> {
-        let text =
-            prop_oneof!["(?s).{0,12}", "[-+.0-9eExo_:]{1,6}", "[a-zA-Z~]{1,5}", "[ #:,a{}\\[\\]&*!|>'\"%@`-]{1,6}"];
+        let text = prop_oneof![
+            "(?s).{0,12}",
+            "([ a#:-]{0,3}\n){1,4}",
+            "[-+.0-9eExo_:]{1,6}",
+            "[a-zA-Z~]{1,5}",
+            "[ #:,a{}\\[\\]&*!|>'\"%@`-]{1,6}"
+        ];
         let leaf = prop_oneof![
             text.prop_map(Tree::Text),
             any::<u64>().prop_map(Tree::Whole),

@@ -196,8 +196,16 @@ const WRONG: [(&str, &str, &str); 24] = [
         "engine.internal_tls",
     ),
     ("  image: quay.io/minio/minio:RELEASE.2025-04-22T22-12-26Z\n", "", "kubernetes.image"),
-    ("  hosts:\n    names: node{01...08}\n    mounts: /data{1...4}\n", "", "kubernetes.hosts"),
-    ("  api_server: api.example.com\n", "", "kubernetes.api_server"),
+    (
+        "  hosts:\n    names: node{01...08}\n    mounts: /data{1...4}\n    devices: /dev/disk/by-label/data{1...4}\n",
+        "",
+        "kubernetes.hosts",
+    ),
+    (
+        "  control_plane:\n    version: 1.34.4\n    hosts: [10.0.0.11, 10.0.0.12, 10.0.0.13]\n    etcd_rtt: 6.35ms\n",
+        "",
+        "kubernetes.api_server kubernetes.dns.cluster_ip",
+    ),
     ("  pod_cidr: 10.244.0.0/16\n  native_cidr: 10.244.0.0/15\n", "", "kubernetes.pod_cidr"),
     ("  load_balancer: 192.0.2.0/28\n", "", "kubernetes.load_balancer"),
     ("  bgp: {local_as: 65001, peer_as: 65000}\n", "", "kubernetes.bgp"),
@@ -403,7 +411,10 @@ fn a_second_pool_leaves_the_first_ones_names() {
     let kinds = first
         .replace("nodes:\n  count", "nodes:\n- name: storage\n  count")
         .replace("planes:\n", &format!("{more}planes:\n"))
-        .replace("    names: node{01...08}\n    mounts: /data{1...4}\n", hosts);
+        .replace(
+            "    names: node{01...08}\n    mounts: /data{1...4}\n    devices: /dev/disk/by-label/data{1...4}\n",
+            hosts,
+        );
     let both = render(&site(&kinds), &request()).unwrap().files;
     for file in rendered("minio-8").files.iter().filter(|file| file.path.starts_with("storage/rack-")) {
         assert!(both.contains(file), "{}", file.path);

@@ -7,6 +7,7 @@ use super::words::{
     Word,
 };
 
+mod control_plane;
 mod kubernetes;
 
 /// A key of a mapping.
@@ -80,6 +81,10 @@ pub(super) enum TextKind {
     Address,
     /// Addresses of IPv4: `10.0.0.0/8`.
     Prefix,
+    /// A version of Kubernetes.
+    Version,
+    /// An absolute path.
+    File,
 }
 
 /// What holds unless the key is stated.

@@ -23,6 +23,8 @@ pub(super) fn fix(kind: TextKind) -> &'static str {
         TextKind::Host => "write a name or an address of IPv4, without a port",
         TextKind::Address => "write an address of IPv4, such as 10.0.0.1",
         TextKind::Prefix => "write addresses of IPv4 such as 10.244.0.0/16, with no bit set behind the prefix",
+        TextKind::Version => "write it as 1.34.4",
+        TextKind::File => "write an absolute path such as /usr/local/bin/linerate",
     }
 }
 
@@ -36,6 +38,8 @@ pub(crate) fn example(kind: TextKind) -> &'static str {
         TextKind::Host => "`api.example.com`",
         TextKind::Address => "`10.0.0.1`",
         TextKind::Prefix => "`10.244.0.0/16`",
+        TextKind::Version => "`1.34.4`",
+        TextKind::File => "`/usr/local/bin/linerate`",
     }
 }
 
@@ -49,6 +53,8 @@ pub(crate) fn pattern(kind: TextKind) -> &'static str {
         TextKind::Host => "^[a-z0-9][a-z0-9.-]*$",
         TextKind::Address => r"^[0-9]{1,3}(\.[0-9]{1,3}){3}$",
         TextKind::Prefix => r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}$",
+        TextKind::Version => r"^1\.[0-9]{1,3}\.[0-9]{1,3}$",
+        TextKind::File => r"^/[A-Za-z0-9._/-]+$",
     }
 }
 
@@ -64,6 +70,8 @@ pub(super) fn is_of(kind: TextKind, text: &str) -> bool {
         TextKind::Host => is_domain(text),
         TextKind::Address => address_of(text).is_some(),
         TextKind::Prefix => Prefix::parse(text).is_some(),
+        TextKind::Version => is_version(text),
+        TextKind::File => is_folder(text),
     }
 }
 
@@ -90,6 +98,13 @@ fn is_folder(text: &str) -> bool {
         !matches!(part, "" | "." | "..") && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
     };
     text.len() <= 255 && text.strip_prefix('/').is_some_and(|rest| rest.split('/').all(is_good))
+}
+
+/// Three numbers of which the first is 1, none with a zero before it.
+fn is_version(text: &str) -> bool {
+    let is_number = |part: &str| part.parse::<u16>().is_ok_and(|number| number < 1000 && number.to_string() == part);
+    let parts: Vec<&str> = text.split('.').collect();
+    parts.len() == 3 && parts[0] == "1" && parts.into_iter().all(is_number)
 }
 
 /// A name with a version that does not move.
@@ -121,7 +136,7 @@ fn is_image(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    const CASES: [(TextKind, &[&str], &[&str]); 7] = [
+    const CASES: [(TextKind, &[&str], &[&str]); 9] = [
         (TextKind::Label, &["a", "object-store", "s3"], &["", "A", "-a", "a-", "a.b", "a_b"]),
         (
             TextKind::Image,
@@ -157,6 +172,12 @@ mod tests {
         (TextKind::Host, &["10.0.0.1", "api.example.com"], &["", "api:6443", "https://api", "a..b"]),
         (TextKind::Address, &["10.0.0.1"], &["", "10.0.0", "10.0.0.256", "::1", "10.0.0.1/32"]),
         (TextKind::Prefix, &["10.0.0.0/8", "0.0.0.0/0"], &["", "10.0.0.1/8", "10.0.0.0", "fd00::/8"]),
+        (
+            TextKind::Version,
+            &["1.31.0", "1.34.4"],
+            &["", "v1.34.4", "1.34", "1.34.04", "2.0.0", "1.34.4-rc.0", "1.34.+4"],
+        ),
+        (TextKind::File, &["/usr/local/bin/linerate", "/a"], &["", "a", "/", "/a/../b", "/a b", "/a{1...2}"]),
     ];
 
     #[test]
