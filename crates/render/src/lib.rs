@@ -1,4 +1,5 @@
-//! From a site to the files that deploy it: volumes bound to nodes, the engine, Cilium, and settings of the hosts.
+//! From a site to the files that deploy it: the control plane and DNS, Cilium, volumes bound to nodes, the engine, and
+//! settings of the hosts.
 //!
 //! Pure: the same site and wishes give the same bytes. Every value has its reason above it; what neither the site
 //! states nor the model decides is a fault, and not a guess.

@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, Secret, Service};
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, PersistentVolume, Secret, Service, ServiceAccount};
+use k8s_openapi::api::flowcontrol::v1::{FlowSchema, PriorityLevelConfiguration};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::api::storage::v1::StorageClass;
 use linerate_record::site::Site;
 use linerate_render::variant::EntryVariant;
@@ -465,6 +468,15 @@ fn every_object_of_kubernetes_has_the_fields_of_its_type_and_no_others() {
         for document in documents(&[rendered(name).files, vec![secret]].concat()) {
             let kind = document["kind"].as_str().unwrap_or_default().to_owned();
             let typed = match kind.as_str() {
+                "ClusterRole" => as_type::<ClusterRole>(&document),
+                "ClusterRoleBinding" => as_type::<ClusterRoleBinding>(&document),
+                "ConfigMap" => as_type::<ConfigMap>(&document),
+                "DaemonSet" => as_type::<DaemonSet>(&document),
+                "Deployment" => as_type::<Deployment>(&document),
+                "FlowSchema" => as_type::<FlowSchema>(&document),
+                "PriorityClass" => as_type::<PriorityClass>(&document),
+                "PriorityLevelConfiguration" => as_type::<PriorityLevelConfiguration>(&document),
+                "ServiceAccount" => as_type::<ServiceAccount>(&document),
                 "StatefulSet" => as_type::<StatefulSet>(&document),
                 "Namespace" => as_type::<Namespace>(&document),
                 "PersistentVolume" => as_type::<PersistentVolume>(&document),
@@ -473,14 +485,14 @@ fn every_object_of_kubernetes_has_the_fields_of_its_type_and_no_others() {
                 "NetworkPolicy" => as_type::<NetworkPolicy>(&document),
                 "PodDisruptionBudget" => as_type::<PodDisruptionBudget>(&document),
                 "StorageClass" => as_type::<StorageClass>(&document),
-                // Kustomize's own, values of Helm, and Cilium's.
+                // Kustomize's own, values of Helm, Cilium's, and what kubeadm and the kubelet read.
                 _ => continue,
             };
             assert_eq!(without_empty(&typed), without_empty(&document), "{name}: {kind}");
             kinds.insert(kind);
         }
     }
-    assert_eq!(kinds.len(), 8, "{kinds:?}");
+    assert_eq!(kinds.len(), 17, "{kinds:?}");
 }
 
 #[test]
