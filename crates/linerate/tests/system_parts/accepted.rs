@@ -65,6 +65,29 @@ fn components_take_their_flags(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
+/// The kubelet reads and checks its configuration, with what is of a kind of machines where there is any, before it
+/// finds that it has no cluster.
+fn kubelet_takes(folder: &Path) -> Result<(), Failed> {
+    let text = fs::read_to_string(folder.join("control-plane/init-10.0.0.11.yaml"))?;
+    let common = text.split("---\n").nth(2).unwrap_or_default();
+    let patch = fs::read_to_string(folder.join("control-plane/nodes/storage/kubeletconfiguration.yaml"));
+    let patch = patch.unwrap_or_default().replace("apiVersion:", "#").replace("kind:", "#");
+    let (read, root) = (folder.with_extension("kubelet.yaml"), folder.with_extension("kubelet"));
+    for (from, to, refused) in [("", "", ""), ("maxPods: ", "maxPods: -", "maxPods"), ("maxPods", "maxPodz", "maxPodz")]
+    {
+        fs::write(&read, format!("{common}{patch}").replacen(from, to, 1))?;
+        let kubelet = built().ok_or("no Kubernetes")?.join("bin/kubelet");
+        let mut command = Command::new("timeout");
+        let output = command.arg("20").arg(kubelet).arg("--config").arg(&read).arg("--root-dir").arg(&root).output()?;
+        let said = shown(&output);
+        let why =
+            ["failed to validate", "failed to load", "strict decoding"].into_iter().find(|why| said.contains(why));
+        assert_eq!(why.is_none(), refused.is_empty(), "{refused:?}: {said}");
+        assert!(said.contains(refused) && !output.status.success(), "{refused:?}: {said}");
+    }
+    Ok(())
+}
+
 /// A kubeconfig of no cluster: it is read, and nobody is asked.
 const KUBECONFIG: &str = r#"{"apiVersion": "v1", "kind": "Config", "current-context": "a",
     "clusters": [{"name": "a", "cluster": {"server": "https://127.0.0.1:1"}}],
@@ -110,6 +133,7 @@ fn rendered_is_accepted_by_an_api_server() -> Result<(), Failed> {
             }
             scheduler_takes(&folder)?;
             components_take_their_flags(&folder)?;
+            kubelet_takes(&folder)?;
             kubernetes.kubectl(&[&HELD[..], &["--filename", &secret.display().to_string()]].concat());
             let sets = fs::read_to_string(path("engine/stateful-sets.yaml"))?;
             let wrong = folder.with_extension("wrong.yaml");
