@@ -300,3 +300,57 @@ fn the_appliers_watch_is_on_the_machine() {
     assert!(own.contains("nc -z -w 5 10.0.0.10 6443") && own.contains("/opt/linerate \"$@\""), "{own}");
     assert_eq!(own.matches("--site /etc/site.yaml").count(), 2, "{own}");
 }
+
+/// Programs in the place of those that the applier's script calls: each writes what it was called with, and linerate and
+/// wget end as their variables say.
+const CALLED: [(&str, &str); 5] = [
+    ("nsenter", "while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\""),
+    ("systemd-run", "while [ \"${1#--}\" != \"$1\" ]; do shift; done; echo \"unit $2 $3\" >>\"$LOG\"; exec \"$@\""),
+    ("linerate", "echo \"$1 $2\" >>\"$LOG\"; case $1.$2 in audit.*) exit $AUDIT ;; tune.apply) exit $APPLY ;; esac"),
+    ("wget", "exit $REACHED"),
+    // The hour between two looks ends the script.
+    ("sleep", "[ \"$1\" = 60 ] || kill $PPID"),
+];
+
+/// What audit and apply end with, whether an API server is reached, and what is called in turn.
+const COURSES: [(&str, &str, &str, &[&str]); 4] = [
+    ("0", "0", "0", &[]),
+    ("5", "0", "0", &["tune diff", "unit tune apply", "tune apply", "tune confirm"]),
+    ("5", "6", "0", &["tune diff", "unit tune apply", "tune apply"]),
+    ("5", "0", "1", &["tune diff", "unit tune apply", "tune apply"]),
+];
+
+#[test]
+fn the_applier_confirms_only_what_left_the_machine_reachable() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("applier");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    for (name, text) in CALLED {
+        fs::write(folder.join(name), format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let site = text("minio-8").replace("1.37.0\"}", "1.37.0\", program: /opt/linerate}");
+    let all = documents(&rendered(&site), "hosts/applier/applier.yaml");
+    let script = all.iter().find_map(|document| document["data"]["applier.sh"].as_str()).unwrap();
+    let state = folder.display().to_string();
+    let script = script.replace("/opt/linerate", &format!("{state}/linerate")).replace("/state/", &format!("{state}/"));
+    let script = script.replace("/run/", &format!("{state}/"));
+    for (audit, apply, reached, expected) in COURSES {
+        let log = folder.join("log");
+        fs::write(&log, "").unwrap();
+        let path = format!("{state}:{}", std::env::var("PATH").unwrap_or_default());
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", &script]).env("PATH", path).env("LOG", &log);
+        let output = command.envs([("AUDIT", audit), ("APPLY", apply), ("REACHED", reached)]).output().unwrap();
+        let said = fs::read_to_string(&log).unwrap();
+        // A look before, and one after.
+        let mut whole = vec!["audit --profile"];
+        whole.extend(expected.iter().copied());
+        whole.push("audit --profile");
+        assert_eq!(said.lines().collect::<Vec<_>>(), whole, "{audit} {apply} {reached}: {output:?}");
+        assert_eq!(folder.join("differs").exists(), audit != "0");
+        let is_told = String::from_utf8_lossy(&output.stdout).contains("not confirmed");
+        assert_eq!(is_told, expected.len() == 3, "{output:?}");
+    }
+}

@@ -90,10 +90,10 @@ fn script(deployment: &Deployment<'_>, applier: &Applier) -> String {
         "    reached &&".to_owned(),
         "    linerate tune confirm".to_owned(),
         "}".to_owned(),
-        "touch /tmp/differs".to_owned(),
+        "touch /state/differs".to_owned(),
         "look || apply || echo 'not confirmed: what was changed is rolled back by the machine'".to_owned(),
         "while :; do".to_owned(),
-        "    if look; then rm -f /tmp/differs; else touch /tmp/differs; fi".to_owned(),
+        "    if look; then rm -f /state/differs; else touch /state/differs; fi".to_owned(),
         format!("    sleep {AUDIT_S} &"),
         "    wait $!".to_owned(),
         "done".to_owned(),
@@ -115,7 +115,7 @@ fn container(applier: &Applier) -> Tree {
     let privileged = map([set("privileged", true).because("nsenter needs all rights of root.")]);
     let mount = |name: &str, path: &str| map([set("name", name), set("mountPath", path)]);
     let amounts = map([set("cpu", "50m"), set("memory", "64Mi")]);
-    let check = map([set("command", list(["test", "!", "-e", "/tmp/differs"]))]);
+    let check = map([set("command", list(["test", "!", "-e", "/state/differs"]))]);
     map([
         set("name", "applier"),
         set("image", applier.image.as_str()).because("kubernetes.applier.image"),
@@ -125,7 +125,7 @@ fn container(applier: &Applier) -> Tree {
             .because("A pod that is not ready is a node that linerate audit has something to say of."),
         set("resources", map([set("requests", amounts)])),
         set("securityContext", privileged),
-        set("volumeMounts", list([mount("scripts", "/scripts"), mount("state", "/tmp")])),
+        set("volumeMounts", list([mount("scripts", "/scripts"), mount("state", "/state")])),
     ])
 }
 
