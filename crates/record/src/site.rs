@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+mod control_plane;
 mod kubernetes;
+pub use control_plane::{Applier, ClusterDns, ControlPlane};
 pub use kubernetes::{Bgp, GitFolder, Hosts, Kubernetes, Mesh, Monitoring, PodLoad, Prefix, address_of};
 
 /// The version of [`Site`] as JSON.

@@ -157,7 +157,7 @@ fn policy(source: &Source<'_>) -> Tree {
         options.extend(["ApplyOutOfSyncOnly=true", "RespectIgnoreDifferences=true"]);
         why.push_str(" ApplyOutOfSyncOnly: of a rack's volumes, those that changed.");
     }
-    if matches!(source.folder, "cilium" | "observation") {
+    if matches!(source.folder, "cilium" | "dns" | "observation") {
         options.push("SkipDryRunOnMissingResource=true");
         why.push_str(" SkipDryRunOnMissingResource: operators bring the definitions of these resources.");
     }

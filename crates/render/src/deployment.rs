@@ -4,6 +4,7 @@ use linerate_model::layout::tolerance::tolerances;
 use linerate_model::layout::{Geometry, Pool, pools};
 use linerate_record::site::{Bgp, Hosts, Kubernetes, NodeGroup, Prefix, Product, Site};
 
+use crate::api_server::{ApiServerWay, way};
 use crate::fault::{RenderError, RenderFault};
 use crate::lacking::{lacking, unrendered};
 use crate::placement::{NoPlacement, RackPlacement, place};
@@ -19,7 +20,8 @@ pub(crate) struct Deployment<'s> {
     /// `minio` or `rustfs`: the engine's name in Kubernetes.
     pub(crate) name: &'static str,
     pub(crate) image: &'s str,
-    pub(crate) api_server: &'s str,
+    /// Where every machine reaches the API server.
+    pub(crate) api: ApiServerWay<'s>,
     pub(crate) pod_cidr: Prefix,
     /// Present where routes or addresses are announced by it.
     pub(crate) bgp: Option<&'s Bgp>,
@@ -90,8 +92,8 @@ pub(crate) fn deployment<'s>(
             Err(fault) => faults.push(fault),
         }
     }
-    let known = (kubernetes.image.as_deref(), kubernetes.api_server.as_deref(), kubernetes.pod_cidr);
-    let (true, (Some(image), Some(api_server), Some(pod_cidr))) = (faults.is_empty(), known) else {
+    let known = (kubernetes.image.as_deref(), way(kubernetes), kubernetes.pod_cidr);
+    let (true, (Some(image), Some(api), Some(pod_cidr))) = (faults.is_empty(), known) else {
         return Err(RenderError::Site(faults));
     };
     replace(&mut deployed, wishes.replaced)?;
@@ -101,7 +103,7 @@ pub(crate) fn deployment<'s>(
         variant,
         name,
         image,
-        api_server,
+        api,
         pod_cidr,
         bgp: kubernetes.bgp.as_ref().filter(|_| !variant.has_tunnel()),
         pools: deployed,
@@ -175,6 +177,11 @@ impl Deployment<'_> {
         format!("{}-hl", self.name)
     }
 
+    /// The domain of services.
+    pub(crate) fn domain(&self) -> &str {
+        self.kubernetes.dns.as_ref().map_or("cluster.local", |dns| dns.domain.as_str())
+    }
+
     /// Whether clients and nodes use TLS.
     pub(crate) fn has_tls(&self) -> bool {
         self.site.engine.tls
@@ -223,4 +230,20 @@ pub(crate) fn capacity(bytes: u64) -> String {
         }
     }
     bytes.to_string()
+}
+
+/// Most pods of a node, and why.
+pub(crate) fn pods_per_node(kubernetes: &Kubernetes) -> (u32, String) {
+    /// Kubernetes' own: `pkg/kubelet/apis/config/v1beta1/defaults.go`, DefaultMaxPods.
+    const PODS: u32 = 110;
+    /// This network and its broadcast, Cilium's router, and its health check.
+    const TAKEN: u32 = 4;
+    let mask = kubernetes.node_mask;
+    let addresses = (1_u32 << (32 - mask).min(31)) - TAKEN;
+    if addresses < PODS {
+        let why = format!("kubernetes.node_mask of {mask} has {addresses} addresses for pods, and not {PODS}.");
+        return (addresses, why);
+    }
+    let why = format!("Kubernetes' own; kubernetes.node_mask of {mask} has {addresses} addresses for pods.");
+    (PODS, why)
 }

@@ -10,7 +10,7 @@ use crate::file::RenderedFile;
 use crate::storage::KEPT;
 use crate::yaml::{CommentedEntry, Tree, file, list, map, set};
 
-pub(crate) use pods::secret_name;
+pub(crate) use pods::{memory_left, secret_name};
 pub(crate) use services::{ANNOUNCED, EACH_POD, traffic_policy};
 
 /// Port of S3, and of the nodes among themselves.

@@ -1,5 +1,8 @@
 //! Settings of the machines, as files of the tools that keep them over a boot.
 
+mod applier;
+mod mounts;
+
 use linerate_record::knob::{Change, DeviceClass, Locator, SettingPlace, Space};
 use linerate_record::site::{NodeGroup, Site};
 use linerate_settings::changes::change;
@@ -30,7 +33,8 @@ const TUNED: Format = ("tuned.conf", "/etc/tuned/linerate/tuned.conf", tuned);
 
 pub(crate) fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
     let groups = deployment.site.groups.iter().filter(|group| group.count > 0);
-    groups.flat_map(|group| of_group(deployment, group)).collect()
+    let of_kind = |group| [of_group(deployment, group), mounts::files(deployment, group)].concat();
+    groups.flat_map(of_kind).chain(applier::files(deployment)).collect()
 }
 
 fn of_group(deployment: &Deployment<'_>, group: &NodeGroup) -> Vec<RenderedFile> {

@@ -5,7 +5,7 @@ use crate::file::RenderedFile;
 use crate::yaml::{Tree, file, list, map, set};
 
 /// Folders of resources, in the order in which they are applied; not every site has all.
-const FOLDERS: [&str; 4] = ["cilium", "storage", "engine", "observation"];
+const FOLDERS: [&str; 6] = ["cilium", "dns", "priority", "storage", "engine", "observation"];
 
 /// Not resources: Helm reads them.
 const VALUES: [&str; 2] = ["cilium/values.yaml", "observation/node-exporter-values.yaml"];
@@ -19,7 +19,7 @@ pub(crate) fn folders(files: &[RenderedFile]) -> Vec<&'static str> {
 /// Whether a file is a resource of Kubernetes, by its path.
 pub(crate) fn is_resource(path: &str) -> bool {
     let in_folder = FOLDERS.iter().any(|folder| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')));
-    in_folder && path != VALUES && !path.ends_with("/kustomization.yaml")
+    in_folder && !VALUES.contains(&path) && !path.ends_with("/kustomization.yaml")
 }
 
 pub(crate) fn files(deployment: &Deployment<'_>, files: &[RenderedFile]) -> Vec<RenderedFile> {
@@ -44,7 +44,8 @@ pub(crate) fn files(deployment: &Deployment<'_>, files: &[RenderedFile]) -> Vec<
         RenderedFile::new(format!("{folder}/kustomization.yaml"), text)
     };
     let all = file(
-        &deployment.head("All resources. The folder hosts is of the machines and not of Kubernetes."),
+        &deployment
+            .head("All resources. The folders hosts and control-plane are of the machines and not of Kubernetes."),
         &[kustomization(&folders)],
     );
     folders.iter().copied().map(of_folder).chain([RenderedFile::new("kustomization.yaml", all)]).collect()

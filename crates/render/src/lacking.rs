@@ -2,6 +2,7 @@
 
 use linerate_record::site::{Encapsulation, Entry, IpVersion, Kubernetes, Plane, Site, TrafficPolicy};
 
+use crate::api_server::{dns_address, way};
 use crate::fault::RenderFault;
 use crate::tables::{ENTRIES_MAX, entries};
 use crate::variant::EntryVariant;
@@ -18,7 +19,16 @@ pub(crate) fn lacking(site: &Site, kubernetes: &Kubernetes, variant: EntryVarian
     let racks = site.groups.iter().map(|group| group.racks).max().unwrap_or(1);
     let needs = [
         (kubernetes.image.is_none(), "image", "the engine's image with its version"),
-        (kubernetes.api_server.is_none(), "api_server", "where nodes reach the API server without kube-proxy"),
+        (
+            way(kubernetes).is_none(),
+            "api_server",
+            "where nodes reach the API server without kube-proxy; or \"control_plane\", with which HAProxy is rendered",
+        ),
+        (
+            kubernetes.dns.is_some() && dns_address(kubernetes).is_none(),
+            "dns.cluster_ip",
+            "the address of the service of DNS, which pods ask; with \"control_plane\" it follows",
+        ),
         (kubernetes.pod_cidr.is_none(), "pod_cidr", "addresses of pods"),
         (
             variant.has_address() && kubernetes.load_balancer.is_empty(),
@@ -62,6 +72,13 @@ fn of_version(path: &str, plane: &Plane) -> Option<RenderFault> {
     (plane.ip == IpVersion::V6).then(fault)
 }
 
+/// A folder of the hosts that is of no kind.
+const APPLIER: &str = "applier";
+
+fn has_applier(kubernetes: &Kubernetes) -> bool {
+    kubernetes.applier.is_some()
+}
+
 /// What does not go together in Kubernetes.
 fn together(site: &Site, variant: EntryVariant) -> Vec<RenderFault> {
     let mut faults = Vec::new();
@@ -83,6 +100,12 @@ fn together(site: &Site, variant: EntryVariant) -> Vec<RenderFault> {
     if let Some(group) = groups().find(|group| !is_alone && group.count == 1 && group.drives_per_node() == 1) {
         let advice = "use more nodes or drives: a pool beside others is a range, and one drive is none";
         faults.push(RenderFault::new(format!("nodes.{}.count", group.name), "a pool of one drive", advice));
+    }
+    if let Some(group) =
+        groups().find(|group| group.name == APPLIER && site.kubernetes.as_ref().is_some_and(has_applier))
+    {
+        let advice = "use another name: hosts/applier has the applier's manifest";
+        faults.push(RenderFault::new(format!("nodes.{}.name", group.name), "a kind of nodes named applier", advice));
     }
     let needed = entries(site).needed;
     if needed > ENTRIES_MAX {

@@ -1,12 +1,17 @@
-//! From a site to the files that deploy it: volumes bound to nodes, the engine, Cilium, and settings of the hosts.
+//! From a site to the files that deploy it: the control plane and DNS, Cilium, volumes bound to nodes, the engine, and
+//! settings of the hosts.
 //!
 //! Pure: the same site and wishes give the same bytes. Every value has its reason above it; what neither the site
 //! states nor the model decides is a fault, and not a guess.
 
+mod api_server;
 mod argocd;
+mod catalogue;
 mod cilium;
+mod control_plane;
 mod credentials;
 mod deployment;
+mod dns;
 mod engine;
 mod expected;
 mod fault;
@@ -18,6 +23,7 @@ mod lacking;
 mod names;
 mod observation;
 pub mod placement;
+mod priority;
 mod storage;
 mod tables;
 pub mod variant;
@@ -105,10 +111,13 @@ fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
     let mut files = storage::files(deployment);
     files.extend(engine::files(deployment));
     files.extend(cilium::files(deployment));
+    files.extend(dns::files(deployment));
+    files.extend(priority::files(deployment));
     files.extend(observation::files(deployment));
     files.extend(argocd::files(deployment, &files));
     files.extend(kustomization::files(deployment, &files));
     files.extend(hosts::files(deployment));
+    files.extend(control_plane::files(deployment));
     files.sort();
     files
 }

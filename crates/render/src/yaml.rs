@@ -82,10 +82,21 @@ impl From<bool> for Tree {
 
 /// Documents behind a comment that says what the file is.
 pub(crate) fn file(head: &str, documents: &[Tree]) -> String {
+    written(head, documents, true)
+}
+
+/// The same for readers that take what is before the first mark for a document, such as kubeadm.
+pub(crate) fn unmarked(head: &str, documents: &[Tree]) -> String {
+    written(head, documents, false)
+}
+
+fn written(head: &str, documents: &[Tree], is_marked: bool) -> String {
     let mut text = String::new();
     comment(head, 0, &mut text);
-    for document in documents {
-        text.push_str("---\n");
+    for (i, document) in documents.iter().enumerate() {
+        if i > 0 || is_marked {
+            text.push_str("---\n");
+        }
         match document {
             Tree::Map(entries) if !entries.is_empty() => map_lines(entries, 0, &mut text),
             other => {

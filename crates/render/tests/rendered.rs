@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, Secret, Service};
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, PersistentVolume, Secret, Service, ServiceAccount};
+use k8s_openapi::api::flowcontrol::v1::{FlowSchema, PriorityLevelConfiguration};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::api::storage::v1::StorageClass;
 use linerate_record::site::Site;
 use linerate_render::variant::EntryVariant;
@@ -197,8 +200,16 @@ const WRONG: [(&str, &str, &str); 24] = [
         "engine.internal_tls",
     ),
     ("  image: quay.io/minio/minio:RELEASE.2025-04-22T22-12-26Z\n", "", "kubernetes.image"),
-    ("  hosts:\n    names: node{01...08}\n    mounts: /data{1...4}\n", "", "kubernetes.hosts"),
-    ("  api_server: api.example.com\n", "", "kubernetes.api_server"),
+    (
+        "  hosts:\n    names: node{01...08}\n    mounts: /data{1...4}\n    devices: /dev/disk/by-label/data{1...4}\n",
+        "",
+        "kubernetes.hosts",
+    ),
+    (
+        "  control_plane:\n    version: 1.34.4\n    hosts: [10.0.0.11, 10.0.0.12, 10.0.0.13]\n    etcd_rtt: 6.35ms\n",
+        "",
+        "kubernetes.api_server kubernetes.dns.cluster_ip",
+    ),
     ("  pod_cidr: 10.244.0.0/16\n  native_cidr: 10.244.0.0/15\n", "", "kubernetes.pod_cidr"),
     ("  load_balancer: 192.0.2.0/28\n", "", "kubernetes.load_balancer"),
     ("  bgp: {local_as: 65001, peer_as: 65000}\n", "", "kubernetes.bgp"),
@@ -404,7 +415,10 @@ fn a_second_pool_leaves_the_first_ones_names() {
     let kinds = first
         .replace("nodes:\n  count", "nodes:\n- name: storage\n  count")
         .replace("planes:\n", &format!("{more}planes:\n"))
-        .replace("    names: node{01...08}\n    mounts: /data{1...4}\n", hosts);
+        .replace(
+            "    names: node{01...08}\n    mounts: /data{1...4}\n    devices: /dev/disk/by-label/data{1...4}\n",
+            hosts,
+        );
     let both = render(&site(&kinds), &request()).unwrap().files;
     for file in rendered("minio-8").files.iter().filter(|file| file.path.starts_with("storage/rack-")) {
         assert!(both.contains(file), "{}", file.path);
@@ -455,6 +469,15 @@ fn every_object_of_kubernetes_has_the_fields_of_its_type_and_no_others() {
         for document in documents(&[rendered(name).files, vec![secret]].concat()) {
             let kind = document["kind"].as_str().unwrap_or_default().to_owned();
             let typed = match kind.as_str() {
+                "ClusterRole" => as_type::<ClusterRole>(&document),
+                "ClusterRoleBinding" => as_type::<ClusterRoleBinding>(&document),
+                "ConfigMap" => as_type::<ConfigMap>(&document),
+                "DaemonSet" => as_type::<DaemonSet>(&document),
+                "Deployment" => as_type::<Deployment>(&document),
+                "FlowSchema" => as_type::<FlowSchema>(&document),
+                "PriorityClass" => as_type::<PriorityClass>(&document),
+                "PriorityLevelConfiguration" => as_type::<PriorityLevelConfiguration>(&document),
+                "ServiceAccount" => as_type::<ServiceAccount>(&document),
                 "StatefulSet" => as_type::<StatefulSet>(&document),
                 "Namespace" => as_type::<Namespace>(&document),
                 "PersistentVolume" => as_type::<PersistentVolume>(&document),
@@ -463,14 +486,14 @@ fn every_object_of_kubernetes_has_the_fields_of_its_type_and_no_others() {
                 "NetworkPolicy" => as_type::<NetworkPolicy>(&document),
                 "PodDisruptionBudget" => as_type::<PodDisruptionBudget>(&document),
                 "StorageClass" => as_type::<StorageClass>(&document),
-                // Kustomize's own, values of Helm, and Cilium's.
+                // Kustomize's own, values of Helm, Cilium's, and what kubeadm and the kubelet read.
                 _ => continue,
             };
             assert_eq!(without_empty(&typed), without_empty(&document), "{name}: {kind}");
             kinds.insert(kind);
         }
     }
-    assert_eq!(kinds.len(), 8, "{kinds:?}");
+    assert_eq!(kinds.len(), 17, "{kinds:?}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What values of a site have to agree on with each other.
 
+mod control_plane;
 mod kubernetes;
 
 use std::collections::BTreeSet;

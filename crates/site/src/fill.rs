@@ -3,6 +3,7 @@
 //! What holds unless stated is in the table of keys alone: reading has put it where nobody stated it. A value that is
 //! absent here is one that the table says to be absent, and has the type's default.
 
+mod control_plane;
 mod kubernetes;
 
 use std::collections::BTreeMap;

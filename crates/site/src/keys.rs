@@ -7,6 +7,7 @@ use super::words::{
     Word,
 };
 
+mod control_plane;
 mod kubernetes;
 
 /// A key of a mapping.
@@ -86,6 +87,10 @@ pub(super) enum TextKind {
     Revision,
     /// A path within a repository.
     Below,
+    /// A version of Kubernetes.
+    Version,
+    /// An absolute path.
+    File,
 }
 
 /// What holds unless the key is stated.

@@ -282,7 +282,8 @@ fn the_example_reads_and_shows_every_key() {
     // Four nodes a rack, each with 4 × 25 Gb/s, over two.
     assert_eq!((site.fabric.rack_uplink_bits_per_s, site.fabric.oversubscription), (Some(200e9), Some(2.0)));
     let assumed: Vec<&String> = site.assumed.keys().collect();
-    assert_eq!(assumed, ["nodes.storage.drives.0.write_iops"], "everything else is stated");
+    let expected = ["kubernetes.control_plane.port", "nodes.storage.drives.0.write_iops"];
+    assert_eq!(assumed, expected, "everything else is stated");
     for key in all_keys() {
         assert!(example().contains(&format!("{}:", key.name)), "{} is not in the example", key.name);
     }

@@ -126,4 +126,27 @@ mod tests {
         }
         assert_eq!(lines.len(), 6);
     }
+
+    /// What the applier's script calls is written as text: nothing but this holds it against the flags.
+    #[test]
+    fn commands_of_the_applier_parse() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/minio-8-kubernetes.yaml");
+        let text = std::fs::read_to_string(path).unwrap().replace("1.37.0\"}", "1.37.0\", site: /etc/site.yaml}");
+        let site = linerate_site::read(&text, "site.yaml").unwrap();
+        let request = linerate_render::RenderRequest { seed: 1, ..Default::default() };
+        let files = linerate_render::render(&site, &request).unwrap().files;
+        let manifest = &files.iter().find(|file| file.path == "hosts/applier/applier.yaml").unwrap().text;
+        let lines = manifest.lines().map(|line| line.trim().trim_end_matches(" &&"));
+        let called: Vec<&str> =
+            lines.filter_map(|line| line.strip_prefix("linerate ").or_else(|| line.strip_prefix("unit "))).collect();
+        for line in &called {
+            let words = ["linerate"].into_iter().chain(line.split(' '));
+            Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{line}: {error}"));
+        }
+        assert_eq!(called.len(), 4, "{called:?}");
+        assert!(
+            called.iter().filter(|line| line.ends_with("--site /etc/site.yaml --check")).count() == 1,
+            "{called:?}"
+        );
+    }
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{Applier, ClusterDns, ControlPlane};
+
 /// The Kubernetes of a site, as far as it is described.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kubernetes {
@@ -25,6 +27,15 @@ pub struct Kubernetes {
     pub load_balancer: Vec<Prefix>,
     /// BGP with the switches; absent where it is not described.
     pub bgp: Option<Bgp>,
+    /// The control plane; absent where it is not described.
+    #[serde(default)]
+    pub control_plane: Option<ControlPlane>,
+    /// Names within the cluster; absent where they are not described.
+    #[serde(default)]
+    pub dns: Option<ClusterDns>,
+    /// What applies settings to the machines; absent where nothing does.
+    #[serde(default)]
+    pub applier: Option<Applier>,
     /// What the cluster is in a mesh; absent where it is in none.
     pub mesh: Option<Mesh>,
     /// The repository from which Argo CD takes the files; absent where none is stated.
@@ -44,6 +55,9 @@ pub struct Hosts {
     pub names: Vec<String>,
     /// Where each drive is mounted, in the order of the drives, one for each drive of a node.
     pub mounts: Vec<String>,
+    /// The device of each of these folders; empty where none are stated.
+    #[serde(default)]
+    pub devices: Vec<String>,
 }
 
 /// Addresses of IPv4 that begin alike.

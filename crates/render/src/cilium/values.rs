@@ -1,12 +1,11 @@
 //! Values of Cilium's chart: what the catalogue of settings advises, and what follows from variant and site.
 
-use linerate_record::knob::{Locator, SettingPlace, Space};
+use linerate_record::knob::Locator;
 use linerate_record::site::{Entry, Kernel, Site};
-use linerate_settings::knobs::{KNOBS, KnobRow, advise};
-use linerate_settings::profiles::{self, Value};
+use linerate_settings::knobs::{KNOBS, KnobRow};
 
+use crate::catalogue::{self, reason};
 use crate::deployment::Deployment;
-use crate::expected::machine_of;
 use crate::tables::tables;
 use crate::variant::EntryVariant;
 use crate::yaml::{CommentedEntry as Line, Tree, list, map, set};
@@ -37,25 +36,13 @@ fn catalogued(deployment: &Deployment<'_>) -> Vec<ChartValue> {
         let (value, why) = before(deployment, row.knob.id).or_else(|| advised(deployment, row))?;
         // Renamed in 1.18.
         let path = if path == "localRedirectPolicy" { "localRedirectPolicies.enabled" } else { path };
-        let source = source(row.knob.id).map(|source| format!(" Source 000: {source}.")).unwrap_or_default();
-        Some((path.to_owned(), typed(&value), format!("{}: {why}.{source}", row.knob.id)))
+        Some((path.to_owned(), typed(&value), reason(row.knob.id, &why)))
     })
     .collect()
 }
 
 fn advised(deployment: &Deployment<'_>, row: &KnobRow) -> Option<(String, String)> {
-    let group = deployment.site.groups.first()?;
-    let place = SettingPlace { knob: row.knob.id.to_owned(), device: None, space: Space::Host };
-    let advice = advise(row, &machine_of(group), deployment.site, &place)?;
-    Some((advice.value, advice.why))
-}
-
-/// What source 000 sets.
-fn source(knob: &str) -> Option<&'static str> {
-    match profiles::find("source-000-cilium")?.pick(knob)?.value {
-        Value::Literal(value) => Some(value),
-        Value::Advised => None,
-    }
+    catalogue::advised(deployment.site, deployment.site.groups.first()?, row)
 }
 
 /// What variant and kernels decide, whatever is advised elsewhere.
@@ -94,14 +81,15 @@ fn oldest(site: &Site) -> Option<Kernel> {
 /// What follows from the site and its variant alone.
 fn own(deployment: &Deployment<'_>) -> Vec<ChartValue> {
     let kubernetes = deployment.kubernetes;
+    let (api_server, api_port) = deployment.api.keys();
     let value = |path: &str, tree: Tree, why: &str| (path.to_owned(), tree, why.to_owned());
     let mut all = vec![
         value(
             "k8sServiceHost",
-            deployment.api_server.into(),
-            "kubernetes.api_server: without kube-proxy, its service is served by Cilium itself",
+            deployment.api.host.into(),
+            &format!("{api_server}: without kube-proxy, its service is served by Cilium itself"),
         ),
-        value("k8sServicePort", kubernetes.api_port.into(), "kubernetes.api_port"),
+        value("k8sServicePort", deployment.api.port.into(), api_port),
         value("ipam.mode", "cluster-pool".into(), "each node has a prefix of kubernetes.pod_cidr"),
         value(
             "ipam.operator.clusterPoolIPv4PodCIDRList",

@@ -17,6 +17,8 @@ pub(super) fn pod(deployment: &Deployment<'_>, pool: &DeployedPool<'_>) -> Tree 
     ]);
     let required = map([set("requiredDuringSchedulingIgnoredDuringExecution", list([alone]))]);
     let mut spec = vec![
+        set("priorityClassName", deployment.name)
+            .because("Its machine is the only one that has its drives: other pods make way, wherever they came from."),
         set("affinity", map([set("podAntiAffinity", required)]))
             .because("One pod a node. On which node, its volumes decide."),
         set("automountServiceAccountToken", false).because("The engine does not ask the API server."),
@@ -108,7 +110,8 @@ fn volumes(deployment: &Deployment<'_>) -> String {
             1 => claim_template(0),
             drives => format!("data-{{1...{drives}}}"),
         };
-        let domain = format!("{}.{}.svc.cluster.local", deployment.headless(), deployment.kubernetes.namespace);
+        let domain =
+            format!("{}.{}.svc.{}", deployment.headless(), deployment.kubernetes.namespace, deployment.domain());
         format!("{scheme}://{}-{pods}.{domain}:{PORT}/{drives}", pool.set)
     };
     deployment.pools.iter().map(of_pool).collect::<Vec<_>>().join(" ")
@@ -178,7 +181,7 @@ fn probe(deployment: &Deployment<'_>, kind: &str) -> Tree {
 }
 
 /// Memory that is left to the system, the kubelet and the agents of the node: an eighth, and 4 GiB at the least.
-fn memory_left(memory_bytes: u64) -> u64 {
+pub(crate) fn memory_left(memory_bytes: u64) -> u64 {
     (memory_bytes / 8).max(4 << 30).min(memory_bytes / 2)
 }
 

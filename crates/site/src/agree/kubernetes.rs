@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use linerate_record::site::{Hosts, Kubernetes, Prefix, Site};
 
 use super::super::fill::SiteFault;
+use super::control_plane::control_plane;
 
 /// How many bits the prefixes of nodes may be longer than that of pods: Cilium, `pkg/ipam/cidrset`, "node CIDR size is
 /// too big".
@@ -36,6 +37,7 @@ pub(super) fn kubernetes(site: &Site, faults: &mut Vec<SiteFault>) {
     }
     addresses(site, kubernetes, faults);
     services(kubernetes, faults);
+    control_plane(site, kubernetes, faults);
 }
 
 /// The namespace is the engine's own: it gets labels, and with them limits of what its pods may do.

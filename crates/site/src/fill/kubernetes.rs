@@ -7,6 +7,7 @@ use linerate_record::site::{
 
 use super::super::reading::Item;
 use super::super::value::text::NAMES_MAX;
+use super::control_plane::{applier, control_plane, dns};
 use super::{Filling, Map, list, number, sub, text, whole};
 
 const PATH: &str = "kubernetes";
@@ -40,6 +41,9 @@ pub(super) fn kubernetes(
         node_mask: whole(map, "node_mask").unwrap_or_default(),
         native_cidr,
         load_balancer: texts(map, "load_balancer").iter().filter_map(|text| Prefix::parse(text)).collect(),
+        control_plane: sub(map, "control_plane").map(control_plane),
+        dns: sub(map, "dns").map(dns),
+        applier: sub(map, "applier").map(applier),
         bgp: sub(map, "bgp").map(|map| bgp(map, filling)),
         mesh: sub(map, "mesh")
             .map(|map| Mesh { id: whole(map, "id").unwrap_or_default(), name: text(map, "name").unwrap_or_default() }),
@@ -82,7 +86,7 @@ fn hosts(map: &Map, i: usize, groups: &[NodeGroup], filling: &mut Filling) -> Ho
     });
     // The table has looked at each of them.
     let all = |key| texts(map, key).iter().flat_map(|text| expanded(text, NAMES_MAX).unwrap_or_default()).collect();
-    Hosts { kind: kind.unwrap_or_default(), names: all("names"), mounts: all("mounts") }
+    Hosts { kind: kind.unwrap_or_default(), names: all("names"), mounts: all("mounts"), devices: all("devices") }
 }
 
 fn bgp(map: &Map, filling: &mut Filling) -> Bgp {
@@ -105,11 +109,11 @@ fn bgp(map: &Map, filling: &mut Filling) -> Bgp {
     }
 }
 
-fn prefix(map: &Map, key: &str) -> Option<Prefix> {
+pub(super) fn prefix(map: &Map, key: &str) -> Option<Prefix> {
     text(map, key).as_deref().and_then(Prefix::parse)
 }
 
-fn texts(map: &Map, key: &str) -> Vec<String> {
+pub(super) fn texts(map: &Map, key: &str) -> Vec<String> {
     if let Some(Item::Names(texts)) = map.get(key) { texts.clone() } else { Vec::new() }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Shape::{Mapping, Name, OneOrMany, Text, Texts, Whole};
 use super::Unless::{Absent, Follows, Required, Value};
+use super::control_plane::{APPLIER, CONTROL_PLANE, DNS};
 use super::{Key, NumberKind, TextKind, key, quantity};
 
 const TO_RENDER: &str = "not stated: `render` asks for it";
@@ -18,8 +19,11 @@ pub(in crate::keys) const KUBERNETES: &[Key] = &[
     key(
         "api_server",
         Text(TextKind::Host),
-        Absent("not stated: `render` asks for it, because Cilium replaces kube-proxy"),
-        "Name or address under which every node reaches the API server.",
+        Absent(
+            "127.0.0.1, HAProxy on each node, with `control_plane`; without it, `render` asks for it, because Cilium \
+                replaces kube-proxy",
+        ),
+        "Name or address under which every node reaches the API server: a balancer of the site's own.",
     ),
     key("api_port", Whole(1, 65_535), Value("6443", "the default of kubeadm"), "Port of the API server."),
     key("pod_cidr", Text(TextKind::Prefix), Absent(TO_RENDER), "Addresses of pods."),
@@ -41,6 +45,19 @@ pub(in crate::keys) const KUBERNETES: &[Key] = &[
         Texts(TextKind::Prefix),
         Absent("not stated: `render` asks for them where services have addresses of their own"),
         "Addresses for services of type LoadBalancer.",
+    ),
+    key(
+        "control_plane",
+        Mapping("control_plane", CONTROL_PLANE),
+        Absent("not rendered: something else makes it"),
+        "Control plane, which kubeadm makes.",
+    ),
+    key("dns", Mapping("dns", DNS), Absent("not rendered: it stays as it is"), "DNS within the cluster."),
+    key(
+        "applier",
+        Mapping("applier", APPLIER),
+        Absent("not rendered"),
+        "What applies the hosts' profile to the machines from within the cluster.",
     ),
     key("bgp", Mapping("bgp", BGP), Absent("not stated: `render` asks for it where routes are announced"), "BGP."),
     key("mesh", Mapping("mesh", MESH), Absent("in no mesh"), "What the cluster is in a Cluster Mesh."),
@@ -72,6 +89,12 @@ const HOSTS: &[Key] = &[
         Texts(TextKind::Folders),
         Required,
         "Folders at which the drives are mounted, such as `/data{1...20}`, in the order of the drives.",
+    ),
+    key(
+        "devices",
+        Texts(TextKind::Folders),
+        Absent("no mount units are rendered"),
+        "Devices with the drives' XFS, such as `/dev/disk/by-label/data{1...20}`, in the order of `mounts`.",
     ),
 ];
 

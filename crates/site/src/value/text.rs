@@ -29,6 +29,8 @@ pub(super) fn fix(kind: TextKind) -> &'static str {
         }
         TextKind::Revision => "write a branch, a tag or a commit, such as main",
         TextKind::Below => "write a path within the repository such as clusters/one, or \".\"",
+        TextKind::Version => "write it as 1.34.4",
+        TextKind::File => "write an absolute path such as /usr/local/bin/linerate",
     }
 }
 
@@ -45,6 +47,8 @@ pub(crate) fn example(kind: TextKind) -> &'static str {
         TextKind::Repository => "`https://git.example.com/storage.git`",
         TextKind::Revision => "`main`",
         TextKind::Below => "`clusters/one`",
+        TextKind::Version => "`1.34.4`",
+        TextKind::File => "`/usr/local/bin/linerate`",
     }
 }
 
@@ -63,6 +67,8 @@ pub(crate) fn pattern(kind: TextKind) -> &'static str {
         }
         TextKind::Revision => "^[A-Za-z0-9][A-Za-z0-9._/-]*$",
         TextKind::Below => r"^[A-Za-z0-9._/-]+$",
+        TextKind::Version => r"^1\.[0-9]{1,3}\.[0-9]{1,3}$",
+        TextKind::File => r"^/[A-Za-z0-9._/-]+$",
     }
 }
 
@@ -81,6 +87,8 @@ pub(super) fn is_of(kind: TextKind, text: &str) -> bool {
         TextKind::Repository => is_repository(text),
         TextKind::Revision => text.len() <= 255 && !text.starts_with(['-', '.']) && is_path(text),
         TextKind::Below => text == "." || is_path(text),
+        TextKind::Version => is_version(text),
+        TextKind::File => is_folder(text),
     }
 }
 
@@ -143,6 +151,13 @@ fn is_folder(text: &str) -> bool {
     text.len() <= 255 && text.strip_prefix('/').is_some_and(|rest| rest.split('/').all(is_good))
 }
 
+/// Three numbers of which the first is 1, none with a zero before it.
+fn is_version(text: &str) -> bool {
+    let is_number = |part: &str| part.parse::<u16>().is_ok_and(|number| number < 1000 && number.to_string() == part);
+    let parts: Vec<&str> = text.split('.').collect();
+    parts.len() == 3 && parts[0] == "1" && parts.into_iter().all(is_number)
+}
+
 /// A name with a version that does not move.
 fn is_image(text: &str) -> bool {
     let (rest, digest) = text.split_once('@').map_or((text, None), |(rest, digest)| (rest, Some(digest)));
@@ -172,7 +187,7 @@ fn is_image(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    const CASES: [(TextKind, &[&str], &[&str]); 10] = [
+    const CASES: [(TextKind, &[&str], &[&str]); 12] = [
         (TextKind::Label, &["a", "object-store", "s3"], &["", "A", "-a", "a-", "a.b", "a_b"]),
         (
             TextKind::Image,
@@ -239,6 +254,12 @@ mod tests {
             &["", "-a", ".a", "a..b/..", "a b", "a//b", "/a"],
         ),
         (TextKind::Below, &[".", "clusters/one", "a.b"], &["", "/a", "../a", "a/../b", "a/", "-a", "a b"]),
+        (
+            TextKind::Version,
+            &["1.31.0", "1.34.4"],
+            &["", "v1.34.4", "1.34", "1.34.04", "2.0.0", "1.34.4-rc.0", "1.34.+4"],
+        ),
+        (TextKind::File, &["/usr/local/bin/linerate", "/a"], &["", "a", "/", "/a/../b", "/a b", "/a{1...2}"]),
     ];
 
     #[test]

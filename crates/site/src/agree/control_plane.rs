@@ -1,0 +1,182 @@
+//! What a control plane has to agree on with the addresses of its cluster.
+
+use std::collections::BTreeSet;
+
+use linerate_record::site::{ControlPlane, Kubernetes, Prefix, Site, address_of};
+
+use super::super::fill::SiteFault;
+
+/// The first version of Kubernetes whose kubeadm reads v1beta4.
+const MINOR_MIN: u32 = 31;
+
+/// Most members of etcd that its documentation advises (FAQ, "What is maximum cluster size?").
+const MEMBERS_MAX: usize = 7;
+
+/// Lengths of a prefix of services that kubeadm takes: 20 bits of addresses at most, and ten addresses at the least
+/// (`cmd/kubeadm/app/apis/kubeadm/validation`, ValidateServiceSubnetSize; `constants.MinimumAddressesInServiceSubnet`).
+const SERVICE_LENGTHS: std::ops::RangeInclusive<u32> = 12..=28;
+
+pub(super) fn control_plane(site: &Site, kubernetes: &Kubernetes, faults: &mut Vec<SiteFault>) {
+    let path = |key: &str| format!("kubernetes.{key}");
+    if let Some(plane) = &kubernetes.control_plane {
+        machines(plane, faults);
+        ports(site, kubernetes, plane, faults);
+        services(kubernetes, plane, faults);
+    }
+    if let Some(dns) = &kubernetes.dns {
+        let services = kubernetes.control_plane.as_ref().map(|plane| plane.service_cidr);
+        if let (Some(stated), Some(services)) = (&dns.cluster_ip, services)
+            && !address_of(stated).is_some_and(|address| services.contains(&Prefix { first: address, length: 32 }))
+        {
+            let what = format!("the service of DNS at {stated}, outside of services' {services}");
+            let advice = "write an address of control_plane.service_cidr, or leave it out";
+            faults.push(SiteFault::new(path("dns.cluster_ip"), what, advice));
+        }
+    }
+    for (i, hosts) in kubernetes.hosts.iter().enumerate() {
+        devices(&hosts.devices, hosts.mounts.len(), &path(&format!("hosts.{i}.devices")), faults);
+    }
+}
+
+fn machines(plane: &ControlPlane, faults: &mut Vec<SiteFault>) {
+    let path = "kubernetes.control_plane";
+    let minor = plane.version.split('.').nth(1).and_then(|minor| minor.parse::<u32>().ok()).unwrap_or_default();
+    if minor < MINOR_MIN {
+        let what = format!("Kubernetes {}, whose kubeadm does not read v1beta4", plane.version);
+        faults.push(SiteFault::new(format!("{path}.version"), what, format!("write 1.{MINOR_MIN}.0 or later")));
+    }
+    let members = plane.hosts.len();
+    if members.is_multiple_of(2) || members > MEMBERS_MAX {
+        let what = format!("{members} members of etcd");
+        let advice = "write 1, 3, 5 or 7: an even number survives no more losses than one less, and more are slower";
+        faults.push(SiteFault::new(format!("{path}.hosts"), what, advice));
+    }
+    let mut distinct = BTreeSet::new();
+    if let Some(twice) = plane.hosts.iter().find(|host| !distinct.insert(*host)) {
+        let what = format!("machine {twice} a second time");
+        faults.push(SiteFault::new(format!("{path}.hosts"), what, "write each machine once"));
+    }
+}
+
+fn ports(site: &Site, kubernetes: &Kubernetes, plane: &ControlPlane, faults: &mut Vec<SiteFault>) {
+    let path = "kubernetes.control_plane.port";
+    if [plane.port, plane.port + 1].contains(&kubernetes.api_port) {
+        let what = format!("port {} of HAProxy and the one after it, one of which API servers listen at", plane.port);
+        faults.push(SiteFault::new(path, what, "write another one: both are on the same machines"));
+    }
+    if kubernetes.api_server.is_some() && !site.is_assumed(path) {
+        let what = "a port of HAProxy beside api_server";
+        let advice = "leave one of both out: where api_server is a balancer of the site's own, no HAProxy is rendered";
+        faults.push(SiteFault::new(path, what, advice));
+    }
+}
+
+fn services(kubernetes: &Kubernetes, plane: &ControlPlane, faults: &mut Vec<SiteFault>) {
+    let (path, services) = ("kubernetes.control_plane.service_cidr", plane.service_cidr);
+    if !SERVICE_LENGTHS.contains(&services.length) {
+        let what = format!("services in {services}");
+        let (least, most) = (SERVICE_LENGTHS.start(), SERVICE_LENGTHS.end());
+        faults.push(SiteFault::new(path, what, format!("kubeadm takes a length from /{least} to /{most}")));
+    }
+    let others = kubernetes.pod_cidr.iter().map(|pods| ("the pods'", pods));
+    let all = others.chain(kubernetes.load_balancer.iter().map(|pool| ("load_balancer's", pool)));
+    for (whose, other) in all.filter(|(_, other)| other.overlaps(&services)) {
+        let what = format!("services' {services} overlaps {whose} {other}");
+        faults.push(SiteFault::new(path, what, "write other addresses"));
+    }
+    let is_service =
+        |host: &&String| address_of(host).is_some_and(|first| services.contains(&Prefix { first, length: 32 }));
+    if let Some(host) = plane.hosts.iter().find(is_service) {
+        let what = format!("services' {services} has the address of machine {host}");
+        faults.push(SiteFault::new(path, what, "write other addresses"));
+    }
+}
+
+/// A device for each folder.
+fn devices(devices: &[String], folders: usize, path: &str, faults: &mut Vec<SiteFault>) {
+    if !devices.is_empty() && devices.len() != folders {
+        let what = format!("{} devices for {folders} folders", devices.len());
+        faults.push(SiteFault::new(path, what, "write one for each folder of mounts, in their order"));
+    }
+    let mut distinct = BTreeSet::new();
+    if let Some(twice) = devices.iter().find(|device| !distinct.insert(*device)) {
+        faults.push(SiteFault::new(path, format!("device {twice:?} a second time"), "a device is one folder"));
+    }
+    if let Some(other) = devices.iter().find(|device| !device.starts_with("/dev/")) {
+        let advice = "write one below /dev, such as /dev/disk/by-label/data1, which names the same on every machine";
+        faults.push(SiteFault::new(path, format!("device {other:?}"), advice));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    const SITE: &str = "\
+nodes:
+  count: 4
+  drives: {count: 2, capacity: 8TB}
+  nics: {speed: 25Gb/s}
+engine: minio
+kubernetes:
+  pod_cidr: 10.244.0.0/16
+  load_balancer: 192.0.2.0/28
+  hosts: {names: 'n{1...4}', mounts: '/d{1...2}', devices: '/dev/disk/by-label/d{1...2}'}
+  control_plane: {version: 1.34.4, hosts: [10.0.0.11, 10.0.0.12, 10.0.0.13]}
+  dns: {image: 'coredns:1.12.1', cache_image: 'node-cache:1.26.4'}
+  applier: {image: 'busybox:1.37.0'}
+";
+
+    /// A replacement, where its mistake is, and words of it.
+    const WRONG: [(&str, &str, &str, &str); 23] = [
+        ("version: 1.34.4, ", "", "control_plane", "without \"version\""),
+        (", hosts: [10.0.0.11, 10.0.0.12, 10.0.0.13]", "", "control_plane", "without \"hosts\""),
+        ("1.34.4", "v1.34.4", "control_plane.version", "write it as 1.34.4"),
+        ("1.34.4", "1.30.9", "control_plane.version", "1.31.0 or later"),
+        (", 10.0.0.13", "", "control_plane.hosts", "2 members"),
+        (
+            "[10.0.0.11, 10.0.0.12, 10.0.0.13]",
+            "[10.0.0.11, 10.0.0.12, 10.0.0.11]",
+            "control_plane.hosts",
+            "second time",
+        ),
+        ("10.0.0.11,", "cp1,", "control_plane.hosts", "an address of IPv4"),
+        ("10.0.0.13]", "10.0.0.13], port: 6443", "control_plane.port", "port 6443 of HAProxy"),
+        ("10.0.0.13]", "10.0.0.13], port: 6442", "control_plane.port", "port 6442 of HAProxy"),
+        ("10.0.0.13]", "10.0.0.13], port: 80", "control_plane.port", "from 1024 to 65534"),
+        ("10.0.0.13]}", "10.0.0.13], port: 7443}\n  api_server: a", "control_plane.port", "beside api_server"),
+        ("10.0.0.13]", "10.0.0.13], service_cidr: 10.96.0.0/11", "control_plane.service_cidr", "from /12 to /28"),
+        ("10.0.0.13]", "10.0.0.13], service_cidr: 10.244.0.0/24", "control_plane.service_cidr", "the pods' 10.244"),
+        ("10.0.0.13]", "10.0.0.13], service_cidr: 192.0.2.0/24", "control_plane.service_cidr", "load_balancer's 192"),
+        ("10.0.0.13]", "10.0.0.13], service_cidr: 10.0.0.0/24", "control_plane.service_cidr", "machine 10.0.0.11"),
+        ("10.0.0.13]", "10.0.0.13], etcd_rtt: 2s", "control_plane.etcd_rtt", "out of range"),
+        ("dns: {image: 'coredns:1.12.1', ", "dns: {", "dns", "without \"image\""),
+        (", cache_image: 'node-cache:1.26.4'", "", "dns", "without \"cache_image\""),
+        ("dns: {", "dns: {cluster_ip: 10.0.0.10, ", "dns.cluster_ip", "outside of services' 10.96.0.0/12"),
+        ("{image: 'busybox:1.37.0'}", "{program: /a}", "applier", "without \"image\""),
+        ("busybox:1.37.0'", "busybox:1.37.0', program: linerate", "applier.program", "an absolute path"),
+        ("d{1...2}'}", "d{1...3}'}", "hosts.0.devices", "3 devices for 2 folders"),
+        ("/dev/disk/by-label/d", "/disk/d", "hosts.0.devices", "below /dev"),
+    ];
+
+    #[test]
+    fn a_control_plane_agrees_with_its_cluster() {
+        assert!(crate::read(SITE, "site.yaml").is_ok(), "{:?}", crate::read(SITE, "site.yaml"));
+        for (from, to, key, words) in WRONG {
+            assert!(SITE.contains(from), "{from:?}");
+            let error = crate::read(&SITE.replacen(from, to, 1), "site.yaml").expect_err(to).to_string();
+            let key = key.replace("hosts.0.", "hosts.");
+            assert!(error.contains(&format!("(kubernetes.{key}")) && error.contains(words), "{to:?}: {error}");
+        }
+        let twice = SITE.replace("'/dev/disk/by-label/d{1...2}'", "[/dev/sda, /dev/sda]");
+        assert!(crate::read(&twice, "s").is_err_and(|error| error.to_string().contains("\"/dev/sda\" a second time")));
+    }
+
+    #[test]
+    fn what_is_not_stated_is_assumed_or_absent() {
+        let kubernetes = crate::read(SITE, "site.yaml").unwrap().kubernetes.unwrap();
+        let (plane, dns) = (kubernetes.control_plane.unwrap(), kubernetes.dns.unwrap());
+        assert_eq!((plane.port, plane.service_cidr.to_string().as_str()), (7443, "10.96.0.0/12"));
+        assert_eq!((dns.domain.as_str(), dns.cluster_ip, plane.etcd_rtt_ns), ("cluster.local", None, None));
+        assert_eq!(kubernetes.applier.unwrap().program, "/usr/local/bin/linerate");
+        assert_eq!(kubernetes.hosts[0].devices, ["/dev/disk/by-label/d1", "/dev/disk/by-label/d2"]);
+    }
+}

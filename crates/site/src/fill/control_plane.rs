@@ -1,0 +1,35 @@
+//! The control plane, the DNS, and what applies settings to machines.
+
+use linerate_record::site::{Applier, ClusterDns, ControlPlane, Prefix};
+
+use super::kubernetes::{prefix, texts};
+use super::{Map, bytes, text, whole};
+
+/// What the table has filled in is absent only where reading has found a mistake.
+const NO_PREFIX: Prefix = Prefix { first: 0, length: 0 };
+
+pub(super) fn control_plane(map: &Map) -> ControlPlane {
+    ControlPlane {
+        version: text(map, "version").unwrap_or_default(),
+        hosts: texts(map, "hosts"),
+        port: whole(map, "port").unwrap_or_default(),
+        service_cidr: prefix(map, "service_cidr").unwrap_or(NO_PREFIX),
+        etcd_rtt_ns: bytes(map, "etcd_rtt"),
+    }
+}
+
+pub(super) fn dns(map: &Map) -> ClusterDns {
+    let of = |key| text(map, key).unwrap_or_default();
+    ClusterDns {
+        domain: of("domain"),
+        cluster_ip: text(map, "cluster_ip"),
+        image: of("image"),
+        cache_image: of("cache_image"),
+        upstream: texts(map, "upstream"),
+    }
+}
+
+pub(super) fn applier(map: &Map) -> Applier {
+    let of = |key| text(map, key).unwrap_or_default();
+    Applier { image: of("image"), program: of("program"), site: text(map, "site") }
+}
