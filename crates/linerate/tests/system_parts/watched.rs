@@ -77,8 +77,7 @@ fn rules_are_read() -> Result<(), Failed> {
         let dashboard: Value = serde_json::from_str(text.as_str().unwrap_or_default())?;
         let targets = |panel: &Value| panel["targets"].as_array().cloned().unwrap_or_default();
         let panels = dashboard["panels"].as_array().cloned().unwrap_or_default();
-        let expressions: Vec<Value> =
-            panels.iter().flat_map(targets).map(|target| target["expr"].clone()).collect();
+        let expressions: Vec<Value> = panels.iter().flat_map(targets).map(|target| target["expr"].clone()).collect();
         assert!(expressions.len() > 10, "{dashboard}");
         let input = json!({"rules": rule["spec"], "expressions": expressions});
         let (is_taken, told) = said(&reader, &input)?;
