@@ -237,7 +237,7 @@ fn without_their_keys_nothing_of_them_is_there() {
 fn applications(files: &[RenderedFile]) -> BTreeMap<String, Value> {
     let documents = documents(files, "argocd/");
     let all = of_kind(&documents, "Application").into_iter();
-    all.map(|one| (one["metadata"]["name"].as_str().unwrap().to_owned(), one.clone())).collect()
+    all.map(|one| (one["metadata"]["name"].as_str().expect("a name").to_owned(), one.clone())).collect()
 }
 
 #[test]
