@@ -183,6 +183,7 @@ $(ZIG)/cargo-zigbuild:
 
 lint:
 	$(CARGO) fmt --check
+	git ls-files '*.sh' | xargs -n 1 bash -n
 	rustfmt --check --edition 2024 fuzz/targets/*.rs
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) xtask arrows
