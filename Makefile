@@ -78,9 +78,9 @@ $(KUBERNETES)/debian:
 # A Cilium for such a Kubernetes, and a router: the compiler of its datapath, and FRR.
 CILIUM = $(SERVERS)/cilium
 CILIUM_SOURCE = crates/linerate/tests/system_parts/cilium
-cilium: $(CILIUM)/bin/clustermesh-apiserver $(CILIUM)/debian $(CILIUM)/answer
+cilium: $(CILIUM)/bin/helm $(CILIUM)/debian $(CILIUM)/answer
 
-$(CILIUM)/bin/clustermesh-apiserver: $(CILIUM_SOURCE)/build.sh
+$(CILIUM)/bin/helm: $(CILIUM_SOURCE)/build.sh
 	$(CILIUM_SOURCE)/build.sh $(CILIUM)
 
 $(CILIUM)/answer: $(CILIUM_SOURCE)/answer.c

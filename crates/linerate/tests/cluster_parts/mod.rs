@@ -32,7 +32,7 @@ pub(crate) fn missing() -> Vec<&'static str> {
     let mut lacks = Vec::new();
     for (name, is_there) in [
         ("a Kubernetes", has("KUBERNETES", "bin/kubelet") && has("KUBERNETES", "debian")),
-        ("a Cilium", has("CILIUM", "bin/clustermesh-apiserver") && has("CILIUM", "debian") && has("CILIUM", "answer")),
+        ("a Cilium", has("CILIUM", "bin/helm") && has("CILIUM", "debian") && has("CILIUM", "answer")),
         ("control groups of both versions", Path::new("/sys/fs/cgroup/unified").is_dir()),
         ("root", is_root),
     ] {

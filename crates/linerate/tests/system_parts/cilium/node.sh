@@ -19,11 +19,11 @@ make_room() {
 write_cilium_network() {
     plugins=/run/plugins
     mkdir -p "$plugins"
-    cp "$CILIUM/bin/cilium-cni" "$debian/usr/lib/cni/loopback" "$plugins"
+    ln -sf "$CILIUM/bin/cilium-cni" "$debian/usr/lib/cni/loopback" "$plugins"
 }
 
 # With the configuration that the chart has made, as its init container reads it; begun again when it ends. Before
-# the chart is applied there is none.
+# the chart is applied there is none, and what reads it does not mind.
 agent() {
     local options=(--k8s-kubeconfig-path="$FOLDER/kubeconfig")
     # The chart's paths are those of its container.
@@ -35,11 +35,12 @@ agent() {
     export TMPDIR=/run
     while :; do
         rm -rf /run/cilium-configuration
-        if cilium-dbg build-config "${options[@]}" --dest /run/cilium-configuration; then
+        cilium-dbg build-config "${options[@]}" --dest /run/cilium-configuration
+        if [ -s /run/cilium-configuration/cluster-name ]; then
             cilium-agent --config-dir=/run/cilium-configuration "${options[@]}" "${paths[@]}" &
             echo $! >/run/agent
             wait $! || echo "the agent ended: $?"
         fi
-        sleep 0.5
+        sleep 1
     done >>"$logs.cilium" 2>&1
 }

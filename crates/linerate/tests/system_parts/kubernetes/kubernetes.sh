@@ -105,7 +105,7 @@ check() {
     [ -x "${LINERATE:-}" ] || refuse "LINERATE=${LINERATE:-} is no program: cargo build -p linerate"
     LINERATE=$(realpath "$LINERATE")
     export LINERATE
-    [ "$tier" != cilium ] || [ -x "$CILIUM/bin/clustermesh-apiserver" ] || refuse "$CILIUM has no Cilium: make cilium"
+    [ "$tier" != cilium ] || [ -x "$CILIUM/bin/helm" ] || refuse "$CILIUM has no Cilium: make cilium"
     if [ "$tier" = scale ]; then
         [ -x "$KUBERNETES/bin/kwok" ] || refuse "$KUBERNETES has no kwok: make kubernetes-scale"
     else
