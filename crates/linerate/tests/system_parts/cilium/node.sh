@@ -22,8 +22,8 @@ write_cilium_network() {
     ln -sf "$CILIUM/bin/cilium-cni" "$debian/usr/lib/cni/loopback" "$plugins"
 }
 
-# With the configuration that the chart has made, as its init container reads it; begun again when it ends. Before
-# the chart is applied there is none, and what reads it does not mind.
+# With the configuration that the chart has made, as its init container reads it; begun again when it ends. Before the
+# chart is applied there is none, and what reads it would go on without.
 agent() {
     local options=(--k8s-kubeconfig-path="$FOLDER/kubeconfig")
     # The chart's paths are those of its container.
@@ -33,14 +33,14 @@ agent() {
     export CILIUM_CLUSTERMESH_CONFIG=/var/lib/cilium/clustermesh/
     # Beside the network's configuration, a file moved there would be one event, which containerd does not heed.
     export TMPDIR=/run
+    until [ -d "$here/operator" ]; do sleep 0.2; done
     while :; do
         rm -rf /run/cilium-configuration
-        cilium-dbg build-config "${options[@]}" --dest /run/cilium-configuration
-        if [ -s /run/cilium-configuration/cluster-name ]; then
+        if cilium-dbg build-config "${options[@]}" --dest /run/cilium-configuration; then
             cilium-agent --config-dir=/run/cilium-configuration "${options[@]}" "${paths[@]}" &
             echo $! >/run/agent
             wait $! || echo "the agent ended: $?"
         fi
-        sleep 1
+        sleep 0.5
     done >>"$logs.cilium" 2>&1
 }

@@ -111,7 +111,11 @@ nodes() {
         configured "n$node"
     done
     "$source/image.sh" registry.k8s.io/pause:3.10 "$KUBERNETES/pause" "$here/images/pause.tar"
-    "$source/image.sh" linerate.local/linerate:test "${LINERATE:?names the program}" "$here/images/linerate.tar"
+    if [ "$(cat "$here/tier")" = cilium ]; then
+        "$source/image.sh" linerate.local/answer:test "$CILIUM/answer" "$here/images/answer.tar"
+    else
+        "$source/image.sh" linerate.local/linerate:test "${LINERATE:?names the program}" "$here/images/linerate.tar"
+    fi
     for node in $(seq "$1"); do
         boot "$node"
     done

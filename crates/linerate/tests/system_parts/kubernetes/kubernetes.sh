@@ -20,7 +20,7 @@
 #   kubernetes.sh agent FOLDER NODE …     cilium-dbg of a node: `agent FOLDER 1 status`
 #   kubernetes.sh down FOLDER             ends it, and removes what is left of it and of others that were killed
 #
-# KUBERNETES is the folder that was built, and CILIUM that of `make cilium`. Of the program LINERATE, `up` makes the image linerate.local/linerate:test.
+# KUBERNETES is the folder that was built, and CILIUM that of `make cilium`. Of the program LINERATE, `up` makes the image linerate.local/linerate:test; tier cilium has linerate.local/answer:test.
 set -euo pipefail
 source=$(dirname "$(realpath "$0")")
 KUBERNETES=$(realpath -m "${KUBERNETES:-$source/../../../../../target/servers/kubernetes}")
@@ -105,7 +105,9 @@ check() {
     [ -x "${LINERATE:-}" ] || refuse "LINERATE=${LINERATE:-} is no program: cargo build -p linerate"
     LINERATE=$(realpath "$LINERATE")
     export LINERATE
-    [ "$tier" != cilium ] || [ -x "$CILIUM/bin/helm" ] || refuse "$CILIUM has no Cilium: make cilium"
+    if [ "$tier" = cilium ]; then
+        [ -x "$CILIUM/bin/helm" ] && [ -x "$CILIUM/answer" ] || refuse "$CILIUM has no Cilium: make cilium"
+    fi
     if [ "$tier" = scale ]; then
         [ -x "$KUBERNETES/bin/kwok" ] || refuse "$KUBERNETES has no kwok: make kubernetes-scale"
     else
