@@ -6,14 +6,18 @@ mod running;
 
 use std::time::Instant;
 
-use cluster_parts::{end, missing, reach};
+use cluster_parts::{end, has_links, missing, reach};
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
     let arguments = Arguments::from_args();
     let no_skip = std::env::var_os("LINERATE_NO_SKIP").is_some();
     let absent = missing();
-    let trials = reach::CHECKS.into_iter().map(|(name, check)| {
+    let trials = reach::CHECKS.into_iter().map(|(name, kind, check)| {
+        let mut absent: Vec<String> = absent.iter().map(ToString::to_string).collect();
+        if absent.is_empty() && !kind.is_empty() && !has_links(kind) {
+            absent.push(format!("{kind} in the kernel"));
+        }
         let reported =
             if absent.is_empty() { name.to_owned() } else { format!("{name} (needs {})", absent.join(", ")) };
         let timed = move || {

@@ -92,17 +92,24 @@ pub(crate) struct Loss {
     pub(crate) healed: Duration,
 }
 
-/// Loses node 2 in a way, and brings it back; the client asks for so long.
-pub(crate) fn lose(cluster: &Cluster, address: SocketAddr, way: (&str, &str), seconds: u64) -> Result<Loss, Failed> {
+/// Loses a node in a way, and brings it back; the client asks for so long.
+pub(crate) fn lose(
+    cluster: &Cluster,
+    address: SocketAddr,
+    node: u32,
+    way: (&str, &str),
+    seconds: u64,
+) -> Result<Loss, Failed> {
+    let node = node.to_string();
     let (lose, regain) = way;
-    let (acted, asked) = ask_during(cluster, address, seconds, || drop(cluster.act(&[lose, "2"])))?;
+    let (acted, asked) = ask_during(cluster, address, seconds, || drop(cluster.act(&[lose, &node])))?;
     let before = asked.iter().filter(|one| one.at < acted && one.answer.is_err()).count();
     let after: Vec<&Asked> = asked.iter().filter(|one| one.at >= acted).collect();
     let failed = after.iter().filter(|one| one.answer.is_err());
     let last = failed.clone().map(|one| one.at).max().unwrap_or(acted);
     // One that was under way when the node was lost may fail of that.
     let loss = Loss { requests: after.len(), failed: failed.count() + before, healed: last.saturating_sub(acted) };
-    cluster.act(&[regain, "2"]);
+    cluster.act(&[regain, &node]);
     println!(
         "{lose}: {} of {} requests failed, the last of them begun {:.1} s after the loss",
         loss.failed,

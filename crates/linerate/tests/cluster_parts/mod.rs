@@ -43,6 +43,13 @@ pub(crate) fn missing() -> Vec<&'static str> {
     lacks
 }
 
+/// Whether links of a kind can be made.
+pub(crate) fn has_links(kind: &str) -> bool {
+    let mut command = Command::new("unshare");
+    command.args(["--net", "ip", "link", "add", "tried", "type", kind, "id", "1", "remote", "127.0.0.1"]);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
 /// A cluster as `linerate render` describes it, with servers that tell which node answers to whom in the place of the
 /// engine. All of it is gone with the value.
 pub(crate) struct Cluster {
@@ -56,7 +63,7 @@ pub(crate) struct Cluster {
 /// The one that checks of a variant share.
 static SHARED: Mutex<Option<(&'static str, Result<Cluster, String>)>> = Mutex::new(None);
 
-/// What a check does with the cluster of a variant, which begins with the first of them and ends with another's.
+/// What a check does with the cluster of a variant, or with `VARIANT+VALUES`, with these values beside the overlay; it begins with the first of them and ends with another's.
 pub(crate) fn of_variant(
     variant: &'static str,
     check: impl FnOnce(&Cluster) -> Result<(), Failed>,
@@ -78,20 +85,26 @@ pub(crate) fn end() {
 }
 
 impl Cluster {
-    fn start(variant: &str) -> Result<Self, String> {
+    fn start(name: &str) -> Result<Self, String> {
+        let (variant, more) = name.split_once('+').map_or((name, None), |(variant, more)| (variant, Some(more)));
         let began = Instant::now();
         let told = |what: &str| println!("{:6.1} s {what}", began.elapsed().as_secs_f64());
         let rendered = render(variant);
-        let cluster = Cluster::hold(&format!("cluster-{variant}"), rendered)?;
+        let cluster = Cluster::hold(&format!("cluster-{name}"), rendered)?;
         told("control plane and kubelets");
-        cluster.act(&["cilium", &cluster.path("cilium/values.yaml"), &parts("overlay.yaml")]);
+        let mut values = vec![cluster.path("cilium/values.yaml"), parts("overlay.yaml")];
+        values.extend(more.map(|more| parts(&format!("{more}.yaml"))));
+        cluster.act(&["cilium"].into_iter().chain(values.iter().map(String::as_str)).collect::<Vec<_>>());
         told("every agent says OK");
         cluster.kubectl(&["wait", "--for=condition=Ready", "node", "--all", "--timeout=300s"]);
-        // Definitions come from the operator.
-        let resources = cluster.path("cilium");
-        eventually_within(PATIENT, "Cilium's resources to be taken", || {
-            cluster.ended(&["apply", "--validate=strict", "--kustomize", &resources]).status.success()
-        });
+        // Definitions come from the operator. A variant without addresses and BGP has no resources.
+        for part in ["addresses", "bgp", "l2-announcement"] {
+            let path = cluster.path(&format!("cilium/{part}.yaml"));
+            if Path::new(&path).exists() {
+                let taken = || cluster.ended(&["apply", "--validate=strict", "--filename", &path]).status.success();
+                eventually_within(PATIENT, "Cilium's resources to be taken", taken);
+            }
+        }
         cluster.kubectl(&["apply", "--validate=strict", "--filename", &cluster.path("engine/namespace.yaml")]);
         for part in ["services", "network-policy"] {
             cluster.kubectl(&[

@@ -17,6 +17,10 @@ make_router() {
         ip link add "out-n$node" type veth peer name eth1 netns "n$node"
         ip link set "out-n$node" master outside up
         addressed "n$node" eth1 "10.231.82.$((10 + node))"
+        # Of what is for a node that is cut off, others would take their part: programs on their links do not look whose
+        # packet it is.
+        ip link set "to-n$node" type bridge_slave flood off
+        ip link set "out-n$node" type bridge_slave flood off
     done
     addressed router eth0 "$router"
     addressed router eth1 10.231.81.1
