@@ -63,7 +63,8 @@ pub(crate) struct Cluster {
 /// The one that checks of a variant share.
 static SHARED: Mutex<Option<(&'static str, Result<Cluster, String>)>> = Mutex::new(None);
 
-/// What a check does with the cluster of a variant, or with `VARIANT+VALUES`, with these values beside the overlay; it begins with the first of them and ends with another's.
+/// What a check does with the cluster of a variant, or of `VARIANT+VALUES`, with these values beside the overlay. It
+/// begins with the first of its checks, and ends with another's.
 pub(crate) fn of_variant(
     variant: &'static str,
     check: impl FnOnce(&Cluster) -> Result<(), Failed>,

@@ -1,5 +1,5 @@
 //! What `linerate render` writes, held against a real API server with strict fields: it admits all of it, and refuses a
-//! field that it does not know. Cilium's resources have no definitions there.
+//! field that it does not know. Cilium's resources have no definitions there: the test `cluster` has them.
 
 use std::fs;
 use std::path::Path;

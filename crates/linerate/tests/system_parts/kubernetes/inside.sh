@@ -47,8 +47,8 @@ finish() {
     done
 }
 
-# A switch with the control plane on it; each node is a port of it. Pods of other nodes are reached through a gateway, so
-# that a node needs no more than its default route. All names are in this mount namespace alone.
+# A switch with the control plane on it; each node is a port of it. Pods of other nodes are reached through a gateway,
+# so that a node needs no more than its default route. All names are in this mount namespace alone.
 make_network() {
     local node gateway=$2
     mount -t tmpfs -o mode=0755 linerate-kubernetes /run
@@ -81,12 +81,12 @@ make_routes() {
 # `ip netns exec` would hide the control groups.
 boot() {
     begin "n$1" nsenter --net="/run/netns/n$1" \
-        unshare --mount --propagation private --uts --ipc --pid --fork --kill-child --mount-proc "$source/node.sh" "$1" \
-        "$(cat "$here/tier")"
+        unshare --mount --propagation private --uts --ipc --pid --fork --kill-child --mount-proc \
+        "$source/node.sh" "$1" "$(cat "$here/tier")"
 }
 
-# in_node NUMBER COMMAND…: among its processes and files. Its namespaces are those of the first process there, a child of
-# `unshare`.
+# in_node NUMBER COMMAND…: among its processes and files. Its namespaces are those of the first process there, a child
+# of `unshare`.
 in_node() {
     local above first
     above=$(cat "$here/n$1.pid")

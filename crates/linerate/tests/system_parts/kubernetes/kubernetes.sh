@@ -20,7 +20,8 @@
 #   kubernetes.sh agent FOLDER NODE …     cilium-dbg of a node: `agent FOLDER 1 status`
 #   kubernetes.sh down FOLDER             ends it, and removes what is left of it and of others that were killed
 #
-# KUBERNETES is the folder that was built, and CILIUM that of `make cilium`. Of the program LINERATE, `up` makes the image linerate.local/linerate:test; tier cilium has linerate.local/answer:test.
+# KUBERNETES is the folder that was built, and CILIUM that of `make cilium`. Of the program LINERATE, `up` makes the
+# image linerate.local/linerate:test; tier cilium has linerate.local/answer:test.
 set -euo pipefail
 source=$(dirname "$(realpath "$0")")
 KUBERNETES=$(realpath -m "${KUBERNETES:-$source/../../../../../target/servers/kubernetes}")
