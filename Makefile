@@ -11,7 +11,7 @@ TRIPLE_arm64 = aarch64-unknown-linux-musl
 TRIPLES = $(foreach architecture,$(ARCHITECTURES),$(TRIPLE_$(architecture)))
 ZIG = $(CURDIR)/target/zig/bin
 
-.PHONY: demo test test-system servers kubernetes kubernetes-scale bench soak scale streams placed series shapes worlds test-series fuzz fuzz-build lint dist test-dist
+.PHONY: demo test test-system test-cluster servers kubernetes kubernetes-scale cilium bench soak scale streams placed series shapes worlds test-series fuzz fuzz-build lint dist test-dist
 
 # The main job, on the embedded S3 target: about a minute after the build, which leaves Kubernetes out.
 demo:
@@ -86,6 +86,29 @@ $(KUBERNETES)/pause: $(KUBERNETES_SOURCE)/pause.c
 $(KUBERNETES)/debian:
 	.ci/unpack $@ containerd runc containernetworking-plugins nftables libnftables1 libjansson4 \
 	    libnftnl11 libxtables12 libmnl0 || echo 'no packages of Debian: what needs a Kubernetes is skipped'
+
+# A Cilium for such a Kubernetes, and a router: the compiler of its datapath, and FRR.
+CILIUM = $(SERVERS)/cilium
+CILIUM_SOURCE = crates/linerate/tests/system_parts/cilium
+cilium: $(CILIUM)/bin/helm $(CILIUM)/debian $(CILIUM)/answer
+
+$(CILIUM)/bin/helm: $(CILIUM_SOURCE)/build.sh
+	$(CILIUM_SOURCE)/build.sh $(CILIUM)
+
+$(CILIUM)/answer: $(CILIUM_SOURCE)/answer.c
+	mkdir -p $(CILIUM)
+	$(CC) -O2 -static -s -o $@ $<
+
+$(CILIUM)/debian:
+	.ci/unpack $@ clang-19 llvm-19 libllvm19 libclang-cpp19 libclang-common-19-dev libclang1-19 \
+	    llvm-19-linker-tools bpftool ipset iptables libipset13 libip4tc2 libip6tc2 libxtables12 libnftnl11 libmnl0 \
+	    libnetfilter-conntrack3 libnfnetlink0 frr libyang2 libc-ares2 libjson-c5 libreadline8 libcap2 libpam0g \
+	    libssh-gcrypt-4 || echo 'no packages of Debian: what needs a Cilium is skipped'
+
+# Root: what `linerate render` writes, on a real Kubernetes with that Cilium and that router.
+test-cluster: kubernetes cilium
+	KUBERNETES=$(KUBERNETES) CILIUM=$(CILIUM) \
+	$(CARGO) test -p linerate --test cluster -- --test-threads 1 --nocapture $(TESTS)
 
 # Client processor time against a bare epoll loop, wrk and (with WARP=/path) warp: half an hour.
 bench: servers
@@ -177,6 +200,7 @@ $(ZIG)/cargo-zigbuild:
 
 lint:
 	$(CARGO) fmt --check
+	git ls-files '*.sh' | xargs -n 1 bash -n
 	rustfmt --check --edition 2024 fuzz/targets/*.rs
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) xtask arrows

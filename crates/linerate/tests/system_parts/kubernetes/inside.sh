@@ -9,8 +9,11 @@ trap 'echo "$0, line $LINENO: $BASH_COMMAND failed: see $FOLDER/logs" >&2' ERR
 source=$(dirname "$(realpath "$0")")
 cd "$FOLDER"
 here=$FOLDER/inside
-control=10.231.80.1
+control=10.231.80.1 router=10.231.80.2
 . "$source/control.sh"
+. "$source/../cilium/programs.sh"
+. "$source/../cilium/router.sh"
+. "$source/../cilium/cilium.sh"
 
 wait_until() {
     local what=$1 tries=0
@@ -44,10 +47,10 @@ finish() {
     done
 }
 
-# A switch with the control plane on it; each node is a port of it. Pods of other nodes are reached through it, so that
-# a node needs no more than its default route. All names are in this mount namespace alone.
+# A switch with the control plane on it; each node is a port of it. Pods of other nodes are reached through a gateway,
+# so that a node needs no more than its default route. All names are in this mount namespace alone.
 make_network() {
-    local node
+    local node gateway=$2
     mount -t tmpfs -o mode=0755 linerate-kubernetes /run
     ip link set lo up
     ip link add switch type bridge
@@ -61,22 +64,43 @@ make_network() {
         ip -n "n$node" link set lo up
         ip -n "n$node" address add "10.231.80.$((10 + node))/24" dev eth0
         ip -n "n$node" link set eth0 up
-        ip -n "n$node" route add default via "$control"
+        ip -n "n$node" route add default via "$gateway"
         nsenter --net="/run/netns/n$node" sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
+    done
+}
+
+# The control plane's namespace is the gateway. Services are where a node's kube-proxy is.
+make_routes() {
+    local node
+    for node in $(seq "$1"); do
         ip route add "10.232.$node.0/24" via "10.231.80.$((10 + node))"
     done
-    # Services are where a node's kube-proxy is.
-    [ "$1" = 0 ] || ip route add 10.233.0.0/16 via 10.231.80.11
+    ip route add 10.233.0.0/16 via 10.231.80.11
 }
 
 # `ip netns exec` would hide the control groups.
 boot() {
     begin "n$1" nsenter --net="/run/netns/n$1" \
-        unshare --mount --propagation private --uts --ipc --pid --fork --kill-child --mount-proc "$source/node.sh" "$1"
+        unshare --mount --propagation private --uts --ipc --pid --fork --kill-child --mount-proc \
+        "$source/node.sh" "$1" "$(cat "$here/tier")"
+}
+
+# in_node NUMBER COMMAND…: among its processes and files. Its namespaces are those of the first process there, a child
+# of `unshare`.
+in_node() {
+    local above first
+    above=$(cat "$here/n$1.pid")
+    first=$(tr -d ' ' <"/proc/$above/task/$above/children")
+    nsenter --target "$first" --mount --uts --ipc --net --pid -- "${@:2}"
 }
 
 are_ready() {
     [ "$(ask /api/v1/nodes | grep -o KubeletReady | wc -l)" = "$1" ]
+}
+
+# A node is ready when its network is: one of Cilium's is not yet.
+are_known() {
+    [ "$(ask /api/v1/nodes | grep -o KubeletNotReady | wc -l)" = "$1" ]
 }
 
 nodes() {
@@ -87,11 +111,15 @@ nodes() {
         configured "n$node"
     done
     "$source/image.sh" registry.k8s.io/pause:3.10 "$KUBERNETES/pause" "$here/images/pause.tar"
-    "$source/image.sh" linerate.local/linerate:test "${LINERATE:?names the program}" "$here/images/linerate.tar"
+    if [ "$(cat "$here/tier")" = cilium ]; then
+        "$source/image.sh" linerate.local/answer:test "$CILIUM/answer" "$here/images/answer.tar"
+    else
+        "$source/image.sh" linerate.local/linerate:test "${LINERATE:?names the program}" "$here/images/linerate.tar"
+    fi
     for node in $(seq "$1"); do
         boot "$node"
     done
-    wait_until "a node's kubelet" are_ready "$1"
+    wait_until "a node's kubelet" "$2" "$1"
 }
 
 up() {
@@ -102,14 +130,20 @@ up() {
     stay=$!
     mount -t tmpfs -o mode=0755 linerate-kubernetes "$here"
     echo "$GROUP" >"$here/group"
+    echo "$tier" >"$here/tier"
     hostname linerate-kubernetes
-    if [ "$tier" = nodes ]; then make_network "$count"; else make_network 0; fi
+    case $tier in
+    nodes) make_network "$count" "$control" && make_routes "$count" ;;
+    cilium) make_network "$count" "$router" && make_router "$count" ;;
+    *) make_network 0 "$control" ;;
+    esac
     # One program speaks for all of them.
     [ "$tier" != scale ] || grace=60s
     control_plane
     case $tier in
     api) ;;
-    nodes) nodes "$count" ;;
+    nodes) nodes "$count" are_ready ;;
+    cilium) programs && begin_routing && nodes "$count" are_known ;;
     scale) . "$source/scale.sh" && pretended "$count" ;;
     esac
     echo ready
@@ -119,6 +153,14 @@ up() {
 
 node_of() {
     [[ ${1:-} =~ ^[0-9]+$ && -e /run/netns/n$1 ]] || { echo "no node ${1:-}: give its number" >&2; exit 2; }
+}
+
+# All links of a node, to an end.
+links() {
+    local link
+    for link in "to-n$1" "out-n$1"; do
+        ! ip link show "$link" >/dev/null 2>&1 || ip link set "$link" "$2"
+    done
 }
 
 [ "$1" = up ] || GROUP=$(cat "$here/group")
@@ -132,14 +174,13 @@ restart-api)
     ;;
 crash) node_of "$2" && finish "n$2" ;;
 boot) node_of "$2" && boot "$2" ;;
-cut) node_of "$2" && ip link set "to-n$2" down ;;
-heal) node_of "$2" && ip link set "to-n$2" up ;;
+cut) node_of "$2" && links "$2" down ;;
+heal) node_of "$2" && links "$2" up ;;
 load)
     node_of "$2"
-    # Its namespaces are those of the first process there, a child of `unshare`.
-    above=$(cat "$here/n$2.pid")
-    first=$(tr -d ' ' <"/proc/$above/task/$above/children")
-    nsenter --target "$first" --mount --pid -- \
-        "$KUBERNETES/debian/usr/bin/ctr" --namespace k8s.io images import "$3"
+    in_node "$2" "$KUBERNETES/debian/usr/bin/ctr" --namespace k8s.io images import "$3"
     ;;
+cilium) cilium "${@:2}" ;;
+router) ask_router "${@:2}" ;;
+agent) node_of "$2" && in_node "$2" "$CILIUM/bin/cilium-dbg" "${@:3}" ;;
 esac

@@ -4,23 +4,29 @@
 #
 #   kubernetes.sh up FOLDER api           etcd, API server, controllers and scheduler, in the background, for HOURS (2)
 #   kubernetes.sh up FOLDER nodes N       the same with N nodes, each with containerd, kubelet, kube-proxy: n1, n2, …
+#   kubernetes.sh up FOLDER cilium N      nodes whose network is Cilium's, with a router (FRR) and a client behind it
 #   kubernetes.sh up FOLDER scale N       the same with N nodes that kwok pretends; exec into their pods runs here
 #   kubernetes.sh hold FOLDER TIER [N]    `up` in the foreground: says "ready", and ends with its standard input
 #   kubernetes.sh in FOLDER COMMAND …     a command in its network, with KUBECONFIG set and kubectl on its PATH
-#   kubernetes.sh on FOLDER NODE COMMAND … a command in the network of a node: `on FOLDER 1 ss`
+#   kubernetes.sh on FOLDER NODE COMMAND … a command in the network of a node, or of router or client: `on FOLDER 1 ss`
 #   kubernetes.sh restart-api FOLDER [S]  kills the API server, and begins it again S (0) seconds later
 #   kubernetes.sh crash FOLDER NODE       kills all processes of a node at once: `crash FOLDER 1`
 #   kubernetes.sh boot FOLDER NODE        begins it again, with the disk that it had
 #   kubernetes.sh cut FOLDER NODE         takes its link down; `heal` brings it up
 #   kubernetes.sh image NAME FILE ARCHIVE writes an image of one program and the libraries that it needs
 #   kubernetes.sh load FOLDER NODE ARCHIVE gives an image to a node
+#   kubernetes.sh cilium FOLDER VALUES …  gives tier cilium the chart with these files of values, and again with others
+#   kubernetes.sh router FOLDER COMMAND … what the router says: `router FOLDER 'show ip route'`
+#   kubernetes.sh agent FOLDER NODE …     cilium-dbg of a node: `agent FOLDER 1 status`
 #   kubernetes.sh down FOLDER             ends it, and removes what is left of it and of others that were killed
 #
-# KUBERNETES is the folder that was built. Of the program LINERATE, `up` makes the image linerate.local/linerate:test.
+# KUBERNETES is the folder that was built, and CILIUM that of `make cilium`. Of the program LINERATE, `up` makes the
+# image linerate.local/linerate:test; tier cilium has linerate.local/answer:test.
 set -euo pipefail
 source=$(dirname "$(realpath "$0")")
 KUBERNETES=$(realpath -m "${KUBERNETES:-$source/../../../../../target/servers/kubernetes}")
-export KUBERNETES
+CILIUM=$(realpath -m "${CILIUM:-$source/../../../../../target/servers/cilium}")
+export KUBERNETES CILIUM
 export PATH=$KUBERNETES/bin:$PATH
 
 hierarchies=/sys/fs/cgroup
@@ -91,7 +97,7 @@ sweep_groups() {
 # What a tier needs, before anything is made.
 check() {
     local tier=${1:-} count=${2:-}
-    [[ $tier =~ ^(api|nodes|scale)$ ]] || refuse "no tier ${tier:-is named}: api, nodes or scale"
+    [[ $tier =~ ^(api|nodes|cilium|scale)$ ]] || refuse "no tier ${tier:-is named}: api, nodes, cilium or scale"
     [ "$(id -u)" = 0 ] || refuse "namespaces and control groups need root"
     [ -d "$hierarchies/memory" ] || refuse "$hierarchies is not of version 1: kubelets that share a machine need that"
     [ -x "$KUBERNETES/bin/kubelet" ] || refuse "$KUBERNETES has no components: make kubernetes"
@@ -101,6 +107,9 @@ check() {
     [ -x "${LINERATE:-}" ] || refuse "LINERATE=${LINERATE:-} is no program: cargo build -p linerate"
     LINERATE=$(realpath "$LINERATE")
     export LINERATE
+    if [ "$tier" = cilium ]; then
+        [ -x "$CILIUM/bin/helm" ] && [ -x "$CILIUM/answer" ] || refuse "$CILIUM has no Cilium: make cilium"
+    fi
     if [ "$tier" = scale ]; then
         [ -x "$KUBERNETES/bin/kwok" ] || refuse "$KUBERNETES has no kwok: make kubernetes-scale"
     else
@@ -177,9 +186,10 @@ run_in() {
 }
 
 run_on() {
-    local first
+    local first name=$2
+    [[ ! $name =~ ^[0-9] ]] || name=n$name
     first=$(first_process "$1")
-    exec nsenter --net="/proc/$first/root/run/netns/n$2" -- "${@:3}"
+    exec nsenter --net="/proc/$first/root/run/netns/$name" -- "${@:3}"
 }
 
 inside() {
@@ -188,10 +198,16 @@ inside() {
     FOLDER=$1 exec nsenter --target "$first" --mount --net --uts --ipc --pid -- "$source/inside.sh" "${@:2}"
 }
 
+give_cilium() {
+    local files=() file
+    for file in "${@:2}"; do files+=("$(realpath "$file")"); done
+    inside "$1" cilium "${files[@]}"
+}
+
 main() {
     local command=${1:-} folder
     case $command in
-    up | hold | down | in | on | restart-api | crash | boot | cut | heal | load)
+    up | hold | down | in | on | restart-api | crash | boot | cut | heal | load | cilium | router | agent)
         [ $# -ge 2 ] || refuse "$command needs a folder"
         folder=$(realpath -m "$2")
         shift 2
@@ -199,6 +215,7 @@ main() {
         up | hold | down) "$command" "$folder" "$@" ;;
         in) run_in "$folder" "$@" ;;
         on) run_on "$folder" "$@" ;;
+        cilium) give_cilium "$folder" "$@" ;;
         load) inside "$folder" load "${1:-}" "$(realpath "${2:?names the archive}")" ;;
         *) inside "$folder" "$command" "$@" ;;
         esac

@@ -1,10 +1,12 @@
 #!/bin/bash
-# The first process of a node, in namespaces of its own; its network is that of the caller: node.sh NUMBER. The node's
-# disk is $FOLDER/inside/nNUMBER, and survives the node.
+# The first process of a node, in namespaces of its own; its network is that of the caller: node.sh NUMBER TIER. The
+# node's disk is $FOLDER/inside/nNUMBER, and survives the node.
 set -euo pipefail
-number=$1 name=n$1 disk=$FOLDER/inside/n$1
+number=$1 name=n$1 tier=$2 here=$FOLDER/inside disk=$FOLDER/inside/n$1
 address=10.231.80.$((10 + number))
 debian=$KUBERNETES/debian
+# Where programs are that join pods to the network.
+plugins=$debian/usr/lib/cni
 logs=$FOLDER/logs/$name
 hostname "$name"
 
@@ -84,7 +86,7 @@ state = "/run/containerd"
   sandbox_image = "registry.k8s.io/pause:3.10"
   restrict_oom_score_adj = true
   [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "$debian/usr/lib/cni"
+    bin_dir = "$plugins"
     conf_dir = "$disk/cni"
   [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
@@ -140,9 +142,15 @@ proxy() {
 make_groups
 make_disk
 make_path
-write_network
+if [ "$tier" = cilium ]; then
+    . "$(dirname "$(realpath "$0")")/../cilium/node.sh"
+    make_room
+    write_cilium_network
+else
+    write_network
+fi
 containerd
 kubelet
-proxy
+if [ "$tier" = cilium ]; then agent & else proxy; fi
 # The node ends with the first of them that does, and the kernel ends the others.
 wait -n

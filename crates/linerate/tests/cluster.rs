@@ -1,0 +1,34 @@
+//! What `linerate render` writes, on a real Kubernetes with a real Cilium and a real router: `make test-cluster`, as
+//! root. What is missing skips by name, unless `LINERATE_NO_SKIP` says that nothing may.
+
+mod cluster_parts;
+mod running;
+
+use std::time::Instant;
+
+use cluster_parts::{end, has_links, missing, reach};
+use libtest_mimic::{Arguments, Trial};
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let no_skip = std::env::var_os("LINERATE_NO_SKIP").is_some();
+    let absent = missing();
+    let trials = reach::CHECKS.into_iter().map(|(name, kind, check)| {
+        let mut absent: Vec<String> = absent.iter().map(ToString::to_string).collect();
+        if absent.is_empty() && !kind.is_empty() && !has_links(kind) {
+            absent.push(format!("{kind} in the kernel"));
+        }
+        let reported =
+            if absent.is_empty() { name.to_owned() } else { format!("{name} (needs {})", absent.join(", ")) };
+        let timed = move || {
+            let began = Instant::now();
+            let outcome = check();
+            println!("{:6.1} s {name}", began.elapsed().as_secs_f64());
+            outcome
+        };
+        Trial::test(reported, timed).with_ignored_flag(!absent.is_empty() && !no_skip)
+    });
+    let conclusion = libtest_mimic::run(&arguments, trials.collect());
+    end();
+    conclusion.exit();
+}
