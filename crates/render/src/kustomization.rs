@@ -12,7 +12,10 @@ const VALUES: [&str; 2] = ["cilium/values.yaml", "observation/node-exporter-valu
 
 /// The folders of resources that a site has.
 pub(crate) fn folders(files: &[RenderedFile]) -> Vec<&'static str> {
-    let has = |folder: &&str| files.iter().any(|file| file.path.starts_with(&format!("{folder}/")));
+    // kubectl and Argo CD refuse a kustomization of nothing.
+    let has = |folder: &&str| {
+        files.iter().any(|file| is_resource(&file.path) && file.path.starts_with(&format!("{folder}/")))
+    };
     FOLDERS.into_iter().filter(has).collect()
 }
 

@@ -38,7 +38,7 @@ pub(crate) fn missing() -> Vec<&'static str> {
     ] {
         lacks.extend((!is_there).then_some(name));
     }
-    let programs = ["ip", "unshare", "nsenter", "mount", "openssl", "curl"];
+    let programs = ["ethtool", "ip", "unshare", "nsenter", "mount", "openssl", "curl"];
     lacks.extend(programs.into_iter().filter(|program| !on_path(program)));
     lacks
 }
