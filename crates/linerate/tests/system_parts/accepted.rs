@@ -1,5 +1,6 @@
 //! What `linerate render` writes, held against a real API server with strict fields: it admits all of it, and refuses a
-//! field that it does not know. Cilium's resources have no definitions there. The scheduler reads its own configuration.
+//! field that it does not know. Cilium's resources have no definitions there. The scheduler reads its own
+//! configuration.
 
 use std::fs;
 use std::path::Path;
@@ -38,7 +39,8 @@ fn scheduler_takes(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Components of the control plane, as kubeadm's configuration names them and as their programs are called. etcd's is not
+/// Components of the control plane, as kubeadm's configuration names them and as their programs are called.
+/// etcd's is not
 /// among what is built.
 const COMPONENTS: [(&str, &str); 3] = [
     ("apiServer", "kube-apiserver"),
