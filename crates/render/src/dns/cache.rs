@@ -42,8 +42,8 @@ fn upstream() -> Tree {
 fn zone(name: &str, cache: &str, forwarded: &str, is_checked: bool) -> String {
     let health = if is_checked { "    health\n" } else { "" };
     format!(
-        "{name}:53 {{\n    errors\n{cache}    reload\n    loop\n    bind 0.0.0.0\n    forward . {forwarded}\n\x20   prometheus \
-         :9253\n{health}}}\n"
+        "{name}:53 {{\n    errors\n{cache}    reload\n    loop\n    bind 0.0.0.0\n    forward . \
+         {forwarded}\n\x20   prometheus :9253\n{health}}}\n"
     )
 }
 
