@@ -45,7 +45,8 @@ pub(crate) fn dns_address(kubernetes: &Kubernetes) -> Option<String> {
     let stated = kubernetes.dns.as_ref().and_then(|dns| dns.cluster_ip.clone());
     stated.or_else(|| {
         let Prefix { first, .. } = kubernetes.control_plane.as_ref()?.service_cidr;
-        Some(std::net::Ipv4Addr::from(first.checked_add(TENTH)?).to_string())
+        let address = Prefix { first: first.checked_add(TENTH)?, length: 32 }.to_string();
+        address.strip_suffix("/32").map(str::to_owned)
     })
 }
 

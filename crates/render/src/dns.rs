@@ -43,7 +43,8 @@ pub(crate) fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
     };
     let of_server = "CoreDNS, in the place of the one that kubeadm brings and under the same names.";
     let of_cache = "NodeLocal DNSCache: a cache on each node, which asks CoreDNS by TCP for what it does not have.";
-    let of_redirect = "What pods ask the service of DNS goes to the cache of the same node. A resource of Cilium, which \
+    let of_redirect = "What pods ask the service of DNS goes to the cache of the same node. A resource of \
+        Cilium, which \
                        serves it with localRedirectPolicies.enabled (cilium/values.yaml). Where a node's cache is not \
                        ready, CoreDNS answers.";
     vec![

@@ -301,7 +301,8 @@ fn the_appliers_watch_is_on_the_machine() {
     assert_eq!(own.matches("--site /etc/site.yaml").count(), 2, "{own}");
 }
 
-/// Programs in the place of those that the applier's script calls: each writes what it was called with, and linerate and
+/// Programs in the place of those that the applier's script calls: each writes what it was called with, and
+/// linerate and
 /// wget end as their variables say.
 const CALLED: [(&str, &str); 5] = [
     ("nsenter", "while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\""),

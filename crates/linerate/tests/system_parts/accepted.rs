@@ -41,7 +41,8 @@ fn scheduler_takes(folder: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Components of the control plane, as kubeadm's configuration names them and as their programs are called. etcd's is not
+/// Components of the control plane, as kubeadm's configuration names them and as their programs are called.
+/// etcd's is not
 /// among what is built.
 const COMPONENTS: [(&str, &str); 3] = [
     ("apiServer", "kube-apiserver"),

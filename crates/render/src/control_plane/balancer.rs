@@ -57,7 +57,8 @@ fn configuration(deployment: &Deployment<'_>) -> String {
     let line = |text: &str, why: &'static str| (text.to_owned(), why);
     let mut text = head(
         deployment,
-        "HAProxy of every machine, of the control plane too, for /etc/haproxy/haproxy.cfg: what asks an API server asks \
+        "HAProxy of every machine, of the control plane too, for /etc/haproxy/haproxy.cfg: what asks an API \
+         server asks \
          127.0.0.1, and gets one that answers. It passes TLS on as it is. No address moves from machine to machine, so \
          that there is no election, and neither ARP nor BGP is needed before Cilium runs.",
     );
@@ -133,7 +134,8 @@ fn backend(deployment: &Deployment<'_>, text: &mut String) {
         ("http-check expect status 200".to_owned(), ""),
         (
             format!(
-                "default-server check check-ssl verify none inter {every_s}s fall {FAILED} rise 2 on-marked-down shutdown-sessions"
+                "default-server check check-ssl verify none inter {every_s}s fall {FAILED} rise 2 \
+                 on-marked-down shutdown-sessions"
             ),
             of_checks.as_str(),
         ),

@@ -136,7 +136,8 @@ fn reserved(kind: &NodeGroup, memory: Option<ReservedMemory>, millicores: Option
     let of_memory = memory.map(|memory| {
         let left = bytes_iec(memory.left_bytes as f64);
         format!(
-            " Of memory, half of the {left} that the engine's request leaves, with the {EVICTION_MIB} MiB at which pods \
+            " Of memory, half of the {left} that the engine's request leaves, with the {EVICTION_MIB} MiB at \
+             which pods \
              are evicted: the other half is of other pods."
         )
     });

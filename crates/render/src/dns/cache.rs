@@ -42,8 +42,8 @@ fn upstream() -> Tree {
 fn zone(name: &str, cache: &str, forwarded: &str, is_checked: bool) -> String {
     let health = if is_checked { "    health\n" } else { "" };
     format!(
-        "{name}:53 {{\n    errors\n{cache}    reload\n    loop\n    bind 0.0.0.0\n    forward . {forwarded}\n    prometheus \
-         :9253\n{health}}}\n"
+        "{name}:53 {{\n    errors\n{cache}    reload\n    loop\n    bind 0.0.0.0\n    forward . \
+         {forwarded}\n\x20   prometheus :9253\n{health}}}\n"
     )
 }
 
@@ -60,7 +60,8 @@ fn configuration(of: DescribedDns<'_>) -> Tree {
     let why = format!(
         "{}\nserve_stale verify within the cluster: an old address of a pod is given only if CoreDNS does not answer. \
          MinIO's nodes find each other by names of pods.\nforce_tcp: what leaves the node for CoreDNS is a \
-         connection, and no packet that is lost and waited 5 s for. Other servers are asked as they are used to.\n{CLUSTER} and {OTHERS}: the cache itself replaces them, by the \
+         connection, and no packet that is lost and waited 5 s for. Other servers are asked as they are used \
+         to.\n{CLUSTER} and {OTHERS}: the cache itself replaces them, by the \
          service below and by the machine's resolv.conf.\n{of_upstream}",
         of.of_cache()
     );
@@ -72,7 +73,8 @@ fn container(of: DescribedDns<'_>, address: &str) -> Tree {
     let cache = of.cache_bytes() * 2 / (1 << 20);
     let amount = format!("{}Mi", cache + BESIDE_MIB);
     let why = format!(
-        "Two caches, of the cluster and of all else: {cache} MiB if both are full, and {BESIDE_MIB} MiB beside. A cache that is \
+        "Two caches, of the cluster and of all else: {cache} MiB if both are full, and {BESIDE_MIB} MiB beside. \
+         A cache that is \
          killed at its limit is one node without: the limit is above what it can fill."
     );
     let requests = map([set("cpu", "25m"), set("memory", "30Mi")]);

@@ -59,9 +59,11 @@ fn configuration(of: DescribedDns<'_>) -> Tree {
     let (upstream, of_upstream) = of.upstream("/etc/resolv.conf");
     let cache = of.cache(Staleness::Immediate);
     let text = format!(
-        ".:53 {{\n    errors\n    health {{\n        lameduck 5s\n    }}\n    ready\n    kubernetes {domain} in-addr.arpa \
+        ".:53 {{\n    errors\n    health {{\n        lameduck 5s\n    }}\n    ready\n    kubernetes {domain} \
+         in-addr.arpa \
          ip6.arpa {{\n        pods insecure\n        fallthrough in-addr.arpa ip6.arpa\n        ttl 5\n    }}\n    \
-         prometheus :9153\n    forward . {upstream} {{\n        max_concurrent 1000\n    }}\n{}    loop\n    reload\n    \
+         prometheus :9153\n    forward . {upstream} {{\n        max_concurrent 1000\n    }}\n{}    loop\n    \
+         reload\n    \
          loadbalance\n}}\n",
         cache.replace(
             "    }\n",
@@ -69,7 +71,8 @@ fn configuration(of: DescribedDns<'_>) -> Tree {
         )
     );
     let why = format!(
-        "{}\nThe cluster's own names are in memory already: they are not in this cache.\nttl 5: a pod of the engine that \
+        "{}\nThe cluster's own names are in memory already: they are not in this cache.\nttl 5: a pod of the \
+         engine that \
          starts again has another address under its old name.\nlameduck: a replica that ends answers until others know \
          it.\n{of_upstream}\n{}",
         of.of_cache(),
@@ -113,7 +116,8 @@ fn replicas(of: DescribedDns<'_>) -> (u32, String) {
     let nodes = of.deployment.site.nodes();
     let replicas = nodes.div_ceil(NODES).max(2).min(nodes.max(1));
     let why = format!(
-        "dns.hpa: {nodes} nodes, a replica for each {NODES}, and two at the least: what Kubernetes' autoscaler would make \
+        "dns.hpa: {nodes} nodes, a replica for each {NODES}, and two at the least: what Kubernetes' autoscaler \
+         would make \
          of them, worked out here, since `render` follows the site. It would have one for each {CORES} processors too, \
          but caches answer what these ask. Source 000: a horizontal autoscaler; behind its caches, 1,110 queries a \
          second were left."
@@ -128,8 +132,10 @@ fn memory(of: DescribedDns<'_>) -> (u64, String) {
     let megabytes = least + pods.div_ceil(each) + cache;
     let mebibytes = (megabytes * 3 / 2).max(MEMORY_MIB_MIN);
     let why = format!(
-        "{pods} pods / {each} + {least} MB (CoreDNS' own formula) + {cache} MB of a full cache = {megabytes} MB, and half \
-         as much again; kubeadm's {MEMORY_MIB_MIN}Mi at the least. A request that is the limit: evicted last. No limit of \
+        "{pods} pods / {each} + {least} MB (CoreDNS' own formula) + {cache} MB of a full cache = {megabytes} \
+         MB, and half \
+         as much again; kubeadm's {MEMORY_MIB_MIN}Mi at the least. A request that is the limit: evicted last. \
+         No limit of \
          processors: names are waited for."
     );
     (mebibytes, why)

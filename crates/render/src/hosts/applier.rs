@@ -33,7 +33,8 @@ pub(super) fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
         "Privileged: it enters the machine as root. Nothing includes this folder: kubectl apply -k hosts/applier.\nIt \
          begins `linerate tune apply` as a unit of the machine's own systemd, in which the watch and the journal are: \
          one in the pod would end with the pod. Nodes get the settings when they are labelled, a rack after the other: \
-         kubectl label node NODE {LABEL}=apply. A pod that is not ready has drift or a finding to tell: its log has linerate audit."
+         kubectl label node NODE {LABEL}=apply. A pod that is not ready has drift or a finding to tell: its log \
+         has linerate audit."
     );
     let documents = [namespace(), configuration(deployment, applier), daemons(applier)];
     let of_folder = "The applier alone, which is privileged.";
@@ -64,7 +65,8 @@ fn metadata() -> Tree {
 const HOST: &str = "nsenter -t 1 -m -u -i -n -p --";
 
 /// Applies the profile once, by the machine's systemd; keeps it if the machine still reaches an API server; and looks
-/// for drift from then on. What was not applied is not tried again: a setting that cuts the machine off would do so every
+/// for drift from then on. What was not applied is not tried again: a setting that cuts the machine off would
+/// do so every
 /// five minutes.
 fn script(deployment: &Deployment<'_>, applier: &Applier) -> String {
     let (api, program) = (deployment.api, &applier.program);
@@ -104,7 +106,8 @@ fn script(deployment: &Deployment<'_>, applier: &Applier) -> String {
 fn configuration(deployment: &Deployment<'_>, applier: &Applier) -> Tree {
     let why = format!(
         "kubernetes.applier.program and kubernetes.applier.site. Rolled back by the machine after {CONFIRM_S} s unless \
-         it reaches an API server {LOOK_S} s after the changes. That the engine serves is not looked at. audit ends with 5 \
+         it reaches an API server {LOOK_S} s after the changes. That the engine serves is not looked at. audit \
+         ends with 5 \
          where a setting differs or a finding is a warning or worse."
     );
     let data = map([set("applier.sh", script(deployment, applier)).because(why)]);

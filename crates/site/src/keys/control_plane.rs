@@ -15,7 +15,8 @@ pub(super) const CONTROL_PLANE: &[Key] = &[
         "hosts",
         Texts(TextKind::Address),
         Required,
-        "Addresses of the machines of the control plane, each with an API server and a member of etcd; the first begins \
+        "Addresses of the machines of the control plane, each with an API server and a member of etcd; the \
+         first begins \
          the cluster.",
     ),
     key(
