@@ -62,8 +62,9 @@ fn documents(path: &Path) -> Result<Vec<Value>, Failed> {
 /// What the reader says of rules and expressions, and whether it takes them.
 fn said(reader: &Path, input: &Value) -> Result<(bool, String), Failed> {
     let mut child = Command::new(reader).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-    child.stdin.take().expect("piped").write_all(input.to_string().as_bytes())?;
+    let given = child.stdin.take().expect("piped").write_all(input.to_string().as_bytes());
     let output = child.wait_with_output()?;
+    given?;
     Ok((output.status.success(), shown(&output)))
 }
 
