@@ -10,6 +10,7 @@ use linerate_load::point::PointError;
 use linerate_load::tls::TlsError;
 use linerate_record::shown::clause;
 use linerate_record::units::{Bytes, grouped};
+use linerate_site::SiteError;
 
 use crate::masks;
 
@@ -38,9 +39,12 @@ pub(crate) mod code {
 pub(crate) enum Failure {
     #[error("{0}")]
     Usage(String),
-    /// Several of the kind of [`Failure::Usage`].
-    #[error("{} mistakes\n  {}", .0.len(), .0.join("\n  "))]
+    /// Several of the kind of [`Failure::Usage`]. Further lines of one stand below its first.
+    #[error("{} mistakes\n  {}", .0.len(), .0.join("\n").replace('\n', "\n  "))]
     Mistakes(Vec<String>),
+    /// What is wrong with a site file.
+    #[error(transparent)]
+    Site(SiteError),
     #[error(transparent)]
     Hosts(#[from] HostsError),
     #[error(transparent)]
@@ -138,6 +142,7 @@ impl Failure {
     pub(crate) fn mistakes(self) -> Vec<String> {
         match self {
             Failure::Mistakes(mistakes) => mistakes,
+            Failure::Site(error) => error.each(),
             other => vec![other.to_string()],
         }
     }
@@ -148,7 +153,7 @@ impl Failure {
 
     pub(crate) fn code(&self) -> u8 {
         match self {
-            Failure::Usage(_) | Failure::Mistakes(_) | Failure::NotARun { .. } => code::USAGE,
+            Failure::Usage(_) | Failure::Mistakes(_) | Failure::Site(_) | Failure::NotARun { .. } => code::USAGE,
             Failure::Name(_) | Failure::Tls(_) => code::USAGE,
             Failure::Hosts(HostsError::Resolve { .. }) => code::TARGET,
             Failure::Hosts(_) => code::USAGE,
@@ -169,6 +174,8 @@ impl Failure {
 
 #[cfg(test)]
 mod tests {
+    use linerate_site::SiteFile;
+
     use super::*;
 
     #[test]
@@ -181,6 +188,14 @@ mod tests {
         let told = both.to_string();
         assert!(told.contains("2 mistakes") && told.contains("without nodes") && told.contains("nodes.csv"), "{told}");
         assert_eq!(both.code(), code::USAGE);
+        // A site file may have several mistakes, each of several lines.
+        let site = SiteFile::new("site.yaml", "name: x\nengine: {product: minix}\nnodes: {count: x}\n");
+        let site = Failure::Site(site.read().unwrap_err());
+        let lines = site.to_string().matches("site.yaml:").count();
+        let both = Failure::all_of([Some(site), Some(Failure::usage("nodes.csv:2: no figure"))]);
+        let told = both.to_string();
+        assert!(lines > 1 && told.starts_with(&format!("{} mistakes\n  site.yaml:", lines + 1)), "{told}");
+        assert!(!told.contains("error:") && told.lines().skip(1).all(|line| line.starts_with("  ")), "{told}");
         assert_eq!(Failure::all_of([None, Some(file()), Some(file())]).code(), code::MACHINE);
         assert_eq!(Failure::all_of([Some(Failure::usage("x")), Some(Failure::Interrupted)]).code(), code::INTERRUPTED);
     }

@@ -36,7 +36,7 @@ pub(crate) fn read_site_file(path: &Path) -> Result<(Site, SiteFile), Failure> {
     let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
     let text = bounded::text(path, SITE_BYTES_MAX).map_err(failed)?;
     let file = SiteFile::new(path.display().to_string(), text);
-    Ok((file.read().map_err(Failure::usage)?, file))
+    Ok((file.read().map_err(Failure::Site)?, file))
 }
 
 /// Why the model has no answer: what is wrong with the file is told with the line of the key that decides it.

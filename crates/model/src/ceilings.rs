@@ -28,7 +28,7 @@ mod wording;
 pub(crate) use alone::{Visit, visit};
 pub(crate) use fabric::own_shares;
 pub(crate) use network::among_nodes;
-pub(crate) use one_node::limits_by_itself;
+pub(crate) use one_node::limits_by_themselves;
 use wording::Wording;
 
 /// A ceiling, as numbers.
@@ -111,6 +111,9 @@ fn push(
     }
 }
 
+/// Limits that differ by less are one, relative: more than rounding makes of them, and less than any site states.
+const TIE: f64 = 1e-9;
+
 /// Every limit, the lowest first. Resources that the work does not use, and clients that are not described, have none.
 #[must_use]
 pub fn limits(site: &Site, geometries: &Geometries, work: &Work) -> Vec<ResourceLimit> {
@@ -128,6 +131,10 @@ fn limits_of(case: &Case) -> Vec<ResourceLimit> {
         (kind.limits)(case, &mut out);
     }
     out.sort_by(|a, b| a.limit_bytes_per_s.total_cmp(&b.limit_bytes_per_s));
+    // Which of several that are full at once is named does not depend on how they are rounded.
+    let most = out.first().map_or(0.0, |first| first.limit_bytes_per_s * (1.0 + TIE));
+    let tied = out.iter().take_while(|limit| limit.limit_bytes_per_s <= most).count();
+    out[..tied].sort_by_key(|limit| (limit.resource as usize, limit.group));
     out
 }
 

@@ -13,16 +13,19 @@ mod impossible;
 mod joint;
 mod kinds;
 mod likelihood;
+mod mixed;
 mod nodes;
 mod rack;
 mod readings;
 mod remedies;
 mod rows;
+mod said;
 mod score;
 mod separator;
 mod single;
 mod standing;
 mod strangers;
+mod totals;
 mod verdicts;
 mod words;
 
@@ -36,7 +39,8 @@ use forecast::{HypotheticalSite, world};
 use hypothesis::{AS_DESCRIBED, Candidate, Search, search};
 use readings::Moment;
 use remedies::{healthy, remedy};
-use score::{CURVE_ERROR, ObservedFigures, evidence, nodes_of, residuals};
+use said::residuals;
+use score::{CURVE_ERROR, ObservedFigures, evidence, nodes_of};
 use separator::{Leader, separator};
 
 pub use deviation::Hold;
@@ -144,7 +148,7 @@ fn recorded_survivors(
             weight: candidate.weight,
             indistinguishable: alike.map(|(_, (candidate, _))| candidate.name(variants)).collect(),
             remedy: if chosen.is_empty() {
-                healthy(world, candidate, &residuals)
+                healthy(candidate, &residuals)
             } else {
                 remedy(&chosen, described, (world, &candidate.forecast), evidence)
             },
@@ -176,8 +180,14 @@ fn caveats(
     survivors: &[Hypothesis],
     separated: bool,
 ) -> Vec<String> {
+    let is_spread_as_measured = [true, false].into_iter().any(|reads| {
+        let ceiling = search.described.1.of(reads).and_then(|ceiling| ceiling.mixed.as_ref());
+        ceiling.and_then(|_| mixed::measured(evidence.nodes(reads), &search.described.0)).is_some()
+    });
+    let spread =
+        if is_spread_as_measured { "spread over nodes as their figures show" } else { "spread evenly over all nodes" };
     let mut reported = vec![
-        "ceilings apply to a steady load of many large requests, spread evenly over all nodes".to_owned(),
+        format!("ceilings apply to a steady load of many large requests, {spread}"),
         "one deviation and pairs were looked at; three at once were not".to_owned(),
     ];
     if site.data.object_bytes == 0 {
@@ -229,8 +239,9 @@ fn nothing_survives(evidence: &ObservedFigures, search: &Search) -> Vec<String> 
     }
     let mut reported = vec!["no hypothesis survives: the site, a figure or its error is other than given".to_owned()];
     let allowed = |total: &(bool, f64, f64)| {
-        let highest = search.highest[usize::from(!total.0)].as_ref().and_then(|highest| highest.forecast.of(total.0));
-        highest.is_some_and(|ceiling| !likelihood::is_refuted(total.1 / ceiling.even_bytes_per_s, total.2))
+        let highest = search.highest[usize::from(!total.0)].as_ref();
+        let most = highest.and_then(|highest| highest.most_bytes_per_s(total.0));
+        most.is_some_and(|most| !likelihood::is_refuted(total.1 / most, total.2))
     };
     if evidence.totals.len() > 1 && evidence.totals.iter().all(allowed) {
         reported.push("some hypothesis allows each figure, but none allows all of them at once".to_owned());

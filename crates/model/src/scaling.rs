@@ -298,4 +298,18 @@ mod tests {
             }
         }
     }
+
+    /// A link that is full both ways at once is full one way first by its rounding alone.
+    #[test]
+    fn of_two_that_are_full_at_once_the_same_is_named_for_each_number_of_nodes() {
+        let text = "nodes:\n  count: 8\n  drives: {count: 8, capacity: 8TB, read: 6GB/s, write: 3GB/s}\n  nics:\n\
+                    \x20   - {name: pub, ports: 1, speed: 25Gb/s}\n    - {name: prv, ports: 1, speed: 10Gb/s}\n\
+                    planes:\n  public: {link: pub}\n  private: {link: prv}\nengine: {product: minio}\n";
+        let site = linerate_site::read(text, "tests").expect("a site");
+        let works = [1.0, 0.0].map(|read_share| Work { object_bytes: 64 << 20, read_share });
+        let found = scaling(&site, 4..=64, &works);
+        let named: Vec<_> = found.points.iter().flat_map(|point| &point.bottlenecks).collect();
+        assert!(named.len() > 60 && named.iter().all(|one| **one == Resource::PrivateIngress), "{named:?}");
+        assert!(found.bends.iter().all(|bend| !bend.why.contains("the bottleneck is")), "{:?}", found.bends);
+    }
 }

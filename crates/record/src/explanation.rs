@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Resource;
-use crate::units::Unit;
+use crate::units::{Unit, bytes_per_s_iec};
 
 /// The version of [`Explanation`] as JSON.
 pub const EXPLANATION_SCHEMA: u32 = 1;
@@ -243,8 +243,14 @@ fn known() -> bool {
 pub struct RemedyGain {
     /// Which: [`Quantity::Get`] or [`Quantity::Put`].
     pub what: Quantity,
-    /// What it is now: as measured, or as the hypothesis has it where that was not.
+    /// What it is now: as measured, or as the hypothesis has it where that was not; of a range, the most.
     pub from_bytes_per_s: f64,
+    /// The least of a range.
+    #[serde(default)]
+    pub from_least_bytes_per_s: Option<f64>,
+    /// Whether nobody measured what it is now, and the hypothesis predicts it.
+    #[serde(default)]
+    pub is_predicted: bool,
     /// What the site as described gives, with as many requests in flight if their number is known.
     pub to_bytes_per_s: f64,
     /// Requests in flight, where known.
@@ -252,6 +258,17 @@ pub struct RemedyGain {
     pub in_flight: Option<u64>,
     /// The bottleneck then.
     pub bottleneck: String,
+}
+
+impl RemedyGain {
+    /// What it is now: `2.34 GiB/s`, `the predicted 2.34 GiB/s to 4.10 GiB/s`.
+    #[must_use]
+    pub fn from_in_words(&self) -> String {
+        let most = bytes_per_s_iec(self.from_bytes_per_s);
+        let least = self.from_least_bytes_per_s.map(bytes_per_s_iec).filter(|least| *least != most);
+        let range = least.map_or_else(|| most.clone(), |least| format!("{least} to {most}"));
+        if self.is_predicted { format!("the predicted {range}") } else { range }
+    }
 }
 
 /// The one reading or experiment that tells leading hypotheses apart.

@@ -10,6 +10,9 @@ use super::place::SourcePosition;
 /// Most mistakes that are told at once.
 const SHOWN_MAX: usize = 10;
 
+/// Most that are kept, for a list of what is wrong elsewhere as well.
+const KEPT_MAX: usize = 1000;
+
 /// Longest piece of a line that is quoted, in characters.
 const QUOTED_MAX: usize = 100;
 
@@ -35,8 +38,8 @@ impl Mistake {
 /// Why a description of a cluster could not be read: every mistake with its place, the line, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteError {
-    shown: Vec<Shown>,
-    /// Mistakes beyond those shown.
+    kept: Vec<Shown>,
+    /// Mistakes beyond those kept.
     more: usize,
 }
 
@@ -59,17 +62,23 @@ impl SiteError {
     pub fn new(file_name: &str, text: &str, mut mistakes: Vec<Mistake>) -> SiteError {
         mistakes.sort_by_key(|mistake| mistake.place);
         mistakes.dedup();
-        let more = mistakes.len().saturating_sub(SHOWN_MAX);
-        mistakes.truncate(SHOWN_MAX);
+        let more = mistakes.len().saturating_sub(KEPT_MAX);
+        mistakes.truncate(KEPT_MAX);
         let places: Vec<SourcePosition> = mistakes.iter().map(|mistake| mistake.place).collect();
         let reported = mistakes.into_iter().zip(paths(text, &places));
-        SiteError { shown: reported.map(|(mistake, path)| shown(file_name, text, mistake, &path)).collect(), more }
+        SiteError { kept: reported.map(|(mistake, path)| shown(file_name, text, mistake, &path)).collect(), more }
+    }
+
+    /// Each mistake by itself, for a list of what is wrong elsewhere as well.
+    #[must_use]
+    pub fn each(&self) -> Vec<String> {
+        self.kept.iter().map(Shown::to_string).collect()
     }
 
     /// How many mistakes there are.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.shown.len() + self.more
+        self.kept.len() + self.more
     }
 }
 
@@ -88,20 +97,27 @@ fn shown(file_name: &str, text: &str, mistake: Mistake, path: &str) -> Shown {
     Shown { head, line, quoted: quoted.trim_end().to_owned(), before, marked, advice: mistake.advice }
 }
 
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shown { head, line, quoted, before, marked, advice } = self;
+        let margin = " ".repeat(line.to_string().len());
+        let (indent, mark) = (" ".repeat(*before), "^".repeat(*marked));
+        write!(f, "{head}\n  {line} | {quoted}\n  {margin} | {indent}{mark} {advice}")
+    }
+}
+
 impl fmt::Display for SiteError {
     /// The whole message but for the `error: ` in front of its first line; further mistakes have theirs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, shown) in self.shown.iter().enumerate() {
+        for (i, shown) in self.kept.iter().take(SHOWN_MAX).enumerate() {
             if i > 0 {
                 write!(f, "\nerror: ")?;
             }
-            let Shown { head, line, quoted, before, marked, advice } = shown;
-            let margin = " ".repeat(line.to_string().len());
-            let (indent, mark) = (" ".repeat(*before), "^".repeat(*marked));
-            write!(f, "{head}\n  {line} | {quoted}\n  {margin} | {indent}{mark} {advice}")?;
+            write!(f, "{shown}")?;
         }
-        if self.more > 0 {
-            write!(f, "\nand {} more", self.more)?;
+        let more = self.count().saturating_sub(SHOWN_MAX);
+        if more > 0 {
+            write!(f, "\nand {more} more")?;
         }
         Ok(())
     }

@@ -25,7 +25,7 @@ Examples:
 Exit codes:
   0    explained, whether or not anything fits
   1    a file cannot be read or written
-  2    the site or a figure has mistakes, each quoted, or a run is not evidence for this site";
+  2    the site or a figure has mistakes, each quoted; --run is not a run folder, or not evidence for this site";
 
 #[derive(Args, Debug)]
 #[command(after_help = EXPLAIN_HELP)]
@@ -120,13 +120,23 @@ fn figure(text: &str) -> Result<Observed, String> {
         None => (reported, None),
     };
     let ByteRate(bytes_per_s) = rate.parse().map_err(|e: linerate_record::units::UnitError| e.to_string())?;
+    if bytes_per_s <= 0.0 {
+        return Err(format!("no throughput in {text:?}: give one above 0, such as get=152GiB/s"));
+    }
     Ok(Observed { what, bytes_per_s, error_share: error, in_flight: None })
 }
 
 /// Reads a standard error that a figure may have.
 fn error_share(text: &str) -> Result<Share, String> {
-    let share: Share = text.parse().map_err(|error: linerate_record::units::UnitError| error.to_string())?;
-    wrong_error(share.0).map_or(Ok(share), Err)
+    let read = text.parse::<Share>();
+    // What is a number and no share is out of range, like others.
+    let trimmed = text.trim();
+    let (number, whole) = trimmed.strip_suffix('%').map_or((trimmed, 1.0), |percent| (percent.trim(), 100.0));
+    let number = number.parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| number / whole);
+    match (number.and_then(wrong_error), read) {
+        (Some(why), _) => Err(why),
+        (None, read) => read.map_err(|error| error.to_string()),
+    }
 }
 
 /// What a figure is of.
@@ -166,10 +176,19 @@ mod tests {
             ("get=1Gb/s", "capital B"),
             ("get=1GB/s+-x", "invalid share"),
             ("get=1GB/s+-50%", "\"get=1GB/s+-50%\": a measuring error of 50 % is out of range"),
+            ("get=1GB/s+-0", "a measuring error of 0 % is out of range: write 0.05 % to 30 %"),
+            ("get=1GB/s+-0.0001%", "a measuring error of 0.0001 % is out of range"),
+            ("get=0GB/s", "no throughput in \"get=0GB/s\": give one above 0"),
         ] {
             let error = figure(text).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn each_figure_of_a_list_that_is_none_is_told() {
+        let error = figures("get=0GB/s,put=nanGB/s,get@n1=1GB/s").unwrap_err();
+        assert!(error.contains("\"get=0GB/s\"") && error.contains("\"nanGB/s\""), "{error}");
     }
 
     #[test]

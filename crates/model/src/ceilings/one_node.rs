@@ -31,25 +31,34 @@ pub(super) fn loads(case: &Case, place: usize, traffic: &NodeTraffic) -> Vec<Res
     network::loads(case, place, traffic).chain(devices).chain(programs).collect()
 }
 
-/// What a node of a group gives while only it serves, for work that only reads or only writes: the limits of what it
-/// has itself, of its site's drives as far as they are of such nodes, and of clients; the lowest first.
-pub(crate) fn limits_by_itself(site: &Site, geometries: &Geometries, work: &Work, place: usize) -> Vec<ResourceLimit> {
+/// What a node of each of these groups gives while only it serves, for work that only reads or only writes: the limits
+/// of what it has itself, of its site's drives as far as they are of such nodes, and of clients; the lowest first.
+pub(crate) fn limits_by_themselves(
+    site: &Site,
+    geometries: &Geometries,
+    work: &Work,
+    places: &[usize],
+) -> Vec<Vec<ResourceLimit>> {
     use Resource as R;
     let case = Case::new(site, geometries, work);
     let served = serving(site, geometries, work.object_bytes, work.read_share > 0.5);
-    let Some(served) = served.get(place).filter(|_| case.nodes > 0.0) else { return Vec::new() };
-    let of = |load: ResourceDemand| ResourceLimit {
-        resource: load.resource,
-        group: Some(place),
-        limit_bytes_per_s: load.pace(),
-        demand: load.demand,
-        capacity: load.capacity,
-    };
-    let own = loads(&case, place, served).into_iter().filter(|load| load.demand > 0.0).map(of);
     let remain = [R::DriveBandwidth, R::DriveOperations, R::PcieDrives, R::ClientIngress, R::ClientEgress];
-    let is_there =
-        |limit: &ResourceLimit| remain.contains(&limit.resource) && limit.group.is_none_or(|group| group == place);
-    let mut all: Vec<ResourceLimit> = own.chain(limits_of(&case).into_iter().filter(is_there)).collect();
-    all.sort_by(|a, b| a.limit_bytes_per_s.total_cmp(&b.limit_bytes_per_s));
-    all
+    let of_site: Vec<ResourceLimit> =
+        limits_of(&case).into_iter().filter(|limit| remain.contains(&limit.resource)).collect();
+    let of = |&place: &usize| {
+        let Some(served) = served.get(place).filter(|_| case.nodes > 0.0) else { return Vec::new() };
+        let of = |load: ResourceDemand| ResourceLimit {
+            resource: load.resource,
+            group: Some(place),
+            limit_bytes_per_s: load.pace(),
+            demand: load.demand,
+            capacity: load.capacity,
+        };
+        let own = loads(&case, place, served).into_iter().filter(|load| load.demand > 0.0).map(of);
+        let is_there = |limit: &&ResourceLimit| limit.group.is_none_or(|group| group == place);
+        let mut all: Vec<ResourceLimit> = own.chain(of_site.iter().filter(is_there).copied()).collect();
+        all.sort_by(|a, b| a.limit_bytes_per_s.total_cmp(&b.limit_bytes_per_s));
+        all
+    };
+    places.iter().map(of).collect()
 }

@@ -62,7 +62,8 @@ mod tests {
 
     use super::*;
     use crate::explain::forecast::{forecast, world};
-    use crate::explain::score::{evidence, residuals};
+    use crate::explain::said::residuals;
+    use crate::explain::score::evidence;
     use crate::explain::{explain, nodes};
     use crate::layout::geometries;
     use crate::sites::site;

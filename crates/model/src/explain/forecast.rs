@@ -6,7 +6,8 @@ use linerate_record::plan::{Resource, Work};
 use linerate_record::site::{NodeGroup, Site};
 
 use super::deviation::{Hold, Odd, SiteParts, Variant};
-use crate::ceilings::{ResourceLimit, limits, limits_by_itself, own_shares};
+use super::mixed::{MixedLoad, is_mixed, peers, rate_of};
+use crate::ceilings::{ResourceLimit, limits, limits_by_themselves, own_shares};
 use crate::curve::course;
 use crate::layout::{Geometries, geometries};
 
@@ -61,8 +62,10 @@ pub(super) struct OperationCeiling {
     pub(super) most_reach: f64,
     /// Both where each node goes as fast as it can by itself: what they reach of the ceiling of the others.
     pub(super) own_reach: (f64, f64),
-    /// How odd nodes load themselves and the others, where such are.
+    /// How odd nodes load themselves and the others, where such are and the others are of one kind.
     pub(super) odd_load: Option<OddLoad>,
+    /// What nodes of each kind carry, where there are several.
+    pub(super) mixed: Option<MixedLoad>,
     /// The bottleneck.
     pub(super) bottleneck: Resource,
     /// Whose: a group's place.
@@ -148,12 +151,16 @@ fn ceiling(unheld: &Unheld, reads: bool, asked: OperationQuery) -> Option<Operat
         bare_share: 1.0,
         odd_bytes_per_s: f64::INFINITY,
         odd_load: None,
+        mixed: None,
         reach,
         most_reach,
         own_reach: (reach, most_reach),
         bottleneck: first.resource,
         group: first.group,
     };
+    if is_mixed(world) {
+        return Some(of_kinds(unheld, reads, &all, ceiling));
+    }
     let Some(group) = world.odd.as_ref().map(|odd| odd.group) else { return Some(ceiling) };
     let others: Vec<ResourceLimit> = all.iter().filter(|limit| limit.group != Some(group)).copied().collect();
     ceiling.own_reach = self::reach(world, reads, asked, &others);
@@ -174,6 +181,29 @@ fn ceiling(unheld: &Unheld, reads: bool, asked: OperationQuery) -> Option<Operat
         ceiling.own_bytes_per_s = ceiling.own_bytes_per_s.max(ceiling.even_bytes_per_s);
     }
     Some(ceiling)
+}
+
+/// The same where nodes are of several kinds: what each gives as fast as it can follows from what it carries, and an
+/// odd node is held against those of its kind.
+fn of_kinds(unheld: &Unheld, reads: bool, all: &[ResourceLimit], ceiling: OperationCeiling) -> OperationCeiling {
+    let (world, site) = (unheld.world, &unheld.world.site);
+    let places: Vec<usize> = (0..site.groups.len()).filter(|&place| site.groups[place].count > 0).collect();
+    let alone: Vec<ResourceLimit> = alone(unheld, &places, reads).into_iter().flatten().collect();
+    let Some(mixed) = MixedLoad::of(site, all, &alone) else { return ceiling };
+    let rates = mixed.as_many();
+    let total = places.iter().map(|&place| f64::from(site.groups[place].count) * rate_of(&rates, place)).sum::<f64>();
+    let mut ceiling = OperationCeiling { own_bytes_per_s: total.max(ceiling.even_bytes_per_s), ..ceiling };
+    if let Some(odd) = world.odd.as_ref().map(|odd| odd.group) {
+        let even =
+            |place| all.iter().find(|of| of.group == Some(place)).map_or(f64::INFINITY, |of| of.limit_bytes_per_s);
+        let own = rate_of(&rates, odd);
+        ceiling.odd_bytes_per_s = own.max(even(odd) / f64::from(site.nodes()));
+        if let Some(peers) = peers(world) {
+            ceiling.odd_share = (own / rate_of(&rates, peers)).min(1.0);
+            ceiling.bare_share = (even(odd) / even(peers)).min(1.0);
+        }
+    }
+    OperationCeiling { mixed: Some(mixed), ..ceiling }
 }
 
 /// Shares of the ceiling that requests in flight reach: by the curve, whose requests go to any node, and if none waits
@@ -226,27 +256,27 @@ fn hold_processors(world: &HypotheticalSite, all: &mut [ResourceLimit]) {
 
 /// What a node of a group gives while only it serves: every limit of it, the lowest first.
 pub(super) fn limits_alone(world: &HypotheticalSite, place: usize, reads: bool) -> Vec<ResourceLimit> {
-    alone(&Unheld::of(world), place, reads)
+    alone(&Unheld::of(world), &[place], reads).pop().unwrap_or_default()
 }
 
-fn alone(unheld: &Unheld, place: usize, reads: bool) -> Vec<ResourceLimit> {
+fn alone(unheld: &Unheld, places: &[usize], reads: bool) -> Vec<Vec<ResourceLimit>> {
     let world = unheld.world;
-    let mut all = limits_by_itself(&world.site, &world.geometries, &work(&world.site, reads), place);
-    hold_processors(world, &mut all);
-    if let Some((odd, hold)) = world.odd.as_ref().and_then(|odd| Some((odd, odd.hold?))) {
-        hold_back(unheld, odd.group, hold, &mut all);
+    let mut all = limits_by_themselves(&world.site, &world.geometries, &work(&world.site, reads), places);
+    for of_one in &mut all {
+        hold_processors(world, of_one);
+        if let Some((odd, hold)) = world.odd.as_ref().and_then(|odd| Some((odd, odd.hold?))) {
+            hold_back(unheld, odd.group, hold, of_one);
+        }
+        of_one.sort_by(|a, b| a.limit_bytes_per_s.total_cmp(&b.limit_bytes_per_s));
     }
-    all.sort_by(|a, b| a.limit_bytes_per_s.total_cmp(&b.limit_bytes_per_s));
     all
 }
 
-/// What the odd node gives while only it serves, relative to what any of the others does.
+/// What the odd node gives while only it serves, relative to what any of its kind does.
 pub(super) fn odd_share_alone(world: &HypotheticalSite, reads: bool) -> f64 {
     let Some(odd) = world.odd.as_ref().map(|odd| odd.group) else { return 1.0 };
     let of = |place| limits_alone(world, place, reads).first().map(|limit| limit.limit_bytes_per_s);
-    let is_other = |place: &usize| *place != odd && world.site.groups[*place].count > 0;
-    let others = (0..world.site.groups.len()).filter(is_other).filter_map(of).reduce(f64::min);
-    of(odd).zip(others).map_or(1.0, |(odd, others)| (odd / others).min(1.0))
+    of(odd).zip(peers(world).and_then(of)).map_or(1.0, |(odd, others)| (odd / others).min(1.0))
 }
 
 /// What each byte of a node's own clients, and each of any other node's, takes of the odd nodes' bottleneck: their own
@@ -276,7 +306,7 @@ impl OddLoad {
         if groups.iter().enumerate().filter(is_other).count() != 1 {
             return None;
         }
-        let alone = alone(unheld, group, reads);
+        let alone = alone(unheld, &[group], reads).pop()?;
         let (nodes, odd) = (f64::from(world.site.nodes()), f64::from(groups.get(group)?.count));
         let of_rack = rack_load(unheld, group, reads);
         let of = |limit: &ResourceLimit| {
@@ -336,9 +366,14 @@ impl OddLoad {
         1.0 / ((own + (self.odd - 1.0) * other) * share + (self.nodes - self.odd) * other)
     }
 
+    /// What each of the others gives at the most beside odd nodes that give such a share, whatever it has itself.
+    pub(super) fn beside(&self, share: f64) -> f64 {
+        self.seconds.iter().map(|of| self.others(of, share)).fold(f64::INFINITY, f64::min)
+    }
+
     /// What all give together while each odd node, at its limit, gives such a share.
     pub(super) fn total_bytes_per_s(&self, share: f64) -> f64 {
-        let others = self.seconds.iter().map(|of| self.others(of, share)).fold(self.most_of_others, f64::min);
+        let others = self.beside(share).min(self.most_of_others);
         others * (self.nodes - self.odd + self.odd * share)
     }
 }

@@ -7,7 +7,8 @@ use linerate_record::site::Site;
 
 use super::deviation::Variant;
 use super::forecast::{Forecast, HypotheticalSite, forecast, world};
-use super::score::{ObservedFigures, Score, lacks_of_nodes, score};
+use super::said::lacks_of_nodes;
+use super::score::{ObservedFigures, Score, score};
 use crate::layout::Geometries;
 
 /// The name of the hypothesis without a deviation.
@@ -86,6 +87,11 @@ impl Candidate {
             return AS_DESCRIBED.to_owned();
         }
         self.variants(all).iter().map(|variant| variant.name()).collect::<Vec<_>>().join(" + ")
+    }
+
+    /// The most that it allows of a total.
+    pub(super) fn most_bytes_per_s(&self, reads: bool) -> Option<f64> {
+        self.marks.most[usize::from(!reads)]
     }
 
     /// What it says, in words.
@@ -176,7 +182,7 @@ pub(super) fn search(
     let (pairs, cut_off) = pairs(&question, (&singles, &priors), &mut kept, &mut nearest);
     considered += pairs;
     let world = world(site, geometries, &[])?;
-    let ln_none = evidence.ln_of_anything(&described.forecast) - cost_of_none(&priors);
+    let ln_none = evidence.ln_of_anything((&described.forecast, &described.marks)) - cost_of_none(&priors);
     let (survivors, none_of_these) = weighed(&question, kept, ln_none);
     Some(Search {
         survivors,
@@ -300,18 +306,16 @@ struct Nearest {
 impl Nearest {
     fn offer(&mut self, evidence: &ObservedFigures, candidate: &Candidate) {
         for &(reads, observed, _) in &evidence.totals {
-            let Some(ceiling) = candidate.forecast.of(reads) else { continue };
-            let highest = &mut self.highest[usize::from(!reads)];
-            let most = highest.as_ref().and_then(|known| known.forecast.of(reads));
-            if most.is_none_or(|most| ceiling.even_bytes_per_s > most.even_bytes_per_s * (1.0 + NO_EFFECT)) {
+            let of = usize::from(!reads);
+            let Some((allowed, predicted)) = candidate.marks.most[of].zip(candidate.marks.nearest[of]) else {
+                continue;
+            };
+            let highest = &mut self.highest[of];
+            let most = highest.as_ref().and_then(|known| known.marks.most[of]);
+            if most.is_none_or(|most| allowed > most * (1.0 + NO_EFFECT)) {
                 *highest = Some(candidate.clone());
             }
-            // Without figures of nodes, nothing says which load a slow node met.
-            let alone = evidence.nodes(reads).nodes.is_empty();
-            let even = ceiling.even_bytes_per_s * ceiling.reach;
-            let own = if alone { ceiling.own_bytes_per_s * ceiling.own_reach.0 } else { even };
-            let miss = |of: f64| (observed / of - 1.0).abs();
-            let miss = miss(even).min(miss(own));
+            let miss = (observed / predicted - 1.0).abs();
             let place = if reads { &mut self.get } else { &mut self.put };
             if !candidate.marks.refuted && place.as_ref().is_none_or(|(least, _)| miss < *least) {
                 *place = Some((miss, candidate.clone()));

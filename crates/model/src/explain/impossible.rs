@@ -20,9 +20,18 @@ pub const ERROR_SHARES: RangeInclusive<f64> = 0.0005..=0.3;
 pub fn wrong_error(share: f64) -> Option<String> {
     let text = || {
         let (least, most) = (100.0 * ERROR_SHARES.start(), 100.0 * ERROR_SHARES.end());
-        format!("a measuring error of {} % is out of range: write {least} % to {most} %, such as 2%", 100.0 * share)
+        let given = in_percent(share);
+        format!("a measuring error of {given} % is out of range: write {least} % to {most} %, such as 2%")
     };
     (!ERROR_SHARES.contains(&share)).then(text)
+}
+
+/// A share in percent, without the digits that only its rounding has.
+fn in_percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    let short = format!("{percent:.6}");
+    let short = short.trim_end_matches('0').trim_end_matches('.');
+    if short.trim_start_matches('-') == "0" && percent != 0.0 { format!("{percent:.1e}") } else { short.to_owned() }
 }
 
 /// Everything that is wrong with what was observed, in itself and beside the site. A figure that is none is held

@@ -92,6 +92,12 @@ impl<'a> JointLoad<'a> {
         self.load.total_bytes_per_s((self.share + sigmas * self.sigma).clamp(0.0, 1.0))
     }
 
+    /// Whether the others give more than odd nodes leave them at the share that these show, by so many standard errors.
+    pub(super) fn is_exceeded(&self, sigmas: f64) -> bool {
+        let error = sigmas * self.sigma;
+        self.of_others_bytes_per_s > (1.0 + error) * self.load.beside((self.share - error).max(0.0))
+    }
+
     /// The mean density of a total over the error of the share.
     pub(super) fn over_its_error(&self, density: impl Fn(f64) -> Density) -> Density {
         let mut mean = Density { at_ceiling: 0.0, below: 0.0 };

@@ -117,6 +117,12 @@ impl OperationFigures {
         Some((mean, sigma, rate / share))
     }
 
+    /// The median of each kind that has figures, by its place.
+    pub(super) fn medians(&self, site: &Site) -> Vec<(usize, f64)> {
+        let of = |((node, share, _), rate): (&(String, f64, f64), &f64)| (kind_of(site, node), rate / share);
+        self.nodes.iter().zip(&self.rates).map(of).collect()
+    }
+
     /// Each node's name, what it gives and the relative standard error of that.
     pub(super) fn rates(&self) -> impl Iterator<Item = (&str, f64, f64)> {
         self.nodes.iter().zip(&self.rates).map(|((node, _, sigma), rate)| (node.as_str(), *rate, *sigma))

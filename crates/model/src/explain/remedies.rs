@@ -8,8 +8,8 @@ use super::forecast::{Forecast, HypotheticalSite, OperationCeiling};
 use super::hypothesis::Candidate;
 use super::likelihood::MEAN_LOSS;
 use super::nodes::{self, joined};
-use super::score::{ObservedFigures, nodes_of, now_given};
-use super::words;
+use super::score::{ObservedFigures, nodes_of};
+use super::totals::{mended, now_given};
 
 /// What reaches so much of what is predicted is said to be at its ceiling: the rest is what systems lose on average.
 const AT_CEILING: f64 = 1.0 - MEAN_LOSS;
@@ -24,9 +24,9 @@ const WORTH: f64 = 1e-3;
 const MOST_NAMED: usize = 4;
 
 /// What a site needs that is as described.
-pub(super) fn healthy(world: &HypotheticalSite, candidate: &Candidate, residuals: &[Residual]) -> Remedy {
+pub(super) fn healthy(candidate: &Candidate, residuals: &[Residual]) -> Remedy {
     let ceilings = || [true, false].into_iter().filter_map(|reads| Some((reads, candidate.forecast.of(reads)?)));
-    let bottleneck: Vec<String> = ceilings().map(|(_, ceiling)| words::bottleneck(world, ceiling)).collect();
+    let bottleneck = each_once(residuals.iter().map(|residual| residual.bottleneck.as_str()));
     // A total that was measured at its ceiling has no more to give, whatever the curve reaches there.
     let is_full = |(reads, ceiling): (bool, &OperationCeiling)| {
         let measured = residuals.iter().find(|residual| residual.what == total(reads));
@@ -59,6 +59,17 @@ pub(super) fn healthy(world: &HypotheticalSite, candidate: &Candidate, residuals
         condition: None,
         is_known: true,
     }
+}
+
+/// What is the same for several figures, once.
+fn each_once<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut found = Vec::new();
+    for one in all {
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    found
 }
 
 /// The throughput of the whole site for reads or writes.
@@ -136,16 +147,21 @@ impl Gains {
             is_touched = true;
             let Some(now) = now_given(evidence, hypothesis.0, of, reads) else { continue };
             is_explained = true;
-            found.is_faster |= now > then.even_bytes_per_s * (1.0 + WORTH);
-            let to = then.even_bytes_per_s * then.reach;
+            let (least, most) = now.bytes_per_s;
+            let (ceiling, bottleneck) = mended(evidence, (described.0, then), (reads, least));
+            found.is_faster |= least > ceiling * (1.0 + WORTH);
+            let to = ceiling * then.reach;
             // What reads alike is no gain that is worth a word.
-            if to > now * (1.0 + WORTH) && bytes_per_s_iec(to) != bytes_per_s_iec(now) {
+            if to > least * (1.0 + WORTH) && bytes_per_s_iec(to) != bytes_per_s_iec(least) {
+                let from_least_bytes_per_s = (most > least * (1.0 + WORTH)).then_some(least);
                 found.gains.push(RemedyGain {
                     what: total(reads),
-                    from_bytes_per_s: now,
+                    from_bytes_per_s: if from_least_bytes_per_s.is_some() { most.min(to) } else { least },
+                    from_least_bytes_per_s,
+                    is_predicted: now.is_predicted,
                     to_bytes_per_s: to,
                     in_flight: evidence.in_flight[usize::from(!reads)],
-                    bottleneck: words::bottleneck(described.0, then),
+                    bottleneck,
                 });
             }
         }
@@ -165,7 +181,7 @@ impl Gains {
         }
         let of = |gain: &RemedyGain| {
             let verb = if gain.what == Quantity::Get { "GET" } else { "PUT" };
-            let [to, from] = [gain.to_bytes_per_s, gain.from_bytes_per_s].map(bytes_per_s_iec);
+            let (to, from) = (bytes_per_s_iec(gain.to_bytes_per_s), gain.from_in_words());
             let flight = gain.in_flight.map_or(String::new(), |flight| format!(" with {} in flight", grouped(flight)));
             format!("{verb} up to {to} instead of {from}{flight}; bottleneck then: {}", gain.bottleneck)
         };

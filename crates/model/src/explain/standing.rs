@@ -2,14 +2,17 @@
 
 use linerate_record::explanation::{DescribedCeiling, FigureStanding, Most, Quantity};
 use linerate_record::plan::Resource;
-use linerate_record::site::Site;
+use linerate_record::site::{NodeGroup, Site};
 use linerate_record::units::{bytes_per_s_iec, grouped, share_of};
 
 use super::deviation::Variant;
 use super::forecast::all_limits;
 use super::hypothesis::Search;
 use super::likelihood::above_sigmas;
-use super::score::{self, NodeCeilings, ObservedFigures};
+use super::mixed::LoadSpread;
+use super::said::NodeCeilings;
+use super::score::{self, ObservedFigures};
+use super::totals::binding;
 use super::words;
 use crate::ceilings::ResourceLimit;
 
@@ -18,19 +21,21 @@ pub(super) fn standings(evidence: &ObservedFigures, search: &Search, variants: &
     let of = |&(reads, observed, sigma): &(bool, f64, f64)| {
         let (world, forecast) = &search.described;
         let limits = all_limits(world, reads);
-        let limit = *limits.first()?;
         let ceiling = forecast.of(reads)?;
+        let of_kinds = binding(evidence, world, ceiling, (reads, observed));
+        let (limit, spread) = of_kinds.or_else(|| Some((*limits.first()?, LoadSpread::Even)))?;
         let mut standing = of_figure(&limit, reads, observed, sigma);
-        standing.bottleneck = words::bottleneck(world, ceiling);
+        standing.bottleneck = words::bottleneck_of(world, limit.resource, limit.group);
         standing.ceilings = limits.iter().map(|limit| described(limit, &world.site)).collect();
         let goals = &world.site.goals;
         standing.goal_bytes_per_s = if reads { goals.get_bytes_per_s } else { goals.put_bytes_per_s };
         let most = standing.above_sigmas.and_then(|_| most(search, variants, reads));
         let (most, of_most) = most.unzip();
         standing.most = most;
-        standing.needs = needs(&standing, limit.resource);
+        let places = places_of(&limit, &world.site);
+        standing.needs = needs(&standing, limit.resource, &places);
         let reached = (evidence.in_flight[usize::from(!reads)], ceiling.reach, ceiling.most_reach);
-        standing.claim = claim(&standing, limit.resource, reached, of_most.as_deref());
+        standing.claim = claim(&standing, (limit.resource, &places, spread), reached, of_most.as_deref());
         Some(standing)
     };
     let mut found: Vec<FigureStanding> = evidence.totals.iter().filter_map(of).collect();
@@ -64,39 +69,45 @@ fn of_nodes(evidence: &ObservedFigures, search: &Search, reads: bool) -> Vec<Fig
             ceilings: Vec::new(),
             goal_bytes_per_s: None,
         };
-        standing.claim = claim_of_node(&standing, resource, figures.alone);
-        standing.needs = if figures.alone { standing.claim.clone() } else { needs(&standing, resource) };
+        let places = places_of(&limit, &world.site);
+        let places = (level.spread_of(&limit, ceiling) == LoadSpread::Even).then_some(&places);
+        standing.claim = claim_of_node(&standing, resource, places, figures.alone);
+        standing.needs = places.map_or_else(|| standing.claim.clone(), |places| needs(&standing, resource, places));
         Some(standing)
     };
     figures.rates().filter_map(of).collect()
 }
 
 /// What a figure takes of the bottleneck, and what that has.
-fn needs(standing: &FigureStanding, resource: Resource) -> String {
+fn needs(standing: &FigureStanding, resource: Resource, (way, has): &Places) -> String {
     let whose = match &standing.what {
         Quantity::Get => "GET".to_owned(),
         Quantity::Put => "PUT".to_owned(),
         Quantity::NodeGet { node } => format!("GET of {node}, and as much of every node,"),
         Quantity::NodePut { node } => format!("PUT of {node}, and as much of every node,"),
     };
-    let (way, has) = places(resource);
     format!("{whose} needs {} {way}; {has} {}", resource.amount(standing.needed), resource.amount(standing.there))
 }
 
 /// The standing of one node in one sentence.
-fn claim_of_node(standing: &FigureStanding, resource: Resource, alone: bool) -> String {
+fn claim_of_node(standing: &FigureStanding, resource: Resource, places: Option<&Places>, alone: bool) -> String {
     let (verb, node) = match &standing.what {
         Quantity::NodeGet { node } => ("GET", node.as_str()),
         Quantity::NodePut { node } => ("PUT", node.as_str()),
         Quantity::Get | Quantity::Put => ("", ""),
     };
-    let (way, has) = places(resource);
     let (observed, ceiling) =
         (bytes_per_s_iec(standing.observed_bytes_per_s), bytes_per_s_iec(standing.ceiling_bytes_per_s));
     let share = share_of(standing.share, 1);
     if alone {
         return format!("{verb} of {node} alone, {observed}, is {share} what one node can give alone, {ceiling}");
     }
+    let Some((way, has)) = places else {
+        return format!(
+            "{verb} of {node}, {observed}, is {share} what a node of its kind can give with as many requests at each \
+             node, {ceiling}"
+        );
+    };
     let (needed, there) = (resource.amount(standing.needed), resource.amount(standing.there));
     format!(
         "{verb} of {node}, {observed}, is {share} one node's ceiling, {ceiling}: if all nodes give as much, \
@@ -137,7 +148,7 @@ fn described(limit: &ResourceLimit, site: &Site) -> DescribedCeiling {
 /// With what the hypothesis says.
 fn most(search: &Search, variants: &[Variant], reads: bool) -> Option<(Most, String)> {
     let highest = search.highest[usize::from(!reads)].as_ref()?;
-    let ceiling_bytes_per_s = highest.forecast.of(reads)?.even_bytes_per_s;
+    let ceiling_bytes_per_s = highest.most_bytes_per_s(reads)?;
     Some((Most { ceiling_bytes_per_s, id: highest.name(variants) }, highest.claim(variants)))
 }
 
@@ -148,12 +159,11 @@ const MORE_IN_TURN: f64 = 1.02;
 /// most.
 fn claim(
     standing: &FigureStanding,
-    resource: Resource,
+    (resource, (way, has), spread): (Resource, &Places, LoadSpread),
     (in_flight, reach, most_reach): (Option<u64>, f64, f64),
     of_most: Option<&str>,
 ) -> String {
     let verb = if standing.what == Quantity::Get { "GET" } else { "PUT" };
-    let (way, has) = places(resource);
     let (needed, there) = (resource.amount(standing.needed), resource.amount(standing.there));
     let mut reported = format!(
         "{verb} of {} is {} its ceiling, {}: it needs {needed} {way}; {has} {there}",
@@ -161,6 +171,11 @@ fn claim(
         share_of(standing.share, 1),
         bytes_per_s_iec(standing.ceiling_bytes_per_s),
     );
+    reported.push_str(match spread {
+        LoadSpread::Even => "",
+        LoadSpread::Measured => "; that is of a load that is spread over nodes as their figures show",
+        LoadSpread::AsMany => "; that is of a load with as many requests at each node: spread evenly, they give less",
+    });
     if let Some(flight) = in_flight {
         let (reached, error) = (share_of(reach, 0), score::curve_error(reach) * 100.0);
         let flight = grouped(flight);
@@ -178,6 +193,21 @@ fn claim(
         reported.push_str(&format!(", and the most that any hypothesis allows is {allows} ({claim})"));
     }
     reported
+}
+
+/// Where a resource is needed, and what has it.
+type Places = (String, &'static str);
+
+/// The same as [`places`] has it, with the kind of the nodes where there are several.
+fn places_of(limit: &ResourceLimit, site: &Site) -> Places {
+    let (way, has) = places(limit.resource);
+    let several = site.groups.iter().filter(|group| group.count > 0).count() > 1;
+    let group = limit.group.and_then(|place| site.groups.get(place)).filter(|_| several);
+    let of_kind = |group: &NodeGroup| match way.contains("each node's") {
+        true => way.replace("each node's", &format!("the {} nodes'", group.name)),
+        false => way.replace("each node", &format!("each node of {}", group.name)),
+    };
+    (group.map_or_else(|| way.to_owned(), of_kind), has)
 }
 
 /// Where a resource is needed, and what has it. Links have what framing leaves of them.

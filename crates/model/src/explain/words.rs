@@ -1,11 +1,18 @@
 //! How forecasts read.
 
+use linerate_record::plan::Resource;
+
 use super::forecast::{HypotheticalSite, OperationCeiling};
 
 /// The bottleneck, and where that is not everywhere.
 pub(super) fn bottleneck(world: &HypotheticalSite, ceiling: &OperationCeiling) -> String {
-    let what = ceiling.bottleneck.name();
-    match (&world.odd, ceiling.group) {
+    bottleneck_of(world, ceiling.bottleneck, ceiling.group)
+}
+
+/// The same of any resource.
+pub(super) fn bottleneck_of(world: &HypotheticalSite, resource: Resource, group: Option<usize>) -> String {
+    let what = resource.name();
+    match (&world.odd, group) {
         (Some(odd), Some(group)) if odd.group == group => {
             format!("{what}, of {}", odd.who())
         }

@@ -186,7 +186,7 @@ pub(crate) fn gains(remedy: &Remedy) -> Vec<String> {
         return Vec::new();
     }
     let of = |gain: &RemedyGain| {
-        let [to, from] = [gain.to_bytes_per_s, gain.from_bytes_per_s].map(bytes_per_s_iec);
+        let (to, from) = (bytes_per_s_iec(gain.to_bytes_per_s), gain.from_in_words());
         format!("{} up to {to} instead of {from}", quantity(&gain.what))
     };
     let gains = remedy.gains.iter().map(of).chain(remedy.condition.clone());

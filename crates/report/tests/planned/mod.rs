@@ -470,6 +470,8 @@ fn hypothesis(id: &str, claim: &str, weight: f64, figures: &[Observed], get: f64
             gains: vec![RemedyGain {
                 what: Quantity::Get,
                 from_bytes_per_s: 152.0 * GIB,
+                from_least_bytes_per_s: None,
+                is_predicted: false,
                 to_bytes_per_s: 304.0 * GIB,
                 in_flight: None,
                 bottleneck: "public NIC out".to_owned(),

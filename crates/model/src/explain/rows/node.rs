@@ -100,11 +100,8 @@ fn faults(site: &Site, group: &NodeGroup) -> Vec<Fault> {
             });
         }
         let speed = nics_of(group, &name).map(|(_, nic)| nic.speed_bits_per_s).fold(f64::INFINITY, f64::min);
-        let mut speeds = if speed.is_finite() { lower(speed) } else { Vec::new() };
-        // Shaped links, and links of two lanes of which one is dead.
-        if speed.is_finite() && !speeds.contains(&(speed / 2.0)) {
-            speeds.push(speed / 2.0);
-        }
+        let speeds = if speed.is_finite() { lower(speed) } else { Vec::new() };
+        found.extend(half(group, (&name, link), speed).filter(|_| !speeds.contains(&(speed / 2.0))));
         found.extend(speeds.into_iter().map(|speed_bits_per_s| Fault {
             id: "slow-node-link",
             what: format!("ports of {name} run at {}", bits_per_s(speed_bits_per_s)),
@@ -131,6 +128,24 @@ fn faults(site: &Site, group: &NodeGroup) -> Vec<Fault> {
     }));
     found.extend(PROCESSORS.map(processors));
     found
+}
+
+/// Half of a speed that no port negotiates: of shaped links, and of those of two lanes of which one is dead. Of a bond
+/// of two, one member carries as much, and shows.
+fn half(group: &NodeGroup, (name, link): (&str, SiteParts), speed_bits_per_s: f64) -> Option<Fault> {
+    let is_of_two = group.bonds.iter().any(|bond| bond.name == name) && ports(group, name) == 2;
+    let fault = || Fault {
+        id: "slow-node-link",
+        what: format!("{name} carries half of what it should"),
+        place: name.to_owned(),
+        cost: 3.0,
+        parts: SiteParts::NODE.and(link),
+        shown_by: ReadingId::EachWay,
+        befall: |group, wound| run_group_at(group, &wound.link, wound.speed_bits_per_s),
+        wound: Wound { link: name.to_owned(), speed_bits_per_s: speed_bits_per_s / 2.0, ..Wound::default() },
+        hold: None,
+    };
+    (speed_bits_per_s.is_finite() && !is_of_two).then(fault)
 }
 
 /// The one fault that shows at all nodes.
@@ -258,7 +273,7 @@ mod tests {
 
     /// Ports that are policed, or lose packets, negotiate their speed all the same.
     #[test]
-    fn a_link_that_is_slow_one_way_is_shown_by_what_it_carries_each_way() {
+    fn a_link_is_shown_by_what_it_carries_each_way_unless_its_speed_or_members_show_it() {
         let found = faults(&crate::sites::site(), &crate::sites::site().groups[0]);
         let one_way: Vec<_> = found.iter().filter(|fault| matches!(fault.hold, Some(Hold::Links { .. }))).collect();
         assert_eq!(one_way.len(), 8);
@@ -266,6 +281,23 @@ mod tests {
             let shown = fault.shown_by.in_words();
             assert!(shown.contains("iperf3") && shown.contains("tx_bytes") && !shown.contains("ethtool"), "{shown}");
         }
+        // What no port negotiates is not said of its speed, and of a bond of two one member is told.
+        let mut site = crate::sites::site();
+        let speeds_of = |site: &Site| -> Vec<String> {
+            let all = faults(site, &site.groups[0]).into_iter().map(|fault| fault.what);
+            all.filter(|what| what.contains("run at") || what.contains("half") || what.contains("members")).collect()
+        };
+        site.groups[0].nics.iter_mut().for_each(|nic| nic.speed_bits_per_s = 25e9);
+        let of_bonds = speeds_of(&site);
+        assert!(of_bonds.iter().any(|what| what.starts_with("1 of 2 members")), "{of_bonds:?}");
+        assert!(!of_bonds.iter().any(|what| what.contains("12.5") || what.contains("half")), "{of_bonds:?}");
+        site.groups[0].bonds.clear();
+        site.groups[0].nics.iter_mut().for_each(|nic| nic.ports = 1);
+        let names: Vec<String> = site.groups[0].nics.iter().map(|nic| nic.name.clone()).collect();
+        (site.planes.public.link, site.planes.private) = (names[0].clone(), None);
+        let of_ports = speeds_of(&site);
+        assert!(of_ports.iter().any(|what| what.ends_with("carries half of what it should")), "{of_ports:?}");
+        assert!(!of_ports.iter().any(|what| what.contains("12.5")), "{of_ports:?}");
         let slow = found.iter().filter(|fault| fault.what.contains("run at"));
         assert!(slow.into_iter().all(|fault| fault.shown_by == ReadingId::LinkSpeed));
     }

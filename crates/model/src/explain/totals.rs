@@ -1,0 +1,239 @@
+//! What a hypothesis says of the total of a load: of one that is spread evenly, as figures of nodes show, or with as
+//! many requests at each node.
+
+use super::forecast::{HypotheticalSite, OperationCeiling};
+use super::joint::{Density, JointLoad};
+use super::likelihood::{self, InFlight, REFUTED_SIGMAS_OF_NODES, is_explained};
+use super::mixed::{self, LoadSpread, rate_of};
+use super::score::{HIDDEN_SIGMAS, ObservedFigures, SAME, UNSEEN, curve_error, nodes_of};
+use super::words;
+use crate::ceilings::ResourceLimit;
+
+/// So many standard errors of the share of odd nodes are allowed for in what it says of the total.
+const SHARE_SIGMAS: f64 = 2.0;
+
+/// What a hypothesis says of a total.
+pub(super) struct TotalForecast<'a> {
+    ceiling: &'a OperationCeiling,
+    /// The odd nodes whose figures say how far they hold the others back.
+    pub(super) load: Option<JointLoad<'a>>,
+    /// Between what its ceiling lies: left open by a slow node that can hide in the error of figures, or among them.
+    pub(super) range: (f64, f64),
+    /// The same of the other load, where nothing says which it was: with as many requests at each node, others run on
+    /// beside a slow one, which holds all of them to its pace where clients ask nodes in turn.
+    instead: Option<(f64, f64)>,
+    /// The highest ceiling that it can have.
+    pub(super) most: f64,
+    /// What it is wrong by: its own error, and that of the curve where it is held against one.
+    pub(super) sigma: f64,
+    /// Whether it is held against one.
+    in_flight: InFlight,
+}
+
+impl<'a> TotalForecast<'a> {
+    pub(super) fn of(
+        evidence: &ObservedFigures,
+        world: &HypotheticalSite,
+        ceiling: &'a OperationCeiling,
+        reads: bool,
+        own_sigma: f64,
+    ) -> TotalForecast<'a> {
+        let sigma = own_sigma.hypot(curve_error(ceiling.reach));
+        let is_known = evidence.in_flight[usize::from(!reads)].is_some();
+        let in_flight = if is_known { InFlight::Known } else { InFlight::Unknown };
+        if let Some(range) = of_spread(evidence, world, ceiling, reads) {
+            return TotalForecast { ceiling, load: None, range, instead: None, most: range.1, sigma, in_flight };
+        }
+        let most = most(evidence, world, ceiling, reads, own_sigma);
+        let load = JointLoad::of(evidence, world, ceiling, reads);
+        let even = ceiling.even_bytes_per_s;
+        let alone = evidence.nodes(reads).nodes.is_empty();
+        let range = load.as_ref().map_or((even, if alone { even } else { most }), |load| {
+            let [a, b] = [SHARE_SIGMAS, -SHARE_SIGMAS].map(|sigmas| load.total_bytes_per_s(sigmas).min(most));
+            (a.min(b), a.max(b))
+        });
+        let instead = (alone && most > even * (1.0 + SAME)).then_some((most, most));
+        TotalForecast { ceiling, load, range, instead, most, sigma, in_flight }
+    }
+
+    /// What requests in flight reach of a range.
+    pub(super) fn reached(&self, (low, high): (f64, f64)) -> (f64, f64) {
+        (low * self.ceiling.reach, high * self.ceiling.most_reach)
+    }
+
+    /// The same of the other load.
+    pub(super) fn instead_reached(&self) -> Option<(f64, f64)> {
+        let (reach, most_reach) = self.ceiling.own_reach;
+        self.instead.map(|(low, high)| (low * reach, high * most_reach))
+    }
+
+    /// What it predicts, as near to what was measured as it can be.
+    pub(super) fn nearest(&self, observed: f64) -> f64 {
+        nearest(observed, self.reached(self.range), self.instead_reached())
+    }
+
+    /// The density of a total of either load, where nothing says which it was.
+    pub(super) fn over_loads(&self, observed: f64, unknown: f64) -> Density {
+        let in_turn = self.density(self.range, observed, unknown);
+        let instead = self.instead_reached().zip(self.instead);
+        instead
+            .map_or(in_turn, |(reached, (_, top))| in_turn.or(UNSEEN, self.density_of(reached, top, observed, unknown)))
+    }
+
+    pub(super) fn density(&self, range: (f64, f64), observed: f64, unknown: f64) -> Density {
+        self.density_of(self.reached(range), range.1, observed, unknown)
+    }
+
+    /// Where what a ceiling gives is a range: either end, or anywhere from the least on up to the ceiling itself, for
+    /// how long a request takes alone is known least of all.
+    fn density_of(&self, (low, high): (f64, f64), top: f64, observed: f64, unknown: f64) -> Density {
+        let of = |ceiling: f64| {
+            let (at_ceiling, below) = likelihood::densities(observed / ceiling, self.sigma, unknown, self.in_flight);
+            Density { at_ceiling, below }
+        };
+        let at_low = of(low);
+        if top / low - 1.0 < self.sigma {
+            return at_low;
+        }
+        let at_high = of(high);
+        // The figure errs at both of its ends.
+        let below = |end: f64| likelihood::normal_tail((observed / end - 1.0) / self.sigma);
+        let between = (below(top) - below(low)).max(0.0) / (top / low).ln();
+        let on_curve = (1.0 - likelihood::ABOVE_CURVE) / 2.0;
+        Density {
+            at_ceiling: on_curve * (at_low.at_ceiling + at_high.at_ceiling) + likelihood::ABOVE_CURVE * between,
+            below: on_curve * (at_low.below + at_high.below),
+        }
+    }
+}
+
+/// Of what is predicted of either load, that which is nearest to what was measured.
+pub(super) fn nearest(observed: f64, range: (f64, f64), instead: Option<(f64, f64)>) -> f64 {
+    let of = |(least, most): (f64, f64)| observed.clamp(least.min(most), most);
+    let (first, other) = (of(range), instead.map_or(f64::INFINITY, of));
+    if (observed / first).ln().abs() <= (observed / other).ln().abs() { first } else { other }
+}
+
+/// The highest ceiling that the total can have.
+fn most(
+    evidence: &ObservedFigures,
+    world: &HypotheticalSite,
+    ceiling: &OperationCeiling,
+    reads: bool,
+    sigma: f64,
+) -> f64 {
+    let named = !nodes_of(world).is_empty();
+    let hidden = ceiling.odd_share > 1.0 - HIDDEN_SIGMAS * sigma;
+    // Nothing says which load several kinds of nodes had, unless all have figures.
+    let open = named || hidden || evidence.nodes(reads).nodes.is_empty() || ceiling.mixed.is_some();
+    if open { ceiling.own_bytes_per_s } else { ceiling.even_bytes_per_s }
+}
+
+/// What several kinds of nodes give together of a load that is spread as figures of all nodes show, from the least to
+/// the most that the error of odd nodes leaves open.
+fn of_spread(
+    evidence: &ObservedFigures,
+    world: &HypotheticalSite,
+    ceiling: &OperationCeiling,
+    reads: bool,
+) -> Option<(f64, f64)> {
+    let (mixed, figures) = (ceiling.mixed.as_ref()?, evidence.nodes(reads));
+    let rates = mixed::measured(figures, world)?;
+    let odd = world.odd.as_ref().map(|odd| odd.group).filter(|_| !nodes_of(world).is_empty());
+    let sigma = figures.mean_of(nodes_of(world)).map_or(0.0, |(_, sigma, _)| sigma);
+    let at = |sigmas: f64| {
+        let factor = |place| if odd == Some(place) { 1.0 + sigmas * sigma } else { 1.0 };
+        mixed.of_spread(|place| factor(place) * rate_of(&rates, place)).limit_bytes_per_s
+    };
+    let [a, b] = [SHARE_SIGMAS, -SHARE_SIGMAS].map(at);
+    Some((a.min(b), a.max(b)))
+}
+
+/// Whether nodes that have figures give more beside named odd ones than these leave them, if all nodes give as much as
+/// the others of their kind: where no total tells. The nodes are of one load.
+pub(super) fn is_beyond_odd(
+    evidence: &ObservedFigures,
+    world: &HypotheticalSite,
+    ceiling: &OperationCeiling,
+    reads: bool,
+) -> bool {
+    let figures = evidence.nodes(reads);
+    if figures.alone {
+        return false;
+    }
+    let Some(((mean, sigma, median), odd)) = figures.mean_of(nodes_of(world)).zip(world.odd.as_ref()) else {
+        return false;
+    };
+    let Some(mixed) = &ceiling.mixed else {
+        let joint = JointLoad::of(evidence, world, ceiling, reads);
+        return joint.is_some_and(|joint| joint.is_exceeded(REFUTED_SIGMAS_OF_NODES));
+    };
+    let medians = figures.medians(&world.site);
+    let rate = |place| if place == odd.group { mean * median } else { rate_of(&medians, place) };
+    let groups = world.site.groups.iter().enumerate();
+    let total: f64 = groups.map(|(place, group)| f64::from(group.count) * rate(place)).sum();
+    total > (1.0 + REFUTED_SIGMAS_OF_NODES * sigma) * mixed.of_spread(rate).limit_bytes_per_s
+}
+
+/// What holds a total of the site without odd nodes, at which spread of the load: the one that figures of nodes show;
+/// else an even one, unless the total is above what that allows and other kinds of nodes give more beside the slowest.
+pub(super) fn binding(
+    evidence: &ObservedFigures,
+    world: &HypotheticalSite,
+    ceiling: &OperationCeiling,
+    (reads, observed): (bool, f64),
+) -> Option<(ResourceLimit, LoadSpread)> {
+    let mixed = ceiling.mixed.as_ref()?;
+    if let Some(rates) = mixed::measured(evidence.nodes(reads), world) {
+        return Some((mixed.of_spread(|place| rate_of(&rates, place)), LoadSpread::Measured));
+    }
+    let as_many = mixed.as_many_bytes_per_s();
+    let is_more = as_many.limit_bytes_per_s > ceiling.even_bytes_per_s * (1.0 + SAME);
+    (is_more && observed > ceiling.even_bytes_per_s).then_some((as_many, LoadSpread::AsMany))
+}
+
+/// What the site as described gives, and what holds it: several kinds of nodes at the spread of the load that figures
+/// of nodes show, each at the median of its kind; without those, evenly, or, where more than that is given now, with as
+/// many requests at each.
+pub(super) fn mended(
+    evidence: &ObservedFigures,
+    (world, ceiling): (&HypotheticalSite, &OperationCeiling),
+    (reads, now): (bool, f64),
+) -> (f64, String) {
+    let figures = evidence.nodes(reads);
+    let of = |limit: ResourceLimit| (limit.limit_bytes_per_s, words::bottleneck_of(world, limit.resource, limit.group));
+    let of_mixed = ceiling.mixed.as_ref().and_then(|mixed| {
+        let medians = mixed::measured(figures, world).map(|_| figures.medians(&world.site));
+        let of_medians = medians.map(|medians| mixed.of_spread(|place| rate_of(&medians, place)));
+        of_medians.or_else(|| Some(binding(evidence, world, ceiling, (reads, now))?.0))
+    });
+    of_mixed.map_or_else(|| (ceiling.even_bytes_per_s, words::bottleneck(world, ceiling)), of)
+}
+
+/// What a hypothesis gives of a total.
+pub(super) struct Given {
+    /// From the least to the most.
+    pub(super) bytes_per_s: (f64, f64),
+    /// Whether nobody measured it.
+    pub(super) is_predicted: bool,
+}
+
+/// What was measured, where that is explained. Without a figure, what its requests in flight reach of what either load
+/// leaves.
+pub(super) fn now_given(
+    evidence: &ObservedFigures,
+    world: &HypotheticalSite,
+    ceiling: &OperationCeiling,
+    reads: bool,
+) -> Option<Given> {
+    let Some((observed, sigma)) = evidence.total(reads) else {
+        let error = evidence.nodes(reads).nodes.first().map_or(0.0, |(.., sigma)| *sigma);
+        let said = TotalForecast::of(evidence, world, ceiling, reads, error);
+        let ((least, most), instead) = (said.reached(said.range), said.instead_reached());
+        let most = instead.map_or(most, |(_, instead)| instead.max(most));
+        return Some(Given { bytes_per_s: (least, most), is_predicted: true });
+    };
+    let said = TotalForecast::of(evidence, world, ceiling, reads, sigma);
+    let is_explained = is_explained(observed / said.nearest(observed), said.sigma, 1);
+    is_explained.then_some(Given { bytes_per_s: (observed, observed), is_predicted: false })
+}
