@@ -129,26 +129,50 @@ impl MixedLoad {
         of_kinds.fold(self.of_all, |a, b| if b.limit_bytes_per_s < a.limit_bytes_per_s { b } else { a })
     }
 
-    /// What all give where no node gives more than a level.
+    /// What all give where no node gives more than a level: where what is left of a total is that total. What is left
+    /// falls in straight pieces, so that a step along the piece at hand is mostly the last or the one before.
     fn total(&self, level: f64) -> f64 {
-        let sum = |total: f64| self.kinds.iter().map(|kind| kind.nodes * kind.left(total).min(level)).sum::<f64>();
         let all: f64 = self.kinds.iter().map(|kind| kind.nodes).sum();
         let (mut low, mut high) = (0.0, self.of_all.limit_bytes_per_s.min(all * level));
-        if sum(high) >= high {
-            return high;
-        }
-        for _ in 0..HALVINGS {
-            let middle = f64::midpoint(low, high);
-            *if sum(middle) < middle { &mut high } else { &mut low } = middle;
+        let mut at = high;
+        for step in 0..HALVINGS {
+            let (given, slope) = self.given(at, level);
+            if given >= at {
+                low = at;
+            } else {
+                high = at;
+            }
+            // At the most that there can be, more is left than that.
+            if (step == 0 && given >= at) || high - low <= 1e-9 * high {
+                return low;
+            }
+            let along = at + (given - at) / (1.0 - slope);
+            if (along - at).abs() <= 1e-9 * at {
+                return along;
+            }
+            at = if along > low && along < high { along } else { f64::midpoint(low, high) };
         }
         low
+    }
+
+    /// What all nodes give of their own where all give a total and none more than a level, and how that changes with
+    /// the total.
+    fn given(&self, total: f64, level: f64) -> (f64, f64) {
+        let of_kind = |kind: &Kind| match kind.fullest(total) {
+            Some(need) if need.left(total) < level => {
+                let slope = if need.left(total) > 0.0 { -need.any_s / need.own_s } else { 0.0 };
+                (kind.nodes * need.left(total), kind.nodes * slope)
+            }
+            _ => (kind.nodes * level, 0.0),
+        };
+        self.kinds.iter().map(of_kind).fold((0.0, 0.0), |(a, b), (given, slope)| (a + given, b + slope))
     }
 
     /// Whether nodes that are not full give more than what waits at the full ones leaves them.
     fn is_too_much(&self, level: f64) -> bool {
         let all: f64 = self.kinds.iter().map(|kind| kind.nodes).sum();
         let total = self.total(level);
-        let given: f64 = self.kinds.iter().map(|kind| kind.nodes * kind.left(total).min(level)).sum();
+        let (given, _) = self.given(total, level);
         if total >= self.of_all.limit_bytes_per_s * (1.0 - 1e-9) && given > total * (1.0 + 1e-9) {
             return true;
         }
