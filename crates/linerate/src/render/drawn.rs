@@ -10,7 +10,7 @@ use linerate_site::SiteFile;
 use super::manifest::MANIFEST;
 use crate::failure::Failure;
 use crate::progress::say;
-use crate::whole::not_written;
+use crate::whole::{beside, not_written};
 
 /// Bytes of a name and of a password.
 const USER_BYTES: usize = 10;
@@ -65,7 +65,7 @@ pub(super) fn write(path: &Path, site: &Site, file: &SiteFile) -> Result<(), Fai
 
 /// A temporary file is for its owner alone, and goes where it does not come to its place.
 fn put(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = tempfile::NamedTempFile::new_in(folder_of(path))?;
+    let mut file = beside(folder_of(path))?;
     file.write_all(text.as_bytes())?;
     file.as_file().sync_all()?;
     file.persist_noclobber(path).map(drop).map_err(|error| error.error)
