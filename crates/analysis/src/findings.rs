@@ -57,10 +57,11 @@ pub use unverified::unverified;
 /// A check of one series, which is given its name.
 type OfSeries = fn(&Run<'_>, &str, &Series) -> Option<Finding>;
 
-const OF_SERIES: [OfSeries; 22] = [
+const OF_SERIES: [OfSeries; 23] = [
     disturbed::of_series,
     not_steady::of_series,
     too_short::of_series,
+    too_short::pieces,
     still_rising::of_series,
     bound::of_series,
     littles_law::of_series,
