@@ -26,8 +26,9 @@ pub(crate) fn beside(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
 
 /// Why a temporary file or folder could not be made, without its name.
 pub(crate) fn without_name(error: &io::Error) -> io::Error {
-    let inner = error.get_ref().and_then(|inner| inner.source()?.downcast_ref::<io::Error>()?.raw_os_error());
-    inner.map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
+    let text = error.to_string();
+    let why = text.rsplit_once(" at path ").map_or(&*text, |(why, _)| why);
+    io::Error::new(error.kind(), why)
 }
 
 /// Why so many bytes could not be written to a file; of a full disk, how full.
