@@ -32,7 +32,7 @@ pub use leftovers::{Leftover, is_of_run};
 pub use pages::Pages;
 pub use removal::{InBucket, Removal};
 pub use samples::Stored;
-pub use shown::{Looks, Shown};
+pub use shown::{Looks, ShownSoFar};
 pub use versions::Keeping;
 pub use written::written;
 

@@ -150,7 +150,8 @@ mod tests {
             ),
             (
                 Cleaned { unlisted: &unlisted, ..none.clone() },
-                "no listing shows anything below s3://b/p/\nversions were not looked for: this target does not list them\n\
+                "no listing shows anything below s3://b/p/\nversions were not looked for: this target does \
+                    not list them\n\
                  unfinished uploads were not looked for: denied\n",
             ),
         ] {

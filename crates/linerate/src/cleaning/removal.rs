@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use linerate_load::bucket::{
-    Bucket, BucketError, DELETE_KEYS_MAX, InBucket, Keeping, Leftover, Looks, Pages, Refusals, Removal, Shown,
+    Bucket, BucketError, DELETE_KEYS_MAX, InBucket, Keeping, Leftover, Looks, Pages, Refusals, Removal, ShownSoFar,
     is_of_run,
 };
 use linerate_load::listing::{Marker, Version};
@@ -54,11 +54,11 @@ impl Found {
 /// What was found and deleted; in a dry run, what was found.
 #[derive(Default)]
 struct Done {
-    objects: Shown,
+    objects: ShownSoFar,
     /// Objects as a listing of versions shows them: what a listing of objects hides, it may still show.
-    objects_by_version: Shown,
-    versions: Shown,
-    uploads: Shown,
+    objects_by_version: ShownSoFar,
+    versions: ShownSoFar,
+    uploads: ShownSoFar,
     /// What the target said last of a deletion that it did not make.
     why: Option<String>,
     /// What could not be looked for, and why; no reason where this target does not list such.
@@ -84,7 +84,7 @@ enum Hidden {
 }
 
 impl Done {
-    fn all(&mut self) -> [&mut Shown; 4] {
+    fn all(&mut self) -> [&mut ShownSoFar; 4] {
         [&mut self.objects, &mut self.objects_by_version, &mut self.versions, &mut self.uploads]
     }
 
@@ -92,12 +92,12 @@ impl Done {
     fn look(&mut self) {
         self.unlisted.clear();
         self.hidden = Hidden::Nothing;
-        self.all().into_iter().for_each(Shown::look);
+        self.all().into_iter().for_each(ShownSoFar::look);
     }
 
     /// Believes that what has not been shown for some looks has gone.
     fn believe(&mut self) {
-        self.all().into_iter().for_each(Shown::believe);
+        self.all().into_iter().for_each(ShownSoFar::believe);
     }
 
     /// Objects that are still there, by whichever listing shows more.
@@ -122,7 +122,7 @@ impl Done {
         self.unlisted.push((what, denied.map(ToString::to_string)));
     }
 
-    fn counts(&self) -> [&Shown; 4] {
+    fn counts(&self) -> [&ShownSoFar; 4] {
         [&self.objects, &self.objects_by_version, &self.versions, &self.uploads]
     }
 
@@ -145,8 +145,8 @@ pub(super) struct CleaningRun<'a> {
     /// Whether objects are held as versions by a bucket that keeps them: deleted by their keys, they would only be
     /// hidden below delete markers.
     is_kept: bool,
-    /// Whether this is the first look: in a bucket without versions, a listing of versions shows what is then deleted by
-    /// its key.
+    /// Whether this is the first look: in a bucket without versions, a listing of versions shows what is then
+    /// deleted by its key.
     is_first: bool,
     /// So much was asked to be deleted, and when that was said last.
     asked: usize,
@@ -352,7 +352,7 @@ impl<'a> CleaningRun<'a> {
         }
         self.note(refusals);
         let is_cut = self.done.ended.is_some();
-        let end = |count: &mut Shown| if is_cut { count.break_off() } else { count.end() };
+        let end = |count: &mut ShownSoFar| if is_cut { count.break_off() } else { count.end() };
         match listing {
             Listing::Objects => end(&mut self.done.objects),
             Listing::Versions => {
@@ -378,7 +378,8 @@ impl<'a> CleaningRun<'a> {
         Ok(Some((found, page.next.map(|key| Marker { key, id: String::new() }))))
     }
 
-    /// Deletes, or names in a dry run: an object once, also where it is a version too. Tells how many it was about. In a
+    /// Deletes, or names in a dry run: an object once, also where it is a version too. Tells how many it was about.
+    /// In a
     /// bucket without versions each object is one called "null", and is deleted by its key; what is listed as such at a
     /// later look is not, and is deleted by that name.
     fn delete(&mut self, page: Vec<Found>, listing: Listing, refusals: &mut Refusals) -> Result<usize, Failure> {
@@ -422,7 +423,7 @@ impl<'a> CleaningRun<'a> {
     /// What was done, in words. The bucket was to be removed, or stays for a reason.
     pub(super) fn said(&self, stays: Option<BucketEnd>) -> String {
         let done = &self.done;
-        let found = |count: &Shown| if self.dry_run { count.left() } else { count.deleted() };
+        let found = |count: &ShownSoFar| if self.dry_run { count.left() } else { count.deleted() };
         let mut others = String::new();
         let bucket_end = stays.unwrap_or_else(|| match &done.bucket {
             None => BucketEnd::WouldBeRemoved,

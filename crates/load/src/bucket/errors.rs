@@ -46,7 +46,8 @@ pub enum BucketError {
     },
     /// An answer that is not HTTP.
     #[error(
-        "{host} does not speak HTTP: {why}; check that the port is right, and that it is plain HTTP: TLS is https://, or --tls"
+        "{host} does not speak HTTP: {why}; check that the port is right, and that it is plain HTTP: TLS is \
+            https://, or --tls"
     )]
     NotHttp {
         /// `host:port`.

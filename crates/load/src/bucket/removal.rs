@@ -42,8 +42,8 @@ impl InBucket {
 
 impl Bucket<'_> {
     /// Removes the bucket where it is empty. It is looked into first, below the run's own prefix and as a whole: there
-    /// are targets that remove a bucket with everything in it. It is looked for afterwards: it is removed where it is no
-    /// longer there.
+    /// are targets that remove a bucket with everything in it. It is looked for afterwards: it is removed where it
+    /// is no longer there.
     ///
     /// # Errors
     /// [`BucketError`].

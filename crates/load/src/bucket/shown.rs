@@ -17,14 +17,14 @@ const LOOKS_MAX: u32 = 12;
 /// What is there of one kind, counted by listings alone: a target may say that it deleted what it still holds, and show
 /// once more what it did not show before.
 #[derive(Debug, Default)]
-pub struct Shown {
+pub struct ShownSoFar {
     /// What was shown by any listing, as far as it is remembered.
     found: HashSet<u64>,
     /// The most that were shown at once.
     most: usize,
-    /// Shown by the last listing.
+    /// ShownSoFar by the last listing.
     last: usize,
-    /// Shown at this look, and not by the listing before, though by an earlier one.
+    /// ShownSoFar at this look, and not by the listing before, though by an earlier one.
     back: usize,
     /// The same of looks before, until so many in a row were quiet that it is believed to have gone.
     lately: usize,
@@ -33,7 +33,7 @@ pub struct Shown {
     fresh: usize,
 }
 
-impl Shown {
+impl ShownSoFar {
     /// Begins a look.
     pub fn look(&mut self) {
         self.lately = self.lately.max(std::mem::take(&mut self.back));
@@ -168,8 +168,8 @@ mod tests {
     type Case = (&'static str, &'static [&'static [&'static [u32]]], (usize, usize, bool));
 
     /// What listings that show these entries tell, one look each.
-    fn told(looks: &[&[&[u32]]]) -> Shown {
-        let mut shown = Shown::default();
+    fn told(looks: &[&[&[u32]]]) -> ShownSoFar {
+        let mut shown = ShownSoFar::default();
         for look in looks {
             shown.look();
             for listing in *look {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::deletion::Refusals;
-use super::shown::{Looks, Shown};
+use super::shown::{Looks, ShownSoFar};
 use super::{Bucket, BucketError, DELETE_KEYS_MAX, Left, Leftover, Pages, is_of_run};
 use crate::listing::Marker;
 
@@ -68,7 +68,7 @@ impl Bucket<'_> {
             let prefix = self.session.run_prefix.clone();
             return self.sweep(Kind::Versions, &prefix, batch, Looks::default(), goes_on);
         };
-        let (prefix, mut shown) = (self.folder(set), Shown::default());
+        let (prefix, mut shown) = (self.folder(set), ShownSoFar::default());
         let passed = self.passes(Kind::Versions, &prefix, batch, &mut shown, goes_on)?;
         let left = |passed: Passed| Left {
             objects: shown.left() as u64,
@@ -88,7 +88,7 @@ impl Bucket<'_> {
         mut looks: Looks,
         goes_on: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Option<Left>, BucketError> {
-        let mut shown = Shown::default();
+        let mut shown = ShownSoFar::default();
         let passed = loop {
             let before = shown.deleted();
             shown.look();
@@ -120,7 +120,7 @@ impl Bucket<'_> {
         kind: Kind,
         prefix: &str,
         batch: usize,
-        shown: &mut Shown,
+        shown: &mut ShownSoFar,
         goes_on: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Option<Passed>, BucketError> {
         // What was as much at the look before is not asked for again and again.
@@ -146,7 +146,7 @@ impl Bucket<'_> {
         kind: Kind,
         prefix: &str,
         batch: usize,
-        shown: &mut Shown,
+        shown: &mut ShownSoFar,
         goes_on: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Option<Passed>, BucketError> {
         let (mut pages, mut refusals, mut any) = (Pages::default(), Refusals::default(), false);
@@ -189,7 +189,7 @@ impl Bucket<'_> {
     }
 
     /// What a listing shows below `prefix`, as far as it is gone through.
-    fn count(&mut self, kind: Kind, prefix: &str, shown: &mut Shown) -> Result<Left, BucketError> {
+    fn count(&mut self, kind: Kind, prefix: &str, shown: &mut ShownSoFar) -> Result<Left, BucketError> {
         let (mut left, mut pages) = (Left { more: true, ..Left::default() }, Pages::default());
         for _ in 0..COUNTED_PAGES_MAX {
             let Some(page) = self.own_page(kind, prefix, pages.from())? else { break };

@@ -1,12 +1,13 @@
 //! Multipart uploads of a run that were not completed: aborted by their ids, and looked for below its prefix.
 
-use super::shown::{Looks, Shown};
+use super::shown::{Looks, ShownSoFar};
 use super::sweeping::{BRIEFLY, LATE};
 use super::{Bucket, BucketError, Left};
 use crate::listing::Identified;
 use crate::multipart::Unfinished;
 
-/// How often what is listed is aborted at one look: a listing may tell of uploads that are gone, and one may be begun late.
+/// How often what is listed is aborted at one look: a listing may tell of uploads that are gone, and one may be
+/// begun late.
 const PASSES: usize = 3;
 
 impl Bucket<'_> {
@@ -36,7 +37,7 @@ impl Bucket<'_> {
     /// # Errors
     /// [`BucketError`], where there is no answer, or no listing.
     pub fn sweep_uploads(&mut self) -> Result<Option<Left>, BucketError> {
-        let (mut shown, mut looks, mut why) = (Shown::default(), Looks::default(), None);
+        let (mut shown, mut looks, mut why) = (ShownSoFar::default(), Looks::default(), None);
         loop {
             let before = shown.deleted();
             shown.look();
