@@ -49,7 +49,7 @@ pub use canary::canary_tripped;
 pub use client_lost::{client_lost, intervals_merged, stood_still};
 pub use client_version::client_versions;
 pub use imported::{ImportedFile, imported};
-pub use left_at_target::{LeftAtTarget, kept_at_target, left_at_target};
+pub use left_at_target::{HowKnown, LeftAtTarget, kept_at_target, left_at_target};
 pub use not_stored::{ConfirmedSet, ShownSet, against_head, against_listing, not_checked, not_headed, not_stored};
 pub use unreadable::unreadable;
 pub use unverified::unverified;
@@ -57,10 +57,11 @@ pub use unverified::unverified;
 /// A check of one series, which is given its name.
 type OfSeries = fn(&Run<'_>, &str, &Series) -> Option<Finding>;
 
-const OF_SERIES: [OfSeries; 22] = [
+const OF_SERIES: [OfSeries; 23] = [
     disturbed::of_series,
     not_steady::of_series,
     too_short::of_series,
+    too_short::pieces,
     still_rising::of_series,
     bound::of_series,
     littles_law::of_series,

@@ -23,9 +23,11 @@ use std::sync::atomic::AtomicBool;
 
 use linerate_analysis::findings::{LeftAtTarget, left_behind, requests_failed, threshold_missed};
 use linerate_analysis::view::View;
-use linerate_record::finding::{FindingKind, Severity};
+use linerate_load::bucket::{BucketError, Removal};
+use linerate_record::finding::{Finding, FindingKind, Severity};
 use linerate_record::shown::clause;
 
+use crate::cleaning::in_words;
 use crate::failure::{Failure, code};
 use crate::progress::Progress;
 use crate::{folder, interrupt, printing, progress, readings, views};
@@ -58,7 +60,10 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     let driven = met.and_then(|()| load(&mut setup, &interrupt.stop));
     let required = setup.clients.take().and_then(|clients| clients.required());
     // Whatever became of the load, a bucket that was made for it goes.
-    close(&mut setup);
+    if let Closed::Remains(found) = close(&setup) {
+        // That the folder takes no more is told by what is read of it next.
+        let _ = folder::lines(&setup.folder, "findings.jsonl").and_then(|mut lines| lines.push(&found));
+    }
     driven?;
     let finished = finish(&flags.output, &setup, interrupt::came(&interrupt.signalled));
     let Some(required) = required else { return finished };
@@ -76,28 +81,51 @@ fn tell_folder(setup: &Setup<'_>, view: Option<&View>) {
     });
 }
 
-/// Removes the bucket where the run made it. One that others use by now is theirs; one that the target does not let go
-/// is left behind, and recorded as such.
-fn close(setup: &mut Setup<'_>) {
-    let closed = setup.close_bucket();
-    let why = match closed {
-        _ if setup.has_own_target() => return,
-        Ok(true) => return,
-        Ok(false) => "it is not empty".to_owned(),
+/// What became of a bucket that the run made.
+enum Closed {
+    /// The run made none, or removes none, or that was told already.
+    Stays,
+    /// It is gone, with whatever was in it.
+    Gone,
+    /// It remains, and that is no failure: others use it by now.
+    InUse,
+    /// It remains, or may.
+    Remains(Finding),
+}
+
+/// Removes the bucket where the run made it. One that others use by now is theirs; one that the target does not let go,
+/// or in which something of the run still is, is left behind.
+fn close(setup: &Setup<'_>) -> Closed {
+    let closed = match setup.close_bucket() {
+        None => return Closed::Stays,
+        Some(Ok(Removal::Removed)) => return Closed::Gone,
+        Some(_) if setup.has_own_target() => return Closed::Stays,
+        Some(closed) => closed,
+    };
+    let name = &setup.session.bucket;
+    let (left, why) = match closed {
         Err(error) => {
-            let found =
-                objects::remaining(setup, &LeftAtTarget::Bucket(setup.session.bucket.clone(), error.to_string()));
-            // That the folder takes no more is told by what is read of it next.
-            let _ = folder::lines(&setup.folder, "findings.jsonl").and_then(|mut lines| lines.push(&found));
-            error.to_string()
+            let (name, why) = (name.clone(), error.to_string());
+            // A call that was not made took nothing away.
+            let is_known = error.is_an_answer() || matches!(error, BucketError::Unmade(_));
+            let left = if is_known { LeftAtTarget::Bucket(name, why) } else { LeftAtTarget::UnseenBucket(name, why) };
+            (Some((is_known, left)), error.to_string())
+        }
+        Ok(Removal::Removed) => return Closed::Gone,
+        Ok(Removal::Kept(found)) => {
+            let why = in_words(&found, &setup.session.run_prefix);
+            let is_ours = found.own || found.is_unseen();
+            (is_ours.then(|| (true, LeftAtTarget::Bucket(name.clone(), why.clone()))), why)
         }
     };
-    let (name, cleaning) = (&setup.session.bucket, objects::cleaning(setup));
+    let is_known = left.as_ref().is_none_or(|(is_known, _)| *is_known);
+    let (remains, cleaning) = (if is_known { "remains" } else { "may remain" }, objects::cleaning(setup));
     progress::say(&format!(
-        "warning: bucket {name:?}, which this run created, remains at the target: {}; {cleaning} removes it once it \
+        "warning: bucket {name:?}, which this run created, {remains} at the target: {}; {cleaning} removes it once it \
          is empty",
         clause(&why)
     ));
+    left.map_or(Closed::InUse, |(_, left)| Closed::Remains(objects::remaining(setup, &left)))
 }
 
 /// Drives the load into a run folder; clears up whatever happens.
@@ -130,7 +158,14 @@ fn load(setup: &mut Setup, interrupted: &AtomicBool) -> Result<(), Failure> {
     let watched = beside.map_or(Ok(None), |canary| canary.stop(&mut objects));
     let mut findings = objects.clear_all(&progress);
     progress.end();
-    if findings.iter().all(|found| found.kind != FindingKind::LeftBehind) && !setup.has_bucket() {
+    let closed = close(setup);
+    if matches!(closed, Closed::Gone) {
+        // What was in it, or may have come into it later, has gone with it.
+        findings.retain(|found| found.kind != FindingKind::LeftBehind || found.severity < Severity::Warning);
+    }
+    let is_left = matches!(closed, Closed::Remains(_) | Closed::InUse)
+        || findings.iter().any(|found| found.kind == FindingKind::LeftBehind);
+    if !is_left {
         setup.remains.set(None);
     }
     for left in findings.iter().filter(|f| f.severity >= Severity::Warning) {
@@ -138,6 +173,8 @@ fn load(setup: &mut Setup, interrupted: &AtomicBool) -> Result<(), Failure> {
         let lead = if left.severity == Severity::Critical { "error" } else { "warning" };
         progress::say(&format!("{lead}: {}: {}; {}", left.claim, clause(&left.evidence), left.remedy));
     }
+    // That is told already.
+    findings.extend(if let Closed::Remains(found) = closed { Some(found) } else { None });
     let unreadable = reader.map_or(Ok(Vec::new()), readings::ReadingThread::stop);
     findings.extend(unreadable.as_ref().map(Clone::clone).unwrap_or_default());
     let caught_up = setup.clients.as_ref().map_or(Ok(()), clients::BenchClients::catch_up);

@@ -28,6 +28,8 @@ use crate::{consent, folder, masks, sources, trust};
 use aim::CleaningTarget;
 use removal::CleaningRun;
 
+pub(crate) use removal::in_words;
+
 /// What is cleaned, how, and with whose keys: all that a run folder does not say, or is not believed in.
 pub(crate) struct CleaningOrder<'a> {
     /// The run folder.

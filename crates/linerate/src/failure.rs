@@ -79,6 +79,20 @@ pub(crate) enum Failure {
         remedy_of(why.as_deref())
     )]
     Left { left: usize, place: String, why: Option<String> },
+    #[error(
+        "it is not known whether {} below {place} were deleted: listings show again what they no longer showed; wait a \
+         minute, then clean again",
+        grouped(*left as u64)
+    )]
+    Unsettled { left: usize, place: String },
+    #[error("it is not known what remains below {place}: {why}; clean again, or check the target")]
+    Ended { place: String, why: String },
+    #[error(
+        "it is not known what remains below {place}: the bucket keeps versions, and they could not be listed, so that \
+         nothing was deleted that would only be hidden; clean again with keys that may list them \
+         (s3:ListBucketVersions)"
+    )]
+    Hidden { place: String },
     #[error("{0}")]
     Load(String),
     #[error("{0}")]
@@ -158,7 +172,13 @@ impl Failure {
             Failure::Hosts(HostsError::Resolve { .. }) => code::TARGET,
             Failure::Hosts(_) => code::USAGE,
             Failure::Bucket(BucketError::Stopped) => code::INTERRUPTED,
-            Failure::Bucket(_) | Failure::Prepare { .. } | Failure::Left { .. } | Failure::Load(_) => code::TARGET,
+            Failure::Bucket(_)
+            | Failure::Prepare { .. }
+            | Failure::Left { .. }
+            | Failure::Unsettled { .. }
+            | Failure::Ended { .. }
+            | Failure::Hidden { .. }
+            | Failure::Load(_) => code::TARGET,
             Failure::Point(_)
             | Failure::File { .. }
             | Failure::DiskFull { .. }

@@ -19,6 +19,7 @@ use tempfile::TempDir;
 use crate::credentials::{self, Keys};
 use crate::failure::Failure;
 use crate::processors::processors;
+use crate::whole::without_name;
 use flags::TargetFlags;
 
 /// What is said where nobody gave the embedded target keys: it has no flags for them, whose values others could see.
@@ -93,7 +94,7 @@ fn make_folder(parent: &Path, made: &Made) -> Result<PathBuf, String> {
     let folder = tempfile::Builder::new()
         .prefix("linerate-target-")
         .tempdir_in(parent)
-        .map_err(|e| format!("cannot make a folder in {}: {e}", parent.display()))?;
+        .map_err(|e| format!("cannot make a folder in {}: {}", parent.display(), without_name(&e)))?;
     let path = folder.path().to_owned();
     made.lock().unwrap_or_else(PoisonError::into_inner).push(folder);
     Ok(path)

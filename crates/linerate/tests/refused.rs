@@ -296,7 +296,7 @@ fn a_first_call_that_fails_names_its_host_and_the_remedy() {
     let target = Served::embedded(drive.path());
     for (host, parts) in [
         ("127.0.0.1:9".to_owned(), ["failed to reach 127.0.0.1:9: ", "nothing listens there"]),
-        ("nosuch.invalid:9 --yes-load".to_owned(), ["\"nosuch.invalid:9\": ", "is the name right?"]),
+        ("nosuch.invalid:9 --yes-load".to_owned(), ["\"nosuch.invalid:9\": ", "check the name"]),
         (format!("{} --secret-key wrong", target.address), [&target.address, "check --secret-key"]),
         (format!("https://{}", target.address), [&target.address, "without --tls"]),
     ] {

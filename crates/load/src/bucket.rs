@@ -8,7 +8,10 @@ mod deletion;
 mod errors;
 mod leftovers;
 mod pages;
+mod removal;
 mod samples;
+mod shown;
+mod sweeping;
 mod uploads;
 mod versions;
 mod written;
@@ -23,10 +26,13 @@ use crate::session::{Existing, Session};
 use call::{Answer, BucketCall};
 use deletion::Deletions;
 
+pub use deletion::Refusals;
 pub use errors::{BucketError, Lateness};
 pub use leftovers::{Leftover, is_of_run};
 pub use pages::Pages;
+pub use removal::{InBucket, Removal};
 pub use samples::Stored;
+pub use shown::{Looks, ShownSoFar};
 pub use versions::Keeping;
 pub use written::written;
 
@@ -42,10 +48,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest time for finding a host that answers.
 const ANY_HOST_MAX: Duration = Duration::from_secs(30);
 
-/// How often a bucket that was removed is looked for, and how long it is waited between.
-const REMOVAL_LOOKS: u32 = 3;
-const REMOVAL_PAUSE: Duration = Duration::from_millis(300);
-
 /// What a listing still shows of a run that was to go.
 #[derive(Debug, Default)]
 pub struct Left {
@@ -55,6 +57,8 @@ pub struct Left {
     pub bytes: u64,
     /// Whether there may be more: they were not all counted.
     pub more: bool,
+    /// Whether listings contradict each other: these are the most that one of them showed again, and another did not.
+    pub wavers: bool,
     /// What the target said last of a deletion that it did not make.
     pub why: Option<BucketError>,
 }
@@ -177,35 +181,6 @@ impl<'a> Bucket<'a> {
         answer.done(self.session).map(|()| true)
     }
 
-    /// Removes the bucket where it is empty; `false` where it is not. It is looked into first: there are targets that
-    /// remove a bucket with everything in it. It is looked for afterwards: it is removed where it is no longer there.
-    ///
-    /// # Errors
-    /// [`BucketError`].
-    pub fn remove(&mut self) -> Result<bool, BucketError> {
-        if !self.list("", 1)?.is_empty() || self.has_uploads()? {
-            return Ok(false);
-        }
-        let call = BucketCall::new(format!("removing bucket {:?}", self.session.bucket), "DELETE");
-        let answer = self.call(&call)?;
-        if answer.status == 409 && answer.code().as_deref() == Some("BucketNotEmpty") {
-            return Ok(false);
-        }
-        answer.done(self.session)?;
-        for look in 0..REMOVAL_LOOKS {
-            if !self.exists()?.0 {
-                return Ok(true);
-            }
-            if look + 1 < REMOVAL_LOOKS {
-                std::thread::sleep(REMOVAL_PAUSE);
-            }
-        }
-        Err(BucketError::Answer {
-            call: format!("{} at {}", call.what, self.authority()),
-            why: "the target confirmed it, but the bucket is still there".into(),
-        })
-    }
-
     /// Objects below `prefix`, up to `most` of them.
     ///
     /// # Errors
@@ -215,8 +190,9 @@ impl<'a> Bucket<'a> {
         while objects.len() < most {
             let page = self.objects(prefix, pages.from())?;
             let first = page.entries.first().map(|object| object.key.clone());
+            let entries = page.entries.len();
             objects.extend(page.entries);
-            if !pages.turn(first, page.next)? {
+            if !pages.turn(entries, first, page.next)? {
                 break;
             }
         }
@@ -243,7 +219,7 @@ impl<'a> Bucket<'a> {
         parse: impl FnOnce(&[u8]) -> Result<T, String>,
     ) -> Result<T, BucketError> {
         let call = BucketCall { query, ..BucketCall::new(what, "GET") };
-        page(self.call(&call)?, parse)
+        page(self.call_patiently(&call)?, parse)
     }
 }
 

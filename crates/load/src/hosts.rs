@@ -38,6 +38,9 @@ pub enum HostsError {
     /// A URL with a scheme or parts that do not fit.
     #[error("invalid host {0:?}: write https://host:port, http://host:port or host:port, without a path")]
     Url(String),
+    /// A colon without a port behind it.
+    #[error("no port behind the colon of host {0:?}: write HOST:PORT, or HOST for port 80 (443 with TLS)")]
+    NoPort(String),
     /// A switch of the environment that says neither.
     #[error("invalid {name}={value:?} in the environment: write true or false")]
     Switch {
@@ -80,7 +83,7 @@ pub enum HostsError {
         source: std::io::Error,
     },
     /// A name that does not resolve.
-    #[error("failed to resolve host {host:?}: {source}; is the name right? an address needs no name server")]
+    #[error("failed to resolve host {host:?}: {source}; check the name; an address needs no name server")]
     Resolve {
         /// As given.
         host: String,
@@ -187,7 +190,10 @@ fn authority(entry: &str, tls: bool) -> Result<String, HostsError> {
     let (host, port) = match rest.strip_prefix('[').and_then(|r| r.split_once(']')) {
         Some((v6, port)) => {
             v6.parse::<IpAddr>().map_err(|_| fail())?;
-            (format!("[{v6}]"), port.strip_prefix(':').unwrap_or(port))
+            if !port.is_empty() && !port.starts_with(':') {
+                return Err(fail());
+            }
+            (format!("[{v6}]"), port)
         }
         None if rest.matches(':').count() > 1 => {
             rest.parse::<IpAddr>().map_err(|_| fail())?;
@@ -196,13 +202,21 @@ fn authority(entry: &str, tls: bool) -> Result<String, HostsError> {
             }
             (format!("[{rest}]"), "")
         }
-        None => rest.split_once(':').map_or((rest.to_owned(), ""), |(h, p)| (h.to_owned(), p)),
+        None => {
+            let (host, port) = rest.split_at(rest.find(':').unwrap_or(rest.len()));
+            (host.to_owned(), port)
+        }
     };
     let of_name = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
     if host.is_empty() || !(host.starts_with('[') || host.bytes().all(of_name)) {
         return Err(fail());
     }
-    let port: u16 = if port.is_empty() { default_port(tls) } else { port.parse().map_err(|_| fail())? };
+    let port: u16 = match port.strip_prefix(':') {
+        None => default_port(tls),
+        // What was to stand there may have been left empty by a variable.
+        Some("") => return Err(HostsError::NoPort(quotable(entry))),
+        Some(port) => port.parse().map_err(|_| fail())?,
+    };
     Ok(format!("{host}:{port}"))
 }
 
@@ -377,6 +391,10 @@ mod tests {
             ("n{1...1000}-{1...1000}", "more than 1024"),
             ("file:/does/not/exist", "/does/not/exist"),
             (":9000", ":9000"),
+            ("127.0.0.1:", "no port behind the colon of host \"127.0.0.1:\": write HOST:PORT"),
+            ("a,[::1]:", "no port behind the colon of host \"[::1]:\""),
+            ("http://a:/", "no port behind the colon of host \"http://a:/\""),
+            ("[::1]9000", "[::1]9000"),
             ("::1:9000", "ambiguous host \"::1:9000\": write [::1]:9000 for port 9000, or [::1:9000] for the address"),
             ("https://fe80::1:443", "write [fe80::1]:443"),
         ] {

@@ -115,7 +115,7 @@ fn goes_on(text: &str) -> Result<bool, String> {
 /// Where the next page begins. A listing that says that it goes on, and not where, is not known to be whole.
 fn following<Next>(truncated: bool, next: Option<Next>) -> Result<Option<Next>, String> {
     match (truncated, next) {
-        (true, None) => Err("it says that more follows, but not where".into()),
+        (true, None) => Err("it is truncated, but does not say where the rest begins".into()),
         (true, next) => Ok(next),
         (false, _) => Ok(None),
     }

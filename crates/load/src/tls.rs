@@ -79,9 +79,11 @@ fn server_name(authority: &str, lookup: Lookup, bucket: &str) -> Result<ServerNa
 pub(crate) fn remedy(fault: &str) -> &'static str {
     match fault {
         "unknown issuer" => "give its issuer's certificate with --ca-file, or --insecure to accept any",
-        "bad signature" => "its issuer has the name of a trusted CA but another key: is --ca-file up to date?",
-        "certificate expired" => "renew it, or give --insecure to accept any; is this machine's clock right?",
-        "certificate not yet valid" => "is this machine's clock right? --insecure accepts any certificate",
+        "bad signature" => {
+            "its issuer has the name of a trusted CA but another key: check that --ca-file is up to date"
+        }
+        "certificate expired" => "renew it, or give --insecure to accept any; check this machine's clock",
+        "certificate not yet valid" => "check this machine's clock; --insecure accepts any certificate",
         "name mismatch" => "use the host name in its certificate, or give --insecure to accept any",
         "certificate is an authority's own" => {
             "give this certificate with --ca-file, install one on the server that is not marked CA:TRUE, or give \
@@ -111,7 +113,7 @@ pub(crate) fn remedy(fault: &str) -> &'static str {
             "install another certificate on the server, or give this one with --ca-file, or --insecure to accept any"
         }
         "the peer does not speak TLS" | "closed during the handshake" => {
-            "is the port right, and does it speak TLS? plain HTTP is http://, and without --tls"
+            "check that the port is right and that it speaks TLS; plain HTTP is http://, and without --tls"
         }
         _ => "the server's TLS versions or ciphers may be too old or too few: linerate supports TLS 1.2 and 1.3",
     }

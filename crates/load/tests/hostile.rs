@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use behaviours::Behaviour;
 use driving::{bodies, plan, session};
 use linerate_load::body::Bodies;
-use linerate_load::bucket::{Bucket, BucketError};
+use linerate_load::bucket::{Bucket, BucketError, Removal};
 use linerate_load::listing::Identified;
 use linerate_load::object::ObjectId;
 use linerate_load::point::{Drive, drive};
@@ -155,7 +155,7 @@ fn called(session: &Session, call: Call) -> (bool, String) {
     match call {
         Call::Exists => reported(bucket.exists().map(|_| true)),
         Call::Create => reported(bucket.create()),
-        Call::Remove => reported(bucket.remove()),
+        Call::Remove => reported(bucket.remove().map(|removal| removal == Removal::Removed)),
         Call::List => reported(bucket.list("run/", 5000).map(|_| true)),
         // A target that knows no such call says so.
         Call::Versions => reported(bucket.versions(None).map(|page| page.is_some())),
@@ -269,7 +269,7 @@ fn what_a_listing_still_shows_is_not_deleted_whatever_the_target_says() {
             Ok(Then::Keep)
         };
         let session = session(serve(Arc::new(answer)), PATIENT, &bodies);
-        let left = Bucket::connect(&session, 0).unwrap().sweep_up(&mut |_| true).unwrap();
+        let left = Bucket::connect(&session, 0).unwrap().sweep_up(false, &mut |_| true).unwrap();
         let reported = left.why.map(|error| error.to_string());
         assert_eq!((left.objects, left.bytes, left.more), (1, 1, false), "{said}: {reported:?}");
         assert_eq!(reported.is_some(), why.is_some(), "{said}: {reported:?}");

@@ -64,11 +64,11 @@ fn driven(session: &Session, op: Op, size: &str) -> (u64, Vec<String>) {
 
 /// A fault, the kind that it is counted as, and a part of what is told of it.
 const FAULTS: &[(Manner, &str, &str)] = &[
-    (Manner::Expired, "tls: certificate expired", "is this machine's clock right?"),
-    (Manner::NotYetValid, "tls: certificate not yet valid", "is this machine's clock right?"),
+    (Manner::Expired, "tls: certificate expired", "check this machine's clock"),
+    (Manner::NotYetValid, "tls: certificate not yet valid", "check this machine's clock"),
     (Manner::OtherName, "tls: name mismatch", "use the host name in its certificate"),
     (Manner::OtherIssuer, "tls: unknown issuer", "--ca-file"),
-    (Manner::IssuerRemade, "tls: bad signature", "is --ca-file up to date?"),
+    (Manner::IssuerRemade, "tls: bad signature", "check that --ca-file is up to date"),
     (Manner::IssuerOfAnotherKind, "tls: bad signature", "another key signed it (bad signature); its issuer has the"),
     (
         Manner::IssuerWithShortKey,
@@ -97,7 +97,7 @@ const FAULTS: &[(Manner, &str, &str)] = &[
     ),
     (Manner::IssuedByVersion1, "tls: issuer is not a CA", "not marked as a CA (CA:TRUE); give the server's"),
     (Manner::AuthorityItself, "tls: certificate is an authority's own", "give this certificate with --ca-file"),
-    (Manner::SelfSignedExpired, "tls: certificate expired", "is this machine's clock right?"),
+    (Manner::SelfSignedExpired, "tls: certificate expired", "check this machine's clock"),
     (Manner::SelfSignedOtherName, "tls: name mismatch", "use the host name in its certificate"),
     (Manner::OtherCommonNameGiven, "tls: name mismatch", "not valid for localhost: it is for elsewhere; use the"),
     (Manner::LeafGivenExpired, "tls: certificate expired", "its certificate expired on 2020-01-01T00:00:00Z, and"),
@@ -182,7 +182,7 @@ fn every_call_ends_by_its_limit_whether_or_not_hands_are_shaken() {
         ("uploads", |b| b.uploads().map(drop)),
         ("delete", |b| b.delete(&[(ObjectId { set: 1, seq: 1 }, 1)])),
         ("abort", |b| b.abort_upload(&Identified { key: "run/a".into(), id: "u".into() })),
-        ("sweep", |b| b.sweep_up(&mut |_| true).map(drop)),
+        ("sweep", |b| b.sweep_up(false, &mut |_| true).map(drop)),
     ];
     for manner in [Manner::Silent, Manner::Mute] {
         let served = serve(manner);

@@ -21,8 +21,12 @@ pub struct Cleaned<'c> {
     pub uploads: usize,
     /// How many are still there.
     pub left: usize,
+    /// Whether it is not known what became of these: listings contradict each other, or do not end.
+    pub is_unsettled: bool,
     /// What could not be looked for, and why; no reason where the target does not list such.
     pub unlisted: &'c [(&'static str, Option<String>)],
+    /// What may be left that could not be looked for.
+    pub unknown: Option<&'c str>,
     /// What became of the bucket.
     pub bucket_end: BucketEnd,
     /// What else is in the bucket, where that keeps it.
@@ -61,8 +65,13 @@ pub fn cleaned(of: &Cleaned<'_>) -> String {
     .map(|(n, one, many)| format!("{} {}", grouped(n as u64), if n == 1 { one } else { many }))
     .collect();
     let (place, name) = (of.place, of.bucket);
+    let is_in_doubt = of.unknown.is_some() || of.is_unsettled || of.unlisted.iter().any(|(_, why)| why.is_some());
     let mut text = match (parts.is_empty(), of.dry_run) {
+        (true, false) if of.left > 0 && of.is_unsettled => {
+            format!("it is not known whether anything was deleted below {place}\n")
+        }
         (true, false) if of.left > 0 => format!("nothing could be deleted below {place}\n"),
+        (true, _) if is_in_doubt => format!("no listing shows anything below {place}\n"),
         (true, _) => format!("nothing is left below {place}\n"),
         (false, true) => format!("would delete {} below {place}\n", parts.join(", ")),
         (false, false) => format!("deleted {} below {place}\n", parts.join(", ")),
@@ -71,6 +80,7 @@ pub fn cleaned(of: &Cleaned<'_>) -> String {
         let why = why.as_deref().unwrap_or("this target does not list them");
         let _ = writeln!(text, "{what} were not looked for: {why}");
     }
+    let _ = of.unknown.map_or(Ok(()), |unknown| writeln!(text, "{unknown}"));
     let _ = match of.bucket_end {
         BucketEnd::Stays | BucketEnd::Refused => Ok(()),
         BucketEnd::Removed => writeln!(text, "removed bucket {name:?}"),
@@ -81,7 +91,7 @@ pub fn cleaned(of: &Cleaned<'_>) -> String {
              bucket",
             of.others
         ),
-        BucketEnd::HoldsOwn => writeln!(text, "kept bucket {name:?}: objects of this run are still in it"),
+        BucketEnd::HoldsOwn => writeln!(text, "kept bucket {name:?}: something of this run is still in it"),
         BucketEnd::NotNoted => writeln!(
             text,
             "kept bucket {name:?}: run.json says that the run created it, but this machine has no note of that; \
@@ -111,7 +121,9 @@ mod tests {
             versions: 0,
             uploads: 0,
             left: 0,
+            is_unsettled: false,
             unlisted: &[],
+            unknown: None,
             bucket_end: BucketEnd::Stays,
             others: "1 object is in it",
         };
@@ -119,6 +131,14 @@ mod tests {
         for (of, expected) in [
             (none.clone(), "nothing is left below s3://b/p/\n"),
             (Cleaned { left: 2, ..none.clone() }, "nothing could be deleted below s3://b/p/\n"),
+            (
+                Cleaned { left: 2, is_unsettled: true, ..none.clone() },
+                "it is not known whether anything was deleted below s3://b/p/\n",
+            ),
+            (
+                Cleaned { unknown: Some("versions may be left"), ..none.clone() },
+                "no listing shows anything below s3://b/p/\nversions may be left\n",
+            ),
             (Cleaned { left: 2, dry_run: true, ..none.clone() }, "nothing is left below s3://b/p/\n"),
             (
                 Cleaned { objects: 2, versions: 1, uploads: 1, ..none.clone() },
@@ -130,7 +150,8 @@ mod tests {
             ),
             (
                 Cleaned { unlisted: &unlisted, ..none.clone() },
-                "nothing is left below s3://b/p/\nversions were not looked for: this target does not list them\n\
+                "no listing shows anything below s3://b/p/\nversions were not looked for: this target does \
+                    not list them\n\
                  unfinished uploads were not looked for: denied\n",
             ),
         ] {
@@ -145,7 +166,7 @@ mod tests {
                 "kept bucket \"b\": 1 object is in it; delete that with another tool if nobody needs it, \
                  then clean again, or keep the bucket\n",
             ),
-            (BucketEnd::HoldsOwn, "kept bucket \"b\": objects of this run are still in it\n"),
+            (BucketEnd::HoldsOwn, "kept bucket \"b\": something of this run is still in it\n"),
             (
                 BucketEnd::NotNoted,
                 "kept bucket \"b\": run.json says that the run created it, but this machine has no note of that; \

@@ -61,6 +61,19 @@ pub(super) fn without_figures(run: &Run<'_>) -> Vec<Finding> {
         }
         _ => None,
     });
+    let exhausted = run.records.points.iter().filter_map(|line| match line {
+        PointLine::End(end) if end.ended == StopReason::ObjectsExhausted && !reported(end.point) => Some(end.point),
+        _ => None,
+    });
+    let exhausted = exhausted.map(|point| Finding {
+        kind: FindingKind::EndedEarly,
+        severity: Severity::Warning,
+        confidence: Confidence::Certain,
+        points: vec![point],
+        claim: format!("point {point} ended before it had a figure: all objects were deleted within one interval"),
+        evidence: kind::counts(&errors_of(run, point)),
+        remedy: "raise --objects for a longer point".into(),
+    });
     let finding = |(point, ended)| Finding {
         kind: FindingKind::EndedEarly,
         severity: Severity::Critical,
@@ -74,7 +87,7 @@ pub(super) fn without_figures(run: &Run<'_>) -> Vec<Finding> {
         evidence: kind::counts(&errors_of(run, point)),
         remedy: "check the credentials, the bucket and the target's log, then run again".into(),
     };
-    given_up.map(finding).collect()
+    given_up.map(finding).chain(exhausted).collect()
 }
 
 /// How many clients were lost in a point.
@@ -130,6 +143,18 @@ mod tests {
         let early = findings.iter().find(|f| f.kind == FindingKind::EndedEarly).unwrap();
         assert!(early.claim.contains("--error-limit") && early.points == [1], "{early:?}");
         assert!(early.evidence.ends_with("failed, warm-up included: http 503: 12, timeout: 3"), "{early:?}");
+    }
+
+    #[test]
+    fn a_point_whose_objects_were_deleted_within_one_interval_is_told_as_such() {
+        let mut records = records(&[4], |_| 50);
+        records.intervals.clear();
+        let Some(PointLine::End(end)) = records.points.last_mut() else { panic!("an end comes last") };
+        end.ended = StopReason::ObjectsExhausted;
+        let findings = build(&records).unwrap().findings;
+        let early = findings.iter().find(|f| f.kind == FindingKind::EndedEarly).unwrap();
+        assert!(early.claim.contains("all objects were deleted within one interval"), "{early:?}");
+        assert!(early.remedy.contains("--objects"), "{early:?}");
     }
 
     #[test]

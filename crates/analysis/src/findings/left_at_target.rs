@@ -4,6 +4,36 @@ use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::shown::clause;
 use linerate_record::units::{bytes_iec, grouped};
 
+/// How far a number of what remains is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HowKnown {
+    /// It is that of a listing that was gone through to its end.
+    Whole,
+    /// There may be more: they were not all counted.
+    AtLeast,
+    /// It is the most that one listing showed, and another did not.
+    Contradicted,
+}
+
+impl HowKnown {
+    /// From whether there may be more, and whether listings contradict each other.
+    #[must_use]
+    pub const fn of(more: bool, wavers: bool) -> HowKnown {
+        match (wavers, more) {
+            (true, _) => HowKnown::Contradicted,
+            (false, true) => HowKnown::AtLeast,
+            (false, false) => HowKnown::Whole,
+        }
+    }
+
+    const fn or_more(self) -> &'static str {
+        match self {
+            HowKnown::AtLeast => " or more",
+            HowKnown::Whole | HowKnown::Contradicted => "",
+        }
+    }
+}
+
 /// What remains, or may remain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeftAtTarget {
@@ -13,8 +43,8 @@ pub enum LeftAtTarget {
         count: u64,
         /// Their sizes together.
         bytes: u64,
-        /// Whether there may be more: they were not all counted.
-        more: bool,
+        /// How far that is known.
+        known: HowKnown,
         /// What the target said last of a deletion that it did not make.
         why: Option<String>,
     },
@@ -36,6 +66,8 @@ pub enum LeftAtTarget {
     Uploads {
         /// So many or more.
         count: u64,
+        /// How far that is known.
+        known: HowKnown,
         /// What the target said last of an abort that it did not make.
         why: Option<String>,
     },
@@ -45,8 +77,8 @@ pub enum LeftAtTarget {
     Versions {
         /// How many.
         count: u64,
-        /// Whether there may be more: they were not all counted.
-        more: bool,
+        /// How far that is known.
+        known: HowKnown,
         /// What the target said last of a deletion that it did not make.
         why: Option<String>,
     },
@@ -56,6 +88,8 @@ pub enum LeftAtTarget {
     PerhapsVersions(String, String),
     /// The bucket, by name, and why.
     Bucket(String, String),
+    /// The bucket, perhaps: by name, and why it is not known whether it is still there.
+    UnseenBucket(String, String),
 }
 
 impl LeftAtTarget {
@@ -67,8 +101,11 @@ impl LeftAtTarget {
 
     fn words(&self, shown: impl Fn(&Option<String>) -> String) -> String {
         match self {
-            LeftAtTarget::Objects { count, bytes, more, why } => {
-                let more = if *more { " or more" } else { "" };
+            LeftAtTarget::Objects { count, known: HowKnown::Contradicted, why, .. } => {
+                contradicted(*count, ["object", "objects"], why)
+            }
+            LeftAtTarget::Objects { count, bytes, known, why } => {
+                let more = known.or_more();
                 let objects = match count {
                     1 if more.is_empty() => "1 object".to_owned(),
                     count => format!("{}{more} objects", grouped(*count)),
@@ -99,16 +136,22 @@ impl LeftAtTarget {
                 };
                 format!("{writes}; the target may still store them")
             }
-            LeftAtTarget::Uploads { count, why } => {
+            LeftAtTarget::Uploads { count, known: HowKnown::Contradicted, why } => {
+                contradicted(*count, ["multipart upload", "multipart uploads"], why)
+            }
+            LeftAtTarget::Uploads { count, why, .. } => {
                 let uploads = if *count == 1 { "upload" } else { "uploads" };
                 format!("{} or more multipart {uploads} could not be aborted: {}", grouped(*count), shown(why))
             }
             LeftAtTarget::UnseenUploads(why) => format!("aborting multipart uploads: {why}"),
-            LeftAtTarget::Versions { count: 1, more: false, why } => {
+            LeftAtTarget::Versions { count, known: HowKnown::Contradicted, why } => {
+                contradicted(*count, ["version or delete marker", "versions and delete markers"], why)
+            }
+            LeftAtTarget::Versions { count: 1, known: HowKnown::Whole, why } => {
                 format!("1 version or delete marker could not be deleted: {}", shown(why))
             }
-            LeftAtTarget::Versions { count, more, why } => {
-                let (count, more) = (grouped(*count), if *more { " or more" } else { "" });
+            LeftAtTarget::Versions { count, known, why } => {
+                let (count, more) = (grouped(*count), known.or_more());
                 format!("{count}{more} versions and delete markers could not be deleted: {}", shown(why))
             }
             LeftAtTarget::UnseenVersions(why) => format!("versions of what the run wrote: {why}"),
@@ -116,24 +159,38 @@ impl LeftAtTarget {
                 let unknown = clause(unknown);
                 format!("could not check whether the bucket keeps versions: {unknown}; and {why}")
             }
-            LeftAtTarget::Bucket(name, why) => format!("bucket {name:?}: {why}"),
+            LeftAtTarget::Bucket(name, why) | LeftAtTarget::UnseenBucket(name, why) => {
+                format!("bucket {name:?}: {why}")
+            }
         }
     }
 
     /// How sure it is: a listing or a refusal tells what is there. What was written and could not be looked for is as
-    /// likely there as not deleted; what was given up, or may have no versions, may as well have gone.
+    /// likely there as not deleted, and so is what listings show and do not show; what was given up, or may have no
+    /// versions, may as well have gone.
     const fn confidence(&self) -> Confidence {
         match self {
             LeftAtTarget::GivenUp { .. } | LeftAtTarget::PerhapsVersions(..) => Confidence::Possible,
-            LeftAtTarget::Unlisted { .. } | LeftAtTarget::UnseenUploads(_) | LeftAtTarget::UnseenVersions(_) => {
-                Confidence::Likely
-            }
-            LeftAtTarget::Objects { .. }
-            | LeftAtTarget::Uploads { .. }
-            | LeftAtTarget::Versions { .. }
-            | LeftAtTarget::Bucket(..) => Confidence::Certain,
+            LeftAtTarget::Unlisted { .. }
+            | LeftAtTarget::UnseenUploads(_)
+            | LeftAtTarget::UnseenVersions(_)
+            | LeftAtTarget::UnseenBucket(..) => Confidence::Likely,
+            LeftAtTarget::Objects { known, .. }
+            | LeftAtTarget::Uploads { known, .. }
+            | LeftAtTarget::Versions { known, .. } => match known {
+                HowKnown::Contradicted => Confidence::Likely,
+                HowKnown::Whole | HowKnown::AtLeast => Confidence::Certain,
+            },
+            LeftAtTarget::Bucket(..) => Confidence::Certain,
         }
     }
+}
+
+/// What is told where a listing shows what another does not, with what was said of deletions.
+fn contradicted(count: u64, [one, many]: [&str; 2], why: &Option<String>) -> String {
+    let what = if count == 1 { format!("1 {one}") } else { format!("{} {many}", grouped(count)) };
+    let why = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+    format!("a listing showed {what} that another did not show, so it is not known what remains{why}")
 }
 
 /// What is told of what remains. `command` deletes what is below `place`.
@@ -178,36 +235,39 @@ mod tests {
         let why = || "connection reset".to_owned();
         for (left, evidence) in [
             (
-                LeftAtTarget::Objects { count: 1_000, bytes: 4_096_000, more: false, why: None },
+                LeftAtTarget::Objects { count: 1_000, bytes: 4_096_000, known: HowKnown::Whole, why: None },
                 "1000 objects of 3.91 MiB together could not be deleted: a listing still shows them",
             ),
             (
-                LeftAtTarget::Objects { count: 7, bytes: 7, more: true, why: Some(why()) },
+                LeftAtTarget::Objects { count: 7, bytes: 7, known: HowKnown::AtLeast, why: Some(why()) },
                 "7 or more objects of 7.00 B or more together could not be deleted: connection reset",
             ),
-            (LeftAtTarget::Objects { count: 1, bytes: 1, more: false, why: None }, "1 object of 1.00 B together"),
             (
-                LeftAtTarget::Objects { count: 12_345, bytes: 12_345, more: false, why: None },
+                LeftAtTarget::Objects { count: 1, bytes: 1, known: HowKnown::Whole, why: None },
+                "1 object of 1.00 B together",
+            ),
+            (
+                LeftAtTarget::Objects { count: 12_345, bytes: 12_345, known: HowKnown::Whole, why: None },
                 "12\u{202f}345 objects of 12.1 KiB together",
             ),
             (
-                LeftAtTarget::Uploads { count: 2, why: None },
+                LeftAtTarget::Uploads { count: 2, known: HowKnown::AtLeast, why: None },
                 "2 or more multipart uploads could not be aborted: a listing still shows them",
             ),
             (
-                LeftAtTarget::Uploads { count: 10_000, why: Some("refused".into()) },
+                LeftAtTarget::Uploads { count: 10_000, known: HowKnown::AtLeast, why: Some("refused".into()) },
                 "10\u{202f}000 or more multipart uploads could not be aborted: refused",
             ),
             (
-                LeftAtTarget::Versions { count: 1, more: false, why: None },
+                LeftAtTarget::Versions { count: 1, known: HowKnown::Whole, why: None },
                 "1 version or delete marker could not be deleted: a list",
             ),
             (
-                LeftAtTarget::Versions { count: 2, more: false, why: Some(why()) },
+                LeftAtTarget::Versions { count: 2, known: HowKnown::Whole, why: Some(why()) },
                 "2 versions and delete markers could not be deleted: connection reset",
             ),
             (
-                LeftAtTarget::Versions { count: 100_000, more: true, why: None },
+                LeftAtTarget::Versions { count: 100_000, known: HowKnown::AtLeast, why: None },
                 "100\u{202f}000 or more versions and delete markers could not be deleted",
             ),
             (LeftAtTarget::Bucket("b".into(), why()), "bucket \"b\": connection reset"),
@@ -225,13 +285,13 @@ mod tests {
         for end in ["", ".", "...", ";", ". ", ":", ".;"] {
             let (why, denied) = (format!("unknown entity &z{end}"), format!("denied{end}"));
             for left in [
-                LeftAtTarget::Objects { count: 1, bytes: 1, more: true, why: Some(why.clone()) },
+                LeftAtTarget::Objects { count: 1, bytes: 1, known: HowKnown::AtLeast, why: Some(why.clone()) },
                 LeftAtTarget::Unlisted { most: 0, why: why.clone() },
                 LeftAtTarget::Unlisted { most: 9, why: why.clone() },
                 LeftAtTarget::GivenUp { writes: 1, unknown: 1 },
-                LeftAtTarget::Uploads { count: 1, why: Some(why.clone()) },
+                LeftAtTarget::Uploads { count: 1, known: HowKnown::AtLeast, why: Some(why.clone()) },
                 LeftAtTarget::UnseenUploads(why.clone()),
-                LeftAtTarget::Versions { count: 1, more: false, why: Some(why.clone()) },
+                LeftAtTarget::Versions { count: 1, known: HowKnown::Whole, why: Some(why.clone()) },
                 LeftAtTarget::UnseenVersions(why.clone()),
                 LeftAtTarget::PerhapsVersions(denied.clone(), why.clone()),
                 LeftAtTarget::Bucket("b".into(), why.clone()),
@@ -247,7 +307,8 @@ mod tests {
 
     #[test]
     fn a_run_that_only_left_objects_is_told_from_one_that_also_broke_off() {
-        let left = || left_at_target(&LeftAtTarget::Uploads { count: 2, why: None }, "c", "p");
+        let left =
+            || left_at_target(&LeftAtTarget::Uploads { count: 2, known: HowKnown::AtLeast, why: None }, "c", "p");
         for (found, is_complete, expected) in [
             (Some(left()), true, true),
             (Some(left()), false, false),
@@ -276,6 +337,20 @@ mod tests {
             ),
             (LeftAtTarget::UnseenUploads(why()), "aborting multipart uploads: connection reset"),
             (LeftAtTarget::UnseenVersions(why()), "versions of what the run wrote: connection reset"),
+            (LeftAtTarget::UnseenBucket("b".into(), why()), "bucket \"b\": connection reset"),
+            (
+                LeftAtTarget::Objects { count: 7, bytes: 7, known: HowKnown::of(true, true), why: None },
+                "a listing showed 7 objects that another did not show, so it is not known what remains",
+            ),
+            (
+                LeftAtTarget::Versions { count: 1, known: HowKnown::Contradicted, why: Some(why()) },
+                "a listing showed 1 version or delete marker that another did not show, so it is not known what \
+                 remains: connection reset",
+            ),
+            (
+                LeftAtTarget::Uploads { count: 2, known: HowKnown::Contradicted, why: None },
+                "a listing showed 2 multipart uploads that another did not show",
+            ),
         ] {
             let found = left_at_target(&left, "c", "p");
             assert!(found.evidence.starts_with(evidence) && found.confidence < Confidence::Certain, "{found:?}");

@@ -25,6 +25,24 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
     })
 }
 
+/// Points whose figures are of less than one interval: what is left where a client was lost soon after all had come to
+/// full load, or where the objects of a point were deleted at once.
+pub(super) fn pieces(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
+    let interval_ms = run.records.manifest.interval_ms;
+    let is_piece = |p: &Point| p.ended.is_some() && p.requests > 0 && p.measured_ms < interval_ms;
+    let (points, evidence) = those(series, is_piece)?;
+    let measured_ms = series.points.iter().filter(|p| is_piece(p)).map(|p| p.measured_ms).min().unwrap_or(0);
+    Some(Finding {
+        kind: FindingKind::TooShort,
+        severity: Severity::Warning,
+        confidence: Confidence::Certain,
+        points,
+        claim: format!("figures are of less than one interval ({label})"),
+        evidence: format!("{measured_ms} ms measured, of intervals of {interval_ms} ms, {evidence}"),
+        remedy: "do not rely on these figures: find out why the points were so short, and run them again".into(),
+    })
+}
+
 /// The most requests that were in flight. In an open loop that is what intervals say, and its concurrency only a bound;
 /// where requests waited for `--max-rate`, nothing tells.
 fn in_flight(run: &Run<'_>, point: &Point) -> Option<u64> {
@@ -42,6 +60,24 @@ mod tests {
     use super::*;
     use crate::build::build;
     use crate::build::tests::records;
+
+    #[test]
+    fn a_figure_of_less_than_one_interval_is_told_however_its_point_ended() {
+        for (length_ms, expected) in [(50, true), (100, false)] {
+            let mut records = records(&[4], |_| 50);
+            records.manifest.interval_ms = 100;
+            records.intervals.truncate(1);
+            records.intervals.iter_mut().for_each(|i| (i.warmup, i.to_ms) = (false, i.from_ms + length_ms));
+            records.manifest.asked.warmup_ms = Some(0);
+            let Some(linerate_record::run::PointLine::End(end)) = records.points.last_mut() else {
+                panic!("an end comes last")
+            };
+            end.ended = StopReason::ClientsLost;
+            let found = build(&records).unwrap().findings.into_iter().find(|f| f.kind == FindingKind::TooShort);
+            assert_eq!(found.is_some(), expected, "{length_ms} ms: {found:?}");
+            assert!(found.is_none_or(|f| f.evidence.starts_with("50 ms measured, of intervals of 100 ms")));
+        }
+    }
 
     #[test]
     fn what_was_in_flight_counts_and_not_what_might_have_been() {

@@ -1,11 +1,11 @@
 //! Buckets that keep versions: told before the load, and what the run wrote deleted by its versions after it.
 
-use linerate_analysis::findings::LeftAtTarget;
+use linerate_analysis::findings::{HowKnown, LeftAtTarget};
 use linerate_load::bucket::{Bucket, BucketError, Keeping, Left};
 use linerate_record::finding::Finding;
 use linerate_record::units::grouped;
 
-use super::objects::{batch, deleting, remaining};
+use super::objects::{batch, deleting, remaining, within_reason};
 use super::setup::Setup;
 use crate::consent;
 use crate::failure::Failure;
@@ -40,30 +40,41 @@ pub(super) fn look(setup: &Setup<'_>, bucket: &mut Bucket<'_>) -> Result<Keeping
     Ok(keeping)
 }
 
-/// Deletes a set, or all of them, by versions; `None` where the target lists none. What it does not delete is an error.
+/// Deletes a set, or all of them, by versions: of so many objects at the most, as far as is known. `None` where the
+/// target lists none. What it does not delete is an error.
 pub(super) fn delete(
     setup: &Setup<'_>,
-    set: Option<u32>,
+    (set, objects): (Option<u32>, u64),
     bucket: &mut Bucket<'_>,
     progress: &Progress,
 ) -> Result<Option<Left>, BucketError> {
     let mut asked = 0;
+    // Each object has a version, and may have a delete marker.
+    let mut goes_on = within_reason(objects.saturating_mul(2));
     bucket.sweep_versions(set, batch(setup), &mut |n| {
-        asked += n as u64;
+        asked += n;
         deleting(setup, progress, &format!("deleting versions of what this run wrote: {}", grouped(asked)), false);
+        goes_on(n)
     })
 }
 
-/// Deletes what is left of versions and delete markers at the end; tells what stays.
-pub(super) fn sweep(setup: &Setup<'_>, progress: &Progress) -> Option<Finding> {
-    if setup.keeping == Keeping::Nothing {
+/// Deletes what is left of versions and delete markers at the end, of so many objects at the most; tells what stays.
+pub(super) fn sweep(setup: &Setup<'_>, objects: u64, progress: &Progress) -> Option<Finding> {
+    if setup.keeping == Keeping::Nothing && !is_shown_all_the_same(setup) {
         return None;
     }
-    let swept = setup.afterwards(|bucket| delete(setup, None, bucket, progress));
+    let swept = setup.afterwards(|bucket| delete(setup, (None, objects), bucket, progress));
     let remains = match (swept, &setup.keeping) {
-        (Ok(None | Some(Left { objects: 0, .. })), _) => return None,
-        (Ok(Some(Left { objects, more, why, .. })), _) => {
-            LeftAtTarget::Versions { count: objects, more, why: why.map(|why| why.to_string()) }
+        (Ok(Some(Left { objects: 0, .. })), _) | (Ok(None), Keeping::Nothing) => return None,
+        (Ok(None), Keeping::Unknown(why)) => {
+            LeftAtTarget::PerhapsVersions(why.clone(), "the target does not list versions".to_owned())
+        }
+        (Ok(None), Keeping::Versions { .. }) => {
+            LeftAtTarget::UnseenVersions("the bucket keeps them, and the target does not list them".to_owned())
+        }
+        (Ok(Some(Left { objects, more, wavers, why, .. })), _) => {
+            let known = HowKnown::of(more, wavers);
+            LeftAtTarget::Versions { count: objects, known, why: why.map(|why| why.to_string()) }
         }
         (Err(error), Keeping::Unknown(why)) if error.is_an_answer() => {
             LeftAtTarget::PerhapsVersions(why.clone(), error.to_string())
@@ -71,4 +82,11 @@ pub(super) fn sweep(setup: &Setup<'_>, progress: &Progress) -> Option<Finding> {
         (Err(error), _) => LeftAtTarget::UnseenVersions(error.to_string()),
     };
     Some(remaining(setup, &remains))
+}
+
+/// Whether a listing of versions shows something of the run in a bucket that is said to keep none: what a listing of
+/// objects no longer shows may be there still. A target that lists no versions shows none.
+fn is_shown_all_the_same(setup: &Setup<'_>) -> bool {
+    let is_looked_at = !setup.stores_nothing() && !setup.has_own_target() && setup.given_up().is_none();
+    is_looked_at && setup.afterwards(Bucket::has_versions).unwrap_or(false)
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use linerate_analysis::findings::{ConfirmedSet, LeftAtTarget, kept_at_target, left_at_target};
+use linerate_analysis::findings::{ConfirmedSet, HowKnown, LeftAtTarget, kept_at_target, left_at_target};
 use linerate_load::bucket::{Bucket, BucketError, DELETE_KEYS_MAX, Keeping, Left};
 use linerate_load::multipart::Unfinished;
 use linerate_load::object::ObjectId;
@@ -236,16 +236,17 @@ impl<'a> RunObjects<'a> {
         let lost = self.clear_except(None, progress);
         let is_hopeless =
             |error: &BucketError| !error.is_an_answer() && (self.setup.given_up().is_some() || self.is_signalled());
-        if let Some(error) = lost.filter(is_hopeless) {
+        if let Some(error) = lost.as_ref().filter(|error| is_hopeless(error)) {
             // Nobody is kept waiting once more for a target that does not answer.
-            return vec![remaining(self.setup, &self.unlisted(&error))];
+            return vec![remaining(self.setup, &self.unlisted(error))];
         }
+        let were_refused = lost.is_some();
         let is_kept = matches!(self.setup.keeping, Keeping::Versions { .. });
-        if let Some(left) = is_kept.then(|| kept::sweep(self.setup, progress)).flatten() {
+        if let Some(left) = is_kept.then(|| kept::sweep(self.setup, self.ever, progress)).flatten() {
             // Each object that is left is among its versions, and deleting it by its key would add a delete marker.
             return vec![left];
         }
-        let left = match self.setup.afterwards(|bucket| self.sweep(bucket, progress)) {
+        let left = match self.setup.afterwards(|bucket| self.sweep(bucket, were_refused, progress)) {
             Ok(Left { objects: 0, .. }) if self.unended_writes > 0 || self.unknown_writes > 0 => {
                 let (writes, unknown) = (self.unended_writes, self.unknown_writes);
                 vec![remaining(self.setup, &LeftAtTarget::GivenUp { writes, unknown })]
@@ -255,7 +256,7 @@ impl<'a> RunObjects<'a> {
             Ok(shown) => return vec![remaining(self.setup, &objects_left(shown))],
             Err(error) => return vec![remaining(self.setup, &self.unlisted(&error))],
         };
-        let versions = if is_kept { None } else { kept::sweep(self.setup, progress) };
+        let versions = if is_kept { None } else { kept::sweep(self.setup, self.ever, progress) };
         left.into_iter().chain(versions).collect()
     }
 
@@ -264,15 +265,13 @@ impl<'a> RunObjects<'a> {
     }
 
     /// Deletes what a listing still shows: of clients that were lost, it is all that they wrote.
-    fn sweep(&self, bucket: &mut Bucket<'_>, progress: &Progress) -> Result<Left, BucketError> {
-        let (begun, mut swept) = (Instant::now(), 0_u64);
-        bucket.sweep_up(&mut |n| {
+    fn sweep(&self, bucket: &mut Bucket<'_>, were_refused: bool, progress: &Progress) -> Result<Left, BucketError> {
+        let (mut swept, mut goes_on) = (0_u64, within_reason(self.ever));
+        bucket.sweep_up(were_refused, &mut |n| {
             swept = swept.saturating_add(n);
             let reported = format!("deleting objects of this run that a listing shows: {}", grouped(swept));
             deleting(self.setup, progress, &reported, false);
-            // A listing may show what nobody wrote: some deletions are asked for twice, but not all.
-            let is_too_much = swept / 2 > self.ever.saturating_add(SWEPT_BESIDE);
-            !is_too_much && begun.elapsed() < SWEPT_WITHIN
+            goes_on(n)
         })
     }
 
@@ -280,6 +279,16 @@ impl<'a> RunObjects<'a> {
     fn unlisted(&self, error: &BucketError) -> LeftAtTarget {
         let most = self.written.iter().map(|written| written.confirmed.until).sum();
         LeftAtTarget::Unlisted { most, why: error.to_string() }
+    }
+}
+
+/// Whether deletion by a listing goes on after so many more deletions: not for ever, and not for much more than there
+/// can be. A listing may show what nobody wrote: some deletions are asked for twice, but not all.
+pub(super) fn within_reason(most: u64) -> impl FnMut(u64) -> bool {
+    let (begun, mut asked) = (Instant::now(), 0_u64);
+    move |n| {
+        asked = asked.saturating_add(n);
+        asked / 2 <= most.saturating_add(SWEPT_BESIDE) && begun.elapsed() < SWEPT_WITHIN
     }
 }
 
@@ -291,7 +300,7 @@ fn delete_set(
 ) -> Result<(), BucketError> {
     // What is deleted by its key in a bucket that keeps versions stays, below a delete marker.
     if matches!(setup.keeping, Keeping::Versions { .. }) {
-        match kept::delete(setup, Some(written.set), bucket, progress)? {
+        match kept::delete(setup, (Some(written.set), written.confirmed.until), bucket, progress)? {
             Some(Left { why: Some(why), .. }) => return Err(why),
             Some(_) => return Ok(()),
             None => {}
@@ -336,9 +345,12 @@ fn uploads_left(
         (Ok(Some(Left { objects: 0, .. }) | None), None) | (Ok(Some(Left { objects: 0, .. })), Some(_)) => None,
         (Ok(Some(left)), refused) => {
             let why = left.why.or(refused).map(|why| why.to_string());
-            Some(LeftAtTarget::Uploads { count: left.objects, why })
+            Some(LeftAtTarget::Uploads { count: left.objects, known: HowKnown::of(true, left.wavers), why })
         }
-        (Ok(None) | Err(_), Some(why)) => Some(LeftAtTarget::Uploads { count: unfinished, why: Some(why.to_string()) }),
+        (Ok(None) | Err(_), Some(why)) => {
+            let why = Some(why.to_string());
+            Some(LeftAtTarget::Uploads { count: unfinished, known: HowKnown::AtLeast, why })
+        }
         (Err(error), None) => Some(LeftAtTarget::UnseenUploads(error.to_string())),
     }
 }
@@ -354,8 +366,9 @@ pub(super) fn deleting(setup: &Setup<'_>, progress: &Progress, reported: &str, i
 
 /// What a listing still shows.
 fn objects_left(shown: Left) -> LeftAtTarget {
-    let Left { objects, bytes, more, why } = shown;
-    LeftAtTarget::Objects { count: objects, bytes, more, why: why.map(|why| why.to_string()) }
+    let Left { objects, bytes, more, wavers, why } = shown;
+    let known = HowKnown::of(more, wavers);
+    LeftAtTarget::Objects { count: objects, bytes, known, why: why.map(|why| why.to_string()) }
 }
 
 /// What is told of what remains of the run.
@@ -387,7 +400,7 @@ mod tests {
         let shown = |objects| Ok(Some(Left { objects, ..Left::default() }));
         let of = |count, why: Option<&str>| {
             let why = why.map(|why| format!("no further call is made: an earlier one {why}"));
-            Some(LeftAtTarget::Uploads { count, why })
+            Some(LeftAtTarget::Uploads { count, known: HowKnown::AtLeast, why })
         };
         for (what, swept, why, expected) in [
             ("nothing", shown(0), None, None),

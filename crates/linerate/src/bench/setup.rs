@@ -1,7 +1,7 @@
 //! Before the load: who is loaded, with whose consent, under which keys, and what the run folder says of it.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use linerate_analysis::findings;
 use linerate_fleet::loading::{CA_BYTES_MAX, LoadKeys, LoadOrder};
 use linerate_host::fingerprint::neighbours::TargetHere;
 use linerate_host::{Root, serving};
-use linerate_load::bucket::{Bucket, BucketError, Keeping};
+use linerate_load::bucket::{Bucket, BucketError, Keeping, Removal};
 use linerate_load::hosts::{Host, labels};
 use linerate_load::session::{Existing, Session};
 use linerate_load::sigv4::Credentials;
@@ -98,9 +98,9 @@ pub(crate) struct Setup<'a> {
     /// What the bucket does with what is deleted in it.
     pub(super) keeping: Keeping,
     negotiated: Option<Negotiated>,
-    made_bucket: bool,
+    made_bucket: AtomicBool,
     /// What was noted of the bucket before it was made.
-    noted: Option<String>,
+    noted: Mutex<Option<String>>,
 }
 
 impl<'a> Setup<'a> {
@@ -149,8 +149,8 @@ impl<'a> Setup<'a> {
             bucket_is_missing: false,
             keeping: Keeping::default(),
             negotiated: None,
-            made_bucket: false,
-            noted: None,
+            made_bucket: AtomicBool::new(false),
+            noted: Mutex::default(),
             clients_asked,
             clients: None,
             _process: process,
@@ -278,8 +278,9 @@ impl<'a> Setup<'a> {
         }
         self.note_bucket(manifest);
         let heed = Heed::Stop(Arc::clone(&self.signalled));
-        match Bucket::connect_heeding(&self.session, 0, &heed).and_then(|mut bucket| bucket.create()) {
-            Ok(true) => self.made_bucket = true,
+        let made = Bucket::connect_heeding(&self.session, 0, &heed).and_then(|mut bucket| bucket.create());
+        match made {
+            Ok(true) => self.made_bucket.store(true, Ordering::Relaxed),
             Ok(false) => {
                 self.forget_bucket();
                 manifest.target.bucket_made = false;
@@ -299,19 +300,31 @@ impl<'a> Setup<'a> {
                 return Err(error.into());
             }
         }
+        // Some keep versions, or lock what is written, from the birth of a bucket on.
+        let bucket = Bucket::connect_heeding(&self.session, 0, &heed).map_err(Failure::from);
+        match bucket.and_then(|mut bucket| kept::look(self, &mut bucket)) {
+            Ok(keeping) => self.keeping = keeping,
+            Err(failure) => {
+                if matches!(self.close_bucket(), Some(Ok(Removal::Removed))) {
+                    folder::discard(&self.folder);
+                }
+                return Err(failure);
+            }
+        }
         Ok(())
     }
 
-    /// Removes the bucket where the run made it and left nothing in it; `false` where something is in it.
-    pub(crate) fn close_bucket(&mut self) -> Result<bool, Failure> {
-        if std::mem::take(&mut self.made_bucket) && !self.load.objects.noclear {
-            let is_removed = self.afterwards(Bucket::remove)?;
-            if is_removed {
-                self.forget_bucket();
-            }
-            return Ok(is_removed);
+    /// Removes the bucket where the run made it and left nothing in it: what became of it. Nothing where it is to stay,
+    /// or was tried already.
+    pub(crate) fn close_bucket(&self) -> Option<Result<Removal, BucketError>> {
+        if !self.made_bucket.swap(false, Ordering::Relaxed) || self.load.objects.noclear {
+            return None;
         }
-        Ok(true)
+        let removal = self.afterwards(Bucket::remove);
+        if matches!(removal, Ok(Removal::Removed)) {
+            self.forget_bucket();
+        }
+        Some(removal)
     }
 
     /// Notes, outside the folder, that this run makes the bucket: whom a folder comes from later, nobody knows.
@@ -325,11 +338,12 @@ impl<'a> Setup<'a> {
             let after = "if this run is killed, linerate clean keeps the bucket unless --remove-bucket is given";
             say(&format!("warning: linerate could not note that the run creates its bucket: {error}; {after}"));
         }
-        self.noted = Some(note);
+        *self.noted.lock().unwrap_or_else(PoisonError::into_inner) = Some(note);
     }
 
-    fn forget_bucket(&mut self) {
-        self.noted.take().iter().for_each(|note| state::forget(Note::Bucket, note));
+    fn forget_bucket(&self) {
+        let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner).take();
+        noted.iter().for_each(|note| state::forget(Note::Bucket, note));
     }
 
     /// Makes calls after a load: none is made after one that was not answered in its time, and once a signal has come,
@@ -384,11 +398,6 @@ impl<'a> Setup<'a> {
     ) -> Result<T, BucketError> {
         let mut bucket = Bucket::connect_any_heeding(&self.session, &Heed::Stop(Arc::clone(&self.signalled)))?;
         calls(&mut bucket)
-    }
-
-    /// Whether the run made its bucket, and it is still there.
-    pub(crate) const fn has_bucket(&self) -> bool {
-        self.made_bucket
     }
 
     /// Notes that the run may write from now on.

@@ -1,11 +1,12 @@
 //! What a run left, deleted and counted.
 
-use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::time::{Duration, Instant};
 
-use linerate_load::bucket::{Bucket, BucketError, DELETE_KEYS_MAX, Leftover, Pages, is_of_run};
-use linerate_load::listing::Marker;
+use linerate_load::bucket::{
+    Bucket, BucketError, DELETE_KEYS_MAX, InBucket, Keeping, Leftover, Looks, Pages, Refusals, Removal, ShownSoFar,
+    is_of_run,
+};
+use linerate_load::listing::{Marker, Version};
 use linerate_load::session::Session;
 use linerate_record::shown::in_line;
 use linerate_record::units::grouped;
@@ -19,82 +20,16 @@ use crate::progress::say;
 /// gone.
 const PASSES: usize = 3;
 
-/// How long it is waited between looks, of how many in a row that find nothing new is believed that nothing comes any
-/// more, and how many there are at the most: what was in flight may be stored seconds later by a busy server.
+/// How long it is waited between looks: what was in flight may be stored seconds later by a busy server. Where nothing
+/// was found at all, it is looked once more and again so soon.
 const LATE: Duration = Duration::from_secs(1);
-const QUIET_LOOKS: usize = 3;
-const LOOKS_MAX: usize = 12;
+const BRIEFLY: Duration = Duration::from_millis(250);
 
-/// Pages of a thousand after which a listing is taken not to end: a hundred million objects.
-const PAGES_MAX: usize = 100_000;
-
-/// What is remembered of one kind at the most, in 8 bytes each. Of more it is known only how many a listing showed.
-const REMEMBERED_MAX: usize = 1_000_000;
+/// How long it is gone on for: a listing may show something new for ever. Who has more to delete cleans again.
+const CLEANED_WITHIN: Duration = Duration::from_secs(3_600);
 
 /// How often it is said how deletions go on.
 const SAID_EACH: Duration = Duration::from_secs(10);
-
-/// What was found of one kind, counted by listings alone: a target may say that it deleted what it still holds, and
-/// show once more what it did not show before.
-#[derive(Default)]
-struct Count {
-    /// What was shown by any listing, as far as it is remembered.
-    found: HashSet<u64>,
-    /// The most that were shown at once.
-    most: usize,
-    /// Shown by the last listing.
-    shown: usize,
-    /// Shown at this look, and not by the listing before, though by an earlier one.
-    back: usize,
-    /// The same of looks before, until so many in a row were quiet that it is believed to have gone.
-    lately: usize,
-    /// What the listing that is gone through has shown, and how much of it no other did.
-    now: usize,
-    fresh: usize,
-}
-
-impl Count {
-    /// Begins a look.
-    fn look(&mut self) {
-        self.lately = self.lately.max(std::mem::take(&mut self.back));
-    }
-
-    /// Notes what another listing shows.
-    fn know(&mut self, entry: &impl Hash) {
-        if self.found.len() < REMEMBERED_MAX {
-            let mut hasher = DefaultHasher::new();
-            entry.hash(&mut hasher);
-            self.fresh += usize::from(self.found.insert(hasher.finish()));
-        }
-    }
-
-    /// Notes what a listing shows now.
-    fn see(&mut self, entry: &impl Hash) {
-        self.know(entry);
-        self.now += 1;
-    }
-
-    /// Notes that the listing has come to its end.
-    fn end(&mut self) {
-        if self.found.len() < REMEMBERED_MAX {
-            let known = self.now.saturating_sub(self.fresh);
-            self.back = self.back.max(known.saturating_sub(self.shown));
-        }
-        self.most = self.most.max(self.now);
-        self.shown = self.now;
-        (self.now, self.fresh) = (0, 0);
-    }
-
-    /// What is still there, as far as the last look tells. A listing that has just shown again what one before did not
-    /// show is not believed to have come to its last word.
-    fn left(&self) -> usize {
-        self.shown.max(self.back).max(self.lately)
-    }
-
-    fn deleted(&self) -> usize {
-        self.found.len().max(self.most) - self.left()
-    }
-}
 
 /// What is listed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -109,42 +44,77 @@ struct Found {
     is_object: bool,
 }
 
+impl Found {
+    /// Whether it is called as all that is in a bucket without versions.
+    fn is_null(&self) -> bool {
+        matches!(&self.entry, Leftover::Version(version) if version.id == "null")
+    }
+}
+
 /// What was found and deleted; in a dry run, what was found.
 #[derive(Default)]
 struct Done {
-    objects: Count,
-    versions: Count,
-    uploads: Count,
+    objects: ShownSoFar,
+    /// Objects as a listing of versions shows them: what a listing of objects hides, it may still show.
+    objects_by_version: ShownSoFar,
+    versions: ShownSoFar,
+    uploads: ShownSoFar,
     /// What the target said last of a deletion that it did not make.
     why: Option<String>,
     /// What could not be looked for, and why; no reason where this target does not list such.
     unlisted: Vec<(&'static str, Option<String>)>,
-    bucket_removed: bool,
-    /// Why the bucket could not be removed.
-    bucket_kept: Option<BucketError>,
-    /// What is in it that is not the run's, in words; nothing where a listing shows the run's own alone.
-    others: Option<String>,
+    /// What is not known of versions, or is known to be hidden from these keys.
+    hidden: Hidden,
+    /// Why nothing more was deleted, though a listing went on.
+    ended: Option<String>,
+    /// What became of the bucket that was to be removed; an answer that refuses it.
+    bucket: Option<Result<Removal, BucketError>>,
+}
+
+/// What a bucket may hold of versions that were not listed.
+#[derive(Default)]
+enum Hidden {
+    /// Nothing: they were listed, or it keeps none.
+    #[default]
+    Nothing,
+    /// It keeps versions.
+    Versions,
+    /// Whether it keeps them is not known, and why.
+    Perhaps(String),
 }
 
 impl Done {
-    fn counts(&self) -> [&Count; 3] {
-        [&self.objects, &self.versions, &self.uploads]
+    fn all(&mut self) -> [&mut ShownSoFar; 4] {
+        [&mut self.objects, &mut self.objects_by_version, &mut self.versions, &mut self.uploads]
     }
 
     /// Begins a look.
     fn look(&mut self) {
-        for count in [&mut self.objects, &mut self.versions, &mut self.uploads] {
-            count.look();
-        }
+        self.unlisted.clear();
+        self.hidden = Hidden::Nothing;
+        self.all().into_iter().for_each(ShownSoFar::look);
     }
 
     /// Believes that what has not been shown for some looks has gone.
-    const fn believe(&mut self) {
-        (self.objects.lately, self.versions.lately, self.uploads.lately) = (0, 0, 0);
+    fn believe(&mut self) {
+        self.all().into_iter().for_each(ShownSoFar::believe);
+    }
+
+    /// Objects that are still there, by whichever listing shows more.
+    fn objects_left(&self) -> usize {
+        self.objects.left().max(self.objects_by_version.left())
+    }
+
+    fn objects_deleted(&self) -> usize {
+        self.objects.in_all().max(self.objects_by_version.in_all()) - self.objects_left()
     }
 
     fn deleted(&self) -> usize {
-        self.counts().iter().map(|count| count.deleted()).sum()
+        self.objects_deleted() + self.versions.deleted() + self.uploads.deleted()
+    }
+
+    fn left(&self) -> usize {
+        self.objects_left() + self.versions.left() + self.uploads.left()
     }
 
     /// Notes what could not be looked for, and why: what else there is is cleaned all the same.
@@ -152,18 +122,18 @@ impl Done {
         self.unlisted.push((what, denied.map(ToString::to_string)));
     }
 
-    fn left(&self) -> usize {
-        self.counts().iter().map(|count| count.left()).sum()
+    fn counts(&self) -> [&ShownSoFar; 4] {
+        [&self.objects, &self.objects_by_version, &self.versions, &self.uploads]
     }
 
     /// Whether the last look showed again what was not shown before.
     fn wavers(&self) -> bool {
-        self.counts().iter().any(|count| count.back > 0)
+        self.counts().iter().any(|count| count.wavers())
     }
 
     /// Whether some look did, and it was not believed since that it has gone.
     fn is_unsettled(&self) -> bool {
-        self.wavers() || self.counts().iter().any(|count| count.lately > 0)
+        self.counts().iter().any(|count| count.is_unsettled())
     }
 }
 
@@ -175,10 +145,12 @@ pub(super) struct CleaningRun<'a> {
     /// Whether objects are held as versions by a bucket that keeps them: deleted by their keys, they would only be
     /// hidden below delete markers.
     is_kept: bool,
-    /// Whether a listing of versions showed objects at this look: one of objects that shows none is not believed then.
-    shows_objects: bool,
+    /// Whether this is the first look: in a bucket without versions, a listing of versions shows what is then
+    /// deleted by its key.
+    is_first: bool,
     /// So much was asked to be deleted, and when that was said last.
     asked: usize,
+    begun: Instant,
     reported: Instant,
     done: Done,
 }
@@ -196,70 +168,87 @@ impl<'a> CleaningRun<'a> {
             session,
             dry_run,
             is_kept: false,
-            shows_objects: false,
+            is_first: true,
             asked: 0,
+            begun: Instant::now(),
             reported: Instant::now(),
             done: Done::default(),
         }
     }
 
-    /// Removes the bucket, if nothing is in it; whether it did.
+    /// Removes the bucket, if nothing is in it; whether it did. While anything of the run is known to be in it, or not
+    /// known to be gone, that is not tried: there are targets that remove a bucket with everything in it.
     pub(super) fn remove_bucket(&mut self) -> Result<bool, Failure> {
-        match self.bucket.remove() {
-            Err(error) if error.is_an_answer() => self.done.bucket_kept = Some(error),
-            other => self.done.bucket_removed = other?,
-        }
-        if !self.done.bucket_removed && self.done.bucket_kept.is_none() {
-            self.done.others = self.others()?;
-        }
-        Ok(self.done.bucket_removed)
+        let may_hold_own = self.done.left() > 0 || self.done.ended.is_some() || self.is_hiding();
+        let removal = match may_hold_own {
+            true => self.bucket.contents().map(|found| Removal::Kept(InBucket { own: true, ..found })),
+            false => self.bucket.remove(),
+        };
+        let is_removed = matches!(removal, Ok(Removal::Removed));
+        self.done.bucket = Some(match removal {
+            Err(error) if !error.is_an_answer() => return Err(error.into()),
+            removal => removal,
+        });
+        Ok(is_removed)
     }
 
-    /// What is in a bucket that is not empty and is not the run's, as far as one page of a listing tells.
-    fn others(&mut self) -> Result<Option<String>, Failure> {
-        let page = self.bucket.objects("", None)?;
-        if page.entries.is_empty() {
-            return Ok(Some("a listing shows no objects in it, so it contains incomplete uploads or versions".into()));
-        }
-        let keys: Vec<&str> = page.entries.iter().map(|entry| &*entry.key).collect();
-        Ok(foreign(&keys, &self.session.run_prefix, page.next.is_some()))
+    /// Whether the bucket keeps versions that these keys may not list.
+    const fn is_hiding(&self) -> bool {
+        matches!(self.done.hidden, Hidden::Versions)
     }
 
     /// What is still there, as the command's end.
     pub(super) fn left(&mut self) -> Option<Failure> {
-        let wavers = self.done.is_unsettled().then(|| {
-            "its listings show again what they no longer showed, so it is not known what remains; wait a minute"
-                .to_owned()
-        });
-        let (left, place, why) = (self.done.left(), place(self.session), self.done.why.take().or(wavers));
-        if left > 0 && !self.dry_run {
-            return Some(Failure::Left { left, place, why });
+        if self.dry_run {
+            return None;
         }
-        self.done.bucket_kept.take().map(Failure::Bucket)
+        let (left, place) = (self.done.left(), place(self.session));
+        if left > 0 && self.done.is_unsettled() {
+            return Some(Failure::Unsettled { left, place });
+        }
+        if let Some(why) = self.done.ended.take() {
+            return Some(Failure::Ended { place, why });
+        }
+        if self.is_hiding() {
+            return Some(Failure::Hidden { place });
+        }
+        if left > 0 {
+            return Some(Failure::Left { left, place, why: self.done.why.take() });
+        }
+        match self.done.bucket.take() {
+            Some(Err(error)) => Some(Failure::Bucket(error)),
+            Some(Ok(Removal::Kept(found))) if found.is_unseen() && !self.done.unlisted.is_empty() => {
+                let why = in_words(&found, &self.session.run_prefix);
+                Some(Failure::Ended {
+                    place,
+                    why: format!("bucket {:?} was to be removed, and {why}", self.session.bucket),
+                })
+            }
+            _ => None,
+        }
     }
 
     /// Everything, until looks some time later find nothing more: a server goes on storing what a run was sending when
-    /// it was killed. Where the first finds nothing, nothing was left.
+    /// it was killed, and one listing that shows nothing is not the last word of a target whose listings lag behind.
     pub(super) fn all(&mut self) -> Result<(), Failure> {
-        let mut quiet = 0;
-        for look in 0..LOOKS_MAX {
+        let mut looks = Looks::default();
+        loop {
             let before = self.done.deleted();
-            self.done.unlisted.clear();
             self.done.look();
             self.bucket.ask_again();
             self.uploads()?;
             self.versions()?;
             self.passes(Listing::Objects)?;
-            let is_quiet = self.done.deleted() <= before && !self.done.wavers();
-            quiet = if is_quiet { quiet + 1 } else { 0 };
-            if quiet == QUIET_LOOKS {
+            self.is_first = false;
+            looks.made(self.done.deleted() <= before, self.done.wavers());
+            if looks.are_believed() {
                 self.done.believe();
             }
-            let nothing = self.done.deleted() == 0 && self.done.left() == 0 && !self.shows_objects;
-            if self.dry_run || nothing || quiet == QUIET_LOOKS || look + 1 == LOOKS_MAX {
+            let nothing = self.done.deleted() == 0 && self.done.left() == 0;
+            if looks.are_over() || self.done.ended.is_some() || (self.dry_run && !nothing) {
                 break;
             }
-            std::thread::sleep(LATE);
+            std::thread::sleep(if nothing && !looks.wavered() { BRIEFLY } else { LATE });
         }
         Ok(())
     }
@@ -282,16 +271,18 @@ impl<'a> CleaningRun<'a> {
                     return Ok(());
                 }
             };
+            let mut refusals = Refusals::default();
             for upload in &uploads {
                 self.done.uploads.see(&(&upload.key, &upload.id));
                 if self.dry_run {
                     printing::print(&format!("upload   {} {}\n", in_line(&upload.key), in_line(&upload.id)))?;
                 } else {
-                    self.begun(1);
                     let aborted = self.bucket.abort_upload(upload);
-                    self.note(aborted)?;
+                    refusals.note_one(aborted)?;
+                    self.asked(1);
                 }
             }
+            self.note(refusals);
             self.done.uploads.end();
             if uploads.is_empty() || self.dry_run {
                 break;
@@ -303,13 +294,20 @@ impl<'a> CleaningRun<'a> {
     /// Objects of a bucket that keeps versions are deleted with them: deleted by their keys, they would stay as
     /// versions, below delete markers.
     fn versions(&mut self) -> Result<(), Failure> {
-        (self.is_kept, self.shows_objects) = (false, false);
+        self.is_kept = false;
         match self.passes(Listing::Versions) {
-            Ok(true) => {}
+            Ok(true) => return Ok(()),
             Ok(false) => self.done.not_looked("versions", None),
             Err(Failure::Bucket(error)) if error.is_denied() => self.done.not_looked("versions", Some(&error)),
             Err(error) => return Err(error),
         }
+        // What cannot be listed may be there all the same.
+        self.done.hidden = match self.bucket.keeping()? {
+            Keeping::Nothing => Hidden::Nothing,
+            Keeping::Versions { .. } => Hidden::Versions,
+            Keeping::Unknown(why) => Hidden::Perhaps(why),
+        };
+        self.is_kept = self.is_hiding();
         Ok(())
     }
 
@@ -327,46 +325,52 @@ impl<'a> CleaningRun<'a> {
         Ok(true)
     }
 
-    /// Goes through a listing once, page by page, and deletes what it shows; returns how many that were.
+    /// Goes through a listing once, page by page, and deletes what it shows; returns how many of it that were.
     fn pass(&mut self, listing: Listing) -> Result<Option<usize>, Failure> {
-        let (mut pages, mut shown, mut objects) = (Pages::default(), 0, 0);
-        for _ in 0..PAGES_MAX {
+        let (mut pages, mut refusals) = (Pages::default(), Refusals::default());
+        let (mut shown, mut kept) = (0, 0);
+        loop {
             let Some((page, next)) = self.page(listing, pages.from())? else { return Ok(None) };
-            for Found { entry, is_object } in &page {
-                match (listing, is_object) {
-                    (Listing::Objects, _) => self.done.objects.see(&entry.key()),
-                    (Listing::Versions, true) => self.done.objects.know(&entry.key()),
-                    (Listing::Versions, false) => self.done.versions.see(&entry.to_string()),
+            for found in &page {
+                match (listing, found.is_object) {
+                    (Listing::Objects, _) => self.done.objects.see(&found.entry.key()),
+                    (Listing::Versions, true) => self.done.objects_by_version.see(&found.entry.key()),
+                    (Listing::Versions, false) => self.done.versions.see(&found.entry.to_string()),
                 }
-                objects += usize::from(*is_object);
+                kept += usize::from(listing == Listing::Versions && found.is_object && !found.is_null());
             }
-            shown += page.len();
-            let first = page.first().map(|found| found.entry.to_string());
-            self.delete(page, listing)?;
-            if !pages.turn(first, next)? {
+            let (first, entries) = (page.first().map(|found| found.entry.to_string()), page.len());
+            shown += self.delete(page, listing, &mut refusals)?;
+            let goes_on = pages.turn(entries, first, next)?;
+            if goes_on && self.begun.elapsed() >= CLEANED_WITHIN {
+                let within = CLEANED_WITHIN.as_secs() / 3600;
+                self.done.ended = Some(format!("a listing still went on after {within} h, and may never end"));
+            }
+            if !goes_on || self.done.ended.is_some() {
                 break;
             }
         }
+        self.note(refusals);
+        let is_cut = self.done.ended.is_some();
+        let end = |count: &mut ShownSoFar| if is_cut { count.break_off() } else { count.end() };
         match listing {
-            Listing::Objects => self.done.objects.end(),
+            Listing::Objects => end(&mut self.done.objects),
             Listing::Versions => {
-                self.done.versions.end();
-                (self.done.objects.most, self.is_kept) = (self.done.objects.most.max(objects), objects > 0);
+                end(&mut self.done.versions);
+                end(&mut self.done.objects_by_version);
+                self.is_kept = kept > 0;
             }
         }
-        Ok(Some(shown))
+        Ok(Some(if is_cut { 0 } else { shown }))
     }
 
-    /// A page of a listing, and where the next begins; nothing where the target does not list such. In a bucket without
-    /// versions each object is one called "null", and is deleted by its key.
+    /// A page of a listing, and where the next begins; nothing where the target does not list such.
     fn page(&mut self, listing: Listing, from: Option<&Marker>) -> Listed {
         let prefix = &self.session.run_prefix;
         if listing == Listing::Versions {
             let Some(page) = self.bucket.versions(from)? else { return Ok(None) };
-            self.shows_objects |= page.entries.iter().any(|version| version.is_object);
-            let own = page.entries.into_iter().filter(|version| !(version.is_object && version.of.id == "null"));
-            let found = |is_object, of| Found { entry: Leftover::Version(of), is_object };
-            return Ok(Some((own.map(|version| found(version.is_object, version.of)).collect(), page.next)));
+            let found = |version: Version| Found { entry: Leftover::Version(version.of), is_object: version.is_object };
+            return Ok(Some((page.entries.into_iter().map(found).collect(), page.next)));
         }
         let page = self.bucket.objects(prefix, from.map(|from| &from.key))?;
         let own = page.entries.into_iter().map(|o| o.key).filter(|key| is_of_run(key, prefix));
@@ -374,66 +378,83 @@ impl<'a> CleaningRun<'a> {
         Ok(Some((found, page.next.map(|key| Marker { key, id: String::new() }))))
     }
 
-    /// Deletes, or names in a dry run: an object once, also where it is a version too.
-    fn delete(&mut self, page: Vec<Found>, listing: Listing) -> Result<(), Failure> {
+    /// Deletes, or names in a dry run: an object once, also where it is a version too. Tells how many it was about.
+    /// In a
+    /// bucket without versions each object is one called "null", and is deleted by its key; what is listed as such at a
+    /// later look is not, and is deleted by that name.
+    fn delete(&mut self, page: Vec<Found>, listing: Listing, refusals: &mut Refusals) -> Result<usize, Failure> {
         if self.dry_run {
             let named = page.iter().filter(|found| listing == Listing::Objects || !found.is_object);
             let lines = named.map(|found| format!("{}\n", in_line(&found.entry.to_string())));
-            return printing::print(&lines.collect::<String>());
+            printing::print(&lines.collect::<String>())?;
+            return Ok(page.len());
         }
         if listing == Listing::Objects && self.is_kept {
-            return Ok(());
+            return Ok(page.len());
         }
-        let entries: Vec<Leftover> = page.into_iter().map(|found| found.entry).collect();
+        let is_due =
+            |found: &Found| !(listing == Listing::Versions && self.is_first && found.is_object && found.is_null());
+        let entries: Vec<Leftover> = page.into_iter().filter(is_due).map(|found| found.entry).collect();
         for batch in entries.chunks(DELETE_KEYS_MAX) {
-            self.begun(batch.len());
-            let deleted = self.bucket.delete_leftovers(batch);
-            self.note(deleted)?;
+            let before = refusals.asked();
+            self.bucket.delete_leftovers(batch, refusals)?;
+            self.asked(refusals.asked() - before);
         }
-        Ok(())
+        Ok(entries.len())
     }
 
-    /// Notes that so much is asked to be deleted, and says now and then how that goes on.
-    fn begun(&mut self, entries: usize) {
+    /// Notes that so much was asked to be deleted, and says now and then how that goes on.
+    fn asked(&mut self, entries: usize) {
+        self.asked += entries;
         if self.reported.elapsed() >= SAID_EACH {
             self.reported = Instant::now();
             let (place, asked) = (place(self.session), grouped(self.asked as u64));
             say(&format!("deleting what is below {place}: {asked} deletions were requested so far"));
         }
-        self.asked += entries;
     }
 
-    /// Notes what the target said of a deletion. Only a listing tells what became of it.
-    fn note(&mut self, said: Result<(), BucketError>) -> Result<(), Failure> {
-        match said {
-            Err(error) if error.is_an_answer() => self.done.why = Some(error.to_string()),
-            other => other?,
+    /// Notes what the target refused. Only a listing tells what became of it.
+    fn note(&mut self, refusals: Refusals) {
+        if let Err(error) = refusals.ended() {
+            self.done.why = Some(error.to_string());
         }
-        Ok(())
     }
 
     /// What was done, in words. The bucket was to be removed, or stays for a reason.
     pub(super) fn said(&self, stays: Option<BucketEnd>) -> String {
         let done = &self.done;
-        let found = |count: &Count| if self.dry_run { count.shown } else { count.deleted() };
-        let bucket_end = stays.unwrap_or(match (done.bucket_removed, self.dry_run) {
-            (true, _) => BucketEnd::Removed,
-            (false, true) => BucketEnd::WouldBeRemoved,
-            (false, false) if done.bucket_kept.is_some() => BucketEnd::Refused,
-            (false, false) if done.others.is_none() => BucketEnd::HoldsOwn,
-            (false, false) => BucketEnd::InUse,
+        let found = |count: &ShownSoFar| if self.dry_run { count.left() } else { count.deleted() };
+        let mut others = String::new();
+        let bucket_end = stays.unwrap_or_else(|| match &done.bucket {
+            None => BucketEnd::WouldBeRemoved,
+            Some(Ok(Removal::Removed)) => BucketEnd::Removed,
+            Some(Err(_)) => BucketEnd::Refused,
+            Some(Ok(Removal::Kept(found))) if found.own && found.others.is_empty() => BucketEnd::HoldsOwn,
+            Some(Ok(Removal::Kept(found))) => {
+                others = in_words(found, &self.session.run_prefix);
+                BucketEnd::InUse
+            }
         });
+        let unknown = match &done.hidden {
+            Hidden::Nothing => None,
+            Hidden::Versions => Some("the bucket keeps versions, so versions of the run may be left".to_owned()),
+            Hidden::Perhaps(why) => Some(format!(
+                "it is not known whether the bucket keeps versions of the run, which would be left: {why}"
+            )),
+        };
         cleaned(&Cleaned {
             place: &place(self.session),
             bucket: &self.session.bucket,
             dry_run: self.dry_run,
-            objects: found(&done.objects),
+            objects: if self.dry_run { done.objects_left() } else { done.objects_deleted() },
             versions: found(&done.versions),
             uploads: found(&done.uploads),
             left: done.left(),
+            is_unsettled: done.is_unsettled() || done.ended.is_some(),
             unlisted: &done.unlisted,
+            unknown: unknown.as_deref(),
             bucket_end,
-            others: done.others.as_deref().unwrap_or_default(),
+            others: &others,
         })
     }
 }
@@ -441,14 +462,23 @@ impl<'a> CleaningRun<'a> {
 /// A page of leftovers, and where the next begins; nothing where the target does not list them.
 type Listed = Result<Option<(Vec<Found>, Option<Marker>)>, BucketError>;
 
-/// Objects of a page that are not the run's, in words; nothing where all are.
-fn foreign(keys: &[&str], run_prefix: &str, is_more: bool) -> Option<String> {
-    let others: Vec<&str> = keys.iter().copied().filter(|key| !is_of_run(key, run_prefix)).collect();
-    let (first, more) = (in_line(others.first()?).into_owned(), if is_more { " or more" } else { "" });
-    Some(match others.len() {
-        1 if more.is_empty() => format!("1 object that is not of this run is in it, {first:?}"),
-        n => format!("{}{more} objects that are not of this run are in it, the first is {first:?}", grouped(n as u64)),
-    })
+/// What keeps a bucket, in words.
+pub(crate) fn in_words(found: &InBucket, run_prefix: &str) -> String {
+    let others: Vec<&String> = found.others.iter().filter(|key| !is_of_run(key, run_prefix)).collect();
+    let more = if found.more { " or more" } else { "" };
+    let beside = if found.own { ", beside something of this run" } else { "" };
+    match (others.first(), others.len()) {
+        (Some(first), 1) if more.is_empty() => {
+            format!("1 object that is not of this run is in it, {:?}{beside}", in_line(first))
+        }
+        (Some(first), n) => {
+            let (n, first) = (grouped(n as u64), in_line(first));
+            format!("{n}{more} objects that are not of this run are in it, the first is {first:?}{beside}")
+        }
+        (None, _) if found.own => "something of this run is still in it".to_owned(),
+        (None, _) if found.uploads => "uploads that are not of this run are in it, and were not completed".to_owned(),
+        (None, _) => "the target says that it is not empty, but listings show nothing in it".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -456,55 +486,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn objects_of_the_run_are_no_others() {
-        let of = |keys: &[&str], is_more| foreign(keys, "p/r-1/", is_more);
-        assert_eq!(of(&["p/r-1/0/1", "p/r-1/0/2"], true), None);
-        assert_eq!(of(&["p/r-1/0/1", "x"], false).unwrap(), "1 object that is not of this run is in it, \"x\"");
+    fn what_keeps_a_bucket_is_told_by_what_is_in_it() {
+        let of = |keys: &[&str], more, own, uploads| {
+            let others = keys.iter().map(ToString::to_string).collect();
+            in_words(&InBucket { own, others, more, uploads }, "p/r-1/")
+        };
+        let one = "1 object that is not of this run is in it, \"x\"";
+        assert_eq!(of(&["x"], false, false, false), one);
+        assert_eq!(of(&["x"], false, true, false), format!("{one}, beside something of this run"));
         let two = "2 objects that are not of this run are in it, the first is \"a\"";
-        assert_eq!(of(&["a", "p/r-1/0/1", "p/r-2/0/1"], false).unwrap(), two);
-        assert!(of(&["a", "p/r-1/0/1"], true).unwrap().starts_with("1 or more objects that are not"));
-    }
-
-    const ALL: &[u32] = &[1, 2, 3, 4, 5, 6, 7];
-    const SOME: &[u32] = &[2, 4];
-    const NONE: &[u32] = &[];
-
-    /// What it is, listings by look, and what was deleted, what is left, and whether the listings waver.
-    type Case = (&'static str, &'static [&'static [&'static [u32]]], (usize, usize, bool));
-
-    /// Counts of listings that show these entries, one look each.
-    fn counted(looks: &[&[&[u32]]]) -> Count {
-        let mut count = Count::default();
-        for look in looks {
-            count.look();
-            for listing in *look {
-                listing.iter().for_each(|entry| count.see(entry));
-                count.end();
-            }
-        }
-        count
-    }
-
-    #[test]
-    fn what_is_told_as_deleted_is_what_the_last_word_of_the_target_supports() {
-        let cases: [Case; 8] = [
-            ("deleted", &[&[ALL, NONE], &[NONE]], (7, 0, false)),
-            ("kept", &[&[ALL, ALL], &[ALL, ALL]], (0, 7, false)),
-            ("kept in part", &[&[ALL, SOME, SOME], &[SOME, SOME]], (5, 2, false)),
-            ("stored late", &[&[&[1, 2], NONE], &[&[3], NONE], &[NONE]], (3, 0, false)),
-            ("shown, and not, and again", &[&[ALL, NONE], &[ALL]], (0, 7, true)),
-            ("shown, and not, at each look", &[&[ALL, NONE], &[ALL, NONE], &[ALL, NONE]], (0, 7, true)),
-            ("shown again in part, and not for one look", &[&[ALL, NONE], &[SOME, NONE], &[NONE]], (5, 2, false)),
-            ("shown in turns", &[&[ALL, NONE], &[&[1, 2, 3]], &[&[4, 5]]], (4, 3, false)),
-        ];
-        for (what, looks, expected) in cases {
-            let count = counted(looks);
-            assert_eq!((count.deleted(), count.left(), count.back > 0), expected, "{what}");
-        }
-        // Quiet looks enough, and it has gone.
-        let mut done = Done { objects: counted(&[&[ALL, NONE], &[SOME, NONE], &[NONE]]), ..Done::default() };
-        assert!(done.is_unsettled() && done.left() == SOME.len());
-        done.believe();
-        assert!(!done.is_unsettled() && (done.deleted(), done.left()) == (ALL.len(), 0));
+        assert_eq!(of(&["a", "p/r-2/0/1"], false, false, false), two);
+        assert!(of(&["a"], true, true, false).starts_with("1 or more objects that are not"));
+        assert!(of(&[], false, true, true).starts_with("something of this run"));
+        assert!(of(&[], false, false, true).starts_with("uploads that are not of this run"));
+        assert!(of(&[], false, false, false).starts_with("the target says that it is not empty"));
     }
 }

@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::bench::flags::{BenchFlags, FlagSource, Reader};
 use crate::bench::resolve;
 use crate::failure::Failure;
-use crate::{child, interrupt, masks};
+use crate::{child, interrupt, masks, whole};
 
 /// Flags of bench that the experiment gives every cell, by the ids of the parser.
 const RESERVED: [(&str, &str); 21] = [
@@ -257,7 +257,7 @@ fn without_keys(log: &Path) -> std::io::Result<()> {
     if !holds_key {
         return Ok(());
     }
-    let mut masked = tempfile::NamedTempFile::new_in(log.parent().unwrap_or(Path::new(".")))?;
+    let mut masked = whole::beside(log.parent().unwrap_or(Path::new(".")))?;
     each(&mut |part| {
         masked.write_all(masks::without_keys(&String::from_utf8_lossy(part)).as_bytes())?;
         Ok(true)

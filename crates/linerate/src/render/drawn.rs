@@ -14,7 +14,7 @@ use sha2::Sha512;
 use super::manifest::MANIFEST;
 use crate::failure::Failure;
 use crate::progress::say;
-use crate::whole::not_written;
+use crate::whole::{beside, not_written};
 
 /// Bytes of a name and of a password.
 const USER_BYTES: usize = 10;
@@ -85,7 +85,7 @@ fn token(drawn: &FirstCredentials) -> String {
 
 /// A temporary file is for its owner alone, and goes where it does not come to its place.
 fn put(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = tempfile::NamedTempFile::new_in(folder_of(path))?;
+    let mut file = beside(folder_of(path))?;
     file.write_all(text.as_bytes())?;
     file.as_file().sync_all()?;
     file.persist_noclobber(path).map(drop).map_err(|error| error.error)

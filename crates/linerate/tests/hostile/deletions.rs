@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use linerate_record::finding::{Confidence, FindingKind};
 use tempfile::tempdir;
 
-use super::server::{Hostile, ReceivedRequest, Said, reply, well};
+use super::server::{Hostile, ReceivedRequest, Said, listing, reply, well};
 use super::versioned::{keeps, keeps_for_ever};
-use super::{OBJECTS, bench, clean, flags, says, says_403, shown};
+use super::{OBJECTS, bench, clean, flags, says, says_403, shown, view};
 
 /// Knows no deletion of several objects, and holds every third against deletion.
 fn holds_some(asked: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
@@ -59,9 +60,130 @@ fn what_listings_show_again_was_not_deleted() {
     let output = clean(out.path(), &[]);
     assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("nothing could be deleted") && !said.contains("deleted 7"), "{}", shown(&output));
+    assert!(said.contains("not known whether anything was deleted") && !said.contains("deleted 7"), "{said}");
     let reported = String::from_utf8_lossy(&output.stderr);
     assert!(reported.contains("7 below") && reported.contains("show again what they no longer showed"), "{reported}");
+}
+
+#[test]
+fn a_run_whose_listings_show_again_what_they_no_longer_showed_is_no_success() {
+    let (hostile, out) = (Hostile::serve(wavers), tempdir().unwrap());
+    let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
+    assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
+    let reported = String::from_utf8_lossy(&output.stderr);
+    for part in ["may remain at the target", "a listing showed 7 objects that another did not show", "linerate clean "]
+    {
+        assert!(reported.contains(part), "{part}: {reported}");
+    }
+    let found = view(out.path()).findings.into_iter().find(|f| f.kind == FindingKind::LeftBehind).unwrap();
+    assert_eq!(found.confidence, Confidence::Likely, "{found:?}");
+}
+
+/// Has a bucket once it is made, and removes it only where nothing is in it.
+pub(crate) fn makes(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let of_bucket = asked.key.is_empty() && asked.query.is_empty();
+    match asked.method.as_str() {
+        "PUT" if of_bucket => {
+            objects.insert("bucket".into(), 0);
+            says("")
+        }
+        "DELETE" if of_bucket && objects.len() > 1 => {
+            Some(Said::Answer(reply("409 Conflict", "<Error><Code>BucketNotEmpty</Code></Error>")))
+        }
+        "DELETE" if of_bucket => {
+            objects.clear();
+            Some(Said::Answer(b"HTTP/1.1 204 No Content\r\n\r\n".to_vec()))
+        }
+        "GET" if !objects.contains_key("bucket") => {
+            Some(Said::Answer(reply("404 Not Found", "<Error><Code>NoSuchBucket</Code></Error>")))
+        }
+        "GET" if asked.lists() && asked.query.ends_with("prefix=") => {
+            let own = objects.iter().filter(|(key, _)| *key != "bucket").map(|(key, size)| (key.clone(), *size));
+            Some(Said::Answer(reply("200 OK", &listing(asked, &own.collect()))))
+        }
+        _ => None,
+    }
+}
+
+/// The same, and confirms deletions that it does not make: a listing below a prefix shows nothing from then on.
+fn hides_below_prefixes(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if asked.deletes_many() {
+        objects.insert("deleted".into(), 0);
+        return says("<DeleteResult/>");
+    }
+    if asked.lists() && !asked.query.ends_with("prefix=") && objects.contains_key("deleted") {
+        return says("<ListBucketResult/>");
+    }
+    makes(asked, objects)
+}
+
+#[test]
+fn a_bucket_that_still_shows_objects_of_the_run_is_left_behind() {
+    let (hostile, out) = (Hostile::serve(hides_below_prefixes), tempdir().unwrap());
+    let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
+    assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
+    let reported = String::from_utf8_lossy(&output.stderr);
+    for part in ["objects or a bucket of this run remain", "something of this run", "which this run created, remains"] {
+        assert!(reported.contains(part), "{part}: {reported}");
+    }
+    assert!(view(out.path()).findings.iter().any(|f| f.kind == FindingKind::LeftBehind));
+}
+
+#[test]
+fn a_bucket_that_is_made_goes_and_takes_what_may_come_yet_with_it() {
+    let (hostile, out) = (Hostile::serve(makes), tempdir().unwrap());
+    let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
+    assert!(output.status.success() && hostile.count() == 0, "{}", shown(&output));
+    // A deletion that is not answered leaves what nobody listed; but the bucket is removed.
+    let never = |asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>| {
+        if asked.method == "PUT" && !asked.key.is_empty() && objects.len() > 30 {
+            return Some(Said::Nothing);
+        }
+        makes(asked, objects)
+    };
+    let (hostile, out) = (Hostile::serve(never), tempdir().unwrap());
+    let output = bench(out.path(), &flags(&hostile, "--op put --timeout 1s"));
+    let reported = shown(&output);
+    assert!(hostile.count() == 0 && !reported.contains("may remain"), "{reported}");
+}
+
+/// Is busy once, where it lists uploads, and where it lists versions.
+fn is_busy_once(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let what = ["uploads=", "versions="].into_iter().find(|what| asked.query.contains(what))?;
+    let busy = "<Error><Code>SlowDown</Code></Error>";
+    let is_first = objects.insert(format!("busy/{what}"), 0).is_none();
+    is_first.then(|| Said::Answer(reply("503 Slow Down", busy)))
+}
+
+#[test]
+fn a_target_that_is_busy_once_is_cleaned_all_the_same() {
+    let (hostile, out) = (Hostile::serve(well), tempdir().unwrap());
+    let made = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS} --noclear")));
+    assert!(made.status.success() && hostile.count() == OBJECTS, "{}", shown(&made));
+    hostile.behave(is_busy_once);
+    let output = clean(out.path(), &[]);
+    assert!(output.status.success() && hostile.count() == 2, "{}", shown(&output));
+    assert!(shown(&output).contains("deleted 7 objects below"), "{}", shown(&output));
+}
+
+#[test]
+fn a_bucket_is_not_removed_while_something_of_the_run_may_be_in_it() {
+    let (hostile, out) = (Hostile::serve(well), tempdir().unwrap());
+    let made = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS} --noclear")));
+    assert!(made.status.success() && hostile.count() == OBJECTS, "{}", shown(&made));
+    let removes_all = |asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>| {
+        if asked.method == "DELETE" && asked.key.is_empty() {
+            objects.clear();
+        }
+        wavers(asked, objects)
+    };
+    hostile.behave(removes_all);
+    let output = clean(out.path(), &["--remove-bucket"]);
+    assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
+    assert!(hostile.count() >= OBJECTS, "it is not removed: {}", shown(&output));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("something of this run is still in it"), "{said}");
+    assert!(!said.contains("shows no objects"), "{said}");
 }
 
 #[test]

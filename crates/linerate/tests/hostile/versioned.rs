@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use linerate_record::finding::FindingKind;
 use tempfile::tempdir;
 
+use super::deletions::makes;
 use super::server::{Hostile, ReceivedRequest, Said, reply, well};
 use super::{OBJECTS, bench, bench_command, clean, flags, interrupted, keys, says, says_403, shown, view};
 
@@ -123,10 +124,100 @@ fn objects_that_are_not_deleted_are_counted_once_and_are_the_runs_own() {
     assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
     assert!(String::from_utf8_lossy(&output.stderr).contains(&format!("{OBJECTS} below")), "{}", shown(&output));
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("objects of this run are still in it"), "{}", shown(&output));
+    assert!(said.contains("something of this run is still in it"), "{}", shown(&output));
     hostile.objects.lock().unwrap().insert("foreign".to_owned(), 1);
     let output = clean(out.path(), &["--remove-bucket"]);
     assert!(shown(&output).contains("1 object that is not of this run is in it, \"foreign\""), "{}", shown(&output));
+}
+
+/// Keeps versions from the birth of its bucket on, which is made and removed as others are.
+fn keeps_from_birth(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let hidden = objects.keys().any(|key| key.starts_with(HIDDEN));
+    let of_bucket = asked.key.is_empty() && asked.query.is_empty();
+    if of_bucket && asked.method == "DELETE" && hidden {
+        return Some(Said::Answer(reply("409 Conflict", "<Error><Code>BucketNotEmpty</Code></Error>")));
+    }
+    let versioned = if objects.contains_key("bucket") { keeps(asked, objects) } else { None };
+    versioned.or_else(|| makes(asked, objects))
+}
+
+#[test]
+fn a_bucket_that_keeps_versions_from_its_birth_on_keeps_none_of_the_run() {
+    let (hostile, out) = (Hostile::serve(keeps_from_birth), tempdir().unwrap());
+    let loud = flags(&hostile, &format!("--op stat --objects {OBJECTS}")).replace("--quiet", "");
+    let output = bench(out.path(), &loud);
+    assert!(output.status.success() && hostile.count() == 0, "{}: {}", hostile.count(), shown(&output));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("keeps versions"), "{}", shown(&output));
+}
+
+/// A bucket without versions, of which a listing of versions goes on to show what was deleted by its key.
+fn shows_as_null(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if asked.query.contains("versions=") {
+        let version = |key: &String| {
+            let key = key.trim_start_matches(HIDDEN);
+            format!("<Version><Key>{key}</Key><VersionId>null</VersionId></Version>")
+        };
+        let all: String = objects.keys().map(version).collect();
+        return Some(Said::Answer(reply("200 OK", &format!("<ListVersionsResult>{all}</ListVersionsResult>"))));
+    }
+    if asked.deletes_many() { keeps(asked, objects) } else { None }
+}
+
+/// The same, and deletes nothing by its version.
+fn shows_as_null_for_ever(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let by_version = asked.deletes_many() && String::from_utf8_lossy(&asked.body).contains("<VersionId>");
+    if by_version { says("<DeleteResult/>") } else { shows_as_null(asked, objects) }
+}
+
+#[test]
+fn what_only_a_listing_of_versions_shows_is_deleted_or_told() {
+    for (manner, code, part) in
+        [(shows_as_null as super::Manner, 0, "deleted 7 objects below"), (shows_as_null_for_ever, 3, "7 below")]
+    {
+        let (hostile, out) = (Hostile::serve(well), tempdir().unwrap());
+        let made = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS} --noclear")));
+        assert!(made.status.success() && hostile.count() == OBJECTS, "{}", shown(&made));
+        hostile.behave(manner);
+        let output = clean(out.path(), &[]);
+        assert_eq!((output.status.code(), hostile.count() == 0), (Some(code), code == 0), "{}", shown(&output));
+        assert!(shown(&output).contains(part), "{part}: {}", shown(&output));
+        // A run that clears up after itself is held to the same.
+        let (hostile, out) = (Hostile::serve(manner), tempdir().unwrap());
+        let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
+        assert_eq!((output.status.code(), hostile.count() == 0), (Some(code), code == 0), "{}", shown(&output));
+    }
+}
+
+fn keeps_and_denies(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    denies_versions(asked, objects).or_else(|| keeps(asked, objects))
+}
+
+fn denies_both(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let versioning = (asked.query == "versioning=").then(|| says_403("AccessDenied")).flatten();
+    versioning.or_else(|| keeps_and_denies(asked, objects))
+}
+
+#[test]
+fn clean_does_not_say_that_nothing_is_left_where_versions_may_be() {
+    let (hostile, out) = (Hostile::serve(well), tempdir().unwrap());
+    let made = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS} --noclear")));
+    assert!(made.status.success() && hostile.count() == OBJECTS, "{}", shown(&made));
+    let hidden =
+        |hostile: &Hostile| hostile.objects.lock().unwrap().keys().filter(|key| key.starts_with(HIDDEN)).count();
+    hostile.behave(keeps_and_denies);
+    let output = clean(out.path(), &[]);
+    assert_eq!((output.status.code(), hidden(&hostile)), (Some(3), 0), "{}", shown(&output));
+    for part in ["the bucket keeps versions", "s3:ListBucketVersions"] {
+        assert!(String::from_utf8_lossy(&output.stderr).contains(part), "{part}: {}", shown(&output));
+    }
+    hostile.behave(denies_both);
+    let output = clean(out.path(), &[]);
+    assert_eq!((output.status.code(), hidden(&hostile)), (Some(0), OBJECTS), "{}", shown(&output));
+    for _ in 0..2 {
+        let output = clean(out.path(), &[]);
+        assert!(shown(&output).contains("not known whether the bucket keeps versions"), "{}", shown(&output));
+        assert!(!shown(&output).contains("nothing is left"), "{}", shown(&output));
+    }
 }
 
 /// Keeps a note of each deletion that it is asked for, and does not answer.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use linerate_record::load::Lookup;
 use linerate_wire::patience::{Patience, Patient, WaitEnd};
@@ -11,7 +11,8 @@ use linerate_wire::tls::{Stream, fault, words};
 use linerate_wire::transport::dial_blocking;
 use sha2::Digest as _;
 
-use super::errors::{BucketError, Lateness, reaching};
+use super::deletion::{BUSY_MAX, busy_rest};
+use super::errors::{BucketError, Lateness, reaching, says_busy};
 use super::{BODY_BYTES_MAX, Bucket, CONNECT_TIMEOUT};
 use crate::document::{error_code, root, walk};
 use crate::failure::beginning;
@@ -66,6 +67,11 @@ impl Answer {
     /// S3's code.
     pub(super) fn code(&self) -> Option<String> {
         error_code(&self.body)
+    }
+
+    /// Whether the target is too busy for it.
+    fn is_busy(&self) -> bool {
+        !(200..300).contains(&self.status) && says_busy(self.status, self.code().as_deref())
     }
 
     /// A success that says nothing besides: a body is somebody else's.
@@ -157,16 +163,36 @@ impl Bucket<'_> {
     /// Makes a call: connecting anew, where that must be, and the whole answer lie within its one deadline.
     pub(super) fn call(&mut self, call: &BucketCall<'_>) -> Result<Answer, BucketError> {
         let patience = self.patience();
+        self.call_within(call, &patience)
+    }
+
+    /// The same of a call that changes nothing: of a target that is too busy it is asked again, with rests as between
+    /// deletions. All of it lies within one deadline.
+    pub(super) fn call_patiently(&mut self, call: &BucketCall<'_>) -> Result<Answer, BucketError> {
+        let mut patience = self.patience();
+        let begin = Instant::now();
+        for refused in 1..BUSY_MAX {
+            let answer = self.call_within(call, &patience)?;
+            let rest = busy_rest(refused);
+            if !answer.is_busy() || begin.elapsed() + rest >= patience.limit() {
+                return Ok(answer);
+            }
+            self.rest(rest)?;
+        }
+        self.call_within(call, &patience)
+    }
+
+    fn call_within(&mut self, call: &BucketCall<'_>, patience: &Patience) -> Result<Answer, BucketError> {
         let request = self.request(call);
         let to_head = call.method == "HEAD";
         let mut answered = Err(io::ErrorKind::NotConnected.into());
         if let Some(stream) = self.stream.take() {
-            answered = self.exchange(stream, &patience, &request, (call.body, to_head));
+            answered = self.exchange(stream, patience, &request, (call.body, to_head));
         }
         // Every call means the same when it is made twice; a host that closed an idle connection is asked anew.
         if answered.as_ref().is_err_and(|e| is_closed(e.kind())) {
             let stream = self.open(patience.clone())?;
-            answered = self.exchange(stream, &patience, &request, (call.body, to_head));
+            answered = self.exchange(stream, patience, &request, (call.body, to_head));
         }
         let asked = format!("{} at {}", call.what, self.authority());
         answered

@@ -10,21 +10,12 @@ use linerate_record::units::grouped;
 use md5::{Digest, Md5};
 
 use super::call::BucketCall;
-use super::{Bucket, BucketError, DELETE_KEYS_MAX, Lateness, Left, Pages, leftovers};
+use super::{Bucket, BucketError, DELETE_KEYS_MAX, Lateness, leftovers};
 use crate::object::{ObjectId, push_key};
 
 /// What a deletion among many may take: two seeks of a hard disk and a commit. A call deletes as many objects as that
 /// leaves time for within its limit.
 const ONE_DELETION: Duration = Duration::from_millis(20);
-
-/// Times that what a listing still shows is deleted once more, as long as it shows less than before.
-const SWEEPS_MAX: usize = 64;
-
-/// Pages of a thousand after which a listing is taken not to end: a hundred million objects.
-pub(super) const PAGES_MAX: usize = 100_000;
-
-/// Pages of a thousand that are counted of what could not be deleted: more would cost more than they tell.
-const COUNTED_PAGES_MAX: usize = 100;
 
 /// Refusals in a row after which a target is taken to refuse whatever is left. Some are held against deletion, and what
 /// follows them is not; a target that refuses all of a million would be asked a million times.
@@ -32,9 +23,14 @@ const REFUSED_MAX: usize = 10_000;
 
 /// Calls in a row that a target answered with being too busy, after which it is no longer asked; and how long it is
 /// left alone after the first of them, twice as long after each, and five doublings at the most: 11 s together.
-const BUSY_MAX: u32 = 10;
+pub(super) const BUSY_MAX: u32 = 10;
 const BUSY_REST: Duration = Duration::from_millis(50);
 const BUSY_DOUBLINGS: u32 = 5;
+
+/// How long a target is left alone that has said so often in a row that it is too busy.
+pub(super) fn busy_rest(in_a_row: u32) -> Duration {
+    BUSY_REST * (1 << in_a_row.saturating_sub(1).min(BUSY_DOUBLINGS))
+}
 
 /// How deletions of a host go.
 #[derive(Debug, Default)]
@@ -49,9 +45,9 @@ pub(super) struct Deletions {
     busy_in_a_row: u32,
 }
 
-/// What of some keys was refused.
-#[derive(Default)]
-struct Refusals {
+/// What of the deletions that were asked for was refused, over as many calls and pages as they took.
+#[derive(Debug, Default)]
+pub struct Refusals {
     asked: usize,
     refused: usize,
     /// Calls that refused something.
@@ -60,8 +56,32 @@ struct Refusals {
 }
 
 impl Refusals {
+    /// How many were asked for: none once a target is taken to refuse whatever is left.
+    #[must_use]
+    pub const fn asked(&self) -> usize {
+        self.asked
+    }
+
+    /// Notes a deletion that is made by itself, and what was said of it.
+    ///
+    /// # Errors
+    /// That of a call without an answer.
+    pub fn note_one(&mut self, said: Result<(), BucketError>) -> Result<(), BucketError> {
+        self.asked += 1;
+        match said {
+            Err(error) if error.is_an_answer() => {
+                (self.refused, self.calls, self.last) = (self.refused + 1, self.calls + 1, Some(error));
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
     /// What was said last, and how much was refused where that does not tell.
-    fn ended(self) -> Result<(), BucketError> {
+    ///
+    /// # Errors
+    /// [`BucketError`], where some were refused.
+    pub fn ended(self) -> Result<(), BucketError> {
         let Refusals { asked, refused, calls, last } = self;
         match last {
             None => Ok(()),
@@ -95,16 +115,27 @@ impl Bucket<'_> {
     /// Keys, each with its version where one is meant: as many in a call as its limit leaves time for. A refusal of
     /// some does not keep the others.
     pub(super) fn delete_keys(&mut self, keys: &[(String, Option<String>)]) -> Result<(), BucketError> {
-        let (mut refusals, mut rest) = (Refusals::default(), keys);
+        let mut refusals = Refusals::default();
+        self.delete_noting(keys, &mut refusals)?;
+        refusals.ended()
+    }
+
+    /// The same, with what was refused noted beside what was before.
+    pub(super) fn delete_noting(
+        &mut self,
+        keys: &[(String, Option<String>)],
+        refusals: &mut Refusals,
+    ) -> Result<(), BucketError> {
+        let mut rest = keys;
         while !rest.is_empty() && !self.refuses_all() {
             // Anew for each call: a signal leaves it less time than the one before.
             let most = keys_per_call(self.patience().limit()).min(self.deletions.burst());
             let (some, others) = rest.split_at(most.min(rest.len()));
             self.rest(self.deletions.pause(some.len()))?;
-            self.delete_some(some, &mut refusals)?;
+            self.delete_some(some, refusals)?;
             rest = others;
         }
-        refusals.ended()
+        Ok(())
     }
 
     /// Rests between deletions.
@@ -181,7 +212,7 @@ impl Bucket<'_> {
             return Ok(());
         }
         deletions.busy_in_a_row += 1;
-        self.rest(BUSY_REST * (1 << (self.deletions.busy_in_a_row - 1).min(BUSY_DOUBLINGS)))
+        self.rest(busy_rest(self.deletions.busy_in_a_row))
     }
 
     fn delete_one(&mut self, key: &str, version: Option<&str>) -> Result<(), BucketError> {
@@ -215,7 +246,7 @@ impl Bucket<'_> {
             query: b"delete=",
             headers: &headers,
             body: body.as_bytes(),
-            ..BucketCall::new(format!("deleting {} of this run", objects(keys.len())), "POST")
+            ..BucketCall::new(format!("deleting {} of this run", counted(keys)), "POST")
         };
         let answer = self.call(&call)?;
         let (asked, status, keys) = (answer.asked.clone(), answer.status, Arc::clone(&answer.keys));
@@ -228,90 +259,6 @@ impl Bucket<'_> {
             Ok(())
         })?;
         Ok((refused > 0).then_some((refused, BucketError::Refused { call: asked, status, code, keys })))
-    }
-
-    /// Deletes whatever is left below the run's own prefix, until a listing shows nothing, shows as much again and
-    /// again, or `goes_on` says otherwise, which is told after how many; tells what a last listing still shows.
-    ///
-    /// # Errors
-    /// [`BucketError`], where there is no answer, or no listing.
-    pub fn sweep_up(&mut self, goes_on: &mut dyn FnMut(u64) -> bool) -> Result<Left, BucketError> {
-        let prefix = self.session.run_prefix.clone();
-        let (mut before, mut stuck, mut why) = (u64::MAX, 0, None);
-        for _ in 0..SWEEPS_MAX {
-            let mut is_stopped = false;
-            let shown = self.sweep_once(&prefix, &mut why, &mut |n| {
-                is_stopped = !goes_on(n);
-                !is_stopped
-            })?;
-            if shown == 0 {
-                return Ok(Left::default());
-            }
-            if is_stopped {
-                why = why.or(Some(BucketError::Stopped));
-                break;
-            }
-            stuck = if shown < before { 0 } else { stuck + 1 };
-            if stuck == 2 || self.refuses_all() {
-                break;
-            }
-            before = shown;
-        }
-        let left = self.count(&prefix)?;
-        Ok(Left { why: left.why.or(why), ..left })
-    }
-
-    /// Deletes what a listing shows, page by page; tells how much that was, and why some of it was not deleted.
-    fn sweep_once(
-        &mut self,
-        prefix: &str,
-        why: &mut Option<BucketError>,
-        goes_on: &mut dyn FnMut(u64) -> bool,
-    ) -> Result<u64, BucketError> {
-        let (mut shown, mut pages) = (0, Pages::default());
-        *why = None;
-        for _ in 0..PAGES_MAX {
-            let page = self.objects(prefix, pages.from())?;
-            let first = page.entries.first().map(|object| object.key.clone());
-            // A listing that ignored its prefix must not lead to a deletion outside it.
-            let own = page.entries.into_iter().map(|object| object.key).filter(|key| key.starts_with(prefix));
-            let keys: Vec<_> = own.map(|key| (key, None)).collect();
-            shown += keys.len() as u64;
-            match self.delete_keys(&keys) {
-                Err(error) if error.is_an_answer() => *why = Some(error),
-                other => other?,
-            }
-            // A listing that does not end is told by whoever counts it.
-            if !goes_on(keys.len() as u64) || self.refuses_all() || !pages.turn(first, page.next).unwrap_or(false) {
-                break;
-            }
-        }
-        Ok(shown)
-    }
-
-    /// What a listing shows below `prefix`, as far as it is gone through.
-    fn count(&mut self, prefix: &str) -> Result<Left, BucketError> {
-        let (mut left, mut pages) = (Left { more: true, ..Left::default() }, Pages::default());
-        for _ in 0..COUNTED_PAGES_MAX {
-            let page = self.objects(prefix, pages.from())?;
-            let first = page.entries.first().map(|object| object.key.clone());
-            match pages.turn(first, page.next) {
-                // What such a page shows may have been counted before.
-                Err(error) if left.objects > 0 => {
-                    left.why = Some(error);
-                    break;
-                }
-                goes_on => left.more = goes_on?,
-            }
-            for object in page.entries.iter().filter(|object| object.key.starts_with(prefix)) {
-                left.objects += 1;
-                left.bytes = left.bytes.saturating_add(object.size_bytes);
-            }
-            if !left.more {
-                break;
-            }
-        }
-        Ok(left)
     }
 }
 
@@ -335,8 +282,10 @@ fn keys_per_call(limit: Duration) -> usize {
     fit.clamp(1, DELETE_KEYS_MAX as u128) as usize
 }
 
-fn objects(n: usize) -> String {
-    if n == 1 { "1 object".to_owned() } else { format!("{} objects", grouped(n as u64)) }
+/// So many objects, or versions of them.
+fn counted(keys: &[(String, Option<String>)]) -> String {
+    let what = if keys.iter().any(|(_, version)| version.is_some()) { "version" } else { "object" };
+    if keys.len() == 1 { format!("1 {what}") } else { format!("{} {what}s", grouped(keys.len() as u64)) }
 }
 
 #[cfg(test)]
@@ -463,7 +412,8 @@ mod tests {
         for (together, is_known) in [(501, true), (405, true), (500, false)] {
             let (address, reported) = Deleting { together, ..PLAIN }.serve(numbered(3));
             let session = session(address, 20);
-            let left = Bucket::connect(&session, 0).and_then(|mut bucket| bucket.sweep_up(&mut |_| true)).unwrap();
+            let left =
+                Bucket::connect(&session, 0).and_then(|mut bucket| bucket.sweep_up(false, &mut |_| true)).unwrap();
             assert_eq!(left.objects, if is_known { 0 } else { 3 }, "{together}: {:?}", left.why);
             let lines: Vec<String> = reported.try_iter().collect();
             let count = |method: &str| lines.iter().filter(|line| line.starts_with(method)).count();
@@ -480,10 +430,13 @@ mod tests {
             for (what, held, expected) in [("of ten four", third, 40), ("whole pages", first, 40)] {
                 let (address, _reported) = Deleting { together, held, page: 10, ..PLAIN }.serve(numbered(100));
                 let session = session(address, 20);
-                let left = Bucket::connect(&session, 0).and_then(|mut bucket| bucket.sweep_up(&mut |_| true)).unwrap();
+                let left =
+                    Bucket::connect(&session, 0).and_then(|mut bucket| bucket.sweep_up(false, &mut |_| true)).unwrap();
                 assert_eq!((left.objects, left.more), (expected, false), "{together}, {what}: {:?}", left.why);
                 let why = left.why.unwrap().to_string();
                 assert!(why.contains("(AccessDenied); check that these keys"), "{together}, {what}: {why}");
+                // Of all pages, and not of the last.
+                assert!(why.starts_with("40 of 40 deletions were refused"), "{together}, {what}: {why}");
             }
         }
         let (address, _reported) = Deleting { together: 501, held: third, ..PLAIN }.serve(numbered(100));
@@ -503,7 +456,7 @@ mod tests {
         let everything: fn(&str) -> bool = |_| true;
         let (address, reported) = Deleting { held: everything, ..PLAIN }.serve(numbered(15_000));
         let session = session(address, 20);
-        let left = Bucket::connect(&session, 0).and_then(|mut bucket| bucket.sweep_up(&mut |_| true)).unwrap();
+        let left = Bucket::connect(&session, 0).and_then(|mut bucket| bucket.sweep_up(false, &mut |_| true)).unwrap();
         assert_eq!((left.objects, left.more, count(&reported, "POST")), (15_000, false, REFUSED_MAX / DELETE_KEYS_MAX));
 
         // One that is too busy is left alone for longer and longer.
@@ -511,7 +464,7 @@ mod tests {
             Deleting { together: 501, held: everything, refusal: 503, ..PLAIN }.serve(numbered(100));
         let session = self::session(address, 20);
         let begin = Instant::now();
-        let left = Bucket::connect(&session, 0).and_then(|mut bucket| bucket.sweep_up(&mut |_| true)).unwrap();
+        let left = Bucket::connect(&session, 0).and_then(|mut bucket| bucket.sweep_up(false, &mut |_| true)).unwrap();
         assert_eq!((left.objects, count(&reported, "DELETE")), (100, BUSY_MAX as usize), "{:?}", left.why);
         assert!(begin.elapsed() > Duration::from_secs(5), "{:?}", begin.elapsed());
     }
@@ -522,7 +475,7 @@ mod tests {
             let (address, _reported) = Deleting { together: 501, page: 10, ..PLAIN }.serve(numbered(200));
             let session = session(address, 20);
             let (mut asked, mut bucket) = (0, Bucket::connect(&session, 0).unwrap());
-            let left = bucket.sweep_up(&mut |n| {
+            let left = bucket.sweep_up(false, &mut |n| {
                 asked += n;
                 asked < limit
             });

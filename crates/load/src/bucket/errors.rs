@@ -45,7 +45,10 @@ pub enum BucketError {
         remedy: &'static str,
     },
     /// An answer that is not HTTP.
-    #[error("{host} does not speak HTTP: {why}; is the port right, and is it plain HTTP? TLS is https://, or --tls")]
+    #[error(
+        "{host} does not speak HTTP: {why}; check that the port is right, and that it is plain HTTP: TLS is \
+            https://, or --tls"
+    )]
     NotHttp {
         /// `host:port`.
         host: String,
@@ -117,10 +120,8 @@ impl BucketError {
 
     /// Whether the target is too busy for what was asked, and may do it later.
     pub(super) fn is_busy(&self) -> bool {
-        let busy = |code: &str| matches!(code, "SlowDown" | "ServiceUnavailable" | "RequestLimitExceeded");
         match self {
-            BucketError::Refused { status: 429 | 503, .. } => true,
-            BucketError::Refused { code: Some(code), .. } => busy(code),
+            BucketError::Refused { status, code, .. } => says_busy(*status, code.as_deref()),
             _ => false,
         }
     }
@@ -132,17 +133,23 @@ impl BucketError {
     }
 }
 
+/// Whether an answer says that the target is too busy.
+pub(super) fn says_busy(status: u16, code: Option<&str>) -> bool {
+    matches!(status, 429 | 503)
+        || code.is_some_and(|code| matches!(code, "SlowDown" | "ServiceUnavailable" | "RequestLimitExceeded"))
+}
+
 /// What to do about a host that is not reached.
 pub(super) fn reaching(error: &io::Error) -> &'static str {
     use io::ErrorKind as K;
     match error.kind() {
-        K::ConnectionRefused => "nothing listens there: is the server running, and is the port right?",
+        K::ConnectionRefused => "nothing listens there: check that the server is running and that the port is right",
         K::HostUnreachable | K::NetworkUnreachable | K::TimedOut => {
-            "it is not reachable: are the address, the routes and the firewalls right?"
+            "it is not reachable: check the address, the routes and the firewalls"
         }
         K::AddrNotAvailable => "this machine has no free local address or port for it: see --source",
         K::PermissionDenied => "a rule on this machine blocks it: see its firewall",
-        _ => "it closes connections: does it serve S3, and does it need TLS (https://, or --tls)?",
+        _ => "it closes connections: check that it serves S3, and whether it needs TLS (https://, or --tls)",
     }
 }
 
@@ -152,10 +159,11 @@ fn refusal(call: &str, status: u16, code: Option<&str>, keys: &KeyNames) -> Stri
 }
 
 /// What a call needs to be allowed, by the beginning of its words; S3's own names.
-const PERMISSIONS: [(&str, &str); 9] = [
+const PERMISSIONS: [(&str, &str); 10] = [
     ("listing uploads", "s3:ListBucketMultipartUploads"),
     ("listing versions", "s3:ListBucketVersions"),
-    ("looking whether", "s3:GetBucketVersioning"),
+    ("checking whether", "s3:GetBucketVersioning"),
+    ("checking for an object lock", "s3:GetBucketObjectLockConfiguration"),
     ("deleting", "s3:DeleteObject, and s3:DeleteObjectVersion in a bucket that keeps versions"),
     ("giving up an upload", "s3:AbortMultipartUpload"),
     ("making bucket", "s3:CreateBucket"),
@@ -190,9 +198,9 @@ fn advice(call: &str, status: u16, code: Option<&str>, keys: &KeyNames) -> Strin
             "it redirects elsewhere: check --host, http:// or https://, and --region"
         }
         // The answer to HEAD has no body, and so no code; the listing before it was signed with the same keys.
-        None if status == 403 && call.starts_with("HEAD of") => "do these keys have s3:GetObject?",
+        None if status == 403 && call.starts_with("HEAD of") => "check that these keys have s3:GetObject",
         None if matches!(status, 400 | 403) => "check the keys, the session token, the region and this machine's clock",
-        None if status == 404 => "it has no S3 error code: is it an S3 server?",
+        None if status == 404 => "it has no S3 error code: check that it is an S3 server",
         _ => return String::new(),
     };
     format!("; {what}")
@@ -208,6 +216,7 @@ mod tests {
             ("listing uploads below \"p/\"", "s3:ListBucketMultipartUploads"),
             ("listing versions below \"p/\"", "s3:ListBucketVersions"),
             ("listing \"p/\"", "s3:ListBucket"),
+            ("checking whether bucket \"b\" keeps versions", "s3:GetBucketVersioning"),
             ("deleting 7 objects of this run", "s3:DeleteObject,"),
             ("removing bucket \"b\"", "s3:DeleteBucket"),
         ] {
@@ -229,7 +238,7 @@ mod tests {
             let call = "HEAD of \"p/0/1\" at h:1".to_owned();
             BucketError::Refused { call, status, code: None, keys: Arc::default() }.to_string()
         };
-        let forbidden = "HEAD of \"p/0/1\" at h:1 was refused with HTTP 403; do these keys have s3:GetObject?";
+        let forbidden = "HEAD of \"p/0/1\" at h:1 was refused with HTTP 403; check that these keys have s3:GetObject";
         assert_eq!(reported(403), forbidden);
         assert!(reported(400).contains("check the keys"), "{}", reported(400));
     }
@@ -239,7 +248,7 @@ mod tests {
         for (kind, part) in [
             (io::ErrorKind::ConnectionRefused, "nothing listens there"),
             (io::ErrorKind::NetworkUnreachable, "it is not reachable"),
-            (io::ErrorKind::ConnectionReset, "does it need TLS"),
+            (io::ErrorKind::ConnectionReset, "whether it needs TLS"),
         ] {
             let source = io::Error::from(kind);
             let reported =

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::call::BucketCall;
+use super::deletion::Refusals;
 use super::{Bucket, BucketError, DELETE_KEYS_MAX, Pages};
 use crate::listing::{self, Identified, Marker, Page, Version};
 use crate::sigv4::push_encoded_query;
@@ -84,14 +85,15 @@ impl Bucket<'_> {
         self.own_uploads("")
     }
 
-    /// Whether anybody's upload was begun and not ended, as far as these keys may see.
-    pub(super) fn has_uploads(&mut self) -> Result<bool, BucketError> {
+    /// Whether anybody's upload was begun and not ended, as far as these keys may see, and whether one of the run's.
+    pub(super) fn has_uploads(&mut self) -> Result<(bool, bool), BucketError> {
         let (session, query) = (self.session, query(vec![("uploads", ""), ("max-uploads", "1")]));
-        let own = |body: &[u8]| listing::uploads(body)?.of(&session.bucket, None);
-        match self.page(&query, "listing uploads", own) {
-            Err(BucketError::Refused { .. }) => Ok(false),
-            page => Ok(!page?.entries.is_empty()),
-        }
+        let any = |body: &[u8]| listing::uploads(body)?.of(&session.bucket, None);
+        let is_any = match self.page(&query, "listing uploads", any) {
+            Err(BucketError::Refused { .. }) => false,
+            page => !page?.entries.is_empty(),
+        };
+        Ok((is_any, is_any && self.uploads()?.is_some_and(|own| !own.is_empty())))
     }
 
     fn own_uploads(&mut self, prefix: &str) -> Result<Option<Vec<Identified>>, BucketError> {
@@ -105,9 +107,10 @@ impl Bucket<'_> {
             let page = self.page(&query(names), &format!("listing uploads below {prefix:?}"), own);
             let Some(page) = known(page)? else { return Ok(None) };
             let first = page.entries.first().map(|one| format!("{} {}", one.key, one.id));
-            seen += page.entries.len();
+            let seen_now = page.entries.len();
+            seen += seen_now;
             found.extend(self.own(page.entries));
-            if !pages.turn(first, page.next)? {
+            if !pages.turn(seen_now, first, page.next)? {
                 break;
             }
         }
@@ -121,11 +124,11 @@ impl Bucket<'_> {
     }
 
     /// Asks for at most [`DELETE_KEYS_MAX`] of what the run left to be deleted; what does not lie below its prefix is
-    /// passed over. Whether it is gone, a listing tells.
+    /// passed over. What is refused is noted. Whether the others are gone, a listing tells.
     ///
     /// # Errors
-    /// [`BucketError`], also where the target says that some were not deleted.
-    pub fn delete_leftovers(&mut self, left: &[Leftover]) -> Result<(), BucketError> {
+    /// [`BucketError`], where there is no answer.
+    pub fn delete_leftovers(&mut self, left: &[Leftover], refusals: &mut Refusals) -> Result<(), BucketError> {
         let own = left.iter().filter(|one| is_of_run(one.key(), &self.session.run_prefix)).take(DELETE_KEYS_MAX);
         let keys: Vec<(String, Option<String>)> = own
             .map(|one| match one {
@@ -133,7 +136,7 @@ impl Bucket<'_> {
                 Leftover::Version(version) => (version.key.clone(), Some(version.id.clone())),
             })
             .collect();
-        if keys.is_empty() { Ok(()) } else { self.delete_keys(&keys) }
+        self.delete_noting(&keys, refusals)
     }
 
     /// Gives up an upload of the run; one that is no longer there is given up, and one that is not the run's is passed

@@ -39,7 +39,7 @@ impl Bucket<'_> {
                     stored.wrong = Some((object.key.clone(), object.size_bytes));
                 }
             }
-            if !pages.turn(page.entries.first().map(|object| object.key.clone()), page.next)? {
+            if !pages.turn(page.entries.len(), page.entries.first().map(|object| object.key.clone()), page.next)? {
                 stored.whole = true;
                 break;
             }

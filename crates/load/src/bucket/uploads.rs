@@ -1,10 +1,13 @@
 //! Multipart uploads of a run that were not completed: aborted by their ids, and looked for below its prefix.
 
+use super::shown::{Looks, ShownSoFar};
+use super::sweeping::{BRIEFLY, LATE};
 use super::{Bucket, BucketError, Left};
 use crate::listing::Identified;
 use crate::multipart::Unfinished;
 
-/// How often what is listed is aborted: a listing may tell of uploads that are gone, and one may be begun late.
+/// How often what is listed is aborted at one look: a listing may tell of uploads that are gone, and one may be
+/// begun late.
 const PASSES: usize = 3;
 
 impl Bucket<'_> {
@@ -34,22 +37,41 @@ impl Bucket<'_> {
     /// # Errors
     /// [`BucketError`], where there is no answer, or no listing.
     pub fn sweep_uploads(&mut self) -> Result<Option<Left>, BucketError> {
-        let mut why = None;
-        for _ in 0..PASSES {
-            let Some(uploads) = self.uploads()? else { return Ok(None) };
-            if uploads.is_empty() {
-                return Ok(Some(Left::default()));
-            }
-            why = None;
-            for upload in &uploads {
-                match self.abort_upload(upload) {
-                    // The next listing tells what became of it.
-                    Err(error) if error.is_an_answer() => why = Some(error),
-                    other => other?,
+        let (mut shown, mut looks, mut why) = (ShownSoFar::default(), Looks::default(), None);
+        loop {
+            let before = shown.deleted();
+            shown.look();
+            for _ in 0..PASSES {
+                let Some(uploads) = self.uploads()? else { return Ok(None) };
+                uploads.iter().for_each(|upload| shown.see(&(&upload.key, &upload.id)));
+                shown.end();
+                if uploads.is_empty() {
+                    break;
+                }
+                why = None;
+                for upload in &uploads {
+                    match self.abort_upload(upload) {
+                        // The next listing tells what became of it.
+                        Err(error) if error.is_an_answer() => why = Some(error),
+                        other => other?,
+                    }
                 }
             }
+            looks.made(shown.deleted() <= before, shown.wavers());
+            let is_refused = why.is_some() && shown.left() > 0 && !shown.wavers();
+            let pause = if looks.wavered() { LATE } else { BRIEFLY };
+            if is_refused || looks.are_over() || self.heed.rest(pause).is_err() {
+                break;
+            }
         }
-        let left = self.uploads()?.unwrap_or_default().len() as u64;
-        Ok(Some(Left { objects: left, why, ..Left::default() }))
+        if looks.are_believed() {
+            shown.believe();
+        }
+        if shown.left() > 0 {
+            self.uploads()?.iter().flatten().for_each(|upload| shown.see(&(&upload.key, &upload.id)));
+            shown.end();
+        }
+        let (objects, wavers) = (shown.left() as u64, shown.is_unsettled());
+        Ok(Some(Left { objects, why: why.filter(|_| objects > 0), wavers, ..Left::default() }))
     }
 }

@@ -1,0 +1,244 @@
+//! What is left of a run, deleted from what listings show of it and counted by them: objects, or versions of objects.
+
+use std::time::Duration;
+
+use super::deletion::Refusals;
+use super::shown::{Looks, ShownSoFar};
+use super::{Bucket, BucketError, DELETE_KEYS_MAX, Left, Leftover, Pages, is_of_run};
+use crate::listing::Marker;
+
+/// Times that what a listing still shows is deleted once more within a look, as long as it shows less than before.
+const PASSES_MAX: usize = 64;
+
+/// Pages of a thousand that are counted of what could not be deleted: more would cost more than they tell.
+const COUNTED_PAGES_MAX: usize = 100;
+
+/// How long it is waited between looks: one empty listing is not the last word of a target whose listings lag behind.
+/// Where they have contradicted each other, each look waits for longer.
+pub(super) const BRIEFLY: Duration = Duration::from_millis(200);
+pub(super) const LATE: Duration = Duration::from_secs(1);
+
+/// What is listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Objects,
+    Versions,
+}
+
+/// One page: what of it is the run's own with its sizes, and where the next begins, in words of either kind.
+struct OwnPage {
+    entries: Vec<(Leftover, u64)>,
+    next: Option<(String, String)>,
+}
+
+/// How a look came to its end.
+#[derive(Default)]
+struct Passed {
+    /// What the target said last of a deletion that it did not make, or what is wrong with its listing.
+    why: Option<BucketError>,
+    /// Whether the last listing was not gone through to its end.
+    cut: bool,
+}
+
+impl Bucket<'_> {
+    /// Deletes whatever objects are left below the run's own prefix, until listings show nothing at several looks, show
+    /// as much again and again, or `goes_on` says otherwise, which is told after how many; tells what a last listing
+    /// still shows. Where deletions were refused before, listings that show nothing are doubted for longer.
+    ///
+    /// # Errors
+    /// [`BucketError`], where there is no answer, or no listing.
+    pub fn sweep_up(&mut self, were_refused: bool, goes_on: &mut dyn FnMut(u64) -> bool) -> Result<Left, BucketError> {
+        let (prefix, looks) = (self.session.run_prefix.clone(), Looks::in_doubt(were_refused));
+        let swept = self.sweep(Kind::Objects, &prefix, DELETE_KEYS_MAX, looks, goes_on)?;
+        Ok(swept.unwrap_or_default())
+    }
+
+    /// The same of all versions and delete markers, or of those of one set: by version, in batches of so many at the
+    /// most. Nothing where the target lists no versions. Of one set it is looked once: the end of the run looks again.
+    ///
+    /// # Errors
+    /// [`BucketError`], where there is no answer, or no listing.
+    pub fn sweep_versions(
+        &mut self,
+        set: Option<u32>,
+        batch: usize,
+        goes_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Option<Left>, BucketError> {
+        let Some(set) = set else {
+            let prefix = self.session.run_prefix.clone();
+            return self.sweep(Kind::Versions, &prefix, batch, Looks::default(), goes_on);
+        };
+        let (prefix, mut shown) = (self.folder(set), ShownSoFar::default());
+        let passed = self.passes(Kind::Versions, &prefix, batch, &mut shown, goes_on)?;
+        let left = |passed: Passed| Left {
+            objects: shown.left() as u64,
+            more: passed.cut,
+            why: passed.why,
+            ..Left::default()
+        };
+        Ok(passed.map(left))
+    }
+
+    /// Looks and deletes until the looks are enough.
+    fn sweep(
+        &mut self,
+        kind: Kind,
+        prefix: &str,
+        batch: usize,
+        mut looks: Looks,
+        goes_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Option<Left>, BucketError> {
+        let mut shown = ShownSoFar::default();
+        let passed = loop {
+            let before = shown.deleted();
+            shown.look();
+            let Some(passed) = self.passes(kind, prefix, batch, &mut shown, goes_on)? else { return Ok(None) };
+            looks.made(shown.deleted() <= before, shown.wavers());
+            // What is refused while a listing shows it is there.
+            let is_refused = passed.why.is_some() && shown.left() > 0 && !shown.wavers();
+            let pause = if looks.wavered() { LATE } else { BRIEFLY };
+            if passed.cut || is_refused || looks.are_over() || self.heed.rest(pause).is_err() {
+                break passed;
+            }
+        };
+        if looks.are_believed() {
+            shown.believe();
+        }
+        if shown.left() == 0 && !passed.cut {
+            return Ok(Some(Left::default()));
+        }
+        let counted = self.count(kind, prefix, &mut shown)?;
+        let (left, why) = (shown.left() as u64, counted.why.or(passed.why));
+        let wavers = shown.is_unsettled();
+        Ok(Some(Left { objects: left.max(counted.objects), why: why.filter(|_| left > 0), wavers, ..counted }))
+    }
+
+    /// Goes through listings and deletes what they show, as long as they show less and less; nothing where the target
+    /// does not list such.
+    fn passes(
+        &mut self,
+        kind: Kind,
+        prefix: &str,
+        batch: usize,
+        shown: &mut ShownSoFar,
+        goes_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Option<Passed>, BucketError> {
+        // What was as much at the look before is not asked for again and again.
+        let is_first = shown.in_all() == 0;
+        let (mut before, stuck_max) = if is_first { (usize::MAX, 2) } else { (shown.last(), 1) };
+        let mut stuck = 0;
+        let mut passed = Passed::default();
+        for _ in 0..PASSES_MAX {
+            let Some(pass) = self.pass(kind, prefix, batch, shown, goes_on)? else { return Ok(None) };
+            passed = pass;
+            stuck = if shown.last() < before { 0 } else { stuck + 1 };
+            if passed.cut || shown.last() == 0 || stuck == stuck_max {
+                break;
+            }
+            before = shown.last();
+        }
+        Ok(Some(passed))
+    }
+
+    /// Goes through a listing once, page by page, and deletes what it shows.
+    fn pass(
+        &mut self,
+        kind: Kind,
+        prefix: &str,
+        batch: usize,
+        shown: &mut ShownSoFar,
+        goes_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Option<Passed>, BucketError> {
+        let (mut pages, mut refusals, mut any) = (Pages::default(), Refusals::default(), false);
+        let mut passed = Passed::default();
+        loop {
+            let Some(page) = self.own_page(kind, prefix, pages.from())? else { return Ok(None) };
+            page.entries.iter().for_each(|(entry, _)| shown.see(&entry.to_string()));
+            let (first, len) = (page.entries.first().map(|(entry, _)| entry.to_string()), page.entries.len());
+            let entries: Vec<Leftover> = page.entries.into_iter().map(|(entry, _)| entry).collect();
+            for batch in entries.chunks(batch.clamp(1, DELETE_KEYS_MAX)) {
+                self.delete_leftovers(batch, &mut refusals)?;
+                passed.cut = !goes_on(batch.len() as u64) || self.refuses_all();
+                if passed.cut {
+                    break;
+                }
+            }
+            // An empty page costs time too.
+            passed.cut |= entries.is_empty() && !goes_on(0);
+            any |= len > 0;
+            match pages.turn(len, first, page.next) {
+                Ok(false) => break,
+                Ok(true) if !passed.cut => {}
+                Ok(true) => break,
+                Err(error) if !any => return Err(error),
+                // What such a page shows may have been counted before: how much there is is not known.
+                Err(error) => {
+                    (passed.cut, passed.why) = (true, Some(error));
+                    break;
+                }
+            }
+        }
+        if passed.cut {
+            shown.break_off()
+        } else {
+            shown.end()
+        }
+        let stopped = || (passed.cut && !self.refuses_all()).then_some(BucketError::Stopped);
+        passed.why = passed.why.or(refusals.ended().err()).or_else(stopped);
+        Ok(Some(passed))
+    }
+
+    /// What a listing shows below `prefix`, as far as it is gone through.
+    fn count(&mut self, kind: Kind, prefix: &str, shown: &mut ShownSoFar) -> Result<Left, BucketError> {
+        let (mut left, mut pages) = (Left { more: true, ..Left::default() }, Pages::default());
+        for _ in 0..COUNTED_PAGES_MAX {
+            let Some(page) = self.own_page(kind, prefix, pages.from())? else { break };
+            let first = page.entries.first().map(|(entry, _)| entry.to_string());
+            match pages.turn(page.entries.len(), first, page.next) {
+                // What such a page shows may have been counted before.
+                Err(error) if left.objects > 0 => {
+                    left.why = Some(error);
+                    break;
+                }
+                goes_on => left.more = goes_on?,
+            }
+            for (entry, size_bytes) in &page.entries {
+                shown.see(&entry.to_string());
+                left.objects += 1;
+                left.bytes = left.bytes.saturating_add(*size_bytes);
+            }
+            if !left.more {
+                break;
+            }
+        }
+        if left.more {
+            shown.break_off()
+        } else {
+            shown.end()
+        }
+        Ok(left)
+    }
+
+    /// A page of what there is of the run; nothing where the target does not list such. A listing that ignored its
+    /// prefix must not lead to a deletion outside it.
+    fn own_page(
+        &mut self,
+        kind: Kind,
+        prefix: &str,
+        from: Option<&(String, String)>,
+    ) -> Result<Option<OwnPage>, BucketError> {
+        let run_prefix = self.session.run_prefix.as_str();
+        let is_own = |key: &str| key.starts_with(prefix) && is_of_run(key, run_prefix);
+        if kind == Kind::Objects {
+            let page = self.objects(prefix, from.map(|(token, _)| token))?;
+            let own = page.entries.into_iter().filter(|object| is_own(&object.key));
+            let entries = own.map(|object| (Leftover::Object(object.key), object.size_bytes)).collect();
+            return Ok(Some(OwnPage { entries, next: page.next.map(|token| (token, String::new())) }));
+        }
+        let from = from.map(|(key, id)| Marker { key: key.clone(), id: id.clone() });
+        let Some(page) = self.versions_below(prefix, from.as_ref())? else { return Ok(None) };
+        let own = page.entries.into_iter().filter(|version| is_own(&version.of.key));
+        let entries = own.map(|version| (Leftover::Version(version.of), 0)).collect();
+        Ok(Some(OwnPage { entries, next: page.next.map(|marker| (marker.key, marker.id)) }))
+    }
+}
