@@ -1,6 +1,6 @@
 //! What `linerate render` writes, held against a real API server with strict fields: it admits all of it, and refuses a
-//! field that it does not know. Cilium's resources have no definitions there: the test `cluster` has them. The scheduler
-//! reads its own configuration.
+//! field that it does not know. Cilium's resources have no definitions there: the test `cluster` has them. The
+//! scheduler reads its own configuration.
 
 use std::fs;
 use std::path::Path;
