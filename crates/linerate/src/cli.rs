@@ -29,9 +29,9 @@ Exit codes:
   0    done
   1    this machine failed: a file, a process, a thread
   2    bad usage
-  3    the target or a node could not be reached, or the target refused early calls or did not delete the objects
+  3    the target, a node or a cluster was not reached, or the target refused early calls or did not delete the objects
   4    1 % or more of a point's requests failed, a body was wrong, objects missing or unchecked, or the target lost
-  5    a threshold was missed, or not shown to be met: --slo, --abort-if, --fail-if, --fail-if-slower, --check
+  5    a threshold was missed, or not shown to be met: --slo, --abort-if, --fail-if, --fail-if-slower, --check, --diff
   6    tune, experiment: some changes were not made, or some settings not restored; each is named
   7    experiment analyze: a difference is an association, or confounded with time, and not an effect of the arm
   130  interrupted; the run folder has all measurements so far

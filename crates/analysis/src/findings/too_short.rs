@@ -68,11 +68,10 @@ mod tests {
             records.manifest.interval_ms = 100;
             records.intervals.truncate(1);
             records.intervals.iter_mut().for_each(|i| (i.warmup, i.to_ms) = (false, i.from_ms + length_ms));
-            records.manifest.asked.warmup_ms = Some(0);
             let Some(linerate_record::run::PointLine::End(end)) = records.points.last_mut() else {
                 panic!("an end comes last")
             };
-            end.ended = StopReason::ClientsLost;
+            (end.ended, end.warmup_ms) = (StopReason::ClientsLost, Some(0));
             let found = build(&records).unwrap().findings.into_iter().find(|f| f.kind == FindingKind::TooShort);
             assert_eq!(found.is_some(), expected, "{length_ms} ms: {found:?}");
             assert!(found.is_none_or(|f| f.evidence.starts_with("50 ms measured, of intervals of 100 ms")));
