@@ -11,7 +11,7 @@ TRIPLE_arm64 = aarch64-unknown-linux-musl
 TRIPLES = $(foreach architecture,$(ARCHITECTURES),$(TRIPLE_$(architecture)))
 ZIG = $(CURDIR)/target/zig/bin
 
-.PHONY: demo test test-system test-cluster servers kubernetes kubernetes-scale cilium bench soak scale streams placed series shapes worlds test-series fuzz fuzz-build lint dist test-dist
+.PHONY: demo test test-system test-cluster servers watched kubernetes kubernetes-scale cilium bench soak scale streams placed series shapes worlds test-series fuzz fuzz-build lint dist test-dist
 
 # The main job, on the embedded S3 target: about a minute after the build, which leaves Kubernetes out.
 demo:
@@ -25,8 +25,7 @@ test:
 
 # Root: installs Debian packages that are missing, builds MinIO, makes network namespaces, boots a virtual machine.
 # What `linerate tune export` prints is read by udev, TuneD and the types of Kubernetes; a Kubernetes runs in namespaces.
-test-system: servers kubernetes $(SERVERS)/vmlinuz $(SERVERS)/pod $(SERVERS)/debian $(SERVERS)/logins \
-    $(SERVERS)/definitions $(SERVERS)/rules
+test-system: servers kubernetes watched $(SERVERS)/vmlinuz $(SERVERS)/pod $(SERVERS)/debian $(SERVERS)/logins
 	MINIO=$(SERVERS)/minio KERNEL=$(SERVERS)/vmlinuz POD=$(SERVERS)/pod KUBERNETES=$(KUBERNETES) \
 	DEFINITIONS=$(SERVERS)/definitions RULES=$(SERVERS)/rules \
 	LOGINS=$(SERVERS)/logins TUNED=$(SERVERS)/debian/usr/lib/python3/dist-packages \
@@ -50,7 +49,10 @@ $(SERVERS)/debian:
 $(SERVERS)/logins:
 	.ci/unpack $@ csh fish libpcre2-32-0 sudo tcsh || echo 'no packages of Debian: what needs other shells is skipped'
 
+# The definitions and the parser that rendered monitors and alerts are held against.
 WATCHED_SOURCE = crates/linerate/tests/system_parts/watched
+watched: $(SERVERS)/definitions $(SERVERS)/rules
+
 # Definitions of Prometheus Operator's and Argo CD's resources.
 $(SERVERS)/definitions: $(WATCHED_SOURCE)/definitions.sh
 	rm -rf $@ $@.new
