@@ -78,6 +78,19 @@ fn oldest(site: &Site) -> Option<Kernel> {
     site.groups.iter().map(|group| group.kernel).min().flatten()
 }
 
+/// Who announces holds a lease: after the loss of its node, another one takes it when its time and a retry are over.
+fn lease() -> [(&'static str, &'static str, &'static str); 3] {
+    [
+        (
+            "leaseDuration",
+            "3s",
+            "for so long a lost node still has the address, as with a hold of 3 s by BGP. The chart has 15s",
+        ),
+        ("leaseRenewDeadline", "2s", "less than leaseDuration: who cannot renew it for so long stops to announce"),
+        ("leaseRetryPeriod", "1s", "less than the deadline. Each node asks API servers so often"),
+    ]
+}
+
 /// What follows from the site and its variant alone.
 fn own(deployment: &Deployment<'_>) -> Vec<ChartValue> {
     let kubernetes = deployment.kubernetes;
@@ -118,6 +131,7 @@ fn own(deployment: &Deployment<'_>) -> Vec<ChartValue> {
     }
     if deployment.variant == EntryVariant::B {
         all.push(value("l2announcements.enabled", true.into(), "one node answers for a service's address"));
+        all.extend(lease().map(|(name, time, why)| value(&format!("l2announcements.{name}"), time.into(), why)));
         if !matches!(deployment.site.entry, Entry::L2Announcement { dsr: false, .. }) {
             all.push(value(
                 "loadBalancer.dsrDispatch",
