@@ -118,7 +118,9 @@ fn moment(evidence: &ObservedFigures) -> Option<Moment> {
     let total = evidence.totals.iter().max_by_key(|(reads, ..)| *reads);
     let of_nodes = || {
         [true, false].into_iter().find_map(|reads| {
-            let sum = evidence.nodes(reads).sum_bytes_per_s;
+            let figures = evidence.nodes(reads);
+            // What nodes gave one after the other was never there together.
+            let sum = if figures.alone { 0.0 } else { figures.sum_bytes_per_s };
             (sum > 0.0).then_some(Moment { reads, bytes_per_s: sum })
         })
     };

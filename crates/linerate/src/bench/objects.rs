@@ -246,6 +246,11 @@ impl<'a> RunObjects<'a> {
             // Each object that is left is among its versions, and deleting it by its key would add a delete marker.
             return vec![left];
         }
+        if is_kept && self.setup.afterwards(|bucket| bucket.contents()).is_ok_and(|found| found.own) {
+            // Deleted by their keys, they would be hidden below delete markers.
+            let why = "a listing of objects shows some of the run, and one of versions shows none";
+            return vec![remaining(self.setup, &LeftAtTarget::UnseenVersions(why.to_owned()))];
+        }
         let left = match self.setup.afterwards(|bucket| self.sweep(bucket, were_refused, progress)) {
             Ok(Left { objects: 0, .. }) if self.unended_writes > 0 || self.unknown_writes > 0 => {
                 let (writes, unknown) = (self.unended_writes, self.unknown_writes);

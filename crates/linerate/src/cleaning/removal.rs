@@ -145,6 +145,8 @@ pub(super) struct CleaningRun<'a> {
     /// Whether objects are held as versions by a bucket that keeps them: deleted by their keys, they would only be
     /// hidden below delete markers.
     is_kept: bool,
+    /// Whether the last listing of versions showed any.
+    shows_versions: bool,
     /// Whether this is the first look: in a bucket without versions, a listing of versions shows what is then
     /// deleted by its key.
     is_first: bool,
@@ -168,6 +170,7 @@ impl<'a> CleaningRun<'a> {
             session,
             dry_run,
             is_kept: false,
+            shows_versions: false,
             is_first: true,
             asked: 0,
             begun: Instant::now(),
@@ -217,7 +220,7 @@ impl<'a> CleaningRun<'a> {
         }
         match self.done.bucket.take() {
             Some(Err(error)) => Some(Failure::Bucket(error)),
-            Some(Ok(Removal::Kept(found))) if found.is_unseen() && !self.done.unlisted.is_empty() => {
+            Some(Ok(Removal::Kept(found))) if found.is_unseen() => {
                 let why = in_words(&found, &self.session.run_prefix);
                 Some(Failure::Ended {
                     place,
@@ -265,7 +268,7 @@ impl<'a> CleaningRun<'a> {
         for _ in 0..PASSES {
             let uploads = match self.bucket.uploads() {
                 Ok(Some(uploads)) => uploads,
-                Err(error) if !error.is_denied() => return Err(error.into()),
+                Err(error) if !error.is_forbidden() => return Err(error.into()),
                 other => {
                     self.done.not_looked("unfinished uploads", other.err().as_ref());
                     return Ok(());
@@ -296,9 +299,14 @@ impl<'a> CleaningRun<'a> {
     fn versions(&mut self) -> Result<(), Failure> {
         self.is_kept = false;
         match self.passes(Listing::Versions) {
-            Ok(true) => return Ok(()),
+            Ok(true) => {
+                // A listing of versions may lag behind that of objects.
+                let is_silent = !self.is_kept && !self.shows_versions;
+                self.is_kept |= is_silent && matches!(self.bucket.keeping()?, Keeping::Versions { .. });
+                return Ok(());
+            }
             Ok(false) => self.done.not_looked("versions", None),
-            Err(Failure::Bucket(error)) if error.is_denied() => self.done.not_looked("versions", Some(&error)),
+            Err(Failure::Bucket(error)) if error.is_forbidden() => self.done.not_looked("versions", Some(&error)),
             Err(error) => return Err(error),
         }
         // What cannot be listed may be there all the same.
@@ -358,7 +366,7 @@ impl<'a> CleaningRun<'a> {
             Listing::Versions => {
                 end(&mut self.done.versions);
                 end(&mut self.done.objects_by_version);
-                self.is_kept = kept > 0;
+                (self.is_kept, self.shows_versions) = (kept > 0, shown > 0);
             }
         }
         Ok(Some(if is_cut { 0 } else { shown }))

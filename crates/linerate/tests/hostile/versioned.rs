@@ -220,6 +220,59 @@ fn clean_does_not_say_that_nothing_is_left_where_versions_may_be() {
     }
 }
 
+/// A bucket that keeps versions, and whose listing of them lags behind.
+fn keeps_and_shows_none(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let is_listing = asked.query.contains("versions=");
+    if is_listing { says("<ListVersionsResult></ListVersionsResult>") } else { keeps(asked, objects) }
+}
+
+#[test]
+fn objects_are_not_hidden_where_a_listing_of_versions_lags_behind() {
+    let hidden =
+        |hostile: &Hostile| hostile.objects.lock().unwrap().keys().filter(|key| key.starts_with(HIDDEN)).count();
+    let (hostile, out) = (Hostile::serve(keeps_and_shows_none), tempdir().unwrap());
+    let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
+    assert_eq!((output.status.code(), hidden(&hostile)), (Some(3), 0), "{}", shown(&output));
+    assert!(shown(&output).contains("and one of versions shows none"), "{}", shown(&output));
+    let output = clean(out.path(), &[]);
+    assert_eq!((output.status.code(), hidden(&hostile)), (Some(3), 0), "{}", shown(&output));
+    hostile.behave(keeps);
+    let output = clean(out.path(), &[]);
+    assert!(output.status.success() && hostile.count() == 0, "{}", shown(&output));
+}
+
+/// Says once that there is no such bucket.
+fn is_absent_once(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let is_first = asked.method == "GET" && objects.insert("asked/once".to_owned(), 0).is_none();
+    is_first.then(|| Said::Answer(reply("404 Not Found", "<Error><Code>NoSuchBucket</Code></Error>")))
+}
+
+#[test]
+fn that_there_is_no_bucket_is_believed_of_several_answers() {
+    let (hostile, out) = (Hostile::serve(well), tempdir().unwrap());
+    let made = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS} --noclear")));
+    assert!(made.status.success() && hostile.count() == OBJECTS, "{}", shown(&made));
+    hostile.behave(is_absent_once);
+    let output = clean(out.path(), &[]);
+    assert!(shown(&output).contains(&format!("deleted {OBJECTS} objects")), "{}", shown(&output));
+}
+
+/// As proxies refuse: without a code.
+fn refuses_versions_barely(asked: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
+    asked.query.contains("versions=").then(|| Said::Answer(reply("403 Forbidden", "")))
+}
+
+#[test]
+fn a_listing_that_is_refused_without_a_code_does_not_end_clean() {
+    let (hostile, out) = (Hostile::serve(well), tempdir().unwrap());
+    let made = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS} --noclear")));
+    assert!(made.status.success() && hostile.count() == OBJECTS, "{}", shown(&made));
+    hostile.behave(refuses_versions_barely);
+    let output = clean(out.path(), &[]);
+    assert!(output.status.success() && hostile.count() == 0, "{}", shown(&output));
+    assert!(shown(&output).contains("versions were not looked for"), "{}", shown(&output));
+}
+
 /// Keeps a note of each deletion that it is asked for, and does not answer.
 fn deletes_never(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
     if !asked.deletes_many() {

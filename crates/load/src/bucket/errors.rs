@@ -118,6 +118,17 @@ impl BucketError {
         }
     }
 
+    /// The same, or a refusal without a code, as proxies before a target give it.
+    #[must_use]
+    pub fn is_forbidden(&self) -> bool {
+        let bare = |error: &BucketError| matches!(error, BucketError::Refused { status: 403, code: None, .. });
+        self.is_denied()
+            || match self {
+                BucketError::Several { last, .. } => bare(last),
+                error => bare(error),
+            }
+    }
+
     /// Whether the target is too busy for what was asked, and may do it later.
     pub(super) fn is_busy(&self) -> bool {
         match self {

@@ -127,6 +127,7 @@ pub(crate) fn outcome(explanation: &Explanation) -> String {
         (1, _) => "it explains every figure".to_owned(),
         (_, 0) => "none explains every figure".to_owned(),
         (_, 1) => format!("one explains every figure ({which})"),
+        (_, n) if verdict.not_separated.is_empty() => format!("{n} explain every figure ({which})"),
         (_, n) => format!("{n} explain every figure ({which}), and these figures alone do not tell them apart"),
     };
     match survivors {

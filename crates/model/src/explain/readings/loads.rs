@@ -55,9 +55,9 @@ pub(super) fn layout(_: &Site, world: &HypotheticalSite, _: Moment) -> Option<Ex
 pub(super) fn node_spread(_: &Site, world: &HypotheticalSite, _: Moment) -> Option<ExpectedReading> {
     let through_one = matches!(world.site.entry, Entry::L2Announcement { .. });
     let words = match &world.odd {
-        Some(odd) => format!("{} lower than the others", odd.who()),
+        Some(odd) if odd.is_seen_there => format!("{} lower than the others", odd.who()),
         None if through_one => "one node carries as much as the others together".to_owned(),
-        None => "every node alike".to_owned(),
+        _ => "every node alike".to_owned(),
     };
     Some(ExpectedReading::words(words))
 }
