@@ -32,7 +32,7 @@ pub enum KubeFault {
     #[error("the API server refused the credentials of the kubeconfig: {0}")]
     Unauthorised(String),
     /// It does, and they may not.
-    #[error("the API server does not allow {verb} on {resource} in namespace {namespace}: {message}")]
+    #[error("the API server does not allow {verb} on {resource}{}: {message}", within(namespace))]
     Forbidden {
         /// What is missing.
         verb: String,
@@ -122,10 +122,9 @@ impl KubeFault {
             KubeFault::Plugin(_) => "run it by hand; it may have to log in again",
             KubeFault::Unauthorised(_) => "log in again, and check with kubectl auth whoami",
             KubeFault::Forbidden { verb, resource, namespace, .. } => {
-                return format!(
-                    "grant {verb} on {resource} in namespace {namespace}; reaching pods needs get and create on \
-                     pods/exec, and list on pods for selectors"
-                );
+                let pods = "; reaching pods needs get and create on pods/exec, and list on pods for selectors";
+                let more = if resource.starts_with("pods") { pods } else { "" };
+                return format!("grant {verb} on {resource}{}{more}", within(namespace));
             }
             KubeFault::NoPod(_) => {
                 "check with kubectl get pods; of three parts, the last is a container: a context needs \
@@ -175,6 +174,11 @@ impl From<KubeFault> for UnreachedNode {
     fn from(fault: KubeFault) -> UnreachedNode {
         UnreachedNode { why: fault.to_string(), remedy: fault.remedy() }
     }
+}
+
+/// The namespace of what was asked, where it is in one.
+fn within(namespace: &str) -> String {
+    if namespace.is_empty() { String::new() } else { format!(" in namespace {namespace}") }
 }
 
 /// The first of some names.

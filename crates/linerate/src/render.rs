@@ -40,7 +40,7 @@ pub(crate) fn run(flags: &RenderFlags) -> Result<ExitCode, Failure> {
         return drawn_to(flags, &site, &file);
     };
     let mut rendering = rendering()?;
-    rendering.files.extend(load::files(&site, &file)?);
+    rendering.files.extend(load::files(&site, &file, &request.replaced)?);
     rendering.files.sort();
     let manifest = RenderManifest::of(&rendering, &request, file.text());
     if flags.check {

@@ -188,9 +188,10 @@ fn bare(name: &str) -> String {
 /// Whether the value of a flag, a query's part or a variable of this name is a key, or proves that one has it.
 fn names_a_key(name: &str) -> bool {
     let name = bare(name);
-    ["secret", "accesskey", "sessiontoken", "securitytoken", "password", "signature", "credential"]
-        .iter()
-        .any(|part| name.contains(part))
+    let parts = ["secret", "accesskey", "sessiontoken", "securitytoken", "password", "signature", "credential"];
+    // Of repositories: others have tokens by which lists go on.
+    let whole = ["token", "accesstoken", "authtoken", "jobtoken", "oauthtoken", "privatetoken"];
+    parts.iter().any(|part| name.contains(part)) || whole.contains(&&*name)
 }
 
 /// The same of what stands before a colon, as sentences have many.

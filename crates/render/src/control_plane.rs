@@ -63,8 +63,7 @@ fn host_endpoint(of: DescribedPlane<'_>, host: &str) -> Option<Tree> {
 fn begin(of: DescribedPlane<'_>, host: &str) -> String {
     let before = before(of);
     format!(
-        "The first machine of the control plane, {host}: kubeadm init --config FILE --upload-certs. {before}It \
-         brings no \
+        "The first machine of the control plane, {host}: kubeadm init --config FILE. {before}It brings no \
          kube-proxy: until Cilium runs, nodes are not ready."
     )
 }

@@ -8,10 +8,10 @@ use crate::failure::Failure;
 
 /// The files, where the site describes clients. They are in no kustomization: a load is started by somebody.
 #[cfg(feature = "kube")]
-pub(super) fn files(site: &Site, file: &SiteFile) -> Result<Vec<RenderedFile>, Failure> {
+pub(super) fn files(site: &Site, file: &SiteFile, replaced: &[(String, String)]) -> Result<Vec<RenderedFile>, Failure> {
     use linerate_kube::manifest::{fleet, render};
 
-    let Some(wishes) = wishes(site) else { return Ok(Vec::new()) };
+    let Some(wishes) = wishes(site, replaced) else { return Ok(Vec::new()) };
     wishes.checked().map_err(|error| Failure::usage(file.mistake("kubernetes.load", error.to_string(), error.fix)))?;
     let head = format!(
         "# Clients of the site {}. Nothing applies them of itself: kubectl apply --filename load/clients.yaml starts \n\
@@ -27,7 +27,11 @@ pub(super) fn files(site: &Site, file: &SiteFile) -> Result<Vec<RenderedFile>, F
 
 /// Without the room that reaches pods, there is nobody to reach them.
 #[cfg(not(feature = "kube"))]
-pub(super) fn files(site: &Site, file: &SiteFile) -> Result<Vec<RenderedFile>, Failure> {
+pub(super) fn files(
+    site: &Site,
+    file: &SiteFile,
+    _replaced: &[(String, String)],
+) -> Result<Vec<RenderedFile>, Failure> {
     match site.kubernetes.as_ref().and_then(|kubernetes| kubernetes.load.as_ref()) {
         None => Ok(Vec::new()),
         Some(_) => {
@@ -39,7 +43,7 @@ pub(super) fn files(site: &Site, file: &SiteFile) -> Result<Vec<RenderedFile>, F
 
 /// What `fleet up` would be told, with its defaults where the site says nothing.
 #[cfg(feature = "kube")]
-fn wishes(site: &Site) -> Option<linerate_kube::manifest::Wishes> {
+fn wishes(site: &Site, replaced: &[(String, String)]) -> Option<linerate_kube::manifest::Wishes> {
     use linerate_kube::manifest::{CLIENTS_MAX, Wishes};
     use linerate_record::fleet::Allowed;
 
@@ -47,13 +51,17 @@ fn wishes(site: &Site) -> Option<linerate_kube::manifest::Wishes> {
     let load = kubernetes.load.as_ref()?;
     let described = if site.askers() > 0 { site.askers() } else { site.nodes() };
     // Clients on the nodes are what the site describes then, and not in the way.
+    let monitoring = kubernetes.observation.as_ref().map_or("", |monitoring| monitoring.namespace.as_str());
+    let argocd = kubernetes.git.as_ref().map_or("", |git| git.namespace.as_str());
+    let of_others = [kubernetes.namespace.as_str(), monitoring, argocd];
     let is_beside = !site.has_clients_on_nodes();
-    let names = kubernetes.hosts.iter().flat_map(|hosts| &hosts.names);
+    // A machine that is being replaced may hold data still.
+    let names = kubernetes.hosts.iter().flat_map(|hosts| &hosts.names).chain(replaced.iter().map(|(_, new)| new));
     Some(Wishes {
         instance: linerate_render::label_of(&site.name, INSTANCE_BYTES_MAX),
         namespace: load.namespace.clone(),
-        // That of the engine is there, and not theirs.
-        makes_namespaces: load.namespace != kubernetes.namespace,
+        // Those of others are there, and not theirs.
+        makes_namespaces: !of_others.contains(&load.namespace.as_str()),
         image: load.image.clone(),
         clients: load.clients.unwrap_or(described).clamp(1, CLIENTS_MAX),
         allow: Allowed::Load.name().to_owned(),
@@ -85,7 +93,7 @@ mod tests {
         );
         let file = SiteFile::new("site.yaml", text.as_str());
         let site = linerate_site::read(&text, "site.yaml").map_err(|error| error.to_string())?;
-        files(&site, &file).map_err(|failure| failure.to_string())
+        files(&site, &file, &[("n2".to_owned(), "n9".to_owned())]).map_err(|failure| failure.to_string())
     }
 
     #[test]
@@ -105,7 +113,7 @@ mod tests {
             let all = documents(&files[0].text).unwrap();
             let job = all.iter().find(|one| one["kind"] == "Job").unwrap();
             assert_eq!((&job["spec"]["completions"], &job["spec"]["parallelism"]), (&clients.into(), &clients.into()));
-            assert_eq!(files[0].text.contains(r#"operator: NotIn, values: ["n1", "n2"]"#), away, "{more}");
+            assert_eq!(files[0].text.contains(r#"operator: NotIn, values: ["n1", "n2", "n9"]"#), away, "{more}");
             let makes = all.iter().any(|one| one["kind"] == "Namespace");
             assert_eq!(makes, !more.contains("namespace: minio"), "{more}");
             let nodes = linerate_fleet::description::read(&files[1].text, "fleet.yaml").unwrap();

@@ -1,6 +1,6 @@
 //! The cache on each node, and the redirection of the service to it.
 
-use super::{DescribedDns, NAMESPACE, SERVICE, SUCCESS_S, Staleness, metadata, object, port, probe};
+use super::{DescribedDns, ENTRY_BYTES, NAMESPACE, SERVICE, SUCCESS_S, Staleness, metadata, object, port, probe};
 use crate::yaml::{CommentedEntry as Line, Tree, list, map, set};
 
 const NAME: &str = "node-local-dns";
@@ -15,6 +15,9 @@ const OTHERS: &str = "__PILLAR__UPSTREAM__SERVERS__";
 
 /// Memory beside a full cache, in MiB: the request of Kubernetes' own manifest, and Go's.
 const BESIDE_MIB: u64 = 30;
+
+/// Memory of the caches of both reverse zones, successes and denials: entries that CoreDNS has where none are stated.
+const REVERSE_BYTES: u64 = 4 * 9_984 * ENTRY_BYTES;
 
 /// What node-cache is told of its own addresses (Cilium, examples/kubernetes-local-redirect): it takes the first for an
 /// interface that it does not make here.
@@ -70,10 +73,11 @@ fn configuration(of: DescribedDns<'_>) -> Tree {
 }
 
 fn container(of: DescribedDns<'_>, address: &str) -> Tree {
-    let cache = of.cache_bytes() * 2 / (1 << 20);
+    let cache = (of.cache_bytes() * 2 + REVERSE_BYTES) / (1 << 20);
     let amount = format!("{}Mi", cache + BESIDE_MIB);
     let why = format!(
-        "Two caches, of the cluster and of all else: {cache} MiB if both are full, and {BESIDE_MIB} MiB beside. \
+        "Four caches, of the cluster, of all else and of both reverse zones: {cache} MiB if all are full, and \
+         {BESIDE_MIB} MiB beside. \
          A cache that is \
          killed at its limit is one node without: the limit is above what it can fill."
     );

@@ -61,7 +61,8 @@ fn mount(deployment: &Deployment<'_>, group: &NodeGroup, folder: &str, device: &
     let (options, why) = options(deployment, group);
     line(&why, &format!("Options={options}"), &mut text);
     line(
-        "The folder below: where the drive is missing, the engine's user can write nothing to the system's drive.",
+        "The folder below: where the drive is missing, nobody but root can write there before the kubelet gives it to \
+         the engine's group. LinerateDrivesNotMounted tells of it.",
         "DirectoryMode=0000",
         &mut text,
     );

@@ -165,16 +165,16 @@ fn of_kind(kind: &WatchedKind<'_>) -> Vec<Alert> {
 }
 
 fn of_link(kind: &WatchedKind<'_>, link: &WatchedLink<'_>) -> Vec<Alert> {
-    let WatchedLink { name, key, members, speed_bits_per_s, mtu_bytes, .. } = link;
+    let WatchedLink { name, key, members, shown_bits_per_s, mtu_bytes, .. } = link;
     let (of, node) = (kind.matcher(), "{{ $labels.node }}");
-    let speed = bits_per_s(*speed_bits_per_s);
+    let speed = bits_per_s(*shown_bits_per_s);
     let mut all = vec![
         alert(
             "LinerateLinkSlow",
-            format!("node_network_speed_bytes{{{of}, device=\"{name}\"}} < {}", number(speed_bits_per_s / 8.0)),
+            format!("node_network_speed_bytes{{{of}, device=\"{name}\"}} < {}", number(shown_bits_per_s / 8.0)),
             "5m",
             format!("{name} of {node} is slower than its {speed}"),
-            format!("{key}.link: {speed} are described, which is what its ports add up to."),
+            format!("{key}.link: {speed} are described, by its ports and the mode of its bond."),
         ),
         alert(
             "LinerateMtuDiffers",
@@ -232,7 +232,8 @@ fn of_hosts() -> Vec<Alert> {
             "{{ $labels.node }} sends {{ $value | humanizePercentage }} of its segments again",
             format!(
                 "{RETRANSMITTED} of all segments, from which linerate bench reports lost packets. The plan's ceilings \
-                 are of links that lose none."
+                 are of links that lose none. node-exporter counts connections of the machine itself, such as the \
+                 kubelet's and Cilium's: those of pods have counters of their own, which it does not read."
             ),
         ),
     ]
@@ -254,14 +255,15 @@ fn of_engine(deployment: &Deployment<'_>, kinds: &[WatchedKind<'_>]) -> Vec<Aler
         "Nodes of the site. A pod that does not answer is down, or does not take the token.",
     )];
     all.extend(below_plan(deployment));
-    all.extend(kinds.iter().flat_map(of_sets));
+    all.extend(kinds.iter().flat_map(|kind| of_sets(kind, namespace)));
     all
 }
 
-fn of_sets(kind: &WatchedKind<'_>) -> Vec<Alert> {
+fn of_sets(kind: &WatchedKind<'_>, namespace: &str) -> Vec<Alert> {
     let WatchedKind { shards, parity, pool, .. } = kind;
     let set = "erasure set {{ $labels.set_id }} of pool {{ $labels.pool_id }}";
-    let of_pool = |name: &str| format!("minio_cluster_erasure_set_{name}{{pool_id=\"{pool}\"}}");
+    let of_pool =
+        |name: &str| format!("minio_cluster_erasure_set_{name}{{namespace=\"{namespace}\", pool_id=\"{pool}\"}}");
     // MinIO leaves out what is 0 (MetricValues.Set in cmd/metrics-v3-types.go). A set always has a quorum.
     let quorum = of_pool("write_quorum");
     let online = format!("({} or 0 * {quorum})", of_pool("online_drives_count"));

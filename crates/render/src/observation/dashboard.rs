@@ -189,7 +189,7 @@ fn of_hosts() -> Vec<Panel> {
     vec![
         panel(
             "Segments sent again",
-            "Of all that a node sends. The plan's ceilings are of links that lose none.",
+            "Of all that a node itself sends, pods apart. The plan's ceilings are of links that lose none.",
             format!("rate(node_netstat_Tcp_RetransSegs{{{of}}}[2m]) / rate(node_netstat_Tcp_OutSegs{{{of}}}[2m])"),
         ),
         panel(

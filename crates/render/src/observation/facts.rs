@@ -3,7 +3,7 @@
 use linerate_model::bond::Direction::{self, Egress, Ingress};
 use linerate_model::bond::{line_rate_bits_per_s, ports, usable_members};
 use linerate_model::ethernet::Framing;
-use linerate_record::site::{NodeGroup, Plane};
+use linerate_record::site::{BondMode, NodeGroup, Plane};
 
 use crate::deployment::{DeployedPool, Deployment};
 
@@ -21,8 +21,8 @@ pub(super) struct WatchedLink<'s> {
     pub(super) key: &'static str,
     /// Ports, where it is a bond.
     pub(super) members: Option<u32>,
-    /// Of all ports together.
-    pub(super) speed_bits_per_s: f64,
+    /// What the kernel says of it: of all ports together, and of one where a bond's others wait.
+    pub(super) shown_bits_per_s: f64,
     pub(super) mtu_bytes: u32,
     /// What its counters show at most, by direction.
     sends_bytes_per_s: f64,
@@ -106,11 +106,13 @@ fn link<'s>(group: &NodeGroup, plane: &'s Plane, key: &'static str) -> WatchedLi
         let usable = bond.map_or(all, |bond| usable_members(bond.mode, all, direction));
         speed_bits_per_s / 8.0 * f64::from(usable) / f64::from(all.max(1)) * counted
     };
+    // bond_ethtool_get_link_ksettings: the active one's, and of broadcast the slowest one's.
+    let waiting = bond.is_some_and(|bond| matches!(bond.mode, BondMode::ActiveBackup | BondMode::Broadcast));
     WatchedLink {
         name: &plane.link,
         key,
         members: bond.map(|_| all),
-        speed_bits_per_s,
+        shown_bits_per_s: speed_bits_per_s / f64::from(waiting.then_some(all.max(1)).unwrap_or(1)),
         mtu_bytes: plane.mtu_bytes,
         sends_bytes_per_s: ceiling(Egress),
         receives_bytes_per_s: ceiling(Ingress),

@@ -78,7 +78,7 @@ fn endpoint(deployment: &Deployment<'_>, row: (&str, &str), kinds: &[WatchedKind
     ];
     if deployment.has_tls() {
         let authority = map([set("name", format!("{}-tls", deployment.name)), set("key", "ca.crt")]);
-        let name = format!("{}.{}.svc.cluster.local", deployment.name, deployment.kubernetes.namespace);
+        let name = format!("{}.{}.svc.{}", deployment.name, deployment.kubernetes.namespace, deployment.domain());
         all.push(set("scheme", "https"));
         all.push(set("tlsConfig", map([set("ca", map([set("secret", authority)])), set("serverName", name)])));
     }

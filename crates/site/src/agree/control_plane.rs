@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use linerate_record::site::{ControlPlane, Kubernetes, Prefix, Site, address_of};
+use linerate_record::site::{ClusterDns, ControlPlane, Kubernetes, Prefix, Site, address_of};
 
 use super::super::fill::SiteFault;
 
@@ -16,15 +16,22 @@ const MEMBERS_MAX: usize = 7;
 /// (`cmd/kubeadm/app/apis/kubeadm/validation`, ValidateServiceSubnetSize; `constants.MinimumAddressesInServiceSubnet`).
 const SERVICE_LENGTHS: std::ops::RangeInclusive<u32> = 12..=28;
 
+/// Servers that the plugin `forward` takes.
+const UPSTREAM_MAX: usize = 15;
+
+/// This machine's own addresses.
+const LOOPBACK: Prefix = Prefix { first: 127 << 24, length: 8 };
+
 pub(super) fn control_plane(site: &Site, kubernetes: &Kubernetes, faults: &mut Vec<SiteFault>) {
     let path = |key: &str| format!("kubernetes.{key}");
     if let Some(plane) = &kubernetes.control_plane {
-        machines(plane, faults);
+        machines(kubernetes, plane, faults);
         ports(site, kubernetes, plane, faults);
         services(kubernetes, plane, faults);
     }
     if let Some(dns) = &kubernetes.dns {
         let services = kubernetes.control_plane.as_ref().map(|plane| plane.service_cidr);
+        upstream(dns, services, faults);
         if let (Some(stated), Some(services)) = (&dns.cluster_ip, services)
             && !address_of(stated).is_some_and(|address| services.contains(&Prefix { first: address, length: 32 }))
         {
@@ -38,7 +45,25 @@ pub(super) fn control_plane(site: &Site, kubernetes: &Kubernetes, faults: &mut V
     }
 }
 
-fn machines(plane: &ControlPlane, faults: &mut Vec<SiteFault>) {
+/// Servers that others' names are asked of: one that asks back would be asked without an end.
+fn upstream(dns: &ClusterDns, services: Option<Prefix>, faults: &mut Vec<SiteFault>) {
+    let path = "kubernetes.dns.upstream";
+    if dns.upstream.len() > UPSTREAM_MAX {
+        let what = format!("{} servers", dns.upstream.len());
+        faults.push(SiteFault::new(path, what, format!("CoreDNS takes {UPSTREAM_MAX} at the most")));
+    }
+    let is_within = |host: &str, prefix: &Prefix| {
+        address_of(host).is_some_and(|first| prefix.contains(&Prefix { first, length: 32 }))
+    };
+    let is_own =
+        |host: &&String| is_within(host, &LOOPBACK) || services.is_some_and(|services| is_within(host, &services));
+    if let Some(host) = dns.upstream.iter().find(is_own) {
+        let what = format!("server {host}, which is the cluster's own or the cache itself");
+        faults.push(SiteFault::new(path, what, "write servers of the network, which know the names of others"));
+    }
+}
+
+fn machines(kubernetes: &Kubernetes, plane: &ControlPlane, faults: &mut Vec<SiteFault>) {
     let path = "kubernetes.control_plane";
     let minor = plane.version.split('.').nth(1).and_then(|minor| minor.parse::<u32>().ok()).unwrap_or_default();
     if minor < MINOR_MIN {
@@ -50,6 +75,14 @@ fn machines(plane: &ControlPlane, faults: &mut Vec<SiteFault>) {
         let what = format!("{members} members of etcd");
         let advice = "write 1, 3, 5 or 7: an even number survives no more losses than one less, and more are slower";
         faults.push(SiteFault::new(format!("{path}.hosts"), what, advice));
+    }
+    let is_own = |host: &&String| {
+        let of = |prefix: &Prefix| address_of(host).is_some_and(|first| prefix.contains(&Prefix { first, length: 32 }));
+        of(&LOOPBACK) || kubernetes.pod_cidr.iter().chain(&kubernetes.load_balancer).any(of)
+    };
+    if let Some(host) = plane.hosts.iter().find(is_own) {
+        let what = format!("machine {host}, whose address is of pods, of services or of each machine itself");
+        faults.push(SiteFault::new(format!("{path}.hosts"), what, "write the address that other machines reach"));
     }
     let mut distinct = BTreeSet::new();
     if let Some(twice) = plane.hosts.iter().find(|host| !distinct.insert(*host)) {
@@ -83,6 +116,13 @@ fn services(kubernetes: &Kubernetes, plane: &ControlPlane, faults: &mut Vec<Site
     for (whose, other) in all.filter(|(_, other)| other.overlaps(&services)) {
         let what = format!("services' {services} overlaps {whose} {other}");
         faults.push(SiteFault::new(path, what, "write other addresses"));
+    }
+    if let (true, Some(dns)) = (SERVICE_LENGTHS.contains(&services.length), &kubernetes.dns) {
+        let first = Prefix { first: services.first + 1, length: 32 };
+        if dns.cluster_ip.as_deref().and_then(address_of) == Some(first.first) {
+            let what = format!("the service of DNS at {first}, which is that of API servers");
+            faults.push(SiteFault::new("kubernetes.dns.cluster_ip", what, "write another one, or leave it out"));
+        }
     }
     let is_service =
         |host: &&String| address_of(host).is_some_and(|first| services.contains(&Prefix { first, length: 32 }));
@@ -126,7 +166,13 @@ kubernetes:
 ";
 
     /// A replacement, where its mistake is, and words of it.
-    const WRONG: [(&str, &str, &str, &str); 23] = [
+    const WRONG: [(&str, &str, &str, &str); 29] = [
+        ("[10.0.0.11,", "[127.0.0.1,", "control_plane.hosts", "machine 127.0.0.1"),
+        ("[10.0.0.11,", "[10.244.0.11,", "control_plane.hosts", "machine 10.244.0.11"),
+        ("[10.0.0.11,", "[192.0.2.3,", "control_plane.hosts", "machine 192.0.2.3"),
+        ("node-cache:1.26.4'", "node-cache:1.26.4', upstream: [127.0.0.53]", "dns.upstream", "server 127.0.0.53"),
+        ("node-cache:1.26.4'", "node-cache:1.26.4', upstream: [10.96.0.10]", "dns.upstream", "server 10.96.0.10"),
+        ("node-cache:1.26.4'", "node-cache:1.26.4', cluster_ip: 10.96.0.1", "dns.cluster_ip", "that of API servers"),
         ("version: 1.34.4, ", "", "control_plane", "without \"version\""),
         (", hosts: [10.0.0.11, 10.0.0.12, 10.0.0.13]", "", "control_plane", "without \"hosts\""),
         ("1.34.4", "v1.34.4", "control_plane.version", "write it as 1.34.4"),

@@ -43,11 +43,21 @@ pub(super) fn kubernetes(site: &Site, faults: &mut Vec<SiteFault>) {
 /// The namespace is the engine's own: it gets labels, and with them limits of what its pods may do.
 fn namespace(kubernetes: &Kubernetes, faults: &mut Vec<SiteFault>) {
     let name = kubernetes.namespace.as_str();
-    if name == "default" || name.starts_with("kube-") {
+    if is_of_kubernetes(name) {
         let what = format!("namespace {name:?}, which is of Kubernetes");
         let advice = "write one of the engine's own, such as object-store: its pods are restricted";
         faults.push(SiteFault::new("kubernetes.namespace", what, advice));
     }
+    if let Some(load) = kubernetes.load.as_ref().filter(|load| is_of_kubernetes(&load.namespace)) {
+        let what = format!("namespace {:?}, which is not for clients", load.namespace);
+        let advice = "write one of the clients' own, such as linerate: its pods are restricted";
+        faults.push(SiteFault::new("kubernetes.load.namespace", what, advice));
+    }
+}
+
+/// Whether a namespace is of Kubernetes, or of pods that enter machines.
+fn is_of_kubernetes(name: &str) -> bool {
+    matches!(name, "default" | "linerate-applier") || name.starts_with("kube-")
 }
 
 fn mesh(kubernetes: &Kubernetes, faults: &mut Vec<SiteFault>) {

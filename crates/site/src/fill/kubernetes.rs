@@ -152,7 +152,11 @@ mod tests {
 
     #[test]
     fn a_repository_with_credentials_is_refused_and_not_shown() {
-        for address in ["https://maker:first-word@git.example.com/a", "ssh://git:first-word@git.example.com/a"] {
+        for address in [
+            "https://maker:first-word@git.example.com/a",
+            "ssh://git:first-word@git.example.com/a",
+            "https://git.example.com/a?private_token=first-word",
+        ] {
             let message = message(&format!("git: {{repository: '{address}', revision: main}}"));
             assert!(message.contains("(kubernetes.git.repository)"), "{message}");
             assert!(message.contains("without credentials"), "{message}");
