@@ -112,7 +112,7 @@ fn link<'s>(group: &NodeGroup, plane: &'s Plane, key: &'static str) -> WatchedLi
         name: &plane.link,
         key,
         members: bond.map(|_| all),
-        shown_bits_per_s: speed_bits_per_s / f64::from(waiting.then_some(all.max(1)).unwrap_or(1)),
+        shown_bits_per_s: speed_bits_per_s / f64::from(if waiting { all.max(1) } else { 1 }),
         mtu_bytes: plane.mtu_bytes,
         sends_bytes_per_s: ceiling(Egress),
         receives_bytes_per_s: ceiling(Ingress),
