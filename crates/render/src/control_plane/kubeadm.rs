@@ -115,8 +115,8 @@ fn controllers(of: DescribedPlane<'_>) -> Vec<Tree> {
     let why = "ipam.mode of Cilium: its operator gives each node a prefix. Two that give some would not agree.";
     all.push(argument("allocate-node-cidrs", "false", why));
     let why = "Kubernetes' own since 1.32, and above the 45 s in which a connection of HTTP/2 is found to be dead. A \
-               shorter one would evict pods that can run nowhere else: clients leave a dead node by kubernetes.bgp.hold or by \
-               their own retries.";
+               shorter one would evict pods that can run nowhere else: clients leave a dead node by \
+               kubernetes.bgp.hold or by their own retries.";
     all.push(argument("node-monitor-grace-period", "50s", why));
     all
 }

@@ -43,8 +43,8 @@ pub(super) fn configuration(of: DescribedPlane<'_>) -> Tree {
         set("maxParallelImagePulls", 4_u32).because("Drives and link of the machine are the engine's first of all."),
         set("containerLogMaxSize", "10Mi"),
         set("containerLogMaxFiles", 5_u32).because(format!(
-            "Kubernetes' own, written out: 5 files of 10 MiB and {pods} pods with one container each are at most {} of the \
-             system's drive.",
+            "Kubernetes' own, written out: 5 files of 10 MiB and {pods} pods with one container each are at most {} \
+             of the system's drive.",
             bytes_iec((u64::from(pods) * 5 * (10 << 20)) as f64)
         )),
         set("shutdownGracePeriod", "60s")
