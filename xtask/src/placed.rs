@@ -107,7 +107,7 @@ impl Place {
         let path = |name: &str| self.gitops.join(name).display().to_string();
         self.kubectl(&[&apply[..], &["--filename", &path("engine/namespace.yaml")]].concat())?;
         self.kubectl(&[&apply[..], &["--filename", &secret.display().to_string()]].concat())?;
-        for part in ["storage", "engine"] {
+        for part in ["priority", "storage", "engine"] {
             self.kubectl(&[&apply[..], &["--kustomize", &path(part)]].concat())?;
         }
         measured.applied = begun.elapsed();
