@@ -87,8 +87,8 @@ pub fn cleaned(of: &Cleaned<'_>) -> String {
         BucketEnd::WouldBeRemoved => writeln!(text, "would remove bucket {name:?}, if nothing else is in it"),
         BucketEnd::InUse => writeln!(
             text,
-            "kept bucket {name:?}: {}; delete what is in it with another tool if nobody needs it, then clean again, or \
-             keep the bucket",
+            "kept bucket {name:?}: {}; delete that with another tool if nobody needs it, then clean again, or keep the \
+             bucket",
             of.others
         ),
         BucketEnd::HoldsOwn => writeln!(text, "kept bucket {name:?}: something of this run is still in it"),

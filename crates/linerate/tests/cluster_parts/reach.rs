@@ -15,8 +15,8 @@ const IN_SEGMENT: &str = "10.231.82.2";
 /// Silence after which a session has ended, and what is granted to the rest: sites state nothing else.
 const HEALED_S: f64 = 5.0;
 
-/// A lease of 3 s, a look after a second and a fifth, and what the neighbours' tables take.
-const LEASE_PASSED_S: f64 = 6.0;
+/// A lease of 3 s, a look after a second and a fifth, and what agents and neighbours' tables take on a busy machine.
+const LEASE_PASSED_S: f64 = 15.0;
 
 /// A check of a cluster's own; what it needs beside it.
 type Check = (&'static str, &'static str, fn() -> Result<(), Failed>);
