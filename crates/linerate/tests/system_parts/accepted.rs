@@ -163,6 +163,8 @@ fn diff(kubernetes: &Kubernetes) -> Result<(String, Option<i32>), Failed> {
 
 fn edits_are_differences() -> Result<(), Failed> {
     Kubernetes::shared(|kubernetes| {
+        // The test before may have deleted it just now.
+        kubernetes.kubectl(&["wait", "--for=delete", "namespace/object-store", "--timeout=60s"]);
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rendered-edited");
         let _ = fs::remove_dir_all(&folder);
         let output = linerate().arg("render").arg(EDITED).arg("-o").arg(&folder).output()?;
