@@ -6,12 +6,13 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use libtest_mimic::Failed;
 use serde_json::{Value, json};
 
 use super::kubernetes::Kubernetes;
-use crate::running::{linerate, shown};
+use crate::running::{eventually_within, linerate, shown};
 
 type Check = fn() -> Result<(), Failed>;
 
@@ -100,7 +101,11 @@ fn others_are_accepted() -> Result<(), Failed> {
     Kubernetes::shared(|kubernetes| {
         let definitions = definitions.display().to_string();
         kubernetes.kubectl(&["apply", "--server-side", "--filename", &definitions]);
-        kubernetes.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "--filename", &definitions]);
+        // kubectl fails on a definition that has no conditions yet.
+        let waits = ["wait", "--for=condition=Established", "--timeout=60s", "--filename", &definitions];
+        let are_established =
+            || kubernetes.inside(Path::new("kubectl")).args(waits).output().is_ok_and(|output| output.status.success());
+        eventually_within(Duration::from_secs(60), "definitions are established", are_established);
         for (name, namespaces) in [("minio-8", ["object-store", "argocd"]), ("rustfs-4", ["rustfs", ""])] {
             let folder = rendered(name)?;
             let path = |name: &str| folder.join(name).display().to_string();
