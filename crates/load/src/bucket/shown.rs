@@ -22,9 +22,9 @@ pub struct ShownSoFar {
     found: HashSet<u64>,
     /// The most that were shown at once.
     most: usize,
-    /// ShownSoFar by the last listing.
+    /// Those shown by the last listing.
     last: usize,
-    /// ShownSoFar at this look, and not by the listing before, though by an earlier one.
+    /// Those shown at this look, and not by the listing before, though by an earlier one.
     back: usize,
     /// The same of looks before, until so many in a row were quiet that it is believed to have gone.
     lately: usize,

@@ -15,8 +15,8 @@ const COUNTED_PAGES_MAX: usize = 100;
 
 /// How long it is waited between looks: one empty listing is not the last word of a target whose listings lag behind.
 /// Where they have contradicted each other, each look waits for longer.
-pub(super) const BRIEFLY: Duration = Duration::from_millis(200);
-pub(super) const LATE: Duration = Duration::from_secs(1);
+const BRIEFLY: Duration = Duration::from_millis(200);
+const LATE: Duration = Duration::from_secs(1);
 
 /// What is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,10 +94,7 @@ impl Bucket<'_> {
             shown.look();
             let Some(passed) = self.passes(kind, prefix, batch, &mut shown, goes_on)? else { return Ok(None) };
             looks.made(shown.deleted() <= before, shown.wavers());
-            // What is refused while a listing shows it is there.
-            let is_refused = passed.why.is_some() && shown.left() > 0 && !shown.wavers();
-            let pause = if looks.wavered() { LATE } else { BRIEFLY };
-            if passed.cut || is_refused || looks.are_over() || self.heed.rest(pause).is_err() {
+            if passed.cut || !self.looks_again(&looks, &shown, passed.why.is_some()) {
                 break passed;
             }
         };
@@ -111,6 +108,13 @@ impl Bucket<'_> {
         let (left, why) = (shown.left() as u64, counted.why.or(passed.why));
         let wavers = shown.is_unsettled();
         Ok(Some(Left { objects: left.max(counted.objects), why: why.filter(|_| left > 0), wavers, ..counted }))
+    }
+
+    /// Whether there is another look, for which it is waited. What is refused while a listing shows it is there.
+    pub(super) fn looks_again(&self, looks: &Looks, shown: &ShownSoFar, was_refused: bool) -> bool {
+        let is_refused = was_refused && shown.left() > 0 && !shown.wavers();
+        let pause = if looks.wavered() { LATE } else { BRIEFLY };
+        !is_refused && !looks.are_over() && self.heed.rest(pause).is_ok()
     }
 
     /// Goes through listings and deletes what they show, as long as they show less and less; nothing where the target

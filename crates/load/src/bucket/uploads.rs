@@ -1,7 +1,6 @@
 //! Multipart uploads of a run that were not completed: aborted by their ids, and looked for below its prefix.
 
 use super::shown::{Looks, ShownSoFar};
-use super::sweeping::{BRIEFLY, LATE};
 use super::{Bucket, BucketError, Left};
 use crate::listing::Identified;
 use crate::multipart::Unfinished;
@@ -58,9 +57,7 @@ impl Bucket<'_> {
                 }
             }
             looks.made(shown.deleted() <= before, shown.wavers());
-            let is_refused = why.is_some() && shown.left() > 0 && !shown.wavers();
-            let pause = if looks.wavered() { LATE } else { BRIEFLY };
-            if is_refused || looks.are_over() || self.heed.rest(pause).is_err() {
+            if !self.looks_again(&looks, &shown, why.is_some()) {
                 break;
             }
         }
