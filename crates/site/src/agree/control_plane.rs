@@ -33,7 +33,7 @@ pub(super) fn control_plane(site: &Site, kubernetes: &Kubernetes, faults: &mut V
         let services = kubernetes.control_plane.as_ref().map(|plane| plane.service_cidr);
         upstream(dns, services, faults);
         if let (Some(stated), Some(services)) = (&dns.cluster_ip, services)
-            && !address_of(stated).is_some_and(|address| services.contains(&Prefix { first: address, length: 32 }))
+            && !is_within(stated, &services)
         {
             let what = format!("the service of DNS at {stated}, outside of services' {services}");
             let advice = "write an address of control_plane.service_cidr, or leave it out";
@@ -52,9 +52,6 @@ fn upstream(dns: &ClusterDns, services: Option<Prefix>, faults: &mut Vec<SiteFau
         let what = format!("{} servers", dns.upstream.len());
         faults.push(SiteFault::new(path, what, format!("CoreDNS takes {UPSTREAM_MAX} at the most")));
     }
-    let is_within = |host: &str, prefix: &Prefix| {
-        address_of(host).is_some_and(|first| prefix.contains(&Prefix { first, length: 32 }))
-    };
     let is_own =
         |host: &&String| is_within(host, &LOOPBACK) || services.is_some_and(|services| is_within(host, &services));
     if let Some(host) = dns.upstream.iter().find(is_own) {
@@ -77,8 +74,8 @@ fn machines(kubernetes: &Kubernetes, plane: &ControlPlane, faults: &mut Vec<Site
         faults.push(SiteFault::new(format!("{path}.hosts"), what, advice));
     }
     let is_own = |host: &&String| {
-        let of = |prefix: &Prefix| address_of(host).is_some_and(|first| prefix.contains(&Prefix { first, length: 32 }));
-        of(&LOOPBACK) || kubernetes.pod_cidr.iter().chain(&kubernetes.load_balancer).any(of)
+        let mut others = kubernetes.pod_cidr.iter().chain(&kubernetes.load_balancer).chain([&LOOPBACK]);
+        others.any(|prefix| is_within(host, prefix))
     };
     if let Some(host) = plane.hosts.iter().find(is_own) {
         let what = format!("machine {host}, whose address is of pods, of services or of each machine itself");
@@ -124,12 +121,15 @@ fn services(kubernetes: &Kubernetes, plane: &ControlPlane, faults: &mut Vec<Site
             faults.push(SiteFault::new("kubernetes.dns.cluster_ip", what, "write another one, or leave it out"));
         }
     }
-    let is_service =
-        |host: &&String| address_of(host).is_some_and(|first| services.contains(&Prefix { first, length: 32 }));
-    if let Some(host) = plane.hosts.iter().find(is_service) {
+    if let Some(host) = plane.hosts.iter().find(|host| is_within(host, &services)) {
         let what = format!("services' {services} has the address of machine {host}");
         faults.push(SiteFault::new(path, what, "write other addresses"));
     }
+}
+
+/// Whether a host is an address, and one of these.
+fn is_within(host: &str, prefix: &Prefix) -> bool {
+    address_of(host).is_some_and(|first| prefix.contains(&Prefix { first, length: 32 }))
 }
 
 /// A device for each folder.
