@@ -9,7 +9,7 @@ use crate::api_server::dns_address;
 use crate::catalogue::setting;
 use crate::deployment::{Deployment, pods_per_node};
 use crate::file::RenderedFile;
-use crate::yaml::{CommentedEntry as Line, Tree, file, map, set};
+use crate::yaml::{CommentedEntry as Line, Tree, file, list, map, set};
 
 /// Where all of it is.
 const NAMESPACE: &str = "kube-system";
@@ -44,8 +44,7 @@ pub(crate) fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
     let of_server = "CoreDNS, in the place of the one that kubeadm brings and under the same names.";
     let of_cache = "NodeLocal DNSCache: a cache on each node, which asks CoreDNS by TCP for what it does not have.";
     let of_redirect = "What pods ask the service of DNS goes to the cache of the same node. A resource of \
-        Cilium, which \
-                       serves it with localRedirectPolicies.enabled (cilium/values.yaml). Where a node's cache is not \
+        Cilium, which serves it with localRedirectPolicies.enabled (cilium/values.yaml). Where a node's cache is not \
                        ready, CoreDNS answers.";
     vec![
         written("coredns", of_server, &coredns::documents(of, &address)),
@@ -129,6 +128,17 @@ fn object(version: &str, kind: &str, metadata: Tree, rest: impl IntoIterator<Ite
 /// A port of a pod or a service.
 fn port(name: &str, protocol: &str, key: &str, number: u32) -> Tree {
     map([set("name", name), set("protocol", protocol), set(key, number)])
+}
+
+/// The ports at which names are asked for.
+fn ports_of_dns(key: &str) -> [Tree; 2] {
+    [port("dns", "UDP", key, 53), port("dns-tcp", "TCP", key, 53)]
+}
+
+/// The ports of a container that answers, and has metrics.
+fn ports_of_container(metrics: u32) -> Line {
+    let all = ports_of_dns("containerPort").into_iter().chain([port("metrics", "TCP", "containerPort", metrics)]);
+    set("ports", list(all))
 }
 
 /// A check of a pod.

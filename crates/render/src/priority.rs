@@ -25,11 +25,9 @@ const PRIORITY: u64 = 100_000_000;
 pub(crate) fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
     let of_pods = "The priority of the engine's pods.";
     let of_requests = "Priority of requests to the API server, by API Priority and Fairness. Kubelets have two \
-        levels of \
-                       Kubernetes' own (node-high, system), and controllers and the scheduler another one \
+        levels of Kubernetes' own (node-high, system), and controllers and the scheduler another one \
                        (workload-high); Cilium shares that with all of kube-system unless it has one. The \
-                       engine's pods \
-                       send no requests: what is done for them, kubelets and controllers do.";
+                       engine's pods send no requests: what is done for them, kubelets and controllers do.";
     vec![
         RenderedFile::new("priority/pods.yaml", file(&deployment.head(of_pods), &[class(deployment)])),
         RenderedFile::new(

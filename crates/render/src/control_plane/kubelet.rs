@@ -138,8 +138,7 @@ fn reserved(kind: &NodeGroup, memory: Option<ReservedMemory>, millicores: Option
         let left = bytes_iec(memory.left_bytes as f64);
         format!(
             " Of memory, half of the {left} that the engine's request leaves, with the {EVICTION_MIB} MiB at \
-             which pods \
-             are evicted: the other half is of other pods."
+             which pods are evicted: the other half is of other pods."
         )
     });
     let of_cores = millicores.map(|_| format!(" An eighth of nodes.{}.cores ({}).", kind.name, kind.cores));

@@ -1,6 +1,9 @@
 //! The cache on each node, and the redirection of the service to it.
 
-use super::{DescribedDns, ENTRY_BYTES, NAMESPACE, SERVICE, SUCCESS_S, Staleness, metadata, object, port, probe};
+use super::{
+    DescribedDns, ENTRY_BYTES, NAMESPACE, SERVICE, SUCCESS_S, Staleness, metadata, object, ports_of_container,
+    ports_of_dns, probe,
+};
 use crate::yaml::{CommentedEntry as Line, Tree, list, map, set};
 
 const NAME: &str = "node-local-dns";
@@ -34,10 +37,7 @@ pub(super) fn documents(of: DescribedDns<'_>, address: &str) -> Vec<Tree> {
 }
 
 fn upstream() -> Tree {
-    let spec = map([
-        set("selector", map([set("k8s-app", SERVICE)])),
-        set("ports", list([port("dns", "UDP", "port", 53), port("dns-tcp", "TCP", "port", 53)])),
-    ]);
+    let spec = map([set("selector", map([set("k8s-app", SERVICE)])), set("ports", list(ports_of_dns("port")))]);
     object("v1", "Service", metadata(UPSTREAM, SERVICE), [set("spec", spec)])
 }
 
@@ -77,8 +77,7 @@ fn container(of: DescribedDns<'_>, address: &str) -> Tree {
     let amount = format!("{}Mi", cache + BESIDE_MIB);
     let why = format!(
         "Four caches, of the cluster, of all else and of both reverse zones: {cache} MiB if all are full, and \
-         {BESIDE_MIB} MiB beside. \
-         A cache that is \
+         {BESIDE_MIB} MiB beside. A cache that is \
          killed at its limit is one node without: the limit is above what it can fill."
     );
     let requests = map([set("cpu", "25m"), set("memory", "30Mi")]);
@@ -104,14 +103,7 @@ fn container(of: DescribedDns<'_>, address: &str) -> Tree {
             ]),
         )
         .because("Neither an interface nor rules on the host: Cilium brings queries to the pod."),
-        set(
-            "ports",
-            list([
-                port("dns", "UDP", "containerPort", 53),
-                port("dns-tcp", "TCP", "containerPort", 53),
-                port("metrics", "TCP", "containerPort", 9253),
-            ]),
-        ),
+        ports_of_container(9253),
         set("livenessProbe", probe("/health", 8080, 5)),
         set("readinessProbe", probe("/health", 8080, 2)).because("Until it is ready, Cilium does not redirect to it."),
         set("resources", resources),

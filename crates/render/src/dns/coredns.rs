@@ -1,6 +1,6 @@
 //! CoreDNS: what answers for services, and for all that caches do not have.
 
-use super::{DescribedDns, NAMESPACE, SERVICE, Staleness, metadata, object, port, probe};
+use super::{DescribedDns, NAMESPACE, SERVICE, Staleness, metadata, object, ports_of_container, ports_of_dns, probe};
 use crate::yaml::{CommentedEntry as Line, Tree, list, map, set};
 
 const NAME: &str = "coredns";
@@ -63,8 +63,7 @@ fn configuration(of: DescribedDns<'_>) -> Tree {
          in-addr.arpa \
          ip6.arpa {{\n        pods insecure\n        fallthrough in-addr.arpa ip6.arpa\n        ttl 5\n    }}\n    \
          prometheus :9153\n    forward . {upstream} {{\n        max_concurrent 1000\n    }}\n{}    loop\n    \
-         reload\n    \
-         loadbalance\n}}\n",
+         reload\n    loadbalance\n}}\n",
         cache.replace(
             "    }\n",
             &format!("        disable success {domain}\n        disable denial {domain}\n    }}\n")
@@ -106,7 +105,7 @@ fn service(of: DescribedDns<'_>, address: &str) -> Tree {
     let spec = map([
         set("clusterIP", address).because(why),
         set("selector", selector()),
-        set("ports", list([port("dns", "UDP", "port", 53), port("dns-tcp", "TCP", "port", 53)])),
+        set("ports", list(ports_of_dns("port"))),
     ]);
     object("v1", "Service", metadata(SERVICE, SERVICE), [set("spec", spec)])
 }
@@ -135,8 +134,7 @@ fn memory(of: DescribedDns<'_>) -> (u64, String) {
         "{pods} pods / {each} + {least} MB (CoreDNS' own formula) + {cache} MB of a full cache = {megabytes} \
          MB, and half \
          as much again; kubeadm's {MEMORY_MIB_MIN}Mi at the least. A request that is the limit: evicted last. \
-         No limit of \
-         processors: names are waited for."
+         No limit of processors: names are waited for."
     );
     (mebibytes, why)
 }
@@ -153,14 +151,7 @@ fn container(of: DescribedDns<'_>) -> Tree {
         set("image", of.dns.image.as_str()).because("kubernetes.dns.image"),
         set("imagePullPolicy", "IfNotPresent"),
         set("args", list(["-conf", "/etc/coredns/Corefile"])),
-        set(
-            "ports",
-            list([
-                port("dns", "UDP", "containerPort", 53),
-                port("dns-tcp", "TCP", "containerPort", 53),
-                port("metrics", "TCP", "containerPort", 9153),
-            ]),
-        ),
+        ports_of_container(9153),
         set("livenessProbe", probe("/health", 8080, 5)),
         set("readinessProbe", probe("/ready", 8181, 3)),
         set("resources", map([set("limits", limits), set("requests", requests)])),

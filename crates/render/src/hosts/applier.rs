@@ -107,8 +107,7 @@ fn configuration(deployment: &Deployment<'_>, applier: &Applier) -> Tree {
     let why = format!(
         "kubernetes.applier.program and kubernetes.applier.site. Rolled back by the machine after {CONFIRM_S} s unless \
          it reaches an API server {LOOK_S} s after the changes. That the engine serves is not looked at. audit \
-         ends with 5 \
-         where a setting differs or a finding is a warning or worse."
+         ends with 5 where a setting differs or a finding is a warning or worse."
     );
     let data = map([set("applier.sh", script(deployment, applier)).because(why)]);
     map([set("apiVersion", "v1"), set("kind", "ConfigMap"), set("metadata", metadata()), set("data", data)])

@@ -16,8 +16,7 @@ pub(super) const CONTROL_PLANE: &[Key] = &[
         Texts(TextKind::Address),
         Required,
         "Addresses of the machines of the control plane, each with an API server and a member of etcd; the \
-         first begins \
-         the cluster.",
+         first begins the cluster.",
     ),
     key(
         "port",
