@@ -20,7 +20,7 @@ pub(crate) const CHECKS: [(&str, &[&str], Check); 2] = [
 ];
 
 /// The words that hold resources against the server without making them.
-const HELD: [&str; 4] = ["apply", "--server-side", "--dry-run=server", "--validate=strict"];
+pub(super) const HELD: [&str; 4] = ["apply", "--server-side", "--dry-run=server", "--validate=strict"];
 
 /// The scheduler reads its configuration, fills in what is not said, and writes it: what it does not know, it refuses.
 fn scheduler_takes(folder: &Path) -> Result<(), Failed> {
@@ -42,8 +42,7 @@ fn scheduler_takes(folder: &Path) -> Result<(), Failed> {
 }
 
 /// Components of the control plane, as kubeadm's configuration names them and as their programs are called.
-/// etcd's is not
-/// among what is built.
+/// etcd's is not among what is built.
 const COMPONENTS: [(&str, &str); 3] = [
     ("apiServer", "kube-apiserver"),
     ("controllerManager", "kube-controller-manager"),

@@ -11,6 +11,7 @@ use std::time::Duration;
 use libtest_mimic::Failed;
 use serde_json::{Value, json};
 
+use super::accepted::HELD;
 use super::kubernetes::Kubernetes;
 use crate::running::{eventually_within, linerate, shown};
 
@@ -92,9 +93,6 @@ fn rules_are_read() -> Result<(), Failed> {
     }
     Ok(())
 }
-
-/// The words that hold resources against the server without making them.
-const HELD: [&str; 4] = ["apply", "--server-side", "--dry-run=server", "--validate=strict"];
 
 fn others_are_accepted() -> Result<(), Failed> {
     let definitions = definitions().ok_or("no definitions")?;
