@@ -28,6 +28,7 @@ use lock::FolderLock;
 use manifest::RenderManifest;
 
 pub(crate) fn run(flags: &RenderFlags) -> Result<ExitCode, Failure> {
+    require_meant(flags)?;
     let (site, file) = sites::read_site_file(&flags.site)?;
     let request =
         RenderRequest { variant: flags.variant.map(Into::into), replaced: flags.replace.clone(), seed: sites::SEED };
@@ -60,7 +61,22 @@ pub(crate) fn run(flags: &RenderFlags) -> Result<ExitCode, Failure> {
 
 /// What is wrong with what the flags name.
 pub(crate) fn check(flags: &RenderFlags) -> Result<(), Failure> {
-    sites::read_site(&flags.site).map(|_| ())
+    match (require_meant(flags), sites::read_site(&flags.site)) {
+        (Ok(()), Ok(_)) => Ok(()),
+        (meant, read) => Err(Failure::all_of([meant.err(), read.err()])),
+    }
+}
+
+/// A flag of --diff alone is not passed over.
+fn require_meant(flags: &RenderFlags) -> Result<(), Failure> {
+    let given = match (flags.diff, &flags.cluster.context, flags.cluster.yes_exec) {
+        (false, Some(context), _) => format!("--context {context}"),
+        (false, None, true) => "--yes-exec".to_owned(),
+        _ => return Ok(()),
+    };
+    Err(Failure::usage(format!(
+        "{given} belongs to --diff, which alone reaches a cluster: add --diff, or leave it out"
+    )))
 }
 
 fn require_free(flags: &RenderFlags) -> Result<(), Failure> {

@@ -255,6 +255,8 @@ fn what_cannot_be_meant_is_refused_and_quoted() {
         ("bench --op get --concurrent 1 --duration 10ms", &["--duration \"10ms\" is too short"]),
         ("bench --op get --timeout 0s", &["--timeout \"0s\" fails every request"]),
         ("bench --host ::1:9000", &["ambiguous host \"::1:9000\": write [::1]:9000"]),
+        ("render s.yaml -o d --context a", &["--context a belongs to --diff"]),
+        ("render s.yaml -o d --yes-exec", &["--yes-exec belongs to --diff"]),
         ("clean none --timeout 0s", &["--timeout \"0s\" fails every request"]),
         ("tune rollback nosuch", &["no application of changes is named \"nosuch\""]),
         ("audit --netns nosuch", &["--netns \"nosuch\": there is no network namespace \"nosuch\""]),

@@ -56,7 +56,7 @@ fn host_endpoint(of: DescribedPlane<'_>, host: &str) -> Option<Tree> {
     Some(map([
         set("advertiseAddress", host)
             .because("kubernetes.control_plane.hosts: kubeadm would take the address of the default route."),
-        set("bindPort", of.deployment.kubernetes.api_port).because("kubernetes.api_port"),
+        set("bindPort", of.plane.bind_port).because("kubernetes.control_plane.bind_port, or api_port"),
     ]))
 }
 

@@ -373,7 +373,7 @@ fn clients_on_the_nodes_have_no_links_and_what_nobody_stated_of_them_is_told() {
 }
 
 /// An addition to ten lines with hosts, where its mistake is, and words of it.
-const OF_KUBERNETES: [(&str, &str, &str); 30] = [
+const OF_KUBERNETES: [(&str, &str, &str); 32] = [
     ("namespace: Minio", "namespace", "lower-case letters"),
     ("image: minio:latest", "image", "a version or digest"),
     ("image: minio", "image", "a version or digest"),
@@ -403,6 +403,12 @@ const OF_KUBERNETES: [(&str, &str, &str); 30] = [
     ("hosts: {names: 'n{1...8}', mounts: '/d{1...9}'}", "hosts.mounts", "9 folders for 8 drives"),
     ("hosts: {names: ['n{1...7}', n1], mounts: '/d{1...8}'}", "hosts.names", "machine \"n1\" a second time"),
     ("hosts: {names: 'n{1...8}', mounts: ['/d{1...7}', /d1]}", "hosts.mounts", "folder \"/d1\" a second time"),
+    ("hosts: {names: 'n{1...8}', mounts: '/run/d{1...8}'}", "hosts.mounts", "folder \"/run/d1\", which the system"),
+    (
+        "hosts: {names: 'n{1...8}', mounts: ['/d{1...7}', /d1/e]}",
+        "hosts.mounts",
+        "folder \"/d1/e\", which is on the drive",
+    ),
     ("hosts: {kind: old, names: 'n{1...8}', mounts: '/d{1...8}'}", "hosts.kind", "kinds: storage"),
 ];
 

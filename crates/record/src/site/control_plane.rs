@@ -11,6 +11,8 @@ pub struct ControlPlane {
     pub version: String,
     /// Addresses of its machines, each with an API server and a member of etcd.
     pub hosts: Vec<String>,
+    /// The port at which an API server listens.
+    pub bind_port: u32,
     /// The port on 127.0.0.1 at which every machine reaches an API server.
     pub port: u32,
     /// Addresses of services.

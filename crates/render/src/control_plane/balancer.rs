@@ -57,20 +57,15 @@ fn configuration(deployment: &Deployment<'_>) -> String {
     let line = |text: &str, why: &'static str| (text.to_owned(), why);
     let mut text = head(
         deployment,
-        "HAProxy of every machine, of the control plane too, for /etc/haproxy/haproxy.cfg: what asks an API \
-         server asks \
-         127.0.0.1, and gets one that answers. It passes TLS on as it is. No address moves from machine to machine, so \
-         that there is no election, and neither ARP nor BGP is needed before Cilium runs.",
+        "HAProxy of every machine, of the control plane too, for /etc/haproxy/haproxy.cfg: what asks an API server \
+         asks 127.0.0.1, and gets one that answers. It passes TLS on as it is. No address moves from machine to \
+         machine, so that there is no election, and neither ARP nor BGP is needed before Cilium runs.",
     );
     section(
         "global",
         &[
             line("log stdout format raw local0 notice", "The journal."),
-            line(
-                "maxconn 4096",
-                "A kubelet and \
-        the agents of a machine have tens.",
-            ),
+            line("maxconn 4096", "A kubelet and the agents of a machine have tens."),
         ],
         &mut text,
     );
@@ -142,6 +137,6 @@ fn backend(deployment: &Deployment<'_>, text: &mut String) {
     ];
     section("backend api-servers", &lines, text);
     for (i, host) in plane.hosts.iter().enumerate() {
-        let _ = writeln!(text, "    server api{} {host}:{}", i + 1, deployment.kubernetes.api_port);
+        let _ = writeln!(text, "    server api{} {host}:{}", i + 1, plane.bind_port);
     }
 }

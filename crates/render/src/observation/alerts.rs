@@ -25,6 +25,9 @@ const RETRANSMITTED: &str = "0.001";
 /// How full tables of connections may be: the plan fills a quarter, which is what the margin of four leaves.
 const TABLES_FULL: &str = "0.5";
 
+/// Whether a session of BGP is established, by node and neighbour.
+const SESSION: &str = "cilium_bgp_control_plane_session_state";
+
 /// An alert.
 struct Alert {
     name: &'static str,
@@ -278,7 +281,9 @@ fn of_sets(kind: &WatchedKind<'_>, namespace: &str) -> Vec<Alert> {
              of 0, which the second term puts in its place."
         ),
     )];
-    if *parity > 0 {
+    // Half of a set is not enough to write: of two drives, a set takes no writes without both.
+    let lost_at_most = if parity * 2 == *shards { parity.saturating_sub(1) } else { *parity };
+    if lost_at_most > 0 {
         all.push(
             alert(
                 "LinerateSetAtItsLimit",
@@ -348,8 +353,18 @@ fn of_cilium(deployment: &Deployment<'_>) -> Vec<Alert> {
     if let Some(bgp) = deployment.bgp {
         all.push(
             alert(
+                "LinerateBgpNoSession",
+                format!("count by (node) (node_uname_info{{{of}}}) unless on (node) {SESSION}{{{of}}}"),
+                "5m",
+                "{{ $labels.node }} has no session of BGP at all, or nobody scrapes its Cilium",
+                "kubernetes.bgp: a node that knows no switch announces nothing, and has no series that could be 0.",
+            )
+            .critical(),
+        );
+        all.push(
+            alert(
                 "LinerateBgpSessionDown",
-                format!("cilium_bgp_control_plane_session_state{{{of}}} == 0"),
+                format!("{SESSION}{{{of}}} == 0"),
                 "1m",
                 "{{ $labels.node }} has no session with {{ $labels.neighbor }}",
                 format!(

@@ -9,6 +9,26 @@ use super::super::fill::SiteFault;
 /// The first version of Kubernetes whose kubeadm reads v1beta4.
 const MINOR_MIN: u32 = 31;
 
+/// More than there will be for 15 years, at three a year: a digit too many.
+const MINOR_MAX: u32 = 80;
+
+/// Ports at which machines listen already: the first, the last, and who does. Kubernetes' "Ports and Protocols" and
+/// etcd's metrics; Cilium's "Firewall Rules"; what `render` writes for DNS and what it scrapes.
+const TAKEN: [(u32, u32, &str); 12] = [
+    (2379, 2381, "etcd"),
+    (4240, 4251, "Cilium"),
+    (6060, 6062, "Cilium"),
+    (8080, 8080, "NodeLocal DNSCache"),
+    (9100, 9100, "node-exporter"),
+    (9253, 9253, "NodeLocal DNSCache"),
+    (9353, 9353, "NodeLocal DNSCache"),
+    (9234, 9234, "Cilium"),
+    (9878, 9901, "Cilium"),
+    (9962, 9965, "Cilium"),
+    (10_248, 10_259, "Kubernetes"),
+    (30_000, 32_767, "services with node ports"),
+];
+
 /// Most members of etcd that its documentation advises (FAQ, "What is maximum cluster size?").
 const MEMBERS_MAX: usize = 7;
 
@@ -30,6 +50,10 @@ pub(super) fn control_plane(site: &Site, kubernetes: &Kubernetes, faults: &mut V
         services(kubernetes, plane, faults);
     }
     if let Some(dns) = &kubernetes.dns {
+        if address_of(&dns.domain).is_some() {
+            let what = format!("domain {}, which is an address", dns.domain);
+            faults.push(SiteFault::new(path("dns.domain"), what, "write a name, such as cluster.local"));
+        }
         let services = kubernetes.control_plane.as_ref().map(|plane| plane.service_cidr);
         upstream(dns, services, faults);
         if let (Some(stated), Some(services)) = (&dns.cluster_ip, services)
@@ -63,9 +87,12 @@ fn upstream(dns: &ClusterDns, services: Option<Prefix>, faults: &mut Vec<SiteFau
 fn machines(kubernetes: &Kubernetes, plane: &ControlPlane, faults: &mut Vec<SiteFault>) {
     let path = "kubernetes.control_plane";
     let minor = plane.version.split('.').nth(1).and_then(|minor| minor.parse::<u32>().ok()).unwrap_or_default();
+    let advice = format!("write 1.{MINOR_MIN}.0 or later");
     if minor < MINOR_MIN {
         let what = format!("Kubernetes {}, whose kubeadm does not read v1beta4", plane.version);
-        faults.push(SiteFault::new(format!("{path}.version"), what, format!("write 1.{MINOR_MIN}.0 or later")));
+        faults.push(SiteFault::new(format!("{path}.version"), what, advice));
+    } else if minor > MINOR_MAX {
+        faults.push(SiteFault::new(format!("{path}.version"), format!("no Kubernetes {}", plane.version), advice));
     }
     let members = plane.hosts.len();
     if members.is_multiple_of(2) || members > MEMBERS_MAX {
@@ -89,10 +116,20 @@ fn machines(kubernetes: &Kubernetes, plane: &ControlPlane, faults: &mut Vec<Site
 }
 
 fn ports(site: &Site, kubernetes: &Kubernetes, plane: &ControlPlane, faults: &mut Vec<SiteFault>) {
-    let path = "kubernetes.control_plane.port";
-    if [plane.port, plane.port + 1].contains(&kubernetes.api_port) {
+    let (path, bound) = ("kubernetes.control_plane.port", "kubernetes.control_plane.bind_port");
+    let is_proxied = kubernetes.api_server.is_none();
+    let proxied: &[(u32, &str)] = if is_proxied { &[(plane.port, path), (plane.port + 1, path)] } else { &[] };
+    for &(port, path) in proxied.iter().chain(&[(plane.bind_port, bound)]) {
+        let taken = TAKEN.iter().find(|(first, last, _)| (*first..=*last).contains(&port));
+        if let Some((_, _, whose)) = taken {
+            let what = format!("port {port}, at which machines have {whose}");
+            faults.push(SiteFault::new(path, what, "write another one"));
+        }
+    }
+    if is_proxied && [plane.port, plane.port + 1].contains(&plane.bind_port) {
         let what = format!("port {} of HAProxy and the one after it, one of which API servers listen at", plane.port);
-        faults.push(SiteFault::new(path, what, "write another one: both are on the same machines"));
+        let stated = if site.is_assumed(path) && !site.is_assumed(bound) { bound } else { path };
+        faults.push(SiteFault::new(stated, what, "write another one: both are on the same machines"));
     }
     if kubernetes.api_server.is_some() && !site.is_assumed(path) {
         let what = "a port of HAProxy beside api_server";
@@ -166,7 +203,7 @@ kubernetes:
 ";
 
     /// A replacement, where its mistake is, and words of it.
-    const WRONG: [(&str, &str, &str, &str); 29] = [
+    const WRONG: [(&str, &str, &str, &str); 35] = [
         ("[10.0.0.11,", "[127.0.0.1,", "control_plane.hosts", "machine 127.0.0.1"),
         ("[10.0.0.11,", "[10.244.0.11,", "control_plane.hosts", "machine 10.244.0.11"),
         ("[10.0.0.11,", "[192.0.2.3,", "control_plane.hosts", "machine 192.0.2.3"),
@@ -187,6 +224,17 @@ kubernetes:
         ("10.0.0.11,", "cp1,", "control_plane.hosts", "an address of IPv4"),
         ("10.0.0.13]", "10.0.0.13], port: 6443", "control_plane.port", "port 6443 of HAProxy"),
         ("10.0.0.13]", "10.0.0.13], port: 6442", "control_plane.port", "port 6442 of HAProxy"),
+        ("10.0.0.13]", "10.0.0.13], port: 2379", "control_plane.port", "have etcd"),
+        (
+            "10.0.0.13]",
+            "10.0.0.13], port: 10247",
+            "control_plane.port",
+            "port 10248, at which machines have Kubernetes",
+        ),
+        ("10.0.0.13]", "10.0.0.13], bind_port: 31000", "control_plane.bind_port", "services with node ports"),
+        ("10.0.0.13]", "10.0.0.13], bind_port: 7444", "control_plane.bind_port", "port 7443 of HAProxy"),
+        ("node-cache:1.26.4'", "node-cache:1.26.4', domain: 10.0.0.1", "dns.domain", "which is an address"),
+        ("1.34.4", "1.134.4", "control_plane.version", "no Kubernetes 1.134.4"),
         ("10.0.0.13]", "10.0.0.13], port: 80", "control_plane.port", "from 1024 to 65534"),
         ("10.0.0.13]}", "10.0.0.13], port: 7443}\n  api_server: a", "control_plane.port", "beside api_server"),
         ("10.0.0.13]", "10.0.0.13], service_cidr: 10.96.0.0/11", "control_plane.service_cidr", "from /12 to /28"),

@@ -18,6 +18,10 @@ const MESH_NAME_BYTES_MAX: usize = 32;
 const UNUSABLE: [Prefix; 3] =
     [Prefix { first: 0, length: 8 }, Prefix { first: 127 << 24, length: 8 }, Prefix { first: 224 << 24, length: 3 }];
 
+/// Folders that are made anew at each boot, or that the system and the kubelet look after.
+const SYSTEM: [&str; 12] =
+    ["/bin", "/boot", "/dev", "/etc", "/lib", "/proc", "/run", "/sbin", "/sys", "/tmp", "/usr", "/var/lib/kubelet"];
+
 pub(super) fn kubernetes(site: &Site, faults: &mut Vec<SiteFault>) {
     let Some(kubernetes) = &site.kubernetes else { return };
     namespace(kubernetes, faults);
@@ -69,6 +73,10 @@ fn mesh(kubernetes: &Kubernetes, faults: &mut Vec<SiteFault>) {
     }
 }
 
+fn is_at_or_below(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 /// A name for each node, and a folder for each of its drives.
 fn counts(site: &Site, hosts: &Hosts, path: &str, faults: &mut Vec<SiteFault>) {
     // That it names none has been said.
@@ -95,6 +103,20 @@ fn counts(site: &Site, hosts: &Hosts, path: &str, faults: &mut Vec<SiteFault>) {
     if let Some(twice) = hosts.mounts.iter().find(|mount| !distinct.insert(*mount)) {
         let what = format!("folder {twice:?} a second time");
         faults.push(SiteFault::new(format!("{path}.mounts"), what, "a folder is one drive"));
+    }
+    let is_system = |mount: &&String| SYSTEM.iter().any(|folder| is_at_or_below(mount, folder));
+    if let Some(mount) = hosts.mounts.iter().find(|mount| mount.as_str() == "/" || is_system(mount)) {
+        let what = format!("folder {mount:?}, which the system has for itself");
+        faults.push(SiteFault::new(
+            format!("{path}.mounts"),
+            what,
+            "write folders of the drives' own, as /data{1...4}",
+        ));
+    }
+    let is_nested = |one: &&String| hosts.mounts.iter().any(|other| *one != other && is_at_or_below(one, other));
+    if let Some(mount) = hosts.mounts.iter().find(is_nested) {
+        let what = format!("folder {mount:?}, which is on the drive of another one");
+        faults.push(SiteFault::new(format!("{path}.mounts"), what, "a folder is one drive: write none below another"));
     }
 }
 

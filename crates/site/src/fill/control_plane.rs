@@ -3,15 +3,17 @@
 use linerate_record::site::{Applier, ClusterDns, ControlPlane, Prefix};
 
 use super::kubernetes::{prefix, texts};
-use super::{Map, bytes, text, whole};
+use super::{Filling, Map, bytes, text, whole};
 
 /// What the table has filled in is absent only where reading has found a mistake.
 const NO_PREFIX: Prefix = Prefix { first: 0, length: 0 };
 
-pub(super) fn control_plane(map: &Map) -> ControlPlane {
+pub(super) fn control_plane(map: &Map, api_port: u32, filling: &mut Filling) -> ControlPlane {
+    const PATH: &str = "kubernetes.control_plane";
     ControlPlane {
         version: text(map, "version").unwrap_or_default(),
         hosts: texts(map, "hosts"),
+        bind_port: filling.or(whole(map, "bind_port"), PATH, "bind_port", api_port, "api_port"),
         port: whole(map, "port").unwrap_or_default(),
         service_cidr: prefix(map, "service_cidr").unwrap_or(NO_PREFIX),
         etcd_rtt_ns: bytes(map, "etcd_rtt"),

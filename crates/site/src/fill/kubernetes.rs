@@ -31,17 +31,18 @@ pub(super) fn kubernetes(
     if let (None, Some(pods)) = (native_cidr, pod_cidr) {
         native_cidr = Some(filling.or(None, PATH, "native_cidr", pods, "the addresses of this cluster's pods"));
     }
+    let api_port = whole(map, "api_port").unwrap_or_default();
     Some(Kubernetes {
         namespace: filling.or(text(map, "namespace"), PATH, "namespace", namespace.to_owned(), "the engine's product"),
         image: text(map, "image"),
         hosts: list(map, "hosts").iter().enumerate().map(|(i, map)| hosts(map, i, groups, filling)).collect(),
         api_server: text(map, "api_server"),
-        api_port: whole(map, "api_port").unwrap_or_default(),
+        api_port,
         pod_cidr,
         node_mask: whole(map, "node_mask").unwrap_or_default(),
         native_cidr,
         load_balancer: texts(map, "load_balancer").iter().filter_map(|text| Prefix::parse(text)).collect(),
-        control_plane: sub(map, "control_plane").map(control_plane),
+        control_plane: sub(map, "control_plane").map(|map| control_plane(map, api_port, filling)),
         dns: sub(map, "dns").map(dns),
         applier: sub(map, "applier").map(applier),
         bgp: sub(map, "bgp").map(|map| bgp(map, filling)),

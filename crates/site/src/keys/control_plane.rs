@@ -1,7 +1,7 @@
 //! Keys of what a Kubernetes rests on: its control plane, its DNS, and what applies settings to its machines.
 
 use super::Shape::{Text, Texts, Whole};
-use super::Unless::{Absent, Required, Value};
+use super::Unless::{Absent, Follows, Required, Value};
 use super::{Key, NumberKind, TextKind, key, quantity};
 
 pub(super) const CONTROL_PLANE: &[Key] = &[
@@ -18,6 +18,7 @@ pub(super) const CONTROL_PLANE: &[Key] = &[
         "Addresses of the machines of the control plane, each with an API server and a member of etcd; the \
          first begins the cluster.",
     ),
+    key("bind_port", Whole(1, 65_535), Follows("`api_port`"), "Port at which API servers listen."),
     key(
         "port",
         // The next one tells how it is.
