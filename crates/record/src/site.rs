@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 mod control_plane;
 mod kubernetes;
 pub use control_plane::{Applier, ClusterDns, ControlPlane};
-pub use kubernetes::{Bgp, GitFolder, Hosts, Kubernetes, Mesh, Monitoring, PodLoad, Prefix, address_of};
+pub use kubernetes::{Bgp, GitFolder, Hosts, Kubernetes, Mesh, Monitoring, PodLoad, Prefix, Provisioner, address_of};
 
 /// The version of [`Site`] as JSON.
 pub const SITE_SCHEMA: u32 = 1;

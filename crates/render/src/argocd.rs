@@ -50,7 +50,7 @@ pub(crate) fn files(deployment: &Deployment<'_>, files: &[RenderedFile]) -> Vec<
 
 /// What is to be known of a folder.
 fn of_folder(deployment: &Deployment<'_>, folder: &str) -> String {
-    let claims: usize = deployment.pools.iter().map(|pool| pool.machines.len() * pool.mounts.len()).sum();
+    let claims: usize = deployment.pools.iter().map(|pool| pool.machines.len() * pool.drives()).sum();
     match folder {
         "storage" => "One for each file of volumes: Argo CD fails near 3,000 objects of an Application \
                       (argo-cd #14486). Nothing here deletes a volume: no Application prunes or has a finalizer, and \

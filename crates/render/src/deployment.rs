@@ -2,7 +2,7 @@
 
 use linerate_model::layout::tolerance::tolerances;
 use linerate_model::layout::{Geometry, Pool, pools};
-use linerate_record::site::{Bgp, Hosts, Kubernetes, NodeGroup, Prefix, Product, Site};
+use linerate_record::site::{Bgp, Hosts, Kubernetes, NodeGroup, Prefix, Product, Provisioner, Site};
 
 use crate::api_server::{ApiServerWay, way};
 use crate::fault::{RenderError, RenderFault};
@@ -46,6 +46,8 @@ pub(crate) struct DeployedPool<'s> {
     pub(crate) mounts: &'s [String],
     /// The StatefulSet.
     pub(crate) set: String,
+    /// Who makes its volumes, where they are not written.
+    pub(crate) provisioner: Option<Provisioner>,
 }
 
 /// What is asked for beside the site.
@@ -96,6 +98,7 @@ pub(crate) fn deployment<'s>(
     let (true, (Some(image), Some(api), Some(pod_cidr))) = (faults.is_empty(), known) else {
         return Err(RenderError::Site(faults));
     };
+    require_bound(kubernetes, wishes.replaced)?;
     replace(&mut deployed, wishes.replaced)?;
     Ok(Deployment {
         site,
@@ -121,14 +124,17 @@ fn deployed_pool<'s>(
 ) -> Result<DeployedPool<'s>, RenderFault> {
     let group = &site.groups[pool.groups[0]];
     let Geometry { shards, parity, sets, .. } = pool.geometry;
-    let placement = place(&pool.racks, shards, sets, parity).map_err(|error| unplaced(group, shards, error))?;
+    // A provisioner makes volumes wherever a pod is scheduled: there is no order that could be held.
+    let racks = if kubernetes.provisioner.is_some() { vec![pool.racks.iter().sum()] } else { pool.racks.clone() };
+    let placement = place(&racks, shards, sets, parity).map_err(|error| unplaced(group, shards, error))?;
     let Some(Hosts { names, mounts, .. }) = kubernetes.hosts.iter().find(|hosts| hosts.kind == group.name) else {
         let what = format!("kubernetes without \"hosts\" of {:?}", group.name);
         let advice = "add \"hosts: …\": names of the machines, and folders of their drives";
         return Err(RenderFault::new("kubernetes.hosts", what, advice));
     };
     let machines = placement.node_of.iter().filter_map(|&node| names.get(node as usize)).cloned().collect();
-    Ok(DeployedPool { group, geometry: pool.geometry, racks: pool.racks.len(), placement, machines, mounts, set })
+    let (geometry, racks, provisioner) = (pool.geometry, racks.len(), kubernetes.provisioner);
+    Ok(DeployedPool { group, geometry, racks, placement, machines, mounts, set, provisioner })
 }
 
 fn unplaced(group: &NodeGroup, set_drives: u32, error: NoPlacement) -> RenderFault {
@@ -149,6 +155,17 @@ fn unplaced(group: &NodeGroup, set_drives: u32, error: NoPlacement) -> RenderFau
 /// theirs.
 fn set_name(name: &str, i: usize) -> String {
     if i == 0 { name.to_owned() } else { format!("{name}-pool-{}", i + 1) }
+}
+
+/// Refuses to replace a machine that no volume is bound to.
+fn require_bound(kubernetes: &Kubernetes, replaced: &[(String, String)]) -> Result<(), RenderError> {
+    match (kubernetes.provisioner, replaced.first()) {
+        (Some(_), Some((old, new))) => Err(RenderError::Asked(format!(
+            "--replace {old}={new}: kubernetes.provisioner makes volumes wherever a pod is scheduled, and no file binds \
+             one to {old}; write {new} for {old} in kubernetes.hosts, and delete the claims of its pod"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Puts a machine in another one's place, and leaves all others where they are.
@@ -189,10 +206,21 @@ impl Deployment<'_> {
 }
 
 impl DeployedPool<'_> {
-    /// The StorageClass of a drive, counted from 0: one for each kind of drives, which is a tier.
+    /// Drives of a node.
+    pub(crate) fn drives(&self) -> usize {
+        self.group.drives_per_node() as usize
+    }
+
+    /// The StorageClass of a drive, counted from 0: one for each kind of drives, which is a tier; of TopoLVM, one for
+    /// each drive.
     pub(crate) fn class(&self, drive: usize) -> String {
-        let (kind, _) = self.kind(drive);
-        if self.group.drives.len() > 1 { format!("local-{}-{kind}", self.set) } else { format!("local-{}", self.set) }
+        let ((kind, _), set) = (self.kind(drive), &self.set);
+        let prefix = match self.provisioner {
+            Some(Provisioner::TopoLvm) => return format!("topolvm-{set}-{}", drive + 1),
+            Some(Provisioner::DirectPv) => "directpv",
+            None => "local",
+        };
+        if self.group.drives.len() > 1 { format!("{prefix}-{set}-{kind}") } else { format!("{prefix}-{set}") }
     }
 
     /// The kind of a drive, and its capacity in bytes.

@@ -7,7 +7,7 @@ use linerate_record::site::Product;
 
 use crate::deployment::{DeployedPool, Deployment, capacity, claim_template};
 use crate::file::RenderedFile;
-use crate::storage::KEPT;
+use crate::storage::{KEPT, claimed_bytes, why_claimed};
 use crate::yaml::{CommentedEntry, Tree, file, list, map, set};
 
 pub(crate) use pods::{memory_left, secret_name};
@@ -89,8 +89,12 @@ fn stateful_set(deployment: &Deployment<'_>, pool: &DeployedPool<'_>) -> Tree {
             .because("No claim goes with the StatefulSet."),
         set("selector", map([set("matchLabels", of_pool(deployment))])),
         set("template", template),
-        set("volumeClaimTemplates", list((0..pool.mounts.len()).map(|drive| claim(pool, drive))))
-            .because("Their names and those of the pods make the names that the volumes' claimRef has."),
+        set("volumeClaimTemplates", list((0..pool.drives()).map(|drive| claim(pool, drive)))).because(
+            match pool.provisioner {
+                Some(_) => "kubernetes.provisioner makes a volume for each, where the pod is scheduled.",
+                None => "Their names and those of the pods make the names that the volumes' claimRef has.",
+            },
+        ),
     ]);
     map([
         set("apiVersion", "apps/v1"),
@@ -113,7 +117,13 @@ fn update(deployment: &Deployment<'_>) -> CommentedEntry {
 }
 
 fn claim(pool: &DeployedPool<'_>, drive: usize) -> Tree {
-    let storage = map([set("storage", capacity(pool.kind(drive).1))]);
+    let (_, capacity_bytes) = pool.kind(drive);
+    let storage = match pool.provisioner {
+        Some(provisioner) => {
+            set("storage", capacity(claimed_bytes(provisioner, capacity_bytes))).because(why_claimed(provisioner))
+        }
+        None => set("storage", capacity(capacity_bytes)),
+    };
     map([
         // The API server adds these two: with them, a comparison with what was applied finds no difference.
         set("apiVersion", "v1"),
@@ -124,7 +134,7 @@ fn claim(pool: &DeployedPool<'_>, drive: usize) -> Tree {
             map([
                 set("accessModes", list(["ReadWriteOnce"])),
                 set("storageClassName", pool.class(drive)),
-                set("resources", map([set("requests", storage)])),
+                set("resources", map([set("requests", map([storage]))])),
             ]),
         ),
     ])

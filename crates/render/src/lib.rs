@@ -59,8 +59,10 @@ pub struct Rendering {
     pub choice: VariantChoice,
     /// What each variant can do.
     pub weighed: Vec<WeighedVariant>,
-    /// What each StatefulSet is bound to.
+    /// What each StatefulSet is bound to; nothing where a provisioner makes volumes.
     pub pools: Vec<PlacedPool>,
+    /// What the site gives up by a provisioner.
+    pub lost: Vec<String>,
 }
 
 impl Rendering {
@@ -103,8 +105,9 @@ pub fn render(site: &Site, request: &RenderRequest) -> Result<Rendering, RenderE
         machines: pool.machines.clone(),
         folders: pool.mounts.to_vec(),
     };
-    let pools = deployment.pools.iter().map(placed).collect();
-    Ok(Rendering { files: files(&deployment), choice, weighed, pools })
+    let bound = deployment.pools.iter().filter(|pool| pool.provisioner.is_none());
+    let pools = bound.map(placed).collect();
+    Ok(Rendering { files: files(&deployment), choice, weighed, pools, lost: storage::lost(&deployment) })
 }
 
 fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {

@@ -18,6 +18,14 @@ pub fn label_of(name: &str, longest: usize) -> String {
     format!("{}-{:08x}", short.trim_end_matches('-'), number(name)).trim_start_matches('-').to_owned()
 }
 
+/// A UUID of a name, the same each time: version 8, which is anybody's own (RFC 9562).
+pub(crate) fn uuid_of(name: &str) -> String {
+    let [a, b, c, d] = ["a", "b", "c", "d"].map(|part| number(&format!("{part}{name}")));
+    let (first, second) = (b >> 16, 0x8000 | (b & 0x0fff));
+    let (variant, rest) = (0x8000 | ((c >> 16) & 0x3fff), c & 0xffff);
+    format!("{a:08x}-{first:04x}-{second:04x}-{variant:04x}-{rest:04x}{d:08x}")
+}
+
 /// FNV-1a, 32 bits.
 fn number(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
@@ -26,6 +34,17 @@ fn number(text: &str) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_uuid_follows_from_its_name() {
+        let (one, other) = (uuid_of("directpv-minio"), uuid_of("directpv-minio-pool-2"));
+        assert_ne!(one, other);
+        for uuid in [one, other] {
+            let lengths: Vec<usize> = uuid.split('-').map(str::len).collect();
+            assert_eq!(lengths, [8, 4, 4, 4, 12], "{uuid}");
+            assert!(&uuid[14..15] == "8" && "89ab".contains(&uuid[19..20]), "{uuid}");
+        }
+    }
 
     #[test]
     fn names_are_labels_and_different_ones_stay_different() {

@@ -1,8 +1,14 @@
 //! Volumes: each drive of each node, bound to the claim that it is for.
 
+mod provisioned;
+
+use linerate_record::site::Provisioner;
+
 use crate::deployment::{DeployedPool, Deployment, capacity};
 use crate::file::RenderedFile;
 use crate::yaml::{Tree, file, list, map, set};
+
+pub(crate) use provisioned::{claimed_bytes, lost, why_claimed};
 
 /// Argo CD deletes no volume, neither when it leaves the folder nor with the application.
 pub(crate) const KEPT: &str = "Prune=false,Delete=false";
@@ -37,6 +43,9 @@ pub(crate) fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
 /// The files of volumes, rack after rack.
 pub(crate) fn parts(deployment: &Deployment<'_>) -> Vec<RackPart> {
     let mut all = Vec::new();
+    if deployment.kubernetes.provisioner.is_some() {
+        return all;
+    }
     for (i, pool) in deployment.pools.iter().enumerate() {
         let digits = pool.racks.to_string().len().max(2);
         let prefix = if i > 0 { format!("{}-", pool.set) } else { String::new() };
@@ -57,6 +66,9 @@ pub(crate) fn parts(deployment: &Deployment<'_>) -> Vec<RackPart> {
 }
 
 fn classes(deployment: &Deployment<'_>) -> String {
+    if let Some(provisioner) = deployment.kubernetes.provisioner {
+        return provisioned_classes(deployment, provisioner);
+    }
     let mut documents: Vec<Tree> = Vec::new();
     for pool in &deployment.pools {
         let mut drive = 0;
@@ -67,6 +79,21 @@ fn classes(deployment: &Deployment<'_>) -> String {
     }
     let head = "StorageClasses: one for each kind of drives, so that no claim takes a drive of another tier.";
     file(&deployment.head(head), &documents)
+}
+
+fn provisioned_classes(deployment: &Deployment<'_>, provisioner: Provisioner) -> String {
+    let mut names = Vec::new();
+    let mut documents: Vec<Tree> = Vec::new();
+    for (pool, drive) in deployment.pools.iter().flat_map(|pool| (0..pool.drives()).map(move |drive| (pool, drive))) {
+        let name = pool.class(drive);
+        if !names.contains(&name) {
+            documents.push(provisioned::class(provisioner, pool, drive));
+            names.push(name);
+        }
+    }
+    let lost: Vec<String> = lost(deployment).into_iter().map(|what| format!("Lost: {what}.")).collect();
+    let head = format!("StorageClasses of kubernetes.provisioner, which makes the volumes.\n{}", lost.join("\n"));
+    file(&deployment.head(&head), &documents)
 }
 
 fn class(name: &str) -> Tree {

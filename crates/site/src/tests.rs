@@ -343,6 +343,7 @@ fn every_word_is_read() {
                 "bond" => {
                     ("engine: minio", format!("engine: minio\nclients: {{count: 1, speed: 1Gb/s, bond: {name}}}"))
                 }
+                "provisioner" => ("engine: minio", format!("engine: minio\nkubernetes: {{provisioner: {name}}}")),
                 other => panic!("a key of words that is not tested: {other}"),
             };
             let site = read(&TEN_LINES.replace(from, &to), "site.yaml").unwrap();

@@ -80,6 +80,11 @@ pub(super) const CLIENTS_ON: &[Word] = &[
     word("nodes", "the storage nodes, which all send the same load", &["storage", "servers", "node"]),
 ];
 
+pub(super) const PROVISIONERS: &[Word] = &[
+    word("directpv", "DirectPV of MinIO", &["direct-pv", "directpv-min-io", "minio"]),
+    word("topolvm", "TopoLVM, with a volume group for each drive", &["lvm", "topolvm.io", "topo-lvm"]),
+];
+
 pub(super) const POLICIES: &[Word] =
     &[word("cluster", "any node's pod", &["any"]), word("local", "a pod on the node that received it", &["node"])];
 

@@ -152,6 +152,15 @@ impl RenderManifest {
     /// Refuses to bind a drive that has data of one pod to another one. A machine in the place of one that is gone
     /// moves nothing.
     pub(super) fn require_places(&self, folder: &Path, next: &RenderManifest) -> Result<(), Failure> {
+        let is_whole = self.pending.is_empty() && !self.files.is_empty();
+        if is_whole && self.pools.is_empty() != next.pools.is_empty() {
+            return Err(Failure::usage(format!(
+                "{} was written {} kubernetes.provisioner, and a StatefulSet keeps the class of its claims: name another \
+                 folder for a cluster without data",
+                folder.display(),
+                if next.pools.is_empty() { "without" } else { "with" }
+            )));
+        }
         let mut moved = moved(&pods(&self.pools), &pods(&next.pools));
         if moved.is_empty() {
             moved = self::moved(&drives(&self.pools), &drives(&next.pools));

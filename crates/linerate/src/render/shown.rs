@@ -25,6 +25,12 @@ pub(super) fn written(rendering: &Rendering, output: &Path, written: &WrittenFol
         let mark = if one.variant == choice.variant { "*" } else { " " };
         let _ = writeln!(text, "{mark} {}", row(one));
     }
+    for lost in &rendering.lost {
+        let _ = write!(text, "\n  lost  {lost}");
+    }
+    if !rendering.lost.is_empty() {
+        text.push('\n');
+    }
     let WrittenFolder { files, changed, removed } = *written;
     let _ = writeln!(
         text,

@@ -30,6 +30,9 @@ pub struct Kubernetes {
     /// The control plane; absent where it is not described.
     #[serde(default)]
     pub control_plane: Option<ControlPlane>,
+    /// Who makes volumes; absent: they are written, each bound to its machine.
+    #[serde(default)]
+    pub provisioner: Option<Provisioner>,
     /// Names within the cluster; absent where they are not described.
     #[serde(default)]
     pub dns: Option<ClusterDns>,
@@ -53,11 +56,23 @@ pub struct Hosts {
     pub kind: String,
     /// Their names in Kubernetes (`kubernetes.io/hostname`), rack after rack, one for each node.
     pub names: Vec<String>,
-    /// Where each drive is mounted, in the order of the drives, one for each drive of a node.
+    /// Where each drive is mounted, in the order of the drives, one for each drive of a node; empty where a provisioner
+    /// makes volumes.
     pub mounts: Vec<String>,
     /// The device of each of these folders; empty where none are stated.
     #[serde(default)]
     pub devices: Vec<String>,
+}
+
+/// Who makes volumes when pods are scheduled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Provisioner {
+    /// DirectPV of MinIO.
+    #[serde(rename = "directpv")]
+    DirectPv,
+    /// TopoLVM.
+    #[serde(rename = "topolvm")]
+    TopoLvm,
 }
 
 /// Addresses of IPv4 that begin alike.

@@ -19,8 +19,10 @@ pub(super) fn pod(deployment: &Deployment<'_>, pool: &DeployedPool<'_>) -> Tree 
     let mut spec = vec![
         set("priorityClassName", deployment.name)
             .because("Its machine is the only one that has its drives: other pods make way, wherever they came from."),
-        set("affinity", map([set("podAntiAffinity", required)]))
-            .because("One pod a node. On which node, its volumes decide."),
+        set("affinity", map([set("podAntiAffinity", required)])).because(match pool.provisioner {
+            Some(_) => "One pod a node. On which node, the scheduler decides, and then its volumes.",
+            None => "One pod a node. On which node, its volumes decide.",
+        }),
         set("automountServiceAccountToken", false).because("The engine does not ask the API server."),
         set("enableServiceLinks", false).because("Variables of all services would be in its environment."),
         set("securityContext", of_pod(deployment)),
@@ -50,7 +52,7 @@ fn of_pod(deployment: &Deployment<'_>) -> Tree {
 
 fn container(deployment: &Deployment<'_>, pool: &DeployedPool<'_>) -> Tree {
     let port = |name: &str, port: u32| map([set("name", name), set("containerPort", port), set("protocol", "TCP")]);
-    let mut mounts: Vec<Tree> = (0..pool.mounts.len())
+    let mut mounts: Vec<Tree> = (0..pool.drives())
         .map(|drive| {
             let name = claim_template(drive);
             map([set("mountPath", format!("/{name}")), set("name", name)])
@@ -95,7 +97,7 @@ fn arguments(deployment: &Deployment<'_>) -> Option<CommentedEntry> {
 fn volumes(deployment: &Deployment<'_>) -> String {
     if let [pool] = &deployment.pools[..]
         && pool.machines.len() == 1
-        && pool.mounts.len() == 1
+        && pool.drives() == 1
     {
         // Both engines take one drive of one node as a folder alone.
         return format!("/{}", claim_template(0));
@@ -106,7 +108,7 @@ fn volumes(deployment: &Deployment<'_>) -> String {
             1 => "0".to_owned(),
             nodes => format!("{{0...{}}}", nodes - 1),
         };
-        let drives = match pool.mounts.len() {
+        let drives = match pool.drives() {
             1 => claim_template(0),
             drives => format!("data-{{1...{drives}}}"),
         };
@@ -132,7 +134,12 @@ fn environment(deployment: &Deployment<'_>, pool: &DeployedPool<'_>) -> Vec<Tree
     let mut all = vec![stated(
         format!("{prefix}_VOLUMES"),
         volumes(deployment),
-        "Ordinals, not machines: erasure sets are consecutive ordinals, and the volumes bind each to its machine.",
+        match pool.provisioner {
+            Some(_) => "Ordinals, not machines: erasure sets are consecutive ordinals, wherever they are scheduled.",
+            None => {
+                "Ordinals, not machines: erasure sets are consecutive ordinals, and the volumes bind each to its machine."
+            }
+        },
     )];
     let sizes = |pool: &DeployedPool<'_>| pool.geometry.shards;
     if deployment.pools.iter().all(|other| sizes(other) == geometry.shards) && geometry.shards > 1 {

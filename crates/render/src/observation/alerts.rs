@@ -146,23 +146,23 @@ fn mounted(kind: &WatchedKind<'_>, mounts: &[String]) -> String {
 fn of_kind(kind: &WatchedKind<'_>) -> Vec<Alert> {
     let (nodes, drives, of) = (kind.machines.len(), kind.mounts.len(), kind.matcher());
     let seen = format!("count by (node) (node_uname_info{{{of}}})");
-    let mut all = vec![
-        alert(
-            "LinerateNodesNotObserved",
-            format!("(count(node_uname_info{{{of}}}) or vector(0)) < {nodes}"),
-            "15m",
-            format!("node-exporter is scraped on {{{{ $value }}}} of {nodes} nodes of {}", kind.name),
-            format!("nodes.{}.count. Of a node without it, no other alert here says anything.", kind.name),
-        ),
-        alert(
+    let mut all = vec![alert(
+        "LinerateNodesNotObserved",
+        format!("(count(node_uname_info{{{of}}}) or vector(0)) < {nodes}"),
+        "15m",
+        format!("node-exporter is scraped on {{{{ $value }}}} of {nodes} nodes of {}", kind.name),
+        format!("nodes.{}.count. Of a node without it, no other alert here says anything.", kind.name),
+    )];
+    if !kind.mounts.is_empty() {
+        all.push(alert(
             "LinerateDrivesNotMounted",
             format!("(count by (node) ({}) or 0 * {seen}) < {drives}", mounted(kind, kind.mounts)),
             "5m",
             format!("{{{{ $labels.node }}}} has {{{{ $value }}}} of {drives} folders of drives mounted with XFS"),
             "kubernetes.hosts.*.mounts. Into a folder that is not mounted, the engine writes on the system's drive.",
         )
-        .critical(),
-    ];
+        .critical());
+    }
     all.extend(kind.links.iter().flat_map(|link| of_link(kind, link)));
     all
 }

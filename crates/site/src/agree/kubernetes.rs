@@ -94,10 +94,27 @@ fn counts(site: &Site, hosts: &Hosts, path: &str, faults: &mut Vec<SiteFault>) {
         let what = format!("{names} names of machines for {nodes} nodes of {:?}", group.name);
         faults.push(SiteFault::new(format!("{path}.names"), what, "write one for each node, rack after rack"));
     }
+    folders(site, hosts, path, faults);
     let (mounts, drives) = (hosts.mounts.len(), group.drives_per_node());
-    if mounts as u64 != u64::from(drives) {
+    if !hosts.mounts.is_empty() && mounts as u64 != u64::from(drives) {
         let what = format!("{mounts} folders for {drives} drives of {:?}", group.name);
         faults.push(SiteFault::new(format!("{path}.mounts"), what, "write one for each drive of a node"));
+    }
+}
+
+/// Folders of drives, which are where no provisioner looks after the drives.
+fn folders(site: &Site, hosts: &Hosts, path: &str, faults: &mut Vec<SiteFault>) {
+    let provisioner = site.kubernetes.as_ref().and_then(|kubernetes| kubernetes.provisioner);
+    match (provisioner, hosts.mounts.is_empty()) {
+        (None, true) => {
+            let advice = "add \"mounts: …\": folders of the drives; or \"provisioner\", which makes volumes itself";
+            faults.push(SiteFault::new(path, "hosts without \"mounts\"", advice));
+        }
+        (Some(_), false) => {
+            let advice = "leave mounts out, or provisioner: it takes the drives and mounts them itself";
+            faults.push(SiteFault::new(format!("{path}.mounts"), "folders of drives with a provisioner", advice));
+        }
+        _ => {}
     }
     let mut distinct = BTreeSet::new();
     if let Some(twice) = hosts.mounts.iter().find(|mount| !distinct.insert(*mount)) {

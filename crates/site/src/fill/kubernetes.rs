@@ -8,7 +8,7 @@ use linerate_record::site::{
 use super::super::reading::Item;
 use super::super::value::text::NAMES_MAX;
 use super::control_plane::{applier, control_plane, dns};
-use super::{Filling, Map, list, number, sub, text, whole};
+use super::{Filling, Map, list, number, sub, text, whole, word};
 
 const PATH: &str = "kubernetes";
 
@@ -43,6 +43,7 @@ pub(super) fn kubernetes(
         native_cidr,
         load_balancer: texts(map, "load_balancer").iter().filter_map(|text| Prefix::parse(text)).collect(),
         control_plane: sub(map, "control_plane").map(|map| control_plane(map, api_port, filling)),
+        provisioner: word(map, "provisioner"),
         dns: sub(map, "dns").map(dns),
         applier: sub(map, "applier").map(applier),
         bgp: sub(map, "bgp").map(|map| bgp(map, filling)),

@@ -1,9 +1,10 @@
 //! Keys of the site's Kubernetes.
 
-use super::Shape::{Mapping, Name, OneOrMany, Text, Texts, Whole};
+use super::Shape::{Mapping, Name, OneOrMany, Text, Texts, Whole, Words};
 use super::Unless::{Absent, Follows, Required, Value};
 use super::control_plane::{APPLIER, CONTROL_PLANE, DNS};
 use super::{Key, NumberKind, TextKind, key, quantity};
+use crate::words::PROVISIONERS;
 
 const TO_RENDER: &str = "not stated: `render` asks for it";
 
@@ -52,6 +53,12 @@ pub(in crate::keys) const KUBERNETES: &[Key] = &[
         Absent("not rendered: something else makes it"),
         "Control plane, which kubeadm makes.",
     ),
+    key(
+        "provisioner",
+        Words("provisioner", PROVISIONERS),
+        Absent("volumes are written, each bound to its machine"),
+        "Who makes volumes when pods are scheduled. What is lost with it: the order of erasure sets over racks.",
+    ),
     key("dns", Mapping("dns", DNS), Absent("not rendered: it stays as it is"), "DNS within the cluster."),
     key(
         "applier",
@@ -87,7 +94,7 @@ const HOSTS: &[Key] = &[
     key(
         "mounts",
         Texts(TextKind::Folders),
-        Required,
+        Follows("**required**, except with `provisioner`"),
         "Folders at which the drives are mounted, such as `/data{1...20}`, in the order of the drives.",
     ),
     key(
