@@ -144,10 +144,33 @@ fn rendered_is_accepted_by_an_api_server() -> Result<(), Failed> {
             let mut refused = kubernetes.inside(Path::new("kubectl"));
             let output = refused.args(HELD).arg("--filename").arg(&wrong).output()?;
             assert!(!output.status.success() && shown(&output).contains("podManagmentPolicy"), "{}", shown(&output));
+            if name == "minio-8" {
+                provisioned_is_accepted(kubernetes, &site)?;
+            }
             kubernetes.kubectl(&["delete", "namespace", namespace, "--wait=false"]);
         }
         Ok(())
     })
+}
+
+/// What is rendered where a provisioner makes the volumes; its namespace is there.
+fn provisioned_is_accepted(kubernetes: &Kubernetes, site: &Path) -> Result<(), Failed> {
+    let text = fs::read_to_string(site)?;
+    let is_kept = |line: &&str| !["mounts:", "devices:"].iter().any(|key| line.trim_start().starts_with(key));
+    let without_folders: Vec<&str> = text.lines().filter(is_kept).collect();
+    for provisioner in ["directpv", "topolvm"] {
+        let folder = site.with_extension(provisioner);
+        let _ = fs::remove_dir_all(&folder);
+        let of_it = folder.with_extension("site.yaml");
+        let stated = format!("kubernetes:\n  provisioner: {provisioner}");
+        fs::write(&of_it, without_folders.join("\n").replacen("kubernetes:", &stated, 1))?;
+        let output = linerate().arg("render").arg(&of_it).arg("-o").arg(&folder).output()?;
+        assert!(output.status.success() && shown(&output).contains("\n  lost  "), "{}", shown(&output));
+        for part in ["storage", "engine"] {
+            kubernetes.kubectl(&[&HELD[..], &["--kustomize", &folder.join(part).display().to_string()]].concat());
+        }
+    }
+    Ok(())
 }
 
 /// The site whose cluster is edited.
