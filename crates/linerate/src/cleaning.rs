@@ -17,6 +17,7 @@ use linerate_load::sigv4::Credentials;
 use linerate_load::tls::Tls;
 use linerate_record::load::{HostSelect, Payload, TlsTrust, Unique};
 use linerate_record::run::{Manifest, TargetKind, Worded};
+use linerate_record::shell;
 use linerate_record::units::{Rate, whole_ns};
 use linerate_report::cleaned::{BucketEnd, no_bucket};
 
@@ -68,9 +69,9 @@ pub(crate) fn clean(
         return Err(Failure::usage(format!(
             "nothing to clean: linerate imported the contents of {}, and wrote none of its objects; warp clears its \
              bucket itself; delete objects that it left (--noclear, --keep-data) yourself, such as with mc rm \
-             --recursive --force ALIAS/{}",
+             --recursive --force {}",
             order.run.display(),
-            masks::without_keys(&manifest.asked.bucket)
+            shell::word(format!("ALIAS/{}", masks::without_keys(&manifest.asked.bucket)))
         )));
     }
     let aim = aim::of(&manifest)

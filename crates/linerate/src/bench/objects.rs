@@ -9,6 +9,7 @@ use linerate_load::object::ObjectId;
 use linerate_load::sizes::size_of;
 use linerate_record::finding::{Finding, FindingKind, Severity};
 use linerate_record::load::Sizes;
+use linerate_record::shell;
 use linerate_record::units::grouped;
 
 use super::setup::{Setup, deletions_per_s};
@@ -385,9 +386,9 @@ pub(super) fn remaining(setup: &Setup<'_>, left: &LeftAtTarget) -> Finding {
 pub(super) fn cleaning(setup: &Setup<'_>) -> String {
     let trust = setup.load.endpoint.tls.as_ref();
     let ca_file = trust.and_then(|trust| trust.ca_file.as_ref());
-    let ca_file = ca_file.map_or_else(String::new, |path| format!(" --ca-file {}", path.display()));
+    let ca_file = ca_file.map_or_else(String::new, |path| format!(" --ca-file {}", shell::path(path)));
     let insecure = if trust.is_some_and(|trust| trust.insecure) { " --insecure" } else { "" };
-    format!("linerate clean {}{ca_file}{insecure}", setup.folder.display())
+    format!("linerate clean {}{ca_file}{insecure}", shell::path(&setup.folder))
 }
 
 pub(super) fn place(setup: &Setup<'_>) -> String {
