@@ -33,7 +33,7 @@ pub use pages::Pages;
 pub use removal::{InBucket, Removal};
 pub use samples::Stored;
 pub use shown::{Looks, ShownSoFar};
-pub use versions::Keeping;
+pub use versions::{DefaultLock, Keeping};
 pub use written::written;
 
 /// Keys per `DeleteObjects` call: S3's own limit.

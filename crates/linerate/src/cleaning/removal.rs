@@ -8,7 +8,7 @@ use linerate_load::bucket::{
 };
 use linerate_load::listing::{Marker, Version};
 use linerate_load::session::Session;
-use linerate_record::shown::in_line;
+use linerate_record::shown::{clause, in_line};
 use linerate_record::units::grouped;
 use linerate_report::cleaned::{BucketEnd, Cleaned, cleaned};
 
@@ -182,9 +182,12 @@ impl<'a> CleaningRun<'a> {
     /// Removes the bucket, if nothing is in it; whether it did. While anything of the run is known to be in it, or not
     /// known to be gone, that is not tried: there are targets that remove a bucket with everything in it.
     pub(super) fn remove_bucket(&mut self) -> Result<bool, Failure> {
-        let may_hold_own = self.done.left() > 0 || self.done.ended.is_some() || self.is_hiding();
-        let removal = match may_hold_own {
-            true => self.bucket.contents().map(|found| Removal::Kept(InBucket { own: true, ..found })),
+        let own = self.done.left() > 0;
+        let removal = match own || self.done.ended.is_some() || self.is_hiding() {
+            true => self.bucket.contents().map(|found| {
+                let unknown = (!own).then(|| "it may hold something of this run".to_owned());
+                Removal::Kept(InBucket { own: own || found.own, unknown, ..found })
+            }),
             false => self.bucket.remove(),
         };
         let is_removed = matches!(removal, Ok(Removal::Removed));
@@ -221,6 +224,7 @@ impl<'a> CleaningRun<'a> {
         match self.done.bucket.take() {
             Some(Err(error)) => Some(Failure::Bucket(error)),
             Some(Ok(Removal::Kept(found))) if found.is_unseen() => {
+                // Whatever else is in it is somebody's, and no failure; that nobody knows what it is, is one.
                 let why = in_words(&found, &self.session.run_prefix);
                 Some(Failure::Ended {
                     place,
@@ -437,10 +441,10 @@ impl<'a> CleaningRun<'a> {
             None => BucketEnd::WouldBeRemoved,
             Some(Ok(Removal::Removed)) => BucketEnd::Removed,
             Some(Err(_)) => BucketEnd::Refused,
-            Some(Ok(Removal::Kept(found))) if found.own && found.others.is_empty() => BucketEnd::HoldsOwn,
+            Some(Ok(Removal::Kept(found))) if found.own && !found.has_others() => BucketEnd::HoldsOwn,
             Some(Ok(Removal::Kept(found))) => {
                 others = in_words(found, &self.session.run_prefix);
-                BucketEnd::InUse
+                if found.is_unseen() { BucketEnd::Unseen } else { BucketEnd::InUse }
             }
         });
         let unknown = match &done.hidden {
@@ -472,20 +476,34 @@ type Listed = Result<Option<(Vec<Found>, Option<Marker>)>, BucketError>;
 
 /// What keeps a bucket, in words.
 pub(crate) fn in_words(found: &InBucket, run_prefix: &str) -> String {
-    let others: Vec<&String> = found.others.iter().filter(|key| !is_of_run(key, run_prefix)).collect();
+    let of_others = |keys: &[String]| {
+        let others = keys.iter().filter(|key| !is_of_run(key, run_prefix)).count();
+        keys.iter().find(|key| !is_of_run(key, run_prefix)).map(|first| (in_line(first).into_owned(), others))
+    };
     let more = if found.more { " or more" } else { "" };
     let beside = if found.own { ", beside something of this run" } else { "" };
-    match (others.first(), others.len()) {
-        (Some(first), 1) if more.is_empty() => {
-            format!("1 object that is not of this run is in it, {:?}{beside}", in_line(first))
+    match (of_others(&found.others), of_others(&found.versions)) {
+        (Some((first, 1)), _) if more.is_empty() => {
+            format!("1 object that is not of this run is in it, {first:?}{beside}")
         }
-        (Some(first), n) => {
-            let (n, first) = (grouped(n as u64), in_line(first));
+        (Some((first, n)), _) => {
+            let n = grouped(n as u64);
             format!("{n}{more} objects that are not of this run are in it, the first is {first:?}{beside}")
         }
-        (None, _) if found.own => "something of this run is still in it".to_owned(),
-        (None, _) if found.uploads => "uploads that are not of this run are in it, and were not completed".to_owned(),
-        (None, _) => "the target says that it is not empty, but listings show nothing in it".to_owned(),
+        (None, Some((first, n))) => {
+            let objects = if n == 1 && more.is_empty() { "object that is" } else { "objects that are" };
+            let n = grouped(n as u64);
+            format!(
+                "versions or delete markers of {n}{more} {objects} not of this run are in it, the first of \
+                 {first:?}{beside}"
+            )
+        }
+        _ if found.own => "something of this run is still in it".to_owned(),
+        _ if found.uploads => "uploads that are not of this run are in it, and were not completed".to_owned(),
+        _ => match &found.unknown {
+            Some(why) => format!("it is not known whether something else is in it: {}", clause(why)),
+            None => "the target says that it is not empty, but listings show nothing in it".to_owned(),
+        },
     }
 }
 
@@ -497,7 +515,7 @@ mod tests {
     fn what_keeps_a_bucket_is_told_by_what_is_in_it() {
         let of = |keys: &[&str], more, own, uploads| {
             let others = keys.iter().map(ToString::to_string).collect();
-            in_words(&InBucket { own, others, more, uploads }, "p/r-1/")
+            in_words(&InBucket { own, others, more, uploads, ..InBucket::default() }, "p/r-1/")
         };
         let one = "1 object that is not of this run is in it, \"x\"";
         assert_eq!(of(&["x"], false, false, false), one);
@@ -508,5 +526,25 @@ mod tests {
         assert!(of(&[], false, true, true).starts_with("something of this run"));
         assert!(of(&[], false, false, true).starts_with("uploads that are not of this run"));
         assert!(of(&[], false, false, false).starts_with("the target says that it is not empty"));
+        let with = |versions: &[&str], more, own, unknown: Option<&str>| {
+            let versions = versions.iter().map(ToString::to_string).collect();
+            let unknown = unknown.map(str::to_owned);
+            in_words(&InBucket { own, versions, more, unknown, ..InBucket::default() }, "p/r-1/")
+        };
+        for (found, expected) in [
+            (
+                with(&["x"], false, false, Some("denied")),
+                "versions or delete markers of 1 object that is not of this run are in it, the first of \"x\"",
+            ),
+            (
+                with(&["x", "y"], true, true, None),
+                "versions or delete markers of 2 or more objects that are not of this run are in it, the first of \
+                 \"x\", beside something of this run",
+            ),
+            (with(&[], false, true, Some("denied")), "something of this run is still in it"),
+            (with(&[], false, false, Some("denied.")), "it is not known whether something else is in it: denied"),
+        ] {
+            assert_eq!(found, expected);
+        }
     }
 }
