@@ -33,6 +33,7 @@ pub use pages::Pages;
 pub use removal::{InBucket, Removal};
 pub use samples::Stored;
 pub use shown::{Looks, ShownSoFar};
+pub use sweeping::GoesOn;
 pub use versions::{DefaultLock, Keeping};
 pub use written::written;
 

@@ -5,7 +5,7 @@ use linerate_load::bucket::{Bucket, BucketError, DefaultLock, Keeping, Left};
 use linerate_record::finding::Finding;
 use linerate_record::units::grouped;
 
-use super::objects::{batch, deleting, remaining, within_reason};
+use super::objects::{SWEPT_WITHIN, batch, deleting, remaining, within_reason};
 use super::setup::Setup;
 use crate::consent;
 use crate::failure::Failure;
@@ -56,7 +56,7 @@ pub(super) fn delete(
 ) -> Result<Option<Left>, BucketError> {
     let mut asked = 0;
     // Each object has a version, and may have a delete marker.
-    let mut goes_on = within_reason(objects.saturating_mul(2));
+    let mut goes_on = within_reason(objects.saturating_mul(2), SWEPT_WITHIN);
     bucket.sweep_versions(set, batch(setup), &mut |n| {
         asked += n;
         deleting(setup, progress, &format!("deleting versions of what this run wrote: {}", grouped(asked)), false);

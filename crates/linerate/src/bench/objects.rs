@@ -14,12 +14,13 @@ use linerate_record::units::grouped;
 
 use super::setup::{Setup, deletions_per_s};
 use super::{kept, stored};
+use crate::cleaning::gave_up_after;
 use crate::interrupt;
 use crate::progress::Progress;
 
 /// How long deletion by a listing goes on, which ends with what the run wrote: a fleet writes for minutes what one
 /// machine deletes in an hour.
-const SWEPT_WITHIN: Duration = Duration::from_secs(3_600);
+pub(super) const SWEPT_WITHIN: Duration = Duration::from_secs(3_600);
 
 /// So many more deletions than a run has written objects are no reason to doubt a listing.
 const SWEPT_BESIDE: u64 = 64_000;
@@ -247,17 +248,17 @@ impl<'a> RunObjects<'a> {
             // Each object that is left is among its versions, and deleting it by its key would add a delete marker.
             return vec![left];
         }
-        if is_kept && self.setup.afterwards(|bucket| bucket.contents()).is_ok_and(|found| found.own) {
-            // Deleted by their keys, they would be hidden below delete markers.
-            let why = "a listing of objects shows some of the run, and one of versions shows none";
-            return vec![remaining(self.setup, &LeftAtTarget::UnseenVersions(why.to_owned()))];
-        }
-        let left = match self.setup.afterwards(|bucket| self.sweep(bucket, were_refused, progress)) {
+        // Deleted by their keys, objects of a bucket that keeps versions would be hidden below delete markers.
+        let left = match self.setup.afterwards(|bucket| match is_kept {
+            true => bucket.still_shown(),
+            false => self.sweep(bucket, were_refused, progress),
+        }) {
             Ok(Left { objects: 0, .. }) if self.unended_writes > 0 || self.unknown_writes > 0 => {
                 let (writes, unknown) = (self.unended_writes, self.unknown_writes);
                 vec![remaining(self.setup, &LeftAtTarget::GivenUp { writes, unknown })]
             }
             Ok(Left { objects: 0, .. }) => Vec::new(),
+            Ok(shown) if is_kept => return vec![remaining(self.setup, &unseen_versions(&shown))],
             // Versions, if there are any, are of these.
             Ok(shown) => return vec![remaining(self.setup, &objects_left(shown))],
             Err(error) => return vec![remaining(self.setup, &self.unlisted(&error))],
@@ -272,7 +273,7 @@ impl<'a> RunObjects<'a> {
 
     /// Deletes what a listing still shows: of clients that were lost, it is all that they wrote.
     fn sweep(&self, bucket: &mut Bucket<'_>, were_refused: bool, progress: &Progress) -> Result<Left, BucketError> {
-        let (mut swept, mut goes_on) = (0_u64, within_reason(self.ever));
+        let (mut swept, mut goes_on) = (0_u64, within_reason(self.ever, SWEPT_WITHIN));
         bucket.sweep_up(were_refused, &mut |n| {
             swept = swept.saturating_add(n);
             let reported = format!("deleting objects of this run that a listing shows: {}", grouped(swept));
@@ -290,11 +291,20 @@ impl<'a> RunObjects<'a> {
 
 /// Whether deletion by a listing goes on after so many more deletions: not for ever, and not for much more than there
 /// can be. A listing may show what nobody wrote: some deletions are asked for twice, but not all.
-pub(super) fn within_reason(most: u64) -> impl FnMut(u64) -> bool {
+pub(super) fn within_reason(most: u64, within: Duration) -> impl FnMut(u64) -> Result<(), String> {
     let (begun, mut asked) = (Instant::now(), 0_u64);
     move |n| {
         asked = asked.saturating_add(n);
-        asked / 2 <= most.saturating_add(SWEPT_BESIDE) && begun.elapsed() < SWEPT_WITHIN
+        if asked / 2 > most.saturating_add(SWEPT_BESIDE) {
+            let asked = grouped(asked);
+            return Err(format!(
+                "listings go on after {asked} deletions, and show more than this run can have written"
+            ));
+        }
+        if begun.elapsed() >= within {
+            return Err(gave_up_after(within));
+        }
+        Ok(())
     }
 }
 
@@ -370,6 +380,17 @@ pub(super) fn deleting(setup: &Setup<'_>, progress: &Progress, reported: &str, i
     }
 }
 
+/// What a listing of objects shows, and none of versions.
+fn unseen_versions(shown: &Left) -> LeftAtTarget {
+    let Left { objects, more, wavers, .. } = *shown;
+    let (n, or_more) = (grouped(objects), if more { " or more" } else { "" });
+    let which = if objects == 1 && !more { "object" } else { "objects" };
+    let so_far = if wavers { ", though not each time" } else { "" };
+    let why =
+        format!("listings of objects show {n}{or_more} {which} of the run{so_far}, and one of versions shows none");
+    LeftAtTarget::UnseenVersions(why)
+}
+
 /// What a listing still shows.
 fn objects_left(shown: Left) -> LeftAtTarget {
     let Left { objects, bytes, more, wavers, why } = shown;
@@ -398,6 +419,36 @@ pub(super) fn place(setup: &Setup<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn deletion_by_a_listing_ends_in_time_and_after_more_than_there_can_be_and_says_why() {
+        let mut endless = within_reason(1, Duration::from_secs(3_600));
+        let told = (0..200).map_while(|_| endless(1_000).err().map_or(Some(None), |why| Some(Some(why))));
+        let told: Vec<String> = told.flatten().collect();
+        let expected = "listings go on after 131\u{202f}000 deletions, and show more than this run can have written";
+        assert_eq!(told.first().map(String::as_str), Some(expected));
+        let mut late = within_reason(u64::MAX, Duration::ZERO);
+        let why = late(0).unwrap_err();
+        assert_eq!(why, "deletion was given up after 0 s, and listings still showed something");
+        assert_eq!(within_reason(u64::MAX, Duration::from_secs(3_600))(u64::MAX), Ok(()));
+    }
+
+    #[test]
+    fn objects_that_only_a_listing_of_objects_shows_are_counted() {
+        let of = |objects, more, wavers| {
+            let LeftAtTarget::UnseenVersions(why) = unseen_versions(&Left { objects, more, wavers, ..Left::default() })
+            else {
+                return String::new();
+            };
+            why
+        };
+        assert_eq!(of(1, false, false), "listings of objects show 1 object of the run, and one of versions shows none");
+        assert_eq!(
+            of(1_000, true, true),
+            "listings of objects show 1000 or more objects of the run, though not each time, and one of versions shows \
+             none"
+        );
+    }
 
     #[test]
     fn uploads_remain_where_their_abort_was_refused_and_no_listing_says_otherwise() {

@@ -31,6 +31,10 @@ pub enum DefaultLock {
     Unknown(String),
 }
 
+fn so_many(n: &str, unit: &str) -> String {
+    if n == "1" { format!("1 {unit}") } else { format!("{n} {unit}s") }
+}
+
 impl Bucket<'_> {
     /// What the bucket does with what is deleted in it. One whose versions are suspended has those from before.
     ///
@@ -68,8 +72,8 @@ impl Bucket<'_> {
         let looked = answer.document(&["ObjectLockConfiguration"], |parent, name, text| {
             match (parent, name) {
                 (Some("DefaultRetention"), "Mode") => mode = Some(text.trim().to_owned()),
-                (Some("DefaultRetention"), "Days") => length = Some(format!("{} days", text.trim())),
-                (Some("DefaultRetention"), "Years") => length = Some(format!("{} years", text.trim())),
+                (Some("DefaultRetention"), "Days") => length = Some(so_many(text.trim(), "day")),
+                (Some("DefaultRetention"), "Years") => length = Some(so_many(text.trim(), "year")),
                 _ => {}
             }
             Ok(())
