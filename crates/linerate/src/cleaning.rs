@@ -1,7 +1,9 @@
 //! What a run left at its target, deleted from what its folder says of it.
 
 pub(crate) mod aim;
+mod done;
 mod removal;
+mod words;
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -33,7 +35,7 @@ use removal::CleaningRun;
 const ABSENT_LOOKS: u32 = 3;
 const ABSENT_PAUSE: Duration = Duration::from_millis(300);
 
-pub(crate) use removal::{gave_up_after, in_words};
+pub(crate) use words::{gave_up_after, in_words};
 
 /// What is cleaned, how, and with whose keys: all that a run folder does not say, or is not believed in.
 pub(crate) struct CleaningOrder<'a> {

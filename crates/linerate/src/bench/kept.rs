@@ -65,7 +65,8 @@ pub(super) fn delete(
 }
 
 /// Deletes what is left of versions and delete markers at the end, of so many objects at the most; tells what stays.
-pub(super) fn sweep(setup: &Setup<'_>, objects: u64, progress: &Progress) -> Option<Finding> {
+/// `seen` counts what listings of them have shown.
+pub(super) fn sweep(setup: &Setup<'_>, objects: u64, progress: &Progress, seen: &mut u64) -> Option<Finding> {
     if setup.keeping == Keeping::Nothing {
         match looked_for(setup) {
             None | Some(Ok(false)) => return None,
@@ -74,6 +75,7 @@ pub(super) fn sweep(setup: &Setup<'_>, objects: u64, progress: &Progress) -> Opt
         }
     }
     let swept = setup.afterwards(|bucket| delete(setup, (None, objects), bucket, progress));
+    *seen += swept.as_ref().map_or(0, |swept| swept.as_ref().map_or(0, |left| left.seen));
     let remains = match (swept, &setup.keeping) {
         (Ok(Some(Left { objects: 0, .. })), _) | (Ok(None), Keeping::Nothing) => return None,
         (Ok(None), Keeping::Unknown(why)) => {

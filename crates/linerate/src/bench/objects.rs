@@ -51,6 +51,9 @@ pub(super) struct RunObjects<'a> {
     findings: Vec<Finding>,
     /// Whether a set could not be looked at.
     unseen: bool,
+    /// Objects that the target confirmed, and what listings of versions have shown of them, deleted since or not.
+    confirmed: u64,
+    versions_seen: u64,
 }
 
 impl<'a> RunObjects<'a> {
@@ -67,6 +70,8 @@ impl<'a> RunObjects<'a> {
             unfinished,
             findings,
             unseen: false,
+            confirmed: 0,
+            versions_seen: 0,
         }
     }
 
@@ -89,6 +94,7 @@ impl<'a> RunObjects<'a> {
     /// Notes that objects below `until` of a set may exist, and how many the target said that it stored.
     pub(super) fn note(&mut self, set: u32, until: u64, sizes: &Sizes, stored: Option<u64>) {
         self.ever = self.ever.saturating_add(until);
+        self.confirmed = self.confirmed.saturating_add(stored.unwrap_or(0));
         if until > 0 {
             let confirmed = ConfirmedSet { until, stored, deleted: 0 };
             self.written.push(Written { set, sizes: sizes.clone(), confirmed, held: false });
@@ -192,6 +198,7 @@ impl<'a> RunObjects<'a> {
             return None;
         }
         let (setup, written, mut refused) = (self.setup, &mut self.written, None);
+        let seen = &mut self.versions_seen;
         let ended = setup.afterwards(|bucket| {
             let mut ended = Ok(());
             written.retain(|written| {
@@ -200,7 +207,7 @@ impl<'a> RunObjects<'a> {
                 if !is_due(written) || ended.is_err() || bucket.refuses_all() {
                     return true;
                 }
-                match delete_set(setup, written, bucket, progress) {
+                match delete_set(setup, written, bucket, progress, seen) {
                     Ok(()) => return false,
                     Err(error) if error.is_an_answer() => refused = Some(error),
                     Err(error) => ended = Err(error),
@@ -230,6 +237,18 @@ impl<'a> RunObjects<'a> {
         findings
     }
 
+    /// Objects in a bucket that keeps versions, which the target confirmed and no listing has shown: they are left, or
+    /// never were.
+    fn never_shown(&self) -> Option<Finding> {
+        let (confirmed, seen) = (self.confirmed, self.versions_seen);
+        (seen < confirmed).then(|| {
+            let (confirmed, seen) = (grouped(confirmed), if seen == 0 { "none".to_owned() } else { grouped(seen) });
+            let why =
+                format!("of {confirmed} objects that the target confirmed, listings of versions have shown {seen}");
+            remaining(self.setup, &LeftAtTarget::UnseenVersions(why))
+        })
+    }
+
     fn delete_all(&mut self, progress: &Progress) -> Vec<Finding> {
         if self.setup.load.objects.noclear {
             self.hold(None);
@@ -244,7 +263,8 @@ impl<'a> RunObjects<'a> {
         }
         let were_refused = lost.is_some();
         let is_kept = matches!(self.setup.keeping, Keeping::Versions { .. });
-        if let Some(left) = is_kept.then(|| kept::sweep(self.setup, self.ever, progress)).flatten() {
+        let seen = &mut self.versions_seen;
+        if let Some(left) = is_kept.then(|| kept::sweep(self.setup, self.ever, progress, seen)).flatten() {
             // Each object that is left is among its versions, and deleting it by its key would add a delete marker.
             return vec![left];
         }
@@ -263,7 +283,10 @@ impl<'a> RunObjects<'a> {
             Ok(shown) => return vec![remaining(self.setup, &objects_left(shown))],
             Err(error) => return vec![remaining(self.setup, &self.unlisted(&error))],
         };
-        let versions = if is_kept { None } else { kept::sweep(self.setup, self.ever, progress) };
+        let versions = match is_kept {
+            true => self.never_shown(),
+            false => kept::sweep(self.setup, self.ever, progress, &mut 0),
+        };
         left.into_iter().chain(versions).collect()
     }
 
@@ -313,10 +336,13 @@ fn delete_set(
     written: &Written,
     bucket: &mut Bucket<'_>,
     progress: &Progress,
+    versions_seen: &mut u64,
 ) -> Result<(), BucketError> {
     // What is deleted by its key in a bucket that keeps versions stays, below a delete marker.
     if matches!(setup.keeping, Keeping::Versions { .. }) {
-        match kept::delete(setup, (Some(written.set), written.confirmed.until), bucket, progress)? {
+        let swept = kept::delete(setup, (Some(written.set), written.confirmed.until), bucket, progress)?;
+        *versions_seen += swept.as_ref().map_or(0, |left| left.seen);
+        match swept {
             Some(Left { why: Some(why), .. }) => return Err(why),
             Some(_) => return Ok(()),
             None => {}
@@ -393,7 +419,7 @@ fn unseen_versions(shown: &Left) -> LeftAtTarget {
 
 /// What a listing still shows.
 fn objects_left(shown: Left) -> LeftAtTarget {
-    let Left { objects, bytes, more, wavers, why } = shown;
+    let Left { objects, bytes, more, wavers, why, .. } = shown;
     let known = HowKnown::of(more, wavers);
     LeftAtTarget::Objects { count: objects, bytes, known, why: why.map(|why| why.to_string()) }
 }

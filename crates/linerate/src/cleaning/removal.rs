@@ -8,10 +8,12 @@ use linerate_load::bucket::{
 };
 use linerate_load::listing::{Marker, Version};
 use linerate_load::session::Session;
-use linerate_record::shown::{clause, in_line};
-use linerate_record::units::{duration_ns, grouped};
+use linerate_record::shown::in_line;
+use linerate_record::units::grouped;
 use linerate_report::cleaned::{BucketEnd, Cleaned, cleaned};
 
+use super::done::{Done, Hidden};
+use super::words::{gave_up_after, in_words};
 use crate::failure::Failure;
 use crate::printing;
 use crate::progress::say;
@@ -27,6 +29,10 @@ const BRIEFLY: Duration = Duration::from_millis(250);
 
 /// How long it is gone on for: a listing may show something new for ever. Who has more to delete cleans again.
 const CLEANED_WITHIN: Duration = Duration::from_secs(3_600);
+
+/// Why objects stay that only a listing of objects shows.
+const SILENT: &str = "the bucket keeps versions, and a listing of them shows none of these objects; deleting them \
+                      without their versions would only hide them; check the target";
 
 /// How often it is said how deletions go on.
 const SAID_EACH: Duration = Duration::from_secs(10);
@@ -51,92 +57,6 @@ impl Found {
     }
 }
 
-/// What was found and deleted; in a dry run, what was found.
-#[derive(Default)]
-struct Done {
-    objects: ShownSoFar,
-    /// Objects as a listing of versions shows them: what a listing of objects hides, it may still show.
-    objects_by_version: ShownSoFar,
-    versions: ShownSoFar,
-    uploads: ShownSoFar,
-    /// What the target said last of a deletion that it did not make.
-    why: Option<String>,
-    /// What could not be looked for, and why; no reason where this target does not list such.
-    unlisted: Vec<(&'static str, Option<String>)>,
-    /// What is not known of versions, or is known to be hidden from these keys.
-    hidden: Hidden,
-    /// Why nothing more was deleted, though a listing went on.
-    ended: Option<String>,
-    /// What became of the bucket that was to be removed; an answer that refuses it.
-    bucket: Option<Result<Removal, BucketError>>,
-}
-
-/// What a bucket may hold of versions that were not listed.
-#[derive(Default)]
-enum Hidden {
-    /// Nothing: they were listed, or it keeps none.
-    #[default]
-    Nothing,
-    /// It keeps versions.
-    Versions,
-    /// Whether it keeps them is not known, and why.
-    Perhaps(String),
-}
-
-impl Done {
-    fn all(&mut self) -> [&mut ShownSoFar; 4] {
-        [&mut self.objects, &mut self.objects_by_version, &mut self.versions, &mut self.uploads]
-    }
-
-    /// Begins a look.
-    fn look(&mut self) {
-        self.unlisted.clear();
-        self.hidden = Hidden::Nothing;
-        self.all().into_iter().for_each(ShownSoFar::look);
-    }
-
-    /// Believes that what has not been shown for some looks has gone.
-    fn believe(&mut self) {
-        self.all().into_iter().for_each(ShownSoFar::believe);
-    }
-
-    /// Objects that are still there, by whichever listing shows more.
-    fn objects_left(&self) -> usize {
-        self.objects.left().max(self.objects_by_version.left())
-    }
-
-    fn objects_deleted(&self) -> usize {
-        self.objects.in_all().max(self.objects_by_version.in_all()) - self.objects_left()
-    }
-
-    fn deleted(&self) -> usize {
-        self.objects_deleted() + self.versions.deleted() + self.uploads.deleted()
-    }
-
-    fn left(&self) -> usize {
-        self.objects_left() + self.versions.left() + self.uploads.left()
-    }
-
-    /// Notes what could not be looked for, and why: what else there is is cleaned all the same.
-    fn not_looked(&mut self, what: &'static str, denied: Option<&BucketError>) {
-        self.unlisted.push((what, denied.map(ToString::to_string)));
-    }
-
-    fn counts(&self) -> [&ShownSoFar; 4] {
-        [&self.objects, &self.objects_by_version, &self.versions, &self.uploads]
-    }
-
-    /// Whether the last look showed again what was not shown before.
-    fn wavers(&self) -> bool {
-        self.counts().iter().any(|count| count.wavers())
-    }
-
-    /// Whether some look did, and it was not believed since that it has gone.
-    fn is_unsettled(&self) -> bool {
-        self.counts().iter().any(|count| count.is_unsettled())
-    }
-}
-
 /// A cleaning under way.
 pub(super) struct CleaningRun<'a> {
     bucket: Bucket<'a>,
@@ -145,6 +65,8 @@ pub(super) struct CleaningRun<'a> {
     /// Whether objects are held as versions by a bucket that keeps them: deleted by their keys, they would only be
     /// hidden below delete markers.
     is_kept: bool,
+    /// Whether the bucket keeps versions, and a listing of them shows nothing at all.
+    is_silent: bool,
     /// Whether the last listing of versions showed any.
     shows_versions: bool,
     /// Whether this is the first look: in a bucket without versions, a listing of versions shows what is then
@@ -174,6 +96,7 @@ impl<'a> CleaningRun<'a> {
             session,
             dry_run,
             is_kept: false,
+            is_silent: false,
             shows_versions: false,
             is_first: true,
             asked: 0,
@@ -252,6 +175,9 @@ impl<'a> CleaningRun<'a> {
             self.uploads()?;
             self.versions()?;
             self.passes(Listing::Objects)?;
+            if self.is_silent && self.done.objects.left() > 0 {
+                self.done.why = Some(SILENT.to_owned());
+            }
             self.is_first = false;
             looks.made(self.done.deleted() <= before, self.done.wavers());
             if self.done.left() > 0 && self.done.why.is_none() && !self.is_hiding() && !self.dry_run {
@@ -318,12 +244,13 @@ impl<'a> CleaningRun<'a> {
     /// Objects of a bucket that keeps versions are deleted with them: deleted by their keys, they would stay as
     /// versions, below delete markers.
     fn versions(&mut self) -> Result<(), Failure> {
-        self.is_kept = false;
+        (self.is_kept, self.is_silent) = (false, false);
         match self.passes(Listing::Versions) {
             Ok(true) => {
                 // A listing of versions may lag behind that of objects.
                 let is_silent = !self.is_kept && !self.shows_versions;
-                self.is_kept |= is_silent && matches!(self.bucket.keeping()?, Keeping::Versions { .. });
+                self.is_silent = is_silent && matches!(self.bucket.keeping()?, Keeping::Versions { .. });
+                self.is_kept |= self.is_silent;
                 return Ok(());
             }
             Ok(false) => self.done.not_looked("versions", None),
@@ -495,51 +422,8 @@ impl<'a> CleaningRun<'a> {
     }
 }
 
-/// Why nothing more is deleted after so long.
-pub(crate) fn gave_up_after(within: Duration) -> String {
-    const HOUR_S: u64 = 3_600;
-    let within = match within.as_secs() {
-        seconds @ HOUR_S.. if seconds % HOUR_S == 0 => format!("{} h", seconds / HOUR_S),
-        _ => duration_ns(within.as_nanos() as f64),
-    };
-    format!("deletion was given up after {within}, and listings still showed something")
-}
-
 /// A page of leftovers, and where the next begins; nothing where the target does not list them.
 type Listed = Result<Option<(Vec<Found>, Option<Marker>)>, BucketError>;
-
-/// What keeps a bucket, in words.
-pub(crate) fn in_words(found: &InBucket, run_prefix: &str) -> String {
-    let of_others = |keys: &[String]| {
-        let others = keys.iter().filter(|key| !is_of_run(key, run_prefix)).count();
-        keys.iter().find(|key| !is_of_run(key, run_prefix)).map(|first| (in_line(first).into_owned(), others))
-    };
-    let more = if found.more { " or more" } else { "" };
-    let beside = if found.own { ", beside something of this run" } else { "" };
-    match (of_others(&found.others), of_others(&found.versions)) {
-        (Some((first, 1)), _) if more.is_empty() => {
-            format!("1 object that is not of this run is in it, {first:?}{beside}")
-        }
-        (Some((first, n)), _) => {
-            let n = grouped(n as u64);
-            format!("{n}{more} objects that are not of this run are in it, the first is {first:?}{beside}")
-        }
-        (None, Some((first, n))) => {
-            let objects = if n == 1 && more.is_empty() { "object that is" } else { "objects that are" };
-            let n = grouped(n as u64);
-            format!(
-                "versions or delete markers of {n}{more} {objects} not of this run are in it, the first of \
-                 {first:?}{beside}"
-            )
-        }
-        _ if found.own => "something of this run is still in it".to_owned(),
-        _ if found.uploads => "uploads that are not of this run are in it, and were not completed".to_owned(),
-        _ => match &found.unknown {
-            Some(why) => format!("it is not known whether something else is in it: {}", clause(why)),
-            None => "the target says that it is not empty, but listings show nothing in it".to_owned(),
-        },
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -610,42 +494,5 @@ mod tests {
             assert_eq!(ended, why, "{cap:?}");
         }
         assert!(gave_up_after(CLEANED_WITHIN).contains("after 1 h, and"));
-    }
-
-    #[test]
-    fn what_keeps_a_bucket_is_told_by_what_is_in_it() {
-        let of = |keys: &[&str], more, own, uploads| {
-            let others = keys.iter().map(ToString::to_string).collect();
-            in_words(&InBucket { own, others, more, uploads, ..InBucket::default() }, "p/r-1/")
-        };
-        let one = "1 object that is not of this run is in it, \"x\"";
-        assert_eq!(of(&["x"], false, false, false), one);
-        assert_eq!(of(&["x"], false, true, false), format!("{one}, beside something of this run"));
-        let two = "2 objects that are not of this run are in it, the first is \"a\"";
-        assert_eq!(of(&["a", "p/r-2/0/1"], false, false, false), two);
-        assert!(of(&["a"], true, true, false).starts_with("1 or more objects that are not"));
-        assert!(of(&[], false, true, true).starts_with("something of this run"));
-        assert!(of(&[], false, false, true).starts_with("uploads that are not of this run"));
-        assert!(of(&[], false, false, false).starts_with("the target says that it is not empty"));
-        let with = |versions: &[&str], more, own, unknown: Option<&str>| {
-            let versions = versions.iter().map(ToString::to_string).collect();
-            let unknown = unknown.map(str::to_owned);
-            in_words(&InBucket { own, versions, more, unknown, ..InBucket::default() }, "p/r-1/")
-        };
-        for (found, expected) in [
-            (
-                with(&["x"], false, false, Some("denied")),
-                "versions or delete markers of 1 object that is not of this run are in it, the first of \"x\"",
-            ),
-            (
-                with(&["x", "y"], true, true, None),
-                "versions or delete markers of 2 or more objects that are not of this run are in it, the first of \
-                 \"x\", beside something of this run",
-            ),
-            (with(&[], false, true, Some("denied")), "something of this run is still in it"),
-            (with(&[], false, false, Some("denied.")), "it is not known whether something else is in it: denied"),
-        ] {
-            assert_eq!(found, expected);
-        }
     }
 }

@@ -1,12 +1,13 @@
 //! What these keys may not see, or a target does not tell: it is told as unknown, and nothing is removed for it.
 
 use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use linerate_record::finding::{FindingKind, Severity};
 use tempfile::tempdir;
 
 use super::deletions::makes;
-use super::server::{Hostile, Manner, ReceivedRequest, Said, reply};
+use super::server::{Hostile, Manner, ReceivedRequest, Said, listing, reply};
 use super::versioned::keeps;
 use super::{OBJECTS, bench, clean, flags, says, says_403, shown, view};
 
@@ -176,4 +177,49 @@ fn a_target_that_is_busy_is_asked_again_whether_it_keeps_versions() {
     assert!(reported.contains("keeps versions"), "{}", shown(&output));
     // What is said of the lock is not what S3 says of a bucket without one.
     assert!(reported.contains("not known whether the bucket locks what is written"), "{}", shown(&output));
+}
+
+/// A bucket that keeps versions, none of whose listings shows anything yet.
+fn keeps_and_shows_nothing(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if asked.query.contains("versions=") {
+        return says("<ListVersionsResult/>");
+    }
+    if asked.lists() { says("<ListBucketResult/>") } else { keeps(asked, objects) }
+}
+
+#[test]
+fn objects_that_were_confirmed_and_are_shown_by_no_listing_of_versions_are_told() {
+    let (hostile, out) = (Hostile::serve(keeps_and_shows_nothing), tempdir().unwrap());
+    let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
+    assert!(!output.status.success() && hostile.count() == OBJECTS, "{}", shown(&output));
+    let reported = String::from_utf8_lossy(&output.stderr);
+    let part = "of 7 objects that the target confirmed, listings of versions have shown none";
+    assert!(reported.contains(part), "{}", shown(&output));
+}
+
+/// Shows for a while longer what it has deleted.
+fn lists_late(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis() as u64);
+    if asked.deletes_many() {
+        let body = String::from_utf8_lossy(&asked.body);
+        let keys: Vec<String> = objects.keys().filter(|key| body.contains(&format!("<Key>{key}<"))).cloned().collect();
+        for key in keys {
+            objects.remove(&key);
+            objects.insert(format!("gone/{key}"), now_ms);
+        }
+        return says("<DeleteResult/>");
+    }
+    if !asked.lists() || asked.looks() {
+        return None;
+    }
+    objects.retain(|key, deleted_ms| !key.starts_with("gone/") || *deleted_ms + 1500 > now_ms);
+    let all = objects.keys().map(|key| (key.trim_start_matches("gone/").to_owned(), 1000));
+    Some(Said::Answer(reply("200 OK", &listing(asked, &all.collect()))))
+}
+
+#[test]
+fn what_is_deleted_and_still_listed_for_a_while_is_not_said_to_remain() {
+    let (hostile, out) = (Hostile::serve(lists_late), tempdir().unwrap());
+    let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
+    assert!(output.status.success() && hostile.count() == 0, "{}", shown(&output));
 }

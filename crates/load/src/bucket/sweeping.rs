@@ -74,6 +74,7 @@ impl Bucket<'_> {
         let passed = self.passes(Kind::Versions, &prefix, batch, &mut shown, goes_on)?;
         let left = |passed: Passed| Left {
             objects: shown.left() as u64,
+            seen: shown.in_all() as u64,
             more: passed.cut,
             why: passed.why,
             ..Left::default()
@@ -108,12 +109,12 @@ impl Bucket<'_> {
             shown.believe();
         }
         if shown.left() == 0 && !passed.cut {
-            return Ok(Some(Left::default()));
+            return Ok(Some(Left { seen: shown.in_all() as u64, ..Left::default() }));
         }
         let counted = self.count(kind, prefix, &mut shown)?;
         let (left, why) = (shown.left() as u64, counted.why.or(passed.why));
-        let wavers = shown.is_unsettled();
-        Ok(Some(Left { objects: left.max(counted.objects), why: why.filter(|_| left > 0), wavers, ..counted }))
+        let (objects, seen, wavers) = (left.max(counted.objects), shown.in_all() as u64, shown.is_unsettled());
+        Ok(Some(Left { objects, seen, why: why.filter(|_| left > 0), wavers, ..counted }))
     }
 
     /// Whether there is another look, for which it is waited. What is refused while a listing shows it is there.
