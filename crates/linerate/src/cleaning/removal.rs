@@ -148,7 +148,9 @@ impl<'a> CleaningRun<'a> {
             return Some(Failure::Hidden { left, place });
         }
         if left > 0 {
-            return Some(Failure::Left { left, place, why: self.done.why.take() });
+            let is_unasked = self.is_silent && self.done.objects_by_version.in_all() == 0;
+            let why = if is_unasked { Some(SILENT.to_owned()) } else { self.done.why.take() };
+            return Some(Failure::Left { left, place, why });
         }
         match self.done.bucket.take() {
             Some(Err(error)) => Some(Failure::Bucket(error)),
@@ -175,9 +177,6 @@ impl<'a> CleaningRun<'a> {
             self.uploads()?;
             self.versions()?;
             self.passes(Listing::Objects)?;
-            if self.is_silent && self.done.objects.left() > 0 {
-                self.done.why = Some(SILENT.to_owned());
-            }
             self.is_first = false;
             looks.made(self.done.deleted() <= before, self.done.wavers());
             if self.done.left() > 0 && self.done.why.is_none() && !self.is_hiding() && !self.dry_run {
