@@ -297,7 +297,7 @@ impl<'a> CleaningRun<'a> {
             let (first, entries) = (page.first().map(|found| found.entry.to_string()), page.len());
             shown += self.delete(page, listing, &mut refusals)?;
             let goes_on = pages.turn(entries, first, next)?;
-            if (goes_on && self.is_over()) || !goes_on || self.done.ended.is_some() {
+            if !goes_on || self.is_over() {
                 break;
             }
         }

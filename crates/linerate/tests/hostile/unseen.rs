@@ -1,6 +1,10 @@
 //! What these keys may not see, or a target does not tell: it is told as unknown, and nothing is removed for it.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use linerate_record::finding::{FindingKind, Severity};
@@ -8,8 +12,8 @@ use tempfile::tempdir;
 
 use super::deletions::makes;
 use super::server::{Hostile, Manner, ReceivedRequest, Said, listing, reply};
-use super::versioned::keeps;
-use super::{OBJECTS, bench, clean, flags, says, says_403, shown, view};
+use super::versioned::{keeps, keeps_for_ever};
+use super::{OBJECTS, bench, clean, flags, keys, says, says_403, shown, view};
 
 /// Noted where a bucket was removed with all that is in it.
 const REMOVED: &str = "removed";
@@ -222,4 +226,23 @@ fn what_is_deleted_and_still_listed_for_a_while_is_not_said_to_remain() {
     let (hostile, out) = (Hostile::serve(lists_late), tempdir().unwrap());
     let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
     assert!(output.status.success() && hostile.count() == 0, "{}", shown(&output));
+}
+
+#[test]
+fn the_command_that_is_named_for_a_folder_of_any_name_can_be_typed() {
+    let names: [&[u8]; 4] = [b"plain", b"my run's", b"a$b;`c`", b"x\xff\ny"];
+    for name in names {
+        let (hostile, out) = (Hostile::serve(keeps_for_ever), tempdir().unwrap());
+        let run = out.path().join(OsStr::from_bytes(name));
+        let output = bench(&run, &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
+        let reported = String::from_utf8_lossy(&output.stderr);
+        let ending = reported.lines().last().unwrap_or_default();
+        let command = ending.split("; ").last().and_then(|said| said.split(" deletes what is below").next()).unwrap();
+        assert!(output.status.code() == Some(3) && command.starts_with("linerate clean "), "{}", shown(&output));
+        hostile.behave(keeps);
+        let binary = Path::new(env!("CARGO_BIN_EXE_linerate")).parent().unwrap().display();
+        let typed = format!("PATH={binary}:$PATH {command}");
+        let output = Command::new("bash").args(["-c", &typed]).envs(keys()).output().unwrap();
+        assert!(output.status.success() && hostile.count() == 0, "{typed}: {}", shown(&output));
+    }
 }
