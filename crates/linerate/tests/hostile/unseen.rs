@@ -19,7 +19,7 @@ use super::{OBJECTS, bench, clean, flags, keys, says, says_403, shown, view};
 const REMOVED: &str = "removed";
 
 fn is_removed(hostile: &Hostile) -> bool {
-    hostile.objects.lock().unwrap().contains_key(REMOVED)
+    hostile.objects.lock().expect("nobody panicked").contains_key(REMOVED)
 }
 
 /// Has a bucket once it is made, and removes it with whatever is in it.
