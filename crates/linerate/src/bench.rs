@@ -25,6 +25,7 @@ use linerate_analysis::findings::{LeftAtTarget, left_behind, requests_failed, th
 use linerate_analysis::view::View;
 use linerate_load::bucket::{BucketError, Removal};
 use linerate_record::finding::{Finding, FindingKind, Severity};
+use linerate_record::shell;
 use linerate_record::shown::clause;
 
 use crate::cleaning::in_words;
@@ -73,11 +74,10 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
 
 /// Where to find what a run has that ends with an error.
 fn tell_folder(setup: &Setup<'_>, view: Option<&View>) {
-    let run = setup.folder.display();
     progress::say(&if view.is_some_and(has_figures) {
-        format!("see the measurements so far with linerate report {run}")
+        format!("see the measurements so far with linerate report {}", shell::path(&setup.folder))
     } else {
-        format!("nothing was measured; the folder of the run is {run}")
+        format!("nothing was measured; the folder of the run is {}", setup.folder.display())
     });
 }
 
@@ -114,6 +114,7 @@ fn close(setup: &Setup<'_>) -> Closed {
         Ok(Removal::Removed) => return Closed::Gone,
         Ok(Removal::Kept(found)) => {
             let why = in_words(&found, &setup.session.run_prefix);
+            // What keeps a bucket is somebody's only where it is seen: before, the bucket is what this run left.
             let is_ours = found.own || found.is_unseen();
             (is_ours.then(|| (true, LeftAtTarget::Bucket(name.clone(), why.clone()))), why)
         }
@@ -161,7 +162,7 @@ fn load(setup: &mut Setup, interrupted: &AtomicBool) -> Result<(), Failure> {
     let closed = close(setup);
     if matches!(closed, Closed::Gone) {
         // What was in it, or may have come into it later, has gone with it.
-        findings.retain(|found| found.kind != FindingKind::LeftBehind || found.severity < Severity::Warning);
+        findings.retain(|found| found.kind != FindingKind::LeftBehind);
     }
     let is_left = matches!(closed, Closed::Remains(_) | Closed::InUse)
         || findings.iter().any(|found| found.kind == FindingKind::LeftBehind);
@@ -217,11 +218,11 @@ fn finish(output: &Output, setup: &Setup, interrupted: bool) -> Result<ExitCode,
 
 /// What the run ends with where that is no success: one line, the last, also with --quiet.
 fn outcome(view: &View, setup: &Setup, interrupted: bool) -> Option<Failure> {
-    let run = setup.folder.display();
+    let run = shell::path(&setup.folder);
     if interrupted {
         let why = match has_figures(view) {
             true => format!("interrupted; see the measurements so far with linerate report {run}"),
-            false => format!("interrupted; nothing was measured; the folder of the run is {run}"),
+            false => format!("interrupted; nothing was measured; the folder of the run is {}", setup.folder.display()),
         };
         return Some(Failure::Outcome { why, code: code::INTERRUPTED });
     }

@@ -5,6 +5,7 @@ pub(crate) mod flags;
 use std::process::ExitCode;
 
 use linerate_record::load::TlsTrust;
+use linerate_record::shell;
 
 use crate::cleaning::{CleaningOrder, clean};
 use crate::failure::Failure;
@@ -35,7 +36,7 @@ pub(crate) fn run(flags: &CleanFlags) -> Result<ExitCode, Failure> {
         region: flags.keys.region.as_deref(),
         consented: &[],
     };
-    let run = flags.run.display();
+    let run = shell::path(&flags.run);
     let what = if flags.dry_run { "nothing was deleted" } else { "objects of the run may remain at the target" };
     interrupt::end_at_once(format!("error: interrupted: {what}; clean again: linerate clean {run}"))?;
     let (said, left) = clean(&order, || credentials::find(&flags.keys))?;

@@ -1,7 +1,9 @@
 //! What a run left at its target, deleted from what its folder says of it.
 
 pub(crate) mod aim;
+mod done;
 mod removal;
+mod words;
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -17,6 +19,7 @@ use linerate_load::sigv4::Credentials;
 use linerate_load::tls::Tls;
 use linerate_record::load::{HostSelect, Payload, TlsTrust, Unique};
 use linerate_record::run::{Manifest, TargetKind, Worded};
+use linerate_record::shell;
 use linerate_record::units::{Rate, whole_ns};
 use linerate_report::cleaned::{BucketEnd, no_bucket};
 
@@ -32,7 +35,7 @@ use removal::CleaningRun;
 const ABSENT_LOOKS: u32 = 3;
 const ABSENT_PAUSE: Duration = Duration::from_millis(300);
 
-pub(crate) use removal::in_words;
+pub(crate) use words::{gave_up_after, in_words};
 
 /// What is cleaned, how, and with whose keys: all that a run folder does not say, or is not believed in.
 pub(crate) struct CleaningOrder<'a> {
@@ -68,9 +71,9 @@ pub(crate) fn clean(
         return Err(Failure::usage(format!(
             "nothing to clean: linerate imported the contents of {}, and wrote none of its objects; warp clears its \
              bucket itself; delete objects that it left (--noclear, --keep-data) yourself, such as with mc rm \
-             --recursive --force ALIAS/{}",
+             --recursive --force {}",
             order.run.display(),
-            masks::without_keys(&manifest.asked.bucket)
+            shell::word(format!("ALIAS/{}", masks::without_keys(&manifest.asked.bucket)))
         )));
     }
     let aim = aim::of(&manifest)

@@ -5,6 +5,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use linerate_record::shell;
+
 use crate::progress::say;
 
 /// Files that were told of: some are read more than once.
@@ -14,7 +16,7 @@ static REPORTED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 pub(crate) fn tell(path: &Path) {
     let is_exposed = path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.mode() & 0o077 != 0);
     if is_exposed && REPORTED.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned()) {
-        let shown = path.display();
-        say(&format!("warning: {shown} contains keys, and others can read it: chmod 600 {shown}"));
+        let (shown, typed) = (path.display(), shell::path(path));
+        say(&format!("warning: {shown} contains keys, and others can read it: chmod 600 {typed}"));
     }
 }

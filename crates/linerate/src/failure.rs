@@ -88,11 +88,11 @@ pub(crate) enum Failure {
     #[error("it is not known what remains below {place}: {why}; clean again, or check the target")]
     Ended { place: String, why: String },
     #[error(
-        "it is not known what remains below {place}: the bucket keeps versions, and they could not be listed, so that \
-         nothing was deleted that would only be hidden; clean again with keys that may list them \
-         (s3:ListBucketVersions)"
+        "{}: the bucket keeps versions, and they could not be listed, so that nothing was deleted that would only be \
+         hidden; clean again with keys that may list them (s3:ListBucketVersions)",
+        beside_hidden(*left, place)
     )]
-    Hidden { place: String },
+    Hidden { left: usize, place: String },
     #[error("{0}")]
     Load(String),
     #[error("{0}")]
@@ -107,6 +107,18 @@ pub(crate) enum Failure {
 }
 
 /// What the target said of a deletion, or what to look at where it said that all was well.
+/// What is known where versions could not be listed: objects that a listing of objects shows.
+fn beside_hidden(left: usize, place: &str) -> String {
+    match left {
+        0 => format!("it is not known what remains below {place}"),
+        1 => format!("1 object below {place} was not deleted, and it is not known what else remains"),
+        left => format!(
+            "{} objects below {place} were not deleted, and it is not known what else remains",
+            grouped(left as u64)
+        ),
+    }
+}
+
 fn remedy_of(why: Option<&str>) -> &str {
     why.map(clause)
         .unwrap_or("a listing still shows them, though the target confirmed their deletion; check the target")

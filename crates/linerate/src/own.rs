@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use linerate_host::trusted;
+use linerate_record::shell;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use crate::bounded;
@@ -55,7 +56,8 @@ fn require(path: &Path, metadata: &Metadata) -> Result<(), Error> {
             metadata.uid()
         )))),
         Standing::Open => Err(Error::Foreign(Failure::usage(format!(
-            "others can write to {shown}, and this command would act on its contents: read it, then chmod go-w {shown}"
+            "others can write to {shown}, and this command would act on its contents: read it, then chmod go-w {}",
+            shell::path(path)
         )))),
     }
 }
@@ -66,10 +68,10 @@ pub(crate) fn require_way(path: &Path) -> Result<(), Error> {
     match trusted::weak(path)? {
         None => Ok(()),
         Some(above) => {
-            let (shown, above) = (path.display(), above.display());
+            let (shown, above, typed) = (path.display(), above.display(), shell::path(&above));
             Err(Error::Foreign(Failure::usage(format!(
                 "others could replace {shown}, because {above} is theirs or they can write to it, and this command \
-                 would act on its contents: chmod go-w {above}, or make a copy elsewhere with cp -r"
+                 would act on its contents: chmod go-w {typed}, or make a copy elsewhere with cp -r"
             ))))
         }
     }

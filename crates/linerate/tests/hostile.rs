@@ -6,6 +6,8 @@ mod deletions;
 mod running;
 #[path = "hostile/server.rs"]
 mod server;
+#[path = "hostile/unseen.rs"]
+mod unseen;
 #[path = "hostile/versioned.rs"]
 mod versioned;
 

@@ -33,7 +33,8 @@ pub use pages::Pages;
 pub use removal::{InBucket, Removal};
 pub use samples::Stored;
 pub use shown::{Looks, ShownSoFar};
-pub use versions::Keeping;
+pub use sweeping::GoesOn;
+pub use versions::{DefaultLock, Keeping};
 pub use written::written;
 
 /// Keys per `DeleteObjects` call: S3's own limit.
@@ -55,6 +56,8 @@ pub struct Left {
     pub objects: u64,
     /// The sizes of objects together.
     pub bytes: u64,
+    /// Objects, versions or uploads that listings have shown in all, deleted since or not.
+    pub seen: u64,
     /// Whether there may be more: they were not all counted.
     pub more: bool,
     /// Whether listings contradict each other: these are the most that one of them showed again, and another did not.

@@ -22,6 +22,7 @@ pub mod plan;
 pub mod ranges;
 pub mod reading;
 pub mod run;
+pub mod shell;
 pub mod shown;
 pub mod site;
 pub mod slo;

@@ -29,7 +29,7 @@ pub struct Cleaned<'c> {
     pub unknown: Option<&'c str>,
     /// What became of the bucket.
     pub bucket_end: BucketEnd,
-    /// What else is in the bucket, where that keeps it.
+    /// What else is in the bucket, or may be, where that keeps it.
     pub others: &'c str,
 }
 
@@ -46,6 +46,8 @@ pub enum BucketEnd {
     WouldBeRemoved,
     /// Something else is in it.
     InUse,
+    /// Something may be in it, and no listing shows what.
+    Unseen,
     /// What the run left is still in it.
     HoldsOwn,
     /// The target refused to remove it, which is told as an error.
@@ -91,6 +93,9 @@ pub fn cleaned(of: &Cleaned<'_>) -> String {
              bucket",
             of.others
         ),
+        BucketEnd::Unseen => {
+            writeln!(text, "kept bucket {name:?}: {}; clean again once listings show what is in it", of.others)
+        }
         BucketEnd::HoldsOwn => writeln!(text, "kept bucket {name:?}: something of this run is still in it"),
         BucketEnd::NotNoted => writeln!(
             text,
@@ -166,6 +171,7 @@ mod tests {
                 "kept bucket \"b\": 1 object is in it; delete that with another tool if nobody needs it, \
                  then clean again, or keep the bucket\n",
             ),
+            (BucketEnd::Unseen, "kept bucket \"b\": 1 object is in it; clean again once listings show what is in it\n"),
             (BucketEnd::HoldsOwn, "kept bucket \"b\": something of this run is still in it\n"),
             (
                 BucketEnd::NotNoted,

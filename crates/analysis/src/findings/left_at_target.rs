@@ -86,6 +86,13 @@ pub enum LeftAtTarget {
     UnseenVersions(String),
     /// Versions, where the bucket keeps them: why that is not known, and why none were listed.
     PerhapsVersions(String, String),
+    /// Versions of a bucket that says that it keeps none, which a listing would confirm.
+    UnlistedVersions {
+        /// Whether these keys may not list them, and nothing else contradicts the bucket.
+        is_forbidden: bool,
+        /// Why none were listed.
+        why: String,
+    },
     /// The bucket, by name, and why.
     Bucket(String, String),
     /// The bucket, perhaps: by name, and why it is not known whether it is still there.
@@ -159,9 +166,20 @@ impl LeftAtTarget {
                 let unknown = clause(unknown);
                 format!("could not check whether the bucket keeps versions: {unknown}; and {why}")
             }
+            LeftAtTarget::UnlistedVersions { why, .. } => {
+                format!("the bucket says that it keeps no versions, but a listing of them could not confirm it: {why}")
+            }
             LeftAtTarget::Bucket(name, why) | LeftAtTarget::UnseenBucket(name, why) => {
                 format!("bucket {name:?}: {why}")
             }
+        }
+    }
+
+    /// How grave it is: that keys may not ask for what the bucket says anyway is worth knowing, and no more.
+    const fn severity(&self) -> Severity {
+        match self {
+            LeftAtTarget::UnlistedVersions { is_forbidden: true, .. } => Severity::Note,
+            _ => Severity::Warning,
         }
     }
 
@@ -170,7 +188,9 @@ impl LeftAtTarget {
     /// versions, may as well have gone.
     const fn confidence(&self) -> Confidence {
         match self {
-            LeftAtTarget::GivenUp { .. } | LeftAtTarget::PerhapsVersions(..) => Confidence::Possible,
+            LeftAtTarget::GivenUp { .. }
+            | LeftAtTarget::PerhapsVersions(..)
+            | LeftAtTarget::UnlistedVersions { .. } => Confidence::Possible,
             LeftAtTarget::Unlisted { .. }
             | LeftAtTarget::UnseenUploads(_)
             | LeftAtTarget::UnseenVersions(_)
@@ -200,7 +220,7 @@ pub fn left_at_target(left: &LeftAtTarget, command: &str, place: &str) -> Findin
     let remain = if confidence == Confidence::Certain { "remain" } else { "may remain" };
     Finding {
         kind: FindingKind::LeftBehind,
-        severity: Severity::Warning,
+        severity: left.severity(),
         confidence,
         points: Vec::new(),
         claim: format!("objects or a bucket of this run {remain} at the target"),
@@ -294,6 +314,7 @@ mod tests {
                 LeftAtTarget::Versions { count: 1, known: HowKnown::Whole, why: Some(why.clone()) },
                 LeftAtTarget::UnseenVersions(why.clone()),
                 LeftAtTarget::PerhapsVersions(denied.clone(), why.clone()),
+                LeftAtTarget::UnlistedVersions { is_forbidden: false, why: why.clone() },
                 LeftAtTarget::Bucket("b".into(), why.clone()),
             ] {
                 let Finding { claim, evidence, remedy, .. } = left_at_target(&left, "linerate clean r", "s3://b/p/");
@@ -364,8 +385,11 @@ mod tests {
     #[test]
     fn what_may_have_gone_is_possible_and_what_was_to_stay_a_note() {
         let given_up = |writes, unknown| LeftAtTarget::GivenUp { writes, unknown };
-        for left in [given_up(3, 0), LeftAtTarget::PerhapsVersions("denied".into(), "denied".into())] {
+        let unlisted = |is_forbidden| LeftAtTarget::UnlistedVersions { is_forbidden, why: "denied".into() };
+        let perhaps = LeftAtTarget::PerhapsVersions("denied".into(), "denied".into());
+        for left in [given_up(3, 0), perhaps, unlisted(false), unlisted(true)] {
             let found = left_at_target(&left, "c", "p");
+            assert_eq!(found.severity == Severity::Note, left == unlisted(true), "{found:?}");
             assert!(found.confidence == Confidence::Possible && found.claim.contains("may remain"), "{found:?}");
         }
         for (writes, unknown, expected) in [

@@ -1,11 +1,11 @@
 //! Buckets that keep versions: told before the load, and what the run wrote deleted by its versions after it.
 
 use linerate_analysis::findings::{HowKnown, LeftAtTarget};
-use linerate_load::bucket::{Bucket, BucketError, Keeping, Left};
+use linerate_load::bucket::{Bucket, BucketError, DefaultLock, Keeping, Left};
 use linerate_record::finding::Finding;
 use linerate_record::units::grouped;
 
-use super::objects::{batch, deleting, remaining, within_reason};
+use super::objects::{SWEPT_WITHIN, batch, deleting, remaining, within_reason};
 use super::setup::Setup;
 use crate::consent;
 use crate::failure::Failure;
@@ -20,7 +20,7 @@ pub(super) fn look(setup: &Setup<'_>, bucket: &mut Bucket<'_>) -> Result<Keeping
     let keeping = bucket.keeping()?;
     let (name, output) = (&setup.session.bucket, setup.output);
     match &keeping {
-        Keeping::Versions { lock: Some(lock) } => {
+        Keeping::Versions { lock: DefaultLock::Held(lock) } => {
             let what = format!(
                 "bucket {name:?} locks what is written to it ({lock}): what this run writes cannot be deleted before"
             );
@@ -31,9 +31,15 @@ pub(super) fn look(setup: &Setup<'_>, bucket: &mut Bucket<'_>) -> Result<Keeping
                 consent::ask(&what, "You pay for it during that time.", fix)?;
             }
         }
-        Keeping::Versions { lock: None } if !output.quiet && !output.json => {
+        Keeping::Versions { lock } if !output.quiet && !output.json => {
             let then = if setup.load.objects.noclear { "and stays" } else { "and is deleted with all its versions" };
-            say(&format!("bucket {name:?} keeps versions: what this run writes is kept as such, {then}"));
+            let unless = match lock {
+                DefaultLock::Unknown(why) => {
+                    format!("; it is not known whether the bucket locks what is written to it: {why}")
+                }
+                DefaultLock::Open | DefaultLock::Held(_) => String::new(),
+            };
+            say(&format!("bucket {name:?} keeps versions: what this run writes is kept as such, {then}{unless}"));
         }
         _ => {}
     }
@@ -50,7 +56,7 @@ pub(super) fn delete(
 ) -> Result<Option<Left>, BucketError> {
     let mut asked = 0;
     // Each object has a version, and may have a delete marker.
-    let mut goes_on = within_reason(objects.saturating_mul(2));
+    let mut goes_on = within_reason(objects.saturating_mul(2), SWEPT_WITHIN);
     bucket.sweep_versions(set, batch(setup), &mut |n| {
         asked += n;
         deleting(setup, progress, &format!("deleting versions of what this run wrote: {}", grouped(asked)), false);
@@ -59,11 +65,17 @@ pub(super) fn delete(
 }
 
 /// Deletes what is left of versions and delete markers at the end, of so many objects at the most; tells what stays.
-pub(super) fn sweep(setup: &Setup<'_>, objects: u64, progress: &Progress) -> Option<Finding> {
-    if setup.keeping == Keeping::Nothing && !is_shown_all_the_same(setup) {
-        return None;
+/// `seen` counts what listings of them have shown.
+pub(super) fn sweep(setup: &Setup<'_>, objects: u64, progress: &Progress, seen: &mut u64) -> Option<Finding> {
+    if setup.keeping == Keeping::Nothing {
+        match looked_for(setup) {
+            None | Some(Ok(false)) => return None,
+            Some(Ok(true)) => {}
+            Some(Err(error)) => return Some(remaining(setup, &unlisted(&error))),
+        }
     }
     let swept = setup.afterwards(|bucket| delete(setup, (None, objects), bucket, progress));
+    *seen += swept.as_ref().map_or(0, |swept| swept.as_ref().map_or(0, |left| left.seen));
     let remains = match (swept, &setup.keeping) {
         (Ok(Some(Left { objects: 0, .. })), _) | (Ok(None), Keeping::Nothing) => return None,
         (Ok(None), Keeping::Unknown(why)) => {
@@ -85,8 +97,14 @@ pub(super) fn sweep(setup: &Setup<'_>, objects: u64, progress: &Progress) -> Opt
 }
 
 /// Whether a listing of versions shows something of the run in a bucket that is said to keep none: what a listing of
-/// objects no longer shows may be there still. A target that lists no versions shows none.
-fn is_shown_all_the_same(setup: &Setup<'_>) -> bool {
+/// objects no longer shows may be there still. A target that lists no versions shows none. Nothing where nobody looks.
+fn looked_for(setup: &Setup<'_>) -> Option<Result<bool, BucketError>> {
     let is_looked_at = !setup.stores_nothing() && !setup.has_own_target() && setup.given_up().is_none();
-    is_looked_at && setup.afterwards(Bucket::has_versions).unwrap_or(false)
+    is_looked_at.then(|| setup.afterwards(Bucket::has_versions))
+}
+
+/// What is known of versions that the bucket is said not to keep, and that were not listed. Keys that may not list them
+/// leave what the bucket says: that is enough.
+fn unlisted(error: &BucketError) -> LeftAtTarget {
+    LeftAtTarget::UnlistedVersions { is_forbidden: error.is_forbidden(), why: error.to_string() }
 }

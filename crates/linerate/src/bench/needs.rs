@@ -129,6 +129,8 @@ fn names(endpoint: &Endpoint) -> Result<(), Failure> {
 fn refuse_secrets(load: &Load, output: &Output, site: Option<&Site>) -> Result<(), Failure> {
     let Output { title, output, .. } = output;
     folder::secrets::refuse(load)?;
+    // A folder's name may be no UTF-8, which JSON has no text for.
+    let output = output.as_ref().map(|folder| folder.to_string_lossy());
     // As one text: what a mistake is called by is the flag.
     let site = site.and_then(|site| serde_json::to_string(site).ok());
     folder::secrets::refuse(&serde_json::json!({"title": title, "output": output, "site": site}))

@@ -9,16 +9,18 @@ use linerate_load::object::ObjectId;
 use linerate_load::sizes::size_of;
 use linerate_record::finding::{Finding, FindingKind, Severity};
 use linerate_record::load::Sizes;
+use linerate_record::shell;
 use linerate_record::units::grouped;
 
 use super::setup::{Setup, deletions_per_s};
 use super::{kept, stored};
+use crate::cleaning::gave_up_after;
 use crate::interrupt;
 use crate::progress::Progress;
 
 /// How long deletion by a listing goes on, which ends with what the run wrote: a fleet writes for minutes what one
 /// machine deletes in an hour.
-const SWEPT_WITHIN: Duration = Duration::from_secs(3_600);
+pub(super) const SWEPT_WITHIN: Duration = Duration::from_secs(3_600);
 
 /// So many more deletions than a run has written objects are no reason to doubt a listing.
 const SWEPT_BESIDE: u64 = 64_000;
@@ -49,6 +51,9 @@ pub(super) struct RunObjects<'a> {
     findings: Vec<Finding>,
     /// Whether a set could not be looked at.
     unseen: bool,
+    /// Objects that the target confirmed, and what listings of versions have shown of them, deleted since or not.
+    confirmed: u64,
+    versions_seen: u64,
 }
 
 impl<'a> RunObjects<'a> {
@@ -65,6 +70,8 @@ impl<'a> RunObjects<'a> {
             unfinished,
             findings,
             unseen: false,
+            confirmed: 0,
+            versions_seen: 0,
         }
     }
 
@@ -87,6 +94,7 @@ impl<'a> RunObjects<'a> {
     /// Notes that objects below `until` of a set may exist, and how many the target said that it stored.
     pub(super) fn note(&mut self, set: u32, until: u64, sizes: &Sizes, stored: Option<u64>) {
         self.ever = self.ever.saturating_add(until);
+        self.confirmed = self.confirmed.saturating_add(stored.unwrap_or(0));
         if until > 0 {
             let confirmed = ConfirmedSet { until, stored, deleted: 0 };
             self.written.push(Written { set, sizes: sizes.clone(), confirmed, held: false });
@@ -190,6 +198,7 @@ impl<'a> RunObjects<'a> {
             return None;
         }
         let (setup, written, mut refused) = (self.setup, &mut self.written, None);
+        let seen = &mut self.versions_seen;
         let ended = setup.afterwards(|bucket| {
             let mut ended = Ok(());
             written.retain(|written| {
@@ -198,7 +207,7 @@ impl<'a> RunObjects<'a> {
                 if !is_due(written) || ended.is_err() || bucket.refuses_all() {
                     return true;
                 }
-                match delete_set(setup, written, bucket, progress) {
+                match delete_set(setup, written, bucket, progress, seen) {
                     Ok(()) => return false,
                     Err(error) if error.is_an_answer() => refused = Some(error),
                     Err(error) => ended = Err(error),
@@ -228,6 +237,18 @@ impl<'a> RunObjects<'a> {
         findings
     }
 
+    /// Objects in a bucket that keeps versions, which the target confirmed and no listing has shown: they are left, or
+    /// never were.
+    fn never_shown(&self) -> Option<Finding> {
+        let (confirmed, seen) = (self.confirmed, self.versions_seen);
+        (seen < confirmed).then(|| {
+            let (confirmed, seen) = (grouped(confirmed), if seen == 0 { "none".to_owned() } else { grouped(seen) });
+            let why =
+                format!("of {confirmed} objects that the target confirmed, listings of versions have shown {seen}");
+            remaining(self.setup, &LeftAtTarget::UnseenVersions(why))
+        })
+    }
+
     fn delete_all(&mut self, progress: &Progress) -> Vec<Finding> {
         if self.setup.load.objects.noclear {
             self.hold(None);
@@ -242,26 +263,30 @@ impl<'a> RunObjects<'a> {
         }
         let were_refused = lost.is_some();
         let is_kept = matches!(self.setup.keeping, Keeping::Versions { .. });
-        if let Some(left) = is_kept.then(|| kept::sweep(self.setup, self.ever, progress)).flatten() {
+        let seen = &mut self.versions_seen;
+        if let Some(left) = is_kept.then(|| kept::sweep(self.setup, self.ever, progress, seen)).flatten() {
             // Each object that is left is among its versions, and deleting it by its key would add a delete marker.
             return vec![left];
         }
-        if is_kept && self.setup.afterwards(|bucket| bucket.contents()).is_ok_and(|found| found.own) {
-            // Deleted by their keys, they would be hidden below delete markers.
-            let why = "a listing of objects shows some of the run, and one of versions shows none";
-            return vec![remaining(self.setup, &LeftAtTarget::UnseenVersions(why.to_owned()))];
-        }
-        let left = match self.setup.afterwards(|bucket| self.sweep(bucket, were_refused, progress)) {
+        // Deleted by their keys, objects of a bucket that keeps versions would be hidden below delete markers.
+        let left = match self.setup.afterwards(|bucket| match is_kept {
+            true => bucket.still_shown(),
+            false => self.sweep(bucket, were_refused, progress),
+        }) {
             Ok(Left { objects: 0, .. }) if self.unended_writes > 0 || self.unknown_writes > 0 => {
                 let (writes, unknown) = (self.unended_writes, self.unknown_writes);
                 vec![remaining(self.setup, &LeftAtTarget::GivenUp { writes, unknown })]
             }
             Ok(Left { objects: 0, .. }) => Vec::new(),
+            Ok(shown) if is_kept => return vec![remaining(self.setup, &unseen_versions(&shown))],
             // Versions, if there are any, are of these.
             Ok(shown) => return vec![remaining(self.setup, &objects_left(shown))],
             Err(error) => return vec![remaining(self.setup, &self.unlisted(&error))],
         };
-        let versions = if is_kept { None } else { kept::sweep(self.setup, self.ever, progress) };
+        let versions = match is_kept {
+            true => self.never_shown(),
+            false => kept::sweep(self.setup, self.ever, progress, &mut 0),
+        };
         left.into_iter().chain(versions).collect()
     }
 
@@ -271,7 +296,7 @@ impl<'a> RunObjects<'a> {
 
     /// Deletes what a listing still shows: of clients that were lost, it is all that they wrote.
     fn sweep(&self, bucket: &mut Bucket<'_>, were_refused: bool, progress: &Progress) -> Result<Left, BucketError> {
-        let (mut swept, mut goes_on) = (0_u64, within_reason(self.ever));
+        let (mut swept, mut goes_on) = (0_u64, within_reason(self.ever, SWEPT_WITHIN));
         bucket.sweep_up(were_refused, &mut |n| {
             swept = swept.saturating_add(n);
             let reported = format!("deleting objects of this run that a listing shows: {}", grouped(swept));
@@ -289,11 +314,20 @@ impl<'a> RunObjects<'a> {
 
 /// Whether deletion by a listing goes on after so many more deletions: not for ever, and not for much more than there
 /// can be. A listing may show what nobody wrote: some deletions are asked for twice, but not all.
-pub(super) fn within_reason(most: u64) -> impl FnMut(u64) -> bool {
+pub(super) fn within_reason(most: u64, within: Duration) -> impl FnMut(u64) -> Result<(), String> {
     let (begun, mut asked) = (Instant::now(), 0_u64);
     move |n| {
         asked = asked.saturating_add(n);
-        asked / 2 <= most.saturating_add(SWEPT_BESIDE) && begun.elapsed() < SWEPT_WITHIN
+        if asked / 2 > most.saturating_add(SWEPT_BESIDE) {
+            let asked = grouped(asked);
+            return Err(format!(
+                "listings go on after {asked} deletions, and show more than this run can have written"
+            ));
+        }
+        if begun.elapsed() >= within {
+            return Err(gave_up_after(within));
+        }
+        Ok(())
     }
 }
 
@@ -302,10 +336,13 @@ fn delete_set(
     written: &Written,
     bucket: &mut Bucket<'_>,
     progress: &Progress,
+    versions_seen: &mut u64,
 ) -> Result<(), BucketError> {
     // What is deleted by its key in a bucket that keeps versions stays, below a delete marker.
     if matches!(setup.keeping, Keeping::Versions { .. }) {
-        match kept::delete(setup, (Some(written.set), written.confirmed.until), bucket, progress)? {
+        let swept = kept::delete(setup, (Some(written.set), written.confirmed.until), bucket, progress)?;
+        *versions_seen += swept.as_ref().map_or(0, |left| left.seen);
+        match swept {
             Some(Left { why: Some(why), .. }) => return Err(why),
             Some(_) => return Ok(()),
             None => {}
@@ -369,9 +406,20 @@ pub(super) fn deleting(setup: &Setup<'_>, progress: &Progress, reported: &str, i
     }
 }
 
+/// What a listing of objects shows, and none of versions.
+fn unseen_versions(shown: &Left) -> LeftAtTarget {
+    let Left { objects, more, wavers, .. } = *shown;
+    let (n, or_more) = (grouped(objects), if more { " or more" } else { "" });
+    let which = if objects == 1 && !more { "object" } else { "objects" };
+    let so_far = if wavers { ", though not each time" } else { "" };
+    let why =
+        format!("listings of objects show {n}{or_more} {which} of the run{so_far}, and one of versions shows none");
+    LeftAtTarget::UnseenVersions(why)
+}
+
 /// What a listing still shows.
 fn objects_left(shown: Left) -> LeftAtTarget {
-    let Left { objects, bytes, more, wavers, why } = shown;
+    let Left { objects, bytes, more, wavers, why, .. } = shown;
     let known = HowKnown::of(more, wavers);
     LeftAtTarget::Objects { count: objects, bytes, known, why: why.map(|why| why.to_string()) }
 }
@@ -385,9 +433,9 @@ pub(super) fn remaining(setup: &Setup<'_>, left: &LeftAtTarget) -> Finding {
 pub(super) fn cleaning(setup: &Setup<'_>) -> String {
     let trust = setup.load.endpoint.tls.as_ref();
     let ca_file = trust.and_then(|trust| trust.ca_file.as_ref());
-    let ca_file = ca_file.map_or_else(String::new, |path| format!(" --ca-file {}", path.display()));
+    let ca_file = ca_file.map_or_else(String::new, |path| format!(" --ca-file {}", shell::path(path)));
     let insecure = if trust.is_some_and(|trust| trust.insecure) { " --insecure" } else { "" };
-    format!("linerate clean {}{ca_file}{insecure}", setup.folder.display())
+    format!("linerate clean {}{ca_file}{insecure}", shell::path(&setup.folder))
 }
 
 pub(super) fn place(setup: &Setup<'_>) -> String {
@@ -397,6 +445,36 @@ pub(super) fn place(setup: &Setup<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn deletion_by_a_listing_ends_in_time_and_after_more_than_there_can_be_and_says_why() {
+        let mut endless = within_reason(1, Duration::from_secs(3_600));
+        let told = (0..200).map_while(|_| endless(1_000).err().map_or(Some(None), |why| Some(Some(why))));
+        let told: Vec<String> = told.flatten().collect();
+        let expected = "listings go on after 129\u{202f}000 deletions, and show more than this run can have written";
+        assert_eq!(told.first().map(String::as_str), Some(expected));
+        let mut late = within_reason(u64::MAX, Duration::ZERO);
+        let why = late(0).unwrap_err();
+        assert_eq!(why, "deletion was given up after 0 s, and listings still showed something");
+        assert_eq!(within_reason(u64::MAX, Duration::from_secs(3_600))(u64::MAX), Ok(()));
+    }
+
+    #[test]
+    fn objects_that_only_a_listing_of_objects_shows_are_counted() {
+        let of = |objects, more, wavers| {
+            let LeftAtTarget::UnseenVersions(why) = unseen_versions(&Left { objects, more, wavers, ..Left::default() })
+            else {
+                return String::new();
+            };
+            why
+        };
+        assert_eq!(of(1, false, false), "listings of objects show 1 object of the run, and one of versions shows none");
+        assert_eq!(
+            of(1_000, true, true),
+            "listings of objects show 1000 or more objects of the run, though not each time, and one of versions shows \
+             none"
+        );
+    }
 
     #[test]
     fn uploads_remain_where_their_abort_was_refused_and_no_listing_says_otherwise() {

@@ -12,6 +12,8 @@ use linerate_record::shown::in_line;
 use linerate_record::units::grouped;
 use linerate_report::cleaned::{BucketEnd, Cleaned, cleaned};
 
+use super::done::{Done, Hidden};
+use super::words::{gave_up_after, in_words};
 use crate::failure::Failure;
 use crate::printing;
 use crate::progress::say;
@@ -27,6 +29,10 @@ const BRIEFLY: Duration = Duration::from_millis(250);
 
 /// How long it is gone on for: a listing may show something new for ever. Who has more to delete cleans again.
 const CLEANED_WITHIN: Duration = Duration::from_secs(3_600);
+
+/// Why objects stay that only a listing of objects shows.
+const SILENT: &str = "the bucket keeps versions, and a listing of them shows none of these objects; deleting them \
+                      without their versions would only hide them; check the target";
 
 /// How often it is said how deletions go on.
 const SAID_EACH: Duration = Duration::from_secs(10);
@@ -51,92 +57,6 @@ impl Found {
     }
 }
 
-/// What was found and deleted; in a dry run, what was found.
-#[derive(Default)]
-struct Done {
-    objects: ShownSoFar,
-    /// Objects as a listing of versions shows them: what a listing of objects hides, it may still show.
-    objects_by_version: ShownSoFar,
-    versions: ShownSoFar,
-    uploads: ShownSoFar,
-    /// What the target said last of a deletion that it did not make.
-    why: Option<String>,
-    /// What could not be looked for, and why; no reason where this target does not list such.
-    unlisted: Vec<(&'static str, Option<String>)>,
-    /// What is not known of versions, or is known to be hidden from these keys.
-    hidden: Hidden,
-    /// Why nothing more was deleted, though a listing went on.
-    ended: Option<String>,
-    /// What became of the bucket that was to be removed; an answer that refuses it.
-    bucket: Option<Result<Removal, BucketError>>,
-}
-
-/// What a bucket may hold of versions that were not listed.
-#[derive(Default)]
-enum Hidden {
-    /// Nothing: they were listed, or it keeps none.
-    #[default]
-    Nothing,
-    /// It keeps versions.
-    Versions,
-    /// Whether it keeps them is not known, and why.
-    Perhaps(String),
-}
-
-impl Done {
-    fn all(&mut self) -> [&mut ShownSoFar; 4] {
-        [&mut self.objects, &mut self.objects_by_version, &mut self.versions, &mut self.uploads]
-    }
-
-    /// Begins a look.
-    fn look(&mut self) {
-        self.unlisted.clear();
-        self.hidden = Hidden::Nothing;
-        self.all().into_iter().for_each(ShownSoFar::look);
-    }
-
-    /// Believes that what has not been shown for some looks has gone.
-    fn believe(&mut self) {
-        self.all().into_iter().for_each(ShownSoFar::believe);
-    }
-
-    /// Objects that are still there, by whichever listing shows more.
-    fn objects_left(&self) -> usize {
-        self.objects.left().max(self.objects_by_version.left())
-    }
-
-    fn objects_deleted(&self) -> usize {
-        self.objects.in_all().max(self.objects_by_version.in_all()) - self.objects_left()
-    }
-
-    fn deleted(&self) -> usize {
-        self.objects_deleted() + self.versions.deleted() + self.uploads.deleted()
-    }
-
-    fn left(&self) -> usize {
-        self.objects_left() + self.versions.left() + self.uploads.left()
-    }
-
-    /// Notes what could not be looked for, and why: what else there is is cleaned all the same.
-    fn not_looked(&mut self, what: &'static str, denied: Option<&BucketError>) {
-        self.unlisted.push((what, denied.map(ToString::to_string)));
-    }
-
-    fn counts(&self) -> [&ShownSoFar; 4] {
-        [&self.objects, &self.objects_by_version, &self.versions, &self.uploads]
-    }
-
-    /// Whether the last look showed again what was not shown before.
-    fn wavers(&self) -> bool {
-        self.counts().iter().any(|count| count.wavers())
-    }
-
-    /// Whether some look did, and it was not believed since that it has gone.
-    fn is_unsettled(&self) -> bool {
-        self.counts().iter().any(|count| count.is_unsettled())
-    }
-}
-
 /// A cleaning under way.
 pub(super) struct CleaningRun<'a> {
     bucket: Bucket<'a>,
@@ -145,6 +65,8 @@ pub(super) struct CleaningRun<'a> {
     /// Whether objects are held as versions by a bucket that keeps them: deleted by their keys, they would only be
     /// hidden below delete markers.
     is_kept: bool,
+    /// Whether the bucket keeps versions, and a listing of them shows nothing at all.
+    is_silent: bool,
     /// Whether the last listing of versions showed any.
     shows_versions: bool,
     /// Whether this is the first look: in a bucket without versions, a listing of versions shows what is then
@@ -153,6 +75,10 @@ pub(super) struct CleaningRun<'a> {
     /// So much was asked to be deleted, and when that was said last.
     asked: usize,
     begun: Instant,
+    /// How long it is gone on for.
+    within: Duration,
+    /// So many deletions at once: those of a second where they are held to a rate.
+    batch: usize,
     reported: Instant,
     done: Done,
 }
@@ -170,10 +96,13 @@ impl<'a> CleaningRun<'a> {
             session,
             dry_run,
             is_kept: false,
+            is_silent: false,
             shows_versions: false,
             is_first: true,
             asked: 0,
             begun: Instant::now(),
+            within: CLEANED_WITHIN,
+            batch: cap.map_or(DELETE_KEYS_MAX, |per_s| (per_s as usize).clamp(1, DELETE_KEYS_MAX)),
             reported: Instant::now(),
             done: Done::default(),
         }
@@ -182,9 +111,12 @@ impl<'a> CleaningRun<'a> {
     /// Removes the bucket, if nothing is in it; whether it did. While anything of the run is known to be in it, or not
     /// known to be gone, that is not tried: there are targets that remove a bucket with everything in it.
     pub(super) fn remove_bucket(&mut self) -> Result<bool, Failure> {
-        let may_hold_own = self.done.left() > 0 || self.done.ended.is_some() || self.is_hiding();
-        let removal = match may_hold_own {
-            true => self.bucket.contents().map(|found| Removal::Kept(InBucket { own: true, ..found })),
+        let own = self.done.left() > 0;
+        let removal = match own || self.done.ended.is_some() || self.is_hiding() {
+            true => self.bucket.contents().map(|found| {
+                let unknown = (!own).then(|| "it may hold something of this run".to_owned());
+                Removal::Kept(InBucket { own: own || found.own, unknown, ..found })
+            }),
             false => self.bucket.remove(),
         };
         let is_removed = matches!(removal, Ok(Removal::Removed));
@@ -213,14 +145,17 @@ impl<'a> CleaningRun<'a> {
             return Some(Failure::Ended { place, why });
         }
         if self.is_hiding() {
-            return Some(Failure::Hidden { place });
+            return Some(Failure::Hidden { left, place });
         }
         if left > 0 {
-            return Some(Failure::Left { left, place, why: self.done.why.take() });
+            let is_unasked = self.is_silent && self.done.objects_by_version.in_all() == 0;
+            let why = if is_unasked { Some(SILENT.to_owned()) } else { self.done.why.take() };
+            return Some(Failure::Left { left, place, why });
         }
         match self.done.bucket.take() {
             Some(Err(error)) => Some(Failure::Bucket(error)),
             Some(Ok(Removal::Kept(found))) if found.is_unseen() => {
+                // Whatever else is in it is somebody's, and no failure; that nobody knows what it is, is one.
                 let why = in_words(&found, &self.session.run_prefix);
                 Some(Failure::Ended {
                     place,
@@ -244,6 +179,10 @@ impl<'a> CleaningRun<'a> {
             self.passes(Listing::Objects)?;
             self.is_first = false;
             looks.made(self.done.deleted() <= before, self.done.wavers());
+            if self.done.left() > 0 && self.done.why.is_none() && !self.is_hiding() && !self.dry_run {
+                // It was confirmed, and is shown: listings may lag behind.
+                looks.doubt();
+            }
             if looks.are_believed() {
                 self.done.believe();
             }
@@ -277,6 +216,9 @@ impl<'a> CleaningRun<'a> {
             let mut refusals = Refusals::default();
             for upload in &uploads {
                 self.done.uploads.see(&(&upload.key, &upload.id));
+                if !self.dry_run && self.is_over() {
+                    break;
+                }
                 if self.dry_run {
                     printing::print(&format!("upload   {} {}\n", in_line(&upload.key), in_line(&upload.id)))?;
                 } else {
@@ -286,6 +228,10 @@ impl<'a> CleaningRun<'a> {
                 }
             }
             self.note(refusals);
+            if self.done.ended.is_some() {
+                self.done.uploads.break_off();
+                break;
+            }
             self.done.uploads.end();
             if uploads.is_empty() || self.dry_run {
                 break;
@@ -297,12 +243,13 @@ impl<'a> CleaningRun<'a> {
     /// Objects of a bucket that keeps versions are deleted with them: deleted by their keys, they would stay as
     /// versions, below delete markers.
     fn versions(&mut self) -> Result<(), Failure> {
-        self.is_kept = false;
+        (self.is_kept, self.is_silent) = (false, false);
         match self.passes(Listing::Versions) {
             Ok(true) => {
                 // A listing of versions may lag behind that of objects.
                 let is_silent = !self.is_kept && !self.shows_versions;
-                self.is_kept |= is_silent && matches!(self.bucket.keeping()?, Keeping::Versions { .. });
+                self.is_silent = is_silent && matches!(self.bucket.keeping()?, Keeping::Versions { .. });
+                self.is_kept |= self.is_silent;
                 return Ok(());
             }
             Ok(false) => self.done.not_looked("versions", None),
@@ -350,11 +297,7 @@ impl<'a> CleaningRun<'a> {
             let (first, entries) = (page.first().map(|found| found.entry.to_string()), page.len());
             shown += self.delete(page, listing, &mut refusals)?;
             let goes_on = pages.turn(entries, first, next)?;
-            if goes_on && self.begun.elapsed() >= CLEANED_WITHIN {
-                let within = CLEANED_WITHIN.as_secs() / 3600;
-                self.done.ended = Some(format!("a listing still went on after {within} h, and may never end"));
-            }
-            if !goes_on || self.done.ended.is_some() {
+            if !goes_on || self.is_over() {
                 break;
             }
         }
@@ -403,12 +346,23 @@ impl<'a> CleaningRun<'a> {
         let is_due =
             |found: &Found| !(listing == Listing::Versions && self.is_first && found.is_object && found.is_null());
         let entries: Vec<Leftover> = page.into_iter().filter(is_due).map(|found| found.entry).collect();
-        for batch in entries.chunks(DELETE_KEYS_MAX) {
+        for batch in entries.chunks(self.batch) {
+            if self.is_over() {
+                break;
+            }
             let before = refusals.asked();
             self.bucket.delete_leftovers(batch, refusals)?;
             self.asked(refusals.asked() - before);
         }
         Ok(entries.len())
+    }
+
+    /// Whether it has gone on for as long as it may, which is noted: something is left to be deleted.
+    fn is_over(&mut self) -> bool {
+        if self.begun.elapsed() >= self.within {
+            self.done.ended = Some(gave_up_after(self.within));
+        }
+        self.done.ended.is_some()
     }
 
     /// Notes that so much was asked to be deleted, and says now and then how that goes on.
@@ -437,10 +391,10 @@ impl<'a> CleaningRun<'a> {
             None => BucketEnd::WouldBeRemoved,
             Some(Ok(Removal::Removed)) => BucketEnd::Removed,
             Some(Err(_)) => BucketEnd::Refused,
-            Some(Ok(Removal::Kept(found))) if found.own && found.others.is_empty() => BucketEnd::HoldsOwn,
+            Some(Ok(Removal::Kept(found))) if found.own && !found.has_others() => BucketEnd::HoldsOwn,
             Some(Ok(Removal::Kept(found))) => {
                 others = in_words(found, &self.session.run_prefix);
-                BucketEnd::InUse
+                if found.is_unseen() { BucketEnd::Unseen } else { BucketEnd::InUse }
             }
         });
         let unknown = match &done.hidden {
@@ -470,43 +424,74 @@ impl<'a> CleaningRun<'a> {
 /// A page of leftovers, and where the next begins; nothing where the target does not list them.
 type Listed = Result<Option<(Vec<Found>, Option<Marker>)>, BucketError>;
 
-/// What keeps a bucket, in words.
-pub(crate) fn in_words(found: &InBucket, run_prefix: &str) -> String {
-    let others: Vec<&String> = found.others.iter().filter(|key| !is_of_run(key, run_prefix)).collect();
-    let more = if found.more { " or more" } else { "" };
-    let beside = if found.own { ", beside something of this run" } else { "" };
-    match (others.first(), others.len()) {
-        (Some(first), 1) if more.is_empty() => {
-            format!("1 object that is not of this run is in it, {:?}{beside}", in_line(first))
-        }
-        (Some(first), n) => {
-            let (n, first) = (grouped(n as u64), in_line(first));
-            format!("{n}{more} objects that are not of this run are in it, the first is {first:?}{beside}")
-        }
-        (None, _) if found.own => "something of this run is still in it".to_owned(),
-        (None, _) if found.uploads => "uploads that are not of this run are in it, and were not completed".to_owned(),
-        (None, _) => "the target says that it is not empty, but listings show nothing in it".to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+    use std::net::{SocketAddr, TcpListener};
+
+    use linerate_load::hosts::Host;
+    use linerate_record::load::Lookup;
+
     use super::*;
+    use crate::cleaning::aim::CleaningTarget;
+    use crate::cleaning::session_with;
+
+    /// A bucket whose listing of objects goes on for ever, with a hundred new ones a page; nothing else is known there.
+    fn endless() -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let mut pages = 0;
+            for mut stream in listener.incoming().flatten() {
+                let mut reader = BufReader::new(&stream);
+                let lines = reader.by_ref().lines().map_while(Result::ok);
+                let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+                let length = head.iter().find_map(|line| line.strip_prefix("Content-Length: ")?.parse().ok());
+                let _ = std::io::copy(&mut reader.take(length.unwrap_or(0)), &mut std::io::sink());
+                let is_listing = head.first().is_some_and(|line| line.contains("list-type=2"));
+                pages += 1;
+                let entries: String =
+                    (0..100).map(|i| format!("<Contents><Key>p/{pages}-{i}</Key><Size>1</Size></Contents>")).collect();
+                let next = format!("<NextContinuationToken>{pages}</NextContinuationToken>{entries}");
+                let listing = format!("<ListBucketResult><IsTruncated>true</IsTruncated>{next}</ListBucketResult>");
+                let deletes = head.first().is_some_and(|line| line.starts_with("DELETE"));
+                let (status, body) = match (is_listing, deletes) {
+                    (true, _) => ("200 OK", listing.as_str()),
+                    (_, true) => ("204 No Content", ""),
+                    _ => ("501 Not Implemented", ""),
+                };
+                let head = format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len());
+                let _ = stream.write_all((head + body).as_bytes());
+            }
+        });
+        address
+    }
 
     #[test]
-    fn what_keeps_a_bucket_is_told_by_what_is_in_it() {
-        let of = |keys: &[&str], more, own, uploads| {
-            let others = keys.iter().map(ToString::to_string).collect();
-            in_words(&InBucket { own, others, more, uploads }, "p/r-1/")
-        };
-        let one = "1 object that is not of this run is in it, \"x\"";
-        assert_eq!(of(&["x"], false, false, false), one);
-        assert_eq!(of(&["x"], false, true, false), format!("{one}, beside something of this run"));
-        let two = "2 objects that are not of this run are in it, the first is \"a\"";
-        assert_eq!(of(&["a", "p/r-2/0/1"], false, false, false), two);
-        assert!(of(&["a"], true, true, false).starts_with("1 or more objects that are not"));
-        assert!(of(&[], false, true, true).starts_with("something of this run"));
-        assert!(of(&[], false, false, true).starts_with("uploads that are not of this run"));
-        assert!(of(&[], false, false, false).starts_with("the target says that it is not empty"));
+    fn a_cleaning_ends_in_its_time_and_says_that_it_was_given_up() {
+        let address = endless();
+        let (authority, prefix) = (address.to_string(), "p/".to_owned());
+        let (bucket, region) = ("b".to_owned(), "us-east-1".to_owned());
+        let aim = CleaningTarget { hosts: Vec::new(), tls: false, lookup: Lookup::Path, bucket, prefix, region };
+        let session = session_with(1, aim, vec![Host { authority, address }], None);
+        // Also while it deletes what a page shows: five deletions each second.
+        for cap in [None, Some(5.0)] {
+            let bucket = Bucket::connect(&session, 0).unwrap();
+            let within = Duration::from_millis(500);
+            let mut cleaning = CleaningRun { within, ..CleaningRun::new(bucket, &session, false, cap) };
+            let begin = Instant::now();
+            cleaning.all().unwrap();
+            assert!(begin.elapsed() < Duration::from_secs(15), "{cap:?}: {:?}", begin.elapsed());
+            let said = cleaning.said(None);
+            assert!(
+                said.starts_with("it is not known whether anything was deleted below s3://b/p/"),
+                "{cap:?}: {said}"
+            );
+            let ended = cleaning.left().unwrap().to_string();
+            let why = "it is not known what remains below s3://b/p/: deletion was given up after 500 ms, and listings \
+                       still showed something; clean again, or check the target";
+            assert_eq!(ended, why, "{cap:?}");
+        }
+        assert!(gave_up_after(CLEANED_WITHIN).contains("after 1 h, and"));
     }
 }

@@ -11,6 +11,7 @@ use linerate_host::Root;
 use linerate_host::apply::unix_ms;
 use linerate_record::experiment::{Arm, BaselineLoad, Design, EXPERIMENT_SCHEMA, Experiment, ExperimentStep, Means};
 use linerate_record::load::{Load, LoadPatch, differences};
+use linerate_record::shell;
 use linerate_record::units::whole_ns;
 use linerate_report::experiment::{PlannedArm, PlannedExperiment, PlannedRounds, interrupted_again, run_planned};
 
@@ -159,10 +160,10 @@ pub(super) fn resume(flags: &ResumeFlags) -> Result<ExitCode, Failure> {
     folder::parsed(&flags.folder, &text)?;
     let outcomes = folder::outcomes(&flags.folder)?;
     let (experiment, state) = folder::parsed(&flags.folder, &text)?;
-    let shown = flags.folder.display();
     if steps::next(&state) == ExperimentStep::Finish {
+        let (shown, typed) = (flags.folder.display(), shell::path(&flags.folder));
         return Err(Failure::usage(format!(
-            "the experiment in {shown} has ended: linerate experiment report {shown} shows it"
+            "the experiment in {shown} has ended: linerate experiment report {typed} shows it"
         )));
     }
     require_same_boot(&state)?;
@@ -249,11 +250,11 @@ fn conduct(
     if steps::next(&state) == ExperimentStep::Finish {
         folder::forget(&scene.folder);
     } else {
-        say(&format!("linerate experiment resume {} continues", scene.folder.display()));
+        say(&format!("linerate experiment resume {} continues", shell::path(&scene.folder)));
     }
     driven.and(left).and(reported)?;
     if came(&scene.interrupt.signalled) {
-        let why = format!("interrupted: linerate experiment resume {} continues", scene.folder.display());
+        let why = format!("interrupted: linerate experiment resume {} continues", shell::path(&scene.folder));
         return Err(Failure::Outcome { why, code: code::INTERRUPTED });
     }
     Ok(ExitCode::SUCCESS)

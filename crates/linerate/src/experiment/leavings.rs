@@ -9,6 +9,7 @@ use linerate_analysis::findings::left_behind;
 use linerate_load::hosts;
 use linerate_record::experiment::{KeySource, Means};
 use linerate_record::load::Load;
+use linerate_record::shell;
 use linerate_record::shown::clause;
 
 use super::aim::{ArmTarget, ArmTargets};
@@ -120,15 +121,15 @@ pub(super) fn tell(scene: &Scene, folder: &Path, ended: &Ended, arm: usize, keys
 /// The command that cleans after a load of an arm, with what no folder may hold: whom to trust, and whose keys to take.
 fn cleaning(folder: &Path, aim: &ArmTarget, keys: Option<&KeySource>) -> String {
     let trust = aim.load.endpoint.tls.clone().unwrap_or_default();
-    let ca_file = trust.ca_file.map_or_else(String::new, |path| format!(" --ca-file {}", path.display()));
+    let ca_file = trust.ca_file.map_or_else(String::new, |path| format!(" --ca-file {}", shell::path(&path)));
     let insecure = if trust.insecure { " --insecure" } else { "" };
     let keys = match keys {
         _ if aim.load.endpoint.anonymous => " --anonymous".to_owned(),
-        Some(KeySource::Profile(name)) => format!(" --profile {name}"),
+        Some(KeySource::Profile(name)) => format!(" --profile {}", shell::word(name)),
         Some(named @ KeySource::Alias(_)) => format!(", with the keys of {named} in the environment"),
         Some(KeySource::Environment) | None => String::new(),
     };
-    format!("linerate clean {}{ca_file}{insecure}{keys}", folder.display())
+    format!("linerate clean {}{ca_file}{insecure}{keys}", shell::path(folder))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use linerate_record::run::Manifest;
+use linerate_record::shell;
 
 use super::reading::read_manifest;
 use crate::failure::Failure;
@@ -17,8 +18,8 @@ pub(crate) fn latest(folder: &Path) -> Result<PathBuf, Failure> {
     let mut readable = below(folder)?.into_iter().filter(|found| found.manifest.is_ok());
     let latest = readable.next_back().map(|found| found.path);
     latest.ok_or_else(|| {
-        let folder = folder.display();
-        Failure::usage(format!("{folder} has no readable run folder: linerate runs {folder} says why"))
+        let (shown, typed) = (folder.display(), shell::path(folder));
+        Failure::usage(format!("{shown} has no readable run folder: linerate runs {typed} says why"))
     })
 }
 

@@ -1,6 +1,7 @@
 //! A command line of warp as linerate has it: what means the same stands in it, and the rest is told beside it.
 
 use clap::{Command, CommandFactory as _, Parser as _};
+use linerate_record::shell;
 use linerate_record::units::Bytes;
 
 use super::{counterpart, operation};
@@ -189,7 +190,7 @@ fn parts_in_flight(line: &Line) -> u32 {
 /// Requests in flight: `multipart-put` of warp counts objects, each with its parts.
 fn in_flight(concurrent: &str, line: &Line) -> String {
     let objects = concurrent.parse::<u32>().ok().filter(|_| line.op == Some("multipart") && line.is_warps);
-    objects.map_or_else(|| quoted(concurrent), |objects| objects.saturating_mul(parts_in_flight(line)).to_string())
+    objects.map_or_else(|| shell::word(concurrent), |objects| objects.saturating_mul(parts_in_flight(line)).to_string())
 }
 
 /// Reads what was typed, without what asks for nothing.
@@ -222,7 +223,7 @@ fn read(words: &[String], bench: &Command) -> Line {
 
 /// What a flag is here, and what is to be told of it.
 fn turned(name: &str, value: &str, line: &Line, bench: &Command) -> (Vec<String>, Option<String>) {
-    let as_it_is = |name: &str| format!("--{name} {}", quoted(value));
+    let as_it_is = |name: &str| format!("--{name} {}", shell::word(value));
     let range = value.split_once(',').filter(|_| name == "obj.size" && line.is_warps && !value.contains(':'));
     match name {
         "obj.size" if range.is_some() || line.value("obj.randsize").is_some() => {
@@ -245,7 +246,7 @@ fn turned(name: &str, value: &str, line: &Line, bench: &Command) -> (Vec<String>
             (vec![as_it_is(name), "--precision none".to_owned()], None)
         }
         _ => match (BECOMES.iter().find(|(known, _)| *known == name), takes_value(bench, name), counterpart(name)) {
-            (Some((_, turned)), ..) => (vec![turned(&quoted(value))], None),
+            (Some((_, turned)), ..) => (vec![turned(&shell::word(value))], None),
             (None, Some(true), _) if SECRET.contains(&name) => (vec![format!("--{name} …")], None),
             (None, Some(true), _) => (vec![as_it_is(name)], None),
             (None, Some(false), _) => (vec![format!("--{name}")], None),
@@ -323,15 +324,6 @@ fn takes_value(bench: &Command, name: &str) -> Option<bool> {
         |arg: &&clap::Arg| arg.get_long() == Some(name) || arg.get_all_aliases().unwrap_or_default().contains(&name);
     let is_told = |arg: &&clap::Arg| !arg.is_hide_set();
     bench.get_arguments().filter(is_told).find(is_called).map(|arg| arg.get_action().takes_values())
-}
-
-/// A value as a shell takes it.
-fn quoted(value: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,@%+=".contains(c);
-    if !value.is_empty() && value.chars().all(is_plain) {
-        return value.to_owned();
-    }
-    format!("'{}'", value.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

@@ -413,7 +413,7 @@ mod tests {
             let (address, reported) = Deleting { together, ..PLAIN }.serve(numbered(3));
             let session = session(address, 20);
             let left =
-                Bucket::connect(&session, 0).and_then(|mut bucket| bucket.sweep_up(false, &mut |_| true)).unwrap();
+                Bucket::connect(&session, 0).and_then(|mut bucket| bucket.sweep_up(false, &mut |_| Ok(()))).unwrap();
             assert_eq!(left.objects, if is_known { 0 } else { 3 }, "{together}: {:?}", left.why);
             let lines: Vec<String> = reported.try_iter().collect();
             let count = |method: &str| lines.iter().filter(|line| line.starts_with(method)).count();
@@ -430,8 +430,9 @@ mod tests {
             for (what, held, expected) in [("of ten four", third, 40), ("whole pages", first, 40)] {
                 let (address, _reported) = Deleting { together, held, page: 10, ..PLAIN }.serve(numbered(100));
                 let session = session(address, 20);
-                let left =
-                    Bucket::connect(&session, 0).and_then(|mut bucket| bucket.sweep_up(false, &mut |_| true)).unwrap();
+                let left = Bucket::connect(&session, 0)
+                    .and_then(|mut bucket| bucket.sweep_up(false, &mut |_| Ok(())))
+                    .unwrap();
                 assert_eq!((left.objects, left.more), (expected, false), "{together}, {what}: {:?}", left.why);
                 let why = left.why.unwrap().to_string();
                 assert!(why.contains("(AccessDenied); check that these keys"), "{together}, {what}: {why}");
@@ -456,7 +457,7 @@ mod tests {
         let everything: fn(&str) -> bool = |_| true;
         let (address, reported) = Deleting { held: everything, ..PLAIN }.serve(numbered(15_000));
         let session = session(address, 20);
-        let left = Bucket::connect(&session, 0).and_then(|mut bucket| bucket.sweep_up(false, &mut |_| true)).unwrap();
+        let left = Bucket::connect(&session, 0).and_then(|mut bucket| bucket.sweep_up(false, &mut |_| Ok(()))).unwrap();
         assert_eq!((left.objects, left.more, count(&reported, "POST")), (15_000, false, REFUSED_MAX / DELETE_KEYS_MAX));
 
         // One that is too busy is left alone for longer and longer.
@@ -464,7 +465,7 @@ mod tests {
             Deleting { together: 501, held: everything, refusal: 503, ..PLAIN }.serve(numbered(100));
         let session = self::session(address, 20);
         let begin = Instant::now();
-        let left = Bucket::connect(&session, 0).and_then(|mut bucket| bucket.sweep_up(false, &mut |_| true)).unwrap();
+        let left = Bucket::connect(&session, 0).and_then(|mut bucket| bucket.sweep_up(false, &mut |_| Ok(()))).unwrap();
         assert_eq!((left.objects, count(&reported, "DELETE")), (100, BUSY_MAX as usize), "{:?}", left.why);
         assert!(begin.elapsed() > Duration::from_secs(5), "{:?}", begin.elapsed());
     }
@@ -477,11 +478,12 @@ mod tests {
             let (mut asked, mut bucket) = (0, Bucket::connect(&session, 0).unwrap());
             let left = bucket.sweep_up(false, &mut |n| {
                 asked += n;
-                asked < limit
+                if asked < limit { Ok(()) } else { Err("that is enough".to_owned()) }
             });
             let left = left.unwrap();
             assert_eq!((left.objects, asked), (left_objects, limit.min(200)));
-            assert_eq!(matches!(left.why, Some(BucketError::Stopped)), limit < 200, "{:?}", left.why);
+            let why = left.why.map(|why| why.to_string());
+            assert_eq!(why.as_deref(), (limit < 200).then_some("that is enough"));
         }
     }
 

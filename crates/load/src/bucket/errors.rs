@@ -88,6 +88,9 @@ pub enum BucketError {
         /// What the target said last.
         last: Box<BucketError>,
     },
+    /// Calls that are no longer made, and why.
+    #[error("{0}")]
+    GivenUp(String),
     /// A call that is not made, for what became of one before it.
     #[error("no further call is made: an earlier one {0}")]
     Unmade(String),

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::call::BucketCall;
 use super::deletion::Refusals;
+use super::pages::first_shown;
 use super::{Bucket, BucketError, DELETE_KEYS_MAX, Pages};
 use crate::listing::{self, Identified, Marker, Page, Version};
 use crate::sigv4::push_encoded_query;
@@ -57,18 +58,27 @@ impl Bucket<'_> {
         prefix: &str,
         from: Option<&Marker>,
     ) -> Result<Option<Page<Version, Marker>>, BucketError> {
+        let session = self.session;
+        // A listing that ignored its prefix must not lead to a deletion outside it.
+        let own = |mut page: Page<Version, Marker>| {
+            page.entries.retain(|entry| is_of_run(&entry.of.key, &session.run_prefix));
+            page
+        };
+        self.all_versions(prefix, from).map(|page| page.map(own))
+    }
+
+    /// The same, whosever they are.
+    pub(super) fn all_versions(
+        &mut self,
+        prefix: &str,
+        from: Option<&Marker>,
+    ) -> Result<Option<Page<Version, Marker>>, BucketError> {
         let mut names = vec![("versions", ""), ("prefix", prefix), ("max-keys", "1000")];
         names.extend(from.into_iter().flat_map(|from| [("key-marker", &*from.key), ("version-id-marker", &*from.id)]));
         let session = self.session;
         let own = |body: &[u8]| listing::versions(body)?.of(&session.bucket, Some(prefix));
         let page = self.page(&query(names), &format!("listing versions below {prefix:?}"), own);
-        let run_prefix = &self.session.run_prefix;
-        // A listing that ignored its prefix must not lead to a deletion outside it.
-        let own = |mut page: Page<Version, Marker>| {
-            page.entries.retain(|entry| is_of_run(&entry.of.key, run_prefix));
-            page
-        };
-        known(page).map(|page| page.map(own))
+        known(page)
     }
 
     /// Uploads below the run's prefix that were begun and not ended; `None` where the target does not list them.
@@ -85,14 +95,17 @@ impl Bucket<'_> {
         self.own_uploads("")
     }
 
-    /// Whether anybody's upload was begun and not ended, as far as these keys may see, and whether one of the run's.
+    /// Whether anybody's upload was begun and not ended, and whether one of the run's. A target that lists none has
+    /// none.
     pub(super) fn has_uploads(&mut self) -> Result<(bool, bool), BucketError> {
-        let (session, query) = (self.session, query(vec![("uploads", ""), ("max-uploads", "1")]));
-        let any = |body: &[u8]| listing::uploads(body)?.of(&session.bucket, None);
-        let is_any = match self.page(&query, "listing uploads", any) {
-            Err(BucketError::Refused { .. }) => false,
-            page => !page?.entries.is_empty(),
-        };
+        let session = self.session;
+        let any = first_shown(|from: Option<&Marker>| {
+            let mut names = vec![("uploads", ""), ("max-uploads", "1")];
+            names.extend(from.into_iter().flat_map(|m| [("key-marker", &*m.key), ("upload-id-marker", &*m.id)]));
+            let any = |body: &[u8]| listing::uploads(body)?.of(&session.bucket, None);
+            self.page(&query(names), "listing uploads", any)
+        });
+        let is_any = known(any)?.is_some_and(|(shown, _)| !shown.is_empty());
         Ok((is_any, is_any && self.uploads()?.is_some_and(|own| !own.is_empty())))
     }
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use super::BucketError;
+use crate::listing::Page;
 
 /// Pages in a row without an entry, after which a listing is taken not to end.
 const EMPTY_PAGES_MAX: usize = 100;
@@ -66,6 +67,23 @@ impl<Next: Hash> Pages<Next> {
         }
         self.from = Some(next);
         Ok(true)
+    }
+}
+
+/// The entries of the first page that has any, and whether others follow: an empty page is not the end of a listing
+/// that goes on.
+pub(super) fn first_shown<T, Next: Hash>(
+    mut page_from: impl FnMut(Option<&Next>) -> Result<Page<T, Next>, BucketError>,
+) -> Result<(Vec<T>, bool), BucketError> {
+    let mut pages = Pages::default();
+    loop {
+        let page = page_from(pages.from())?;
+        if !page.entries.is_empty() {
+            return Ok((page.entries, page.next.is_some()));
+        }
+        if !pages.turn(0, None, page.next)? {
+            return Ok((Vec::new(), false));
+        }
     }
 }
 

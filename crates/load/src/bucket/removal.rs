@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use super::call::BucketCall;
-use super::{Bucket, BucketError, is_of_run};
+use super::pages::first_shown;
+use super::{Bucket, BucketError, Keeping, is_of_run};
+use crate::listing::Page;
 
-/// How often a bucket that was removed is looked for, and how long it is waited between.
+/// How often a bucket is looked into before it is removed, and looked for afterwards, and how long it is waited between:
+/// one empty listing is not the last word of a target whose listings lag behind.
 const REMOVAL_LOOKS: u32 = 3;
 const REMOVAL_PAUSE: Duration = Duration::from_millis(300);
 
@@ -14,7 +17,7 @@ const REMOVAL_PAUSE: Duration = Duration::from_millis(300);
 pub enum Removal {
     /// It is no longer there.
     Removed,
-    /// It stays, since something is in it.
+    /// It stays, since something is in it, or may be.
     Kept(InBucket),
 }
 
@@ -22,35 +25,50 @@ pub enum Removal {
 /// bucket is not empty, and listings show nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InBucket {
-    /// Whether objects or uploads of the run are in it.
+    /// Whether objects, versions or uploads of the run are in it.
     pub own: bool,
     /// Keys of others, the first ones.
     pub others: Vec<String>,
+    /// Keys of which versions or delete markers of others are in it, the first ones; looked for where no object is.
+    pub versions: Vec<String>,
     /// Whether there may be more of them.
     pub more: bool,
     /// Whether uploads are in it that were begun and not ended.
     pub uploads: bool,
+    /// Why it is not known whether anything else is in it.
+    pub unknown: Option<String>,
 }
 
 impl InBucket {
     /// Whether listings show nothing that would keep it.
     #[must_use]
     pub const fn is_unseen(&self) -> bool {
-        !self.own && self.others.is_empty() && !self.uploads
+        !self.own && !self.has_others() && !self.uploads
+    }
+
+    /// Whether objects or versions of others are in it.
+    #[must_use]
+    pub const fn has_others(&self) -> bool {
+        !self.others.is_empty() || !self.versions.is_empty()
     }
 }
 
 impl Bucket<'_> {
-    /// Removes the bucket where it is empty. It is looked into first, below the run's own prefix and as a whole: there
-    /// are targets that remove a bucket with everything in it. It is looked for afterwards: it is removed where it
-    /// is no longer there.
+    /// Removes the bucket where it is empty. It is looked into first, several times, below the run's own prefix and as
+    /// a whole, with the versions in it: there are targets that remove a bucket with everything in it. While it is not
+    /// known what is in it, it stays. It is looked for afterwards: it is removed where it is no longer there.
     ///
     /// # Errors
     /// [`BucketError`].
     pub fn remove(&mut self) -> Result<Removal, BucketError> {
-        let found = self.contents()?;
-        if !found.is_unseen() {
-            return Ok(Removal::Kept(found));
+        for look in 0..REMOVAL_LOOKS {
+            if look > 0 {
+                self.rest(REMOVAL_PAUSE)?;
+            }
+            let found = self.contents()?;
+            if !found.is_unseen() || found.unknown.is_some() {
+                return Ok(Removal::Kept(found));
+            }
         }
         let call = BucketCall::new(format!("removing bucket {:?}", self.session.bucket), "DELETE");
         let answer = self.call(&call)?;
@@ -73,22 +91,56 @@ impl Bucket<'_> {
         })
     }
 
-    /// What is in the bucket, as far as a page of each listing tells.
+    /// What is in the bucket, as far as the first page of each listing tells that shows anything.
     ///
     /// # Errors
     /// [`BucketError`].
     pub fn contents(&mut self) -> Result<InBucket, BucketError> {
         let run_prefix = self.session.run_prefix.clone();
-        let own = self.objects(&run_prefix, None)?;
-        let all = self.objects("", None)?;
-        let mut found = InBucket { more: all.next.is_some(), ..InBucket::default() };
-        let keys = own.entries.into_iter().chain(all.entries).map(|object| object.key);
+        let (own, _) = first_shown(|from| self.objects(&run_prefix, from))?;
+        let (all, more) = first_shown(|from| self.objects("", from))?;
+        let mut found = InBucket { more, ..InBucket::default() };
+        let keys = own.into_iter().chain(all).map(|object| object.key);
         let (own, others): (Vec<String>, Vec<String>) = keys.partition(|key| is_of_run(key, &run_prefix));
         (found.own, found.others) = (!own.is_empty(), others);
-        if own.is_empty() && found.others.is_empty() {
-            let (any, is_own) = self.has_uploads()?;
-            (found.uploads, found.own) = (any, is_own);
+        if found.is_unseen() {
+            self.find_versions(&mut found)?;
+        }
+        if found.is_unseen() {
+            self.find_uploads(&mut found)?;
         }
         Ok(found)
+    }
+
+    /// Looks for versions and delete markers, anybody's.
+    fn find_versions(&mut self, found: &mut InBucket) -> Result<(), BucketError> {
+        let none = || Page { entries: Vec::new(), next: None, of: (None, None) };
+        let listed = first_shown(|from| Ok(self.all_versions("", from)?.unwrap_or_else(none)));
+        let (entries, more) = match listed {
+            Err(error) if error.is_an_answer() => {
+                // A bucket that never kept any has none, whether or not these keys may list them.
+                let is_known = self.keeping()? == Keeping::Nothing;
+                found.unknown = (!is_known).then(|| error.to_string());
+                return Ok(());
+            }
+            listed => listed?,
+        };
+        let (own, mut others): (Vec<String>, Vec<String>) =
+            entries.into_iter().map(|version| version.of.key).partition(|key| is_of_run(key, &self.session.run_prefix));
+        // Those of a key follow each other.
+        others.dedup();
+        (found.own, found.versions, found.more) = (!own.is_empty(), others, more);
+        Ok(())
+    }
+
+    /// Looks for uploads that were begun and not ended, anybody's.
+    fn find_uploads(&mut self, found: &mut InBucket) -> Result<(), BucketError> {
+        match self.has_uploads() {
+            Err(error) if error.is_an_answer() => {
+                found.unknown.get_or_insert_with(|| error.to_string());
+            }
+            uploads => (found.uploads, found.own) = uploads?,
+        }
+        Ok(())
     }
 }

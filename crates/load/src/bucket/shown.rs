@@ -137,6 +137,11 @@ impl Looks {
         self.quiet = if is_quiet && !wavers { self.quiet + 1 } else { 0 };
     }
 
+    /// Doubts what is shown from now on: something contradicts it.
+    pub const fn doubt(&mut self) {
+        self.wavered = true;
+    }
+
     /// Whether so many in a row found nothing new that it is believed that nothing comes any more.
     #[must_use]
     pub const fn are_believed(&self) -> bool {
@@ -149,7 +154,7 @@ impl Looks {
         self.are_believed() || self.made >= LOOKS_MAX
     }
 
-    /// Whether listings contradicted each other at one of them.
+    /// Whether listings contradicted each other at one of them, or something else contradicts them.
     #[must_use]
     pub const fn wavered(&self) -> bool {
         self.wavered

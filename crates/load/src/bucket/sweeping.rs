@@ -18,6 +18,9 @@ const COUNTED_PAGES_MAX: usize = 100;
 const BRIEFLY: Duration = Duration::from_millis(200);
 const LATE: Duration = Duration::from_secs(1);
 
+/// Told after how many more deletions that were asked for; an error says why it does not go on.
+pub type GoesOn<'a> = dyn FnMut(u64) -> Result<(), String> + 'a;
+
 /// What is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -42,12 +45,11 @@ struct Passed {
 
 impl Bucket<'_> {
     /// Deletes whatever objects are left below the run's own prefix, until listings show nothing at several looks, show
-    /// as much again and again, or `goes_on` says otherwise, which is told after how many; tells what a last listing
-    /// still shows. Where deletions were refused before, listings that show nothing are doubted for longer.
+    /// as much again and again, or `goes_on` says otherwise; tells what a last listing still shows. Where deletions were refused before, listings that show nothing are doubted for longer.
     ///
     /// # Errors
     /// [`BucketError`], where there is no answer, or no listing.
-    pub fn sweep_up(&mut self, were_refused: bool, goes_on: &mut dyn FnMut(u64) -> bool) -> Result<Left, BucketError> {
+    pub fn sweep_up(&mut self, were_refused: bool, goes_on: &mut GoesOn<'_>) -> Result<Left, BucketError> {
         let (prefix, looks) = (self.session.run_prefix.clone(), Looks::in_doubt(were_refused));
         let swept = self.sweep(Kind::Objects, &prefix, DELETE_KEYS_MAX, looks, goes_on)?;
         Ok(swept.unwrap_or_default())
@@ -62,7 +64,7 @@ impl Bucket<'_> {
         &mut self,
         set: Option<u32>,
         batch: usize,
-        goes_on: &mut dyn FnMut(u64) -> bool,
+        goes_on: &mut GoesOn<'_>,
     ) -> Result<Option<Left>, BucketError> {
         let Some(set) = set else {
             let prefix = self.session.run_prefix.clone();
@@ -72,6 +74,7 @@ impl Bucket<'_> {
         let passed = self.passes(Kind::Versions, &prefix, batch, &mut shown, goes_on)?;
         let left = |passed: Passed| Left {
             objects: shown.left() as u64,
+            seen: shown.in_all() as u64,
             more: passed.cut,
             why: passed.why,
             ..Left::default()
@@ -86,7 +89,7 @@ impl Bucket<'_> {
         prefix: &str,
         batch: usize,
         mut looks: Looks,
-        goes_on: &mut dyn FnMut(u64) -> bool,
+        goes_on: &mut GoesOn<'_>,
     ) -> Result<Option<Left>, BucketError> {
         let mut shown = ShownSoFar::default();
         let passed = loop {
@@ -94,6 +97,10 @@ impl Bucket<'_> {
             shown.look();
             let Some(passed) = self.passes(kind, prefix, batch, &mut shown, goes_on)? else { return Ok(None) };
             looks.made(shown.deleted() <= before, shown.wavers());
+            if shown.left() > 0 && passed.why.is_none() {
+                // It was confirmed, and is shown: listings may lag behind.
+                looks.doubt();
+            }
             if passed.cut || !self.looks_again(&looks, &shown, passed.why.is_some()) {
                 break passed;
             }
@@ -102,12 +109,12 @@ impl Bucket<'_> {
             shown.believe();
         }
         if shown.left() == 0 && !passed.cut {
-            return Ok(Some(Left::default()));
+            return Ok(Some(Left { seen: shown.in_all() as u64, ..Left::default() }));
         }
         let counted = self.count(kind, prefix, &mut shown)?;
         let (left, why) = (shown.left() as u64, counted.why.or(passed.why));
-        let wavers = shown.is_unsettled();
-        Ok(Some(Left { objects: left.max(counted.objects), why: why.filter(|_| left > 0), wavers, ..counted }))
+        let (objects, seen, wavers) = (left.max(counted.objects), shown.in_all() as u64, shown.is_unsettled());
+        Ok(Some(Left { objects, seen, why: why.filter(|_| left > 0), wavers, ..counted }))
     }
 
     /// Whether there is another look, for which it is waited. What is refused while a listing shows it is there.
@@ -125,7 +132,7 @@ impl Bucket<'_> {
         prefix: &str,
         batch: usize,
         shown: &mut ShownSoFar,
-        goes_on: &mut dyn FnMut(u64) -> bool,
+        goes_on: &mut GoesOn<'_>,
     ) -> Result<Option<Passed>, BucketError> {
         // What was as much at the look before is not asked for again and again.
         let is_first = shown.in_all() == 0;
@@ -151,9 +158,10 @@ impl Bucket<'_> {
         prefix: &str,
         batch: usize,
         shown: &mut ShownSoFar,
-        goes_on: &mut dyn FnMut(u64) -> bool,
+        goes_on: &mut GoesOn<'_>,
     ) -> Result<Option<Passed>, BucketError> {
         let (mut pages, mut refusals, mut any) = (Pages::default(), Refusals::default(), false);
+        let mut told = Ok(());
         let mut passed = Passed::default();
         loop {
             let Some(page) = self.own_page(kind, prefix, pages.from())? else { return Ok(None) };
@@ -162,13 +170,17 @@ impl Bucket<'_> {
             let entries: Vec<Leftover> = page.entries.into_iter().map(|(entry, _)| entry).collect();
             for batch in entries.chunks(batch.clamp(1, DELETE_KEYS_MAX)) {
                 self.delete_leftovers(batch, &mut refusals)?;
-                passed.cut = !goes_on(batch.len() as u64) || self.refuses_all();
+                told = goes_on(batch.len() as u64);
+                passed.cut = told.is_err() || self.refuses_all();
                 if passed.cut {
                     break;
                 }
             }
             // An empty page costs time too.
-            passed.cut |= entries.is_empty() && !goes_on(0);
+            if entries.is_empty() {
+                told = goes_on(0);
+                passed.cut |= told.is_err();
+            }
             any |= len > 0;
             match pages.turn(len, first, page.next) {
                 Ok(false) => break,
@@ -187,9 +199,36 @@ impl Bucket<'_> {
         } else {
             shown.end()
         }
-        let stopped = || (passed.cut && !self.refuses_all()).then_some(BucketError::Stopped);
-        passed.why = passed.why.or(refusals.ended().err()).or_else(stopped);
+        let given_up = told.err().map(BucketError::GivenUp);
+        passed.why = passed.why.or(refusals.ended().err()).or(given_up);
         Ok(Some(passed))
+    }
+
+    /// What is shown of the run's objects, by the last word of listings. Nothing is deleted: in a bucket that keeps
+    /// versions, that would only hide them.
+    ///
+    /// # Errors
+    /// [`BucketError`], where there is no answer, or no listing.
+    pub fn still_shown(&mut self) -> Result<Left, BucketError> {
+        let (prefix, mut shown) = (self.session.run_prefix.clone(), ShownSoFar::default());
+        let mut looks = Looks::default();
+        let counted = loop {
+            let before = (shown.in_all(), shown.deleted());
+            shown.look();
+            let counted = self.count(Kind::Objects, &prefix, &mut shown)?;
+            looks.made((shown.in_all(), shown.deleted()) == before, shown.wavers());
+            if shown.left() > 0 {
+                looks.doubt();
+            }
+            if !self.looks_again(&looks, &shown, false) {
+                break counted;
+            }
+        };
+        if looks.are_believed() {
+            shown.believe();
+        }
+        let (objects, wavers) = (shown.left() as u64, shown.is_unsettled());
+        Ok(Left { objects: objects.max(counted.objects), wavers, ..counted })
     }
 
     /// What a listing shows below `prefix`, as far as it is gone through.

@@ -3,7 +3,6 @@
 use super::call::BucketCall;
 use super::leftovers::known;
 use super::{Bucket, BucketError};
-use crate::document::walk;
 use crate::object::ObjectId;
 
 /// What a bucket does with what is deleted in it.
@@ -14,11 +13,26 @@ pub enum Keeping {
     Nothing,
     /// It stays as a version, below a delete marker.
     Versions {
-        /// How long whatever is written is held against deletion: `GOVERNANCE, 1 day`.
-        lock: Option<String>,
+        /// Whether whatever is written is held against deletion.
+        lock: DefaultLock,
     },
-    /// These keys may not look, and why.
+    /// It is not known, and why: these keys may not look, or the answer is none that S3 has for it.
     Unknown(String),
+}
+
+/// Whether a bucket locks whatever is written to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DefaultLock {
+    /// It does not, or the target does not know of locks.
+    Open,
+    /// It does, for so long: `GOVERNANCE, 1 day`.
+    Held(String),
+    /// It is not known, and why.
+    Unknown(String),
+}
+
+fn so_many(n: &str, unit: &str) -> String {
+    if n == "1" { format!("1 {unit}") } else { format!("{n} {unit}s") }
 }
 
 impl Bucket<'_> {
@@ -37,38 +51,41 @@ impl Bucket<'_> {
             Ok(())
         });
         match (known(looked), status.as_deref()) {
-            (Err(error @ BucketError::Refused { status: 403 | 500.., .. }), _) => {
-                Ok(Keeping::Unknown(error.to_string()))
-            }
-            // It answers what is asked for with something else: such a target knows of no versions.
-            (Err(error), _) if error.is_an_answer() => Ok(Keeping::Nothing),
+            // That it keeps none is what S3 says by a document without a status, and a target without versions by not
+            // knowing the call. Whatever else is said leaves it open.
+            (Err(error), _) if error.is_an_answer() => Ok(Keeping::Unknown(error.to_string())),
             (Err(error), _) => Err(error),
             (Ok(Some(())), Some("Enabled")) => Ok(Keeping::Versions { lock: self.lock()? }),
-            (Ok(Some(())), Some(_)) => Ok(Keeping::Versions { lock: None }),
+            (Ok(Some(())), Some(_)) => Ok(Keeping::Versions { lock: DefaultLock::Open }),
             (Ok(_), _) => Ok(Keeping::Nothing),
         }
     }
 
-    /// How long what is written is locked by default; nothing where it is not, or where these keys may not look: the
-    /// deletion tells.
-    fn lock(&mut self) -> Result<Option<String>, BucketError> {
+    /// How long what is written is locked by default.
+    fn lock(&mut self) -> Result<DefaultLock, BucketError> {
         let call = BucketCall { query: b"object-lock=", ..BucketCall::new("checking for an object lock", "GET") };
         let answer = self.call_patiently(&call)?;
+        if answer.status == 404 && answer.code().as_deref() == Some("ObjectLockConfigurationNotFoundError") {
+            return Ok(DefaultLock::Open);
+        }
         let (mut mode, mut length) = (None, None);
-        let looked = answer.ok().and_then(|answer| {
-            let on_end = |parent: Option<&str>, name: &str, text: &mut String| {
-                match (parent, name) {
-                    (Some("DefaultRetention"), "Mode") => mode = Some(text.trim().to_owned()),
-                    (Some("DefaultRetention"), "Days") => length = Some(format!("{} days", text.trim())),
-                    (Some("DefaultRetention"), "Years") => length = Some(format!("{} years", text.trim())),
-                    _ => {}
-                }
-                Ok(())
-            };
-            walk(&answer.body, &["ObjectLockConfiguration"], on_end)
-                .map_err(|why| BucketError::Answer { call: answer.asked, why })
+        let looked = answer.document(&["ObjectLockConfiguration"], |parent, name, text| {
+            match (parent, name) {
+                (Some("DefaultRetention"), "Mode") => mode = Some(text.trim().to_owned()),
+                (Some("DefaultRetention"), "Days") => length = Some(so_many(text.trim(), "day")),
+                (Some("DefaultRetention"), "Years") => length = Some(so_many(text.trim(), "year")),
+                _ => {}
+            }
+            Ok(())
         });
-        Ok(looked.ok().and(mode).map(|mode| length.map_or(mode.clone(), |length| format!("{mode}, {length}"))))
+        Ok(match (known(looked), mode) {
+            (Err(error), _) if error.is_an_answer() => DefaultLock::Unknown(error.to_string()),
+            (Err(error), _) => return Err(error),
+            (Ok(Some(())), Some(mode)) => {
+                DefaultLock::Held(length.map_or(mode.clone(), |length| format!("{mode}, {length}")))
+            }
+            (Ok(_), _) => DefaultLock::Open,
+        })
     }
 
     /// Whether a listing of versions shows anything of the run, where it shows something at all.

@@ -7,6 +7,7 @@ use linerate_record::experiment::{Design, Experiment, KeySource, Means};
 use linerate_record::load::{
     Choice as _, Endpoint, HostSelect, Load, LoadPatch, Lookup, Objects, Payload, Server, Stops, Unique, Write,
 };
+use linerate_record::shell;
 use linerate_record::units::duration_ns;
 
 /// An experiment that is not begun.
@@ -174,7 +175,7 @@ fn plain(load: &Load) -> Load {
 /// What a second signal leaves behind, and what puts it right.
 #[must_use]
 pub fn interrupted_again(folder: &Path) -> String {
-    let folder = folder.display();
+    let folder = shell::path(folder);
     format!(
         "error: interrupted again: settings may be those of an arm, and objects of the last cell may remain at the \
          target; linerate experiment resume {folder} restores them and continues"

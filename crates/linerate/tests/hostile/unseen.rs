@@ -1,0 +1,250 @@
+//! What these keys may not see, or a target does not tell: it is told as unknown, and nothing is removed for it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use linerate_record::finding::{FindingKind, Severity};
+use tempfile::tempdir;
+
+use super::deletions::makes;
+use super::server::{Hostile, Manner, ReceivedRequest, Said, listing, reply};
+use super::versioned::{keeps, keeps_for_ever};
+use super::{OBJECTS, bench, clean, flags, keys, says, says_403, shown, view};
+
+/// Noted where a bucket was removed with all that is in it.
+const REMOVED: &str = "removed";
+
+fn is_removed(hostile: &Hostile) -> bool {
+    hostile.objects.lock().expect("nobody panicked").contains_key(REMOVED)
+}
+
+/// Has a bucket once it is made, and removes it with whatever is in it.
+fn removes_all(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if asked.method == "DELETE" && asked.key.is_empty() && asked.query.is_empty() {
+        objects.insert(REMOVED.into(), 0);
+        return says("");
+    }
+    let is_gone = asked.method == "GET" && objects.contains_key(REMOVED);
+    let gone = || Said::Answer(reply("404 Not Found", "<Error><Code>NoSuchBucket</Code></Error>"));
+    is_gone.then(gone).or_else(|| makes(asked, objects))
+}
+
+fn lists_versions_of_all(asked: &ReceivedRequest) -> bool {
+    asked.query.contains("versions=") && !asked.query.contains("prefix=linerate")
+}
+
+/// In which somebody else's object lies below a delete marker, behind a page that shows nothing.
+fn holds_a_foreign_version(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if lists_versions_of_all(asked) && asked.query.contains("key-marker=z") {
+        return says(
+            "<ListVersionsResult><DeleteMarker><Key>theirs</Key><VersionId>2</VersionId></DeleteMarker>\
+             <Version><Key>theirs</Key><VersionId>1</VersionId></Version></ListVersionsResult>",
+        );
+    }
+    if lists_versions_of_all(asked) {
+        return says(
+            "<ListVersionsResult><IsTruncated>true</IsTruncated><NextKeyMarker>z</NextKeyMarker>\
+             <NextVersionIdMarker>1</NextVersionIdMarker></ListVersionsResult>",
+        );
+    }
+    let is_of_run = asked.query.contains("versions=");
+    if is_of_run { says("<ListVersionsResult/>") } else { removes_all(asked, objects) }
+}
+
+/// In which versions and uploads may lie that these keys may not list.
+fn denies_versions_of_all(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let is_denied = lists_versions_of_all(asked) || (asked.query == "versioning=" && objects.contains_key("bucket"));
+    let denied = is_denied.then(|| says_403("AccessDenied")).flatten();
+    denied.or_else(|| holds_a_foreign_version(asked, objects))
+}
+
+/// The same of uploads.
+fn denies_uploads_of_all(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let denied = asked.query.contains("uploads=").then(|| says_403("AccessDenied")).flatten();
+    denied.or_else(|| removes_all(asked, objects))
+}
+
+/// In which somebody's object is, that every second listing shows.
+fn shows_a_foreign_object_late(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if asked.lists() && asked.query.ends_with("prefix=") && !objects.contains_key(REMOVED) {
+        let is_first = objects.insert("looked/once".into(), 0).is_none();
+        let text = "<ListBucketResult><Contents><Key>theirs</Key><Size>1</Size></Contents></ListBucketResult>";
+        return says(if is_first { "<ListBucketResult/>" } else { text });
+    }
+    removes_all(asked, objects)
+}
+
+#[test]
+fn a_bucket_in_which_something_of_others_is_or_may_be_is_not_removed() {
+    let theirs = "versions or delete markers of 1 object that is not of this run are in it";
+    let cases: [(&str, Manner, i32, &str); 4] = [
+        ("a version", holds_a_foreign_version, 0, theirs),
+        ("versions that are denied", denies_versions_of_all, 3, "not known whether something else is in it"),
+        ("uploads that are denied", denies_uploads_of_all, 3, "not known whether something else is in it"),
+        ("an object that is shown late", shows_a_foreign_object_late, 0, "1 object that is not of this run is in it"),
+    ];
+    for (what, manner, code, part) in cases {
+        let (hostile, out) = (Hostile::serve(manner), tempdir().unwrap());
+        // Long enough for several requests on a machine that does much else.
+        let longer = flags(&hostile, &format!("--op stat --objects {OBJECTS}")).replace("300ms", "1s");
+        let output = bench(out.path(), &longer);
+        assert!(!is_removed(&hostile), "{what}: {}", shown(&output));
+        assert_eq!(output.status.code(), Some(code), "{what}: {}", shown(&output));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(part), "{what}: {}", shown(&output));
+        hostile.objects.lock().unwrap().remove("looked/once");
+        let output = clean(out.path(), &["--remove-bucket"]);
+        assert!(!is_removed(&hostile), "{what}: {}", shown(&output));
+        assert_eq!(output.status.code(), Some(code), "{what}: {}", shown(&output));
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("kept bucket") && said.contains(part), "{what}: {}", shown(&output));
+        assert_eq!(said.contains("delete that with another tool"), code == 0, "{what}: {said}");
+    }
+    let (hostile, out) = (Hostile::serve(removes_all), tempdir().unwrap());
+    let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
+    assert!(output.status.success() && is_removed(&hostile), "an empty one is: {}", shown(&output));
+}
+
+fn fails_versions(asked: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let failed = "<Error><Code>InternalError</Code></Error>";
+    asked.query.contains("versions=").then(|| Said::Answer(reply("500 Internal Server Error", failed)))
+}
+
+fn denies_versions(asked: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
+    asked.query.contains("versions=").then(|| says_403("AccessDenied"))?
+}
+
+#[test]
+fn that_versions_could_not_be_looked_for_is_told() {
+    for (what, manner, severity) in
+        [("failed", fails_versions as Manner, Severity::Warning), ("denied", denies_versions, Severity::Note)]
+    {
+        let (hostile, out) = (Hostile::serve(manner), tempdir().unwrap());
+        let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
+        assert!(output.status.success() && hostile.count() == 0, "{what}: {}", shown(&output));
+        let found = view(out.path()).findings.into_iter().find(|f| f.kind == FindingKind::LeftBehind).unwrap();
+        assert_eq!(found.severity, severity, "{what}: {found:?}");
+        assert!(found.evidence.contains("could not confirm it: listing versions"), "{what}: {found:?}");
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(reported.contains("could not confirm it"), severity == Severity::Warning, "{what}: {reported}");
+    }
+}
+
+/// Says of versioning what S3 says nowhere of a bucket without versions.
+fn of_versioning(asked: &ReceivedRequest, status: &str, body: &str) -> Option<Said> {
+    let is_denied = asked.query.contains("versions=");
+    let denied = is_denied.then(|| says_403("AccessDenied")).flatten();
+    denied.or_else(|| (asked.query == "versioning=").then(|| Said::Answer(reply(status, body))))
+}
+
+#[test]
+fn only_what_s3_says_of_a_bucket_without_versions_is_taken_for_it() {
+    let unknown: [(&str, Manner); 4] = [
+        ("400", |a, _| of_versioning(a, "400 Bad Request", "<Error><Code>InvalidRequest</Code></Error>")),
+        ("401", |a, _| of_versioning(a, "401 Unauthorized", "")),
+        ("404", |a, _| of_versioning(a, "404 Not Found", "")),
+        ("HTML", |a, _| of_versioning(a, "200 OK", "<html></html>")),
+    ];
+    for (what, manner) in unknown {
+        let (hostile, out) = (Hostile::serve(manner), tempdir().unwrap());
+        let output = bench(out.path(), &flags(&hostile, "--op stat --objects 3"));
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert!(reported.contains("could not check whether the bucket keeps versions"), "{what}: {}", shown(&output));
+    }
+    let known: [(&str, Manner); 3] = [
+        ("405", |a, _| of_versioning(a, "405 Method Not Allowed", "")),
+        ("501", |a, _| of_versioning(a, "501 Not Implemented", "")),
+        ("no status", |a, _| of_versioning(a, "200 OK", "<VersioningConfiguration/>")),
+    ];
+    for (what, manner) in known {
+        let (hostile, out) = (Hostile::serve(manner), tempdir().unwrap());
+        let output = bench(out.path(), &flags(&hostile, "--op stat --objects 3"));
+        assert!(!shown(&output).contains("could not check"), "{what}: {}", shown(&output));
+    }
+}
+
+/// Is busy where it is asked for the first time whether it keeps versions.
+fn keeps_and_is_busy_once(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let is_first = asked.query == "versioning=" && objects.insert("busy/once".into(), 0).is_none();
+    let busy = is_first.then(|| Said::Answer(reply("429 Too Many Requests", "")));
+    busy.or_else(|| keeps(asked, objects))
+}
+
+#[test]
+fn a_target_that_is_busy_is_asked_again_whether_it_keeps_versions() {
+    let (hostile, out) = (Hostile::serve(keeps_and_is_busy_once), tempdir().unwrap());
+    let loud = flags(&hostile, &format!("--op stat --objects {OBJECTS}")).replace("--quiet", "");
+    let output = bench(out.path(), &loud);
+    assert!(output.status.success() && hostile.count() == 1, "{}: {}", hostile.count(), shown(&output));
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert!(reported.contains("keeps versions"), "{}", shown(&output));
+    // What is said of the lock is not what S3 says of a bucket without one.
+    assert!(reported.contains("not known whether the bucket locks what is written"), "{}", shown(&output));
+}
+
+/// A bucket that keeps versions, none of whose listings shows anything yet.
+fn keeps_and_shows_nothing(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if asked.query.contains("versions=") {
+        return says("<ListVersionsResult/>");
+    }
+    if asked.lists() { says("<ListBucketResult/>") } else { keeps(asked, objects) }
+}
+
+#[test]
+fn objects_that_were_confirmed_and_are_shown_by_no_listing_of_versions_are_told() {
+    let (hostile, out) = (Hostile::serve(keeps_and_shows_nothing), tempdir().unwrap());
+    let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
+    assert!(!output.status.success() && hostile.count() == OBJECTS, "{}", shown(&output));
+    let reported = String::from_utf8_lossy(&output.stderr);
+    let part = "of 7 objects that the target confirmed, listings of versions have shown none";
+    assert!(reported.contains(part), "{}", shown(&output));
+}
+
+/// Shows for a while longer what it has deleted.
+fn lists_late(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis() as u64);
+    if asked.deletes_many() {
+        let body = String::from_utf8_lossy(&asked.body);
+        let keys: Vec<String> = objects.keys().filter(|key| body.contains(&format!("<Key>{key}<"))).cloned().collect();
+        for key in keys {
+            objects.remove(&key);
+            objects.insert(format!("gone/{key}"), now_ms);
+        }
+        return says("<DeleteResult/>");
+    }
+    if !asked.lists() || asked.looks() {
+        return None;
+    }
+    objects.retain(|key, deleted_ms| !key.starts_with("gone/") || *deleted_ms + 1500 > now_ms);
+    let all = objects.keys().map(|key| (key.trim_start_matches("gone/").to_owned(), 1000));
+    Some(Said::Answer(reply("200 OK", &listing(asked, &all.collect()))))
+}
+
+#[test]
+fn what_is_deleted_and_still_listed_for_a_while_is_not_said_to_remain() {
+    let (hostile, out) = (Hostile::serve(lists_late), tempdir().unwrap());
+    let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
+    assert!(output.status.success() && hostile.count() == 0, "{}", shown(&output));
+}
+
+#[test]
+fn the_command_that_is_named_for_a_folder_of_any_name_can_be_typed() {
+    let names: [&[u8]; 4] = [b"plain", b"my run's", b"a$b;`c`", b"x\xff\ny"];
+    for name in names {
+        let (hostile, out) = (Hostile::serve(keeps_for_ever), tempdir().unwrap());
+        let run = out.path().join(OsStr::from_bytes(name));
+        let output = bench(&run, &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
+        let reported = String::from_utf8_lossy(&output.stderr);
+        let ending = reported.lines().last().unwrap_or_default();
+        let command = ending.split("; ").last().and_then(|said| said.split(" deletes what is below").next()).unwrap();
+        assert!(output.status.code() == Some(3) && command.starts_with("linerate clean "), "{}", shown(&output));
+        hostile.behave(keeps);
+        let binary = Path::new(env!("CARGO_BIN_EXE_linerate")).parent().unwrap().display();
+        let typed = format!("PATH={binary}:$PATH {command}");
+        let output = Command::new("bash").args(["-c", &typed]).envs(keys()).output().unwrap();
+        assert!(output.status.success() && hostile.count() == 0, "{typed}: {}", shown(&output));
+    }
+}
