@@ -316,11 +316,7 @@ impl OddLoad {
             if is_of_rack(limit) {
                 return None;
             }
-            // What its own clients do not ask for at all is not among what it has alone.
-            let alone = alone.iter().find(|alone| alone.resource == limit.resource);
-            let own = alone.map_or(0.0, |alone| 1.0 / alone.limit_bytes_per_s);
-            let of_all = nodes / limit.limit_bytes_per_s;
-            Some((own, ((of_all - own) / (nodes - 1.0)).max(0.0)))
+            Some(seconds(limit, &alone, nodes))
         };
         let mut of_odd = all.iter().filter(|limit| limit.group == Some(group)).map(of);
         let seconds: Vec<_> = std::iter::once(of_odd.next()??).chain(of_odd.flatten()).collect();
@@ -376,6 +372,44 @@ impl OddLoad {
         let others = self.beside(share).min(self.most_of_others);
         others * (self.nodes - self.odd + self.odd * share)
     }
+}
+
+/// Of a limit of a node, the seconds that a byte of its own clients takes, and one of another node's. `alone` is what
+/// the node gives while only it serves.
+fn seconds(limit: &ResourceLimit, alone: &[ResourceLimit], nodes: f64) -> (f64, f64) {
+    // What its own clients do not ask for at all is not among what it has alone.
+    let alone = alone.iter().find(|alone| alone.resource == limit.resource);
+    let own = alone.map_or(0.0, |alone| 1.0 / alone.limit_bytes_per_s);
+    let of_all = nodes / limit.limit_bytes_per_s;
+    (own, ((of_all - own) / (nodes - 1.0)).max(0.0))
+}
+
+/// How full the fullest of some resources is while each node of each group gives so much, and whose it is.
+pub(super) fn fullest(
+    world: &HypotheticalSite,
+    (reads, given): (bool, &[f64]),
+    resources: &[Resource],
+) -> Option<(f64, Option<usize>)> {
+    let (unheld, groups) = (Unheld::of(world), &world.site.groups);
+    let total: f64 = groups.iter().zip(given).map(|(group, rate)| f64::from(group.count) * rate).sum();
+    let nodes = f64::from(world.site.nodes());
+    let of = |limit: ResourceLimit| {
+        let of_all = total / limit.limit_bytes_per_s;
+        let Some((place, own)) = limit.group.and_then(|place| Some((place, *given.get(place)?))) else {
+            return (of_all, limit.group);
+        };
+        // A site of one node has no other's clients.
+        let is_even = (own * nodes / total - 1.0).abs() < 1e-9;
+        let of_rack = rack_load(&unheld, place, reads).filter(|_| is_of_rack(&limit));
+        let (of_own, of_other) = match of_rack {
+            _ if is_even => return (of_all, limit.group),
+            Some(of_rack) => of_rack(&limit),
+            None => seconds(&limit, &alone(&unheld, &[place], reads).pop().unwrap_or_default(), nodes),
+        };
+        (of_own * own + of_other * (total - own), limit.group)
+    };
+    let asked = held(&unheld, reads).into_iter().filter(|limit| resources.contains(&limit.resource));
+    asked.map(of).max_by(|a, b| a.0.total_cmp(&b.0))
 }
 
 /// Whether a limit is that of uplinks.

@@ -53,13 +53,15 @@ pub(super) struct ExpectedReading {
     pub(super) words: String,
 }
 
-/// When something is read: while reads or writes run at a rate.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Moment {
+/// A site under a hypothesis while something is read: reads or writes run.
+#[derive(Clone, Debug)]
+pub(super) struct LoadedSite<'a> {
+    /// The site.
+    pub(super) world: &'a HypotheticalSite,
     /// Reads or writes.
     pub(super) reads: bool,
-    /// Client bytes per second of the whole site.
-    pub(super) bytes_per_s: f64,
+    /// What a node of each group gives its own clients, in bytes per second, in the site's order.
+    pub(super) given: Vec<f64>,
 }
 
 /// A row: what is read, the file, counter or command, and what it shows.
@@ -70,7 +72,7 @@ pub(super) struct DiagnosticReading {
     /// The file, counter or command.
     pub(super) how: &'static str,
     /// What is expected of a world that deviates from the stated site; nothing where the reading says nothing of it.
-    pub(super) expected: fn(&Site, &HypotheticalSite, Moment) -> Option<ExpectedReading>,
+    pub(super) expected: fn(&Site, &LoadedSite) -> Option<ExpectedReading>,
 }
 
 /// All readings, in the order in which they are preferred where several tell the same: what tells most besides is
@@ -182,6 +184,13 @@ impl ReadingId {
     pub(super) fn in_words(self) -> String {
         let row = READINGS.iter().find(|row| row.id == self);
         row.map_or_else(String::new, |row| format!("{}: {}", row.what, row.how))
+    }
+}
+
+impl LoadedSite<'_> {
+    /// Client bytes per second of the whole site.
+    pub(super) fn bytes_per_s(&self) -> f64 {
+        self.world.site.groups.iter().zip(&self.given).map(|(group, rate)| f64::from(group.count) * rate).sum()
     }
 }
 

@@ -5,7 +5,7 @@ use linerate_record::site::Site;
 use linerate_record::units::bytes_per_s_iec;
 
 use super::forecast::{HypotheticalSite, OperationQuery, forecast};
-use super::readings::{ExpectedReading, Moment, READINGS};
+use super::readings::{ExpectedReading, LoadedSite, READINGS};
 
 /// How many hypotheses it is to tell apart.
 const LEADING: usize = 12;
@@ -31,26 +31,21 @@ pub(super) struct Leader<'a> {
     pub(super) id: &'a str,
     /// Its weight.
     pub(super) weight: f64,
-    /// The site under it.
-    pub(super) world: &'a HypotheticalSite,
+    /// The site under it, while it is read.
+    pub(super) loaded: LoadedSite<'a>,
 }
 
 /// The best reading, or the measurement of the operation that nobody observed; nothing where one hypothesis leads
 /// clearly, or no reading tells the leading ones apart.
-pub(super) fn separator(
-    stated: &Site,
-    leaders: &[Leader],
-    moment: Moment,
-    unobserved: Option<bool>,
-) -> Option<Separator> {
+pub(super) fn separator(stated: &Site, leaders: &[Leader], unobserved: Option<bool>) -> Option<Separator> {
     let leaders = &leaders[..leaders.len().min(LEADING)];
     if leaders.len() < 2 || leaders[0].weight >= CLEAR {
         return None;
     }
     let mut offers: Vec<(String, String, Vec<Option<ExpectedReading>>)> = Vec::new();
     for row in &READINGS {
-        let seen = leaders.iter().map(|leader| (row.expected)(stated, leader.world, moment)).collect();
-        let verb = if moment.reads { "GET" } else { "PUT" };
+        let seen = leaders.iter().map(|leader| (row.expected)(stated, &leader.loaded)).collect();
+        let verb = if leaders[0].loaded.reads { "GET" } else { "PUT" };
         offers.push((row.what.to_owned(), format!("{}, while {verb} runs", row.how), seen));
     }
     if let Some(reads) = unobserved {
@@ -58,7 +53,7 @@ pub(super) fn separator(
         offers.push((
             format!("throughput of {} as well", verb.to_uppercase()),
             format!("linerate bench --op {verb}, then explain again with both figures"),
-            leaders.iter().map(|leader| of_other_operation(leader.world, reads)).collect(),
+            leaders.iter().map(|leader| of_other_operation(leader.loaded.world, reads)).collect(),
         ));
     }
     let weights: Vec<f64> = leaders.iter().map(|leader| leader.weight).collect();

@@ -72,6 +72,11 @@ impl<'a> TotalForecast<'a> {
         nearest(observed, self.reached(self.range), self.instead_reached())
     }
 
+    /// Whether of two loads the one with as many requests at each node is nearer to what was measured.
+    pub(super) fn is_instead(&self, observed: f64) -> bool {
+        is_instead(observed, self.reached(self.range), self.instead_reached())
+    }
+
     /// The density of a total of either load, where nothing says which it was.
     pub(super) fn over_loads(&self, observed: f64, unknown: f64) -> Density {
         let in_turn = self.density(self.range, observed, unknown);
@@ -110,8 +115,14 @@ impl<'a> TotalForecast<'a> {
 /// Of what is predicted of either load, that which is nearest to what was measured.
 pub(super) fn nearest(observed: f64, range: (f64, f64), instead: Option<(f64, f64)>) -> f64 {
     let of = |(least, most): (f64, f64)| observed.clamp(least.min(most), most);
-    let (first, other) = (of(range), instead.map_or(f64::INFINITY, of));
-    if (observed / first).ln().abs() <= (observed / other).ln().abs() { first } else { other }
+    let other = instead.filter(|_| is_instead(observed, range, instead));
+    of(other.unwrap_or(range))
+}
+
+/// Whether that is the other load.
+fn is_instead(observed: f64, range: (f64, f64), instead: Option<(f64, f64)>) -> bool {
+    let miss = |(least, most): (f64, f64)| (observed / observed.clamp(least.min(most), most)).ln().abs();
+    instead.is_some_and(|instead| miss(instead) < miss(range))
 }
 
 /// The highest ceiling that the total can have.
