@@ -188,7 +188,7 @@ fn ceiling(unheld: &Unheld, reads: bool, asked: OperationQuery) -> Option<Operat
 fn of_kinds(unheld: &Unheld, reads: bool, all: &[ResourceLimit], ceiling: OperationCeiling) -> OperationCeiling {
     let (world, site) = (unheld.world, &unheld.world.site);
     let places: Vec<usize> = (0..site.groups.len()).filter(|&place| site.groups[place].count > 0).collect();
-    let alone: Vec<ResourceLimit> = alone(unheld, &places, reads).into_iter().flatten().collect();
+    let alone: Vec<(usize, Vec<ResourceLimit>)> = places.iter().copied().zip(alone(unheld, &places, reads)).collect();
     let Some(mixed) = MixedLoad::of(site, all, &alone) else { return ceiling };
     let rates = mixed.as_many();
     let total = places.iter().map(|&place| f64::from(site.groups[place].count) * rate_of(&rates, place)).sum::<f64>();
@@ -254,9 +254,27 @@ fn hold_processors(world: &HypotheticalSite, all: &mut [ResourceLimit]) {
     of_processors.for_each(|limit| limit.limit_bytes_per_s *= world.cpu_share);
 }
 
-/// What a node of a group gives while only it serves: every limit of it, the lowest first.
+/// What a node of a group gives while only it serves: every limit of it, and of other nodes, whose shards it moves; the
+/// lowest first.
 pub(super) fn limits_alone(world: &HypotheticalSite, place: usize, reads: bool) -> Vec<ResourceLimit> {
-    alone(&Unheld::of(world), &[place], reads).pop().unwrap_or_default()
+    let unheld = Unheld::of(world);
+    let mut all = alone(&unheld, &[place], reads).pop().unwrap_or_default();
+    all.extend(of_others(&unheld, place, reads));
+    all.sort_by(|a, b| a.limit_bytes_per_s.total_cmp(&b.limit_bytes_per_s));
+    all
+}
+
+/// What nodes of other groups carry for clients of one node. Those of its own group carry less for it than it does.
+fn of_others(unheld: &Unheld, place: usize, reads: bool) -> Vec<ResourceLimit> {
+    let groups = &unheld.world.site.groups;
+    let places: Vec<usize> = (0..groups.len()).filter(|&other| other != place && groups[other].count > 0).collect();
+    let (nodes, by_themselves) = (f64::from(unheld.world.site.nodes()), alone(unheld, &places, reads));
+    let of = |limit: ResourceLimit| {
+        let of_group = places.iter().position(|other| limit.group == Some(*other))?;
+        let (_, of_other) = seconds(&limit, &by_themselves[of_group], nodes);
+        (of_other > 0.0).then(|| ResourceLimit { limit_bytes_per_s: 1.0 / of_other, ..limit })
+    };
+    held(unheld, reads).into_iter().filter(|limit| !is_of_rack(limit)).filter_map(of).collect()
 }
 
 fn alone(unheld: &Unheld, places: &[usize], reads: bool) -> Vec<Vec<ResourceLimit>> {

@@ -2,7 +2,7 @@
 //! not there.
 
 use super::forecast::{HypotheticalSite, OperationCeiling};
-use super::mixed::{MixedLoad, peers, rate_of};
+use super::mixed::{MixedLoad, medians, peers, rate_of};
 use super::nodes::OperationFigures;
 use super::score::{ObservedFigures, nodes_of};
 use super::totals::TotalForecast;
@@ -41,27 +41,23 @@ pub(super) fn as_many(world: &HypotheticalSite, ceiling: &OperationCeiling) -> V
     places.map(|place| if odd == Some(place) { ceiling.odd_share } else { 1.0 }).collect()
 }
 
-/// The same as figures of nodes have it, each kind at its median: a kind that has none gives what the middle one of all
-/// gives, and an odd node that no figure names is as its kind, unless it may be among those without figures.
+/// The same as figures of nodes have it, each kind at its median. An odd node that no figure names is as its kind, unless
+/// it may be among those without figures.
 fn by_figures(figures: &OperationFigures, world: &HypotheticalSite, ceiling: &OperationCeiling) -> Option<Vec<f64>> {
     if figures.alone || figures.nodes.is_empty() {
         return None;
     }
     let site = &world.site;
-    let medians = figures.medians(site);
+    let medians = medians(figures, site, ceiling.mixed.as_ref());
     let odd = world.odd.as_ref().map(|odd| odd.group);
-    let of_kind = |place: usize| match rate_of(&medians, place) {
-        rate if rate > 0.0 => rate,
-        _ => figures.median_bytes_per_s,
-    };
     let of_odd = |place: usize| {
-        let like = of_kind(peers(world).unwrap_or(place));
+        let like = rate_of(&medians, peers(world).unwrap_or(place));
         match figures.mean_of(nodes_of(world)) {
             Some((mean, _, median)) => mean * median,
             None if figures.nodes.len() == site.nodes() as usize => like,
             None => like * ceiling.odd_share,
         }
     };
-    let of = |place| if odd == Some(place) { of_odd(place) } else { of_kind(place) };
+    let of = |place| if odd == Some(place) { of_odd(place) } else { rate_of(&medians, place) };
     Some((0..site.groups.len()).map(of).collect())
 }

@@ -49,6 +49,8 @@ pub(super) enum ReadingId {
 pub(super) struct ExpectedReading {
     /// Figures that are compared one by one; where there are none, the words are.
     pub(super) figures: Vec<f64>,
+    /// The same of the other load, where nothing says which it will be.
+    pub(super) instead: Vec<f64>,
     /// For people.
     pub(super) words: String,
 }
@@ -195,9 +197,14 @@ impl LoadedSite<'_> {
 }
 
 impl ExpectedReading {
+    /// What figures tell.
+    fn figures(figures: Vec<f64>, words: String) -> ExpectedReading {
+        ExpectedReading { figures, instead: Vec::new(), words }
+    }
+
     /// What is told by words alone.
     fn words(words: String) -> ExpectedReading {
-        ExpectedReading { figures: Vec::new(), words }
+        ExpectedReading { figures: Vec::new(), instead: Vec::new(), words }
     }
 }
 

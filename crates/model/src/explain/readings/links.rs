@@ -90,7 +90,7 @@ fn over_links(
             }
         }
     }
-    (!words.is_empty()).then(|| ExpectedReading { figures, words: words.join("; ") })
+    (!words.is_empty()).then(|| ExpectedReading::figures(figures, words.join("; ")))
 }
 
 pub(super) fn bond_members(stated: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {

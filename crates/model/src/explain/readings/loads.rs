@@ -22,7 +22,7 @@ fn use_of(loaded: &LoadedSite, resources: &[Resource], what: &str) -> Option<Exp
     let whose = odd.map(Odd::who).unwrap_or_default();
     let of = if whose.is_empty() { String::new() } else { format!(" of {whose}") };
     let words = format!("{what}{of} {:.0} % busy", share * 100.0);
-    Some(ExpectedReading { figures: vec![share], words })
+    Some(ExpectedReading::figures(vec![share], words))
 }
 
 pub(super) fn drives(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
@@ -41,7 +41,7 @@ pub(super) fn clients(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> 
 }
 
 pub(super) fn rack_uplinks(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
-    let idle = ExpectedReading { figures: vec![0.0], words: "rack uplinks not full".to_owned() };
+    let idle = ExpectedReading::figures(vec![0.0], "rack uplinks not full".to_owned());
     Some(use_of(loaded, &[Resource::RackUp, Resource::RackDown], "rack uplinks").unwrap_or(idle))
 }
 
