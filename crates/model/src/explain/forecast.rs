@@ -7,7 +7,7 @@ use linerate_record::site::{NodeGroup, Site};
 
 use super::deviation::{Hold, Odd, SiteParts, Variant};
 use super::mixed::{MixedLoad, is_mixed, peers, rate_of};
-use crate::ceilings::{ResourceLimit, limits, limits_by_themselves, own_shares};
+use crate::ceilings::{ResourceLimit, limits, limits_beyond_nodes, limits_by_themselves, own_shares};
 use crate::curve::course;
 use crate::layout::{Geometries, geometries};
 
@@ -231,7 +231,7 @@ impl Unheld<'_> {
     }
 
     fn limits(&self, reads: bool) -> &[ResourceLimit] {
-        let of = || limits_of(self.world, &self.world.site, reads);
+        let of = || limits_of(self.world, reads);
         if reads { &self.reads } else { &self.writes }.get_or_init(of)
     }
 }
@@ -241,9 +241,9 @@ pub(super) fn all_limits(world: &HypotheticalSite, reads: bool) -> Vec<ResourceL
     held(&Unheld::of(world), reads)
 }
 
-/// Limits of a site of a world, by what its processors do.
-fn limits_of(world: &HypotheticalSite, site: &Site, reads: bool) -> Vec<ResourceLimit> {
-    let mut all = limits(site, &world.geometries, &work(&world.site, reads));
+/// Limits of the site of a world, by what its processors do.
+fn limits_of(world: &HypotheticalSite, reads: bool) -> Vec<ResourceLimit> {
+    let mut all = limits(&world.site, &world.geometries, &work(&world.site, reads));
     hold_processors(world, &mut all);
     all.sort_by(|a, b| a.limit_bytes_per_s.total_cmp(&b.limit_bytes_per_s));
     all
@@ -456,8 +456,7 @@ fn held(unheld: &Unheld, reads: bool) -> Vec<ResourceLimit> {
     let mut all = unheld.limits(reads).to_vec();
     if let Some(even) = &world.even {
         all.retain(|limit| limit.group.is_some());
-        let of_even = limits_of(world, even, reads);
-        all.extend(of_even.into_iter().filter(|limit| limit.group.is_none()));
+        all.extend(limits_beyond_nodes(even, &world.geometries, &work(&world.site, reads)));
     }
     if let Some((odd, hold)) = world.odd.as_ref().and_then(|odd| Some((odd, odd.hold?))) {
         hold_back(unheld, odd.group, hold, &mut all);
