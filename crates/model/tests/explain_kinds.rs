@@ -184,6 +184,19 @@ fn a_node_by_itself_is_held_by_what_others_take_of_its_writes() {
     assert!(first.residuals.iter().all(|of| of.explained && of.bottleneck.ends_with("of small")), "{first:#?}");
 }
 
+/// A node that is slow by itself is found, though a load over all nodes does not fill it.
+#[test]
+fn a_node_that_is_slow_by_itself_is_found_though_no_load_over_all_fills_it() {
+    let mut site = kinds();
+    site.groups[0].nics = vec![nic("eth0", 1, 100e9)];
+    let mut alone = rates(9.7, 0.97);
+    alone[1] *= 0.5;
+    let found = explain(&site, &Observations { nodes_alone: true, ..of_nodes(alone) }).expect("the site runs");
+    let first = &found.survivors[0];
+    assert!(first.id.starts_with("slow-node-link(big2: "), "{first:#?}");
+    assert!(first.residuals.iter().all(|of| of.explained), "{first:#?}");
+}
+
 /// What is mended is of the load that was there: with as many requests at each node, more than of an even one.
 #[test]
 fn a_remedy_gives_what_the_load_that_was_there_gives() {
