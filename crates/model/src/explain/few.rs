@@ -1,5 +1,6 @@
-//! Figures of fewer than three nodes, or of two of a kind, have no median that tells which one is odd. Where the total of the same load is
-//! there, each is held against an even share of it.
+//! Figures of fewer than three nodes, or of two of a kind, have no median that tells which one is odd. Where the total
+//! of the same load is there, each is held against an even share of it; of two of a kind, the lower one against the
+//! other.
 
 use linerate_record::explanation::{Observations, Quantity};
 use linerate_record::site::Site;

@@ -41,8 +41,8 @@ pub(super) fn as_many(world: &HypotheticalSite, ceiling: &OperationCeiling) -> V
     places.map(|place| if odd == Some(place) { ceiling.odd_share } else { 1.0 }).collect()
 }
 
-/// The same as figures of nodes have it, each kind at its median. An odd node that no figure names is as its kind, unless
-/// it may be among those without figures.
+/// The same as figures of nodes have it, each kind at its median. An odd node that no figure names is as its kind,
+/// unless it may be among those without figures.
 fn by_figures(figures: &OperationFigures, world: &HypotheticalSite, ceiling: &OperationCeiling) -> Option<Vec<f64>> {
     if figures.alone || figures.nodes.is_empty() {
         return None;

@@ -192,8 +192,8 @@ impl NodeCeilings<'_> {
         Some((limit, even.max(rate_of(&self.of_kinds, group))))
     }
 
-    /// What a node gives with as many requests at each, where there are several kinds: of a slow kind less than its even
-    /// share, since the others ask more of it.
+    /// What a node gives with as many requests at each, where there are several kinds: of a slow kind less than its
+    /// even share, since the others ask more of it.
     fn as_many_bytes_per_s(&self, node: &str) -> Option<f64> {
         let group = self.group_of(node);
         Some(rate_of(&self.of_kinds, group)).filter(|rate| *rate > 0.0)

@@ -134,8 +134,8 @@ pub(super) fn caveats(site: &Site, observations: &Observations) -> Vec<String> {
     unlike.chain(beyond).collect()
 }
 
-/// Numbers above those of all nodes of the kind after which theirs are called, counted from 0 or 1. Where all are above,
-/// and as many as show how nodes are called, they begin elsewhere.
+/// Numbers above those of all nodes of the kind after which theirs are called, counted from 0 or 1. Where all are
+/// above, and as many as show how nodes are called, they begin elsewhere.
 fn above(site: &Site, numbered: &[(&str, u64, &str)]) -> Vec<String> {
     let of_kind = |group: &NodeGroup| {
         let is_of = |(stem, ..): &&(&str, u64, &str)| stem.trim_end_matches(['-', '_', '.']) == group.name;
