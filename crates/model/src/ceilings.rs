@@ -126,16 +126,27 @@ pub(crate) fn strained_limits(site: &Site, geometries: &Geometries, work: &Work,
 }
 
 fn limits_of(case: &Case) -> Vec<ResourceLimit> {
-    let mut out = Vec::with_capacity(16 * case.site.groups.len() + 8);
-    for kind in KINDS {
-        (kind.limits)(case, &mut out);
-    }
+    let mut out = limits_of_kinds(case, KINDS);
     out.sort_by(|a, b| a.limit_bytes_per_s.total_cmp(&b.limit_bytes_per_s));
     // Which of several that are full at once is named does not depend on how they are rounded.
     let most = out.first().map_or(0.0, |first| first.limit_bytes_per_s * (1.0 + TIE));
     let tied = out.iter().take_while(|limit| limit.limit_bytes_per_s <= most).count();
     out[..tied].sort_by_key(|limit| (limit.resource as usize, limit.group));
     out
+}
+
+/// Limits of these kinds, in no order.
+fn limits_of_kinds(case: &Case, kinds: &[Kind]) -> Vec<ResourceLimit> {
+    let mut out = Vec::with_capacity(16 * case.site.groups.len() + 8);
+    for kind in kinds {
+        (kind.limits)(case, &mut out);
+    }
+    out
+}
+
+/// Limits of what is of no node, which are those of racks and clients, in no order.
+pub(crate) fn limits_beyond_nodes(site: &Site, geometries: &Geometries, work: &Work) -> Vec<ResourceLimit> {
+    limits_of_kinds(&Case::new(site, geometries, work), &[fabric::KIND, clients::KIND])
 }
 
 /// Every limit with its formula, inputs and source, in the same order.

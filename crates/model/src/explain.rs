@@ -8,6 +8,7 @@ mod anything;
 mod deviation;
 mod few;
 mod forecast;
+mod given;
 mod hypothesis;
 mod impossible;
 mod joint;
@@ -36,8 +37,9 @@ use crate::error::ModelError;
 use crate::layout::geometries;
 use deviation::Variant;
 use forecast::{HypotheticalSite, world};
+use given::given;
 use hypothesis::{AS_DESCRIBED, Candidate, Search, search};
-use readings::Moment;
+use readings::LoadedSite;
 use remedies::{healthy, remedy};
 use said::residuals;
 use score::{CURVE_ERROR, ObservedFigures, evidence, nodes_of};
@@ -66,14 +68,10 @@ pub fn explain(site: &Site, observations: &Observations) -> Result<Explanation, 
         .filter_map(|candidate| world(site, &geometries, &candidate.variants(&variants)))
         .collect();
     let survivors = recorded_survivors(&search, &variants, &worlds, observations, &evidence);
-    let leaders: Vec<Leader> = survivors
-        .iter()
-        .zip(&worlds)
-        .map(|(hypothesis, world)| Leader { id: &hypothesis.id, weight: hypothesis.weight, world })
-        .collect();
-    let separator = moment(&evidence).and_then(|moment| {
+    let separator = moment(&evidence).and_then(|reads| {
+        let leaders = leaders(&evidence, &survivors, (&worlds, &search.survivors), reads);
         let unobserved = [true, false].into_iter().find(|&reads| !evidence.has(reads));
-        separator(site, &leaders, moment, unobserved)
+        separator(site, &leaders, unobserved)
     });
     let of_candidate = |candidate: &Candidate| -> Vec<Residual> {
         let world = world(site, &geometries, &candidate.variants(&variants));
@@ -113,18 +111,29 @@ fn check(site: &Site, observations: &Observations) -> Result<(), ModelError> {
     if faults.is_empty() { Ok(()) } else { Err(ModelError::Observed(faults)) }
 }
 
-/// Under what the readings are taken: the first total, or the nodes' sum.
-fn moment(evidence: &ObservedFigures) -> Option<Moment> {
-    let total = evidence.totals.iter().max_by_key(|(reads, ..)| *reads);
-    let of_nodes = || {
-        [true, false].into_iter().find_map(|reads| {
-            let figures = evidence.nodes(reads);
-            // What nodes gave one after the other was never there together.
-            let sum = if figures.alone { 0.0 } else { figures.sum_bytes_per_s };
-            (sum > 0.0).then_some(Moment { reads, bytes_per_s: sum })
-        })
-    };
-    total.map(|&(reads, bytes_per_s, _)| Moment { reads, bytes_per_s }).or_else(of_nodes)
+/// Whether the readings are taken while reads run, or writes: the first that has a total, or figures of nodes that
+/// were there together.
+fn moment(evidence: &ObservedFigures) -> Option<bool> {
+    let is_of_nodes = |reads: &bool| !evidence.nodes(*reads).alone && !evidence.nodes(*reads).nodes.is_empty();
+    let total = [true, false].into_iter().find(|reads| evidence.total(*reads).is_some());
+    total.or_else(|| [true, false].into_iter().find(is_of_nodes))
+}
+
+/// Survivors while reads or writes run.
+fn leaders<'a>(
+    evidence: &ObservedFigures,
+    survivors: &'a [Hypothesis],
+    (worlds, candidates): (&'a [HypotheticalSite], &[Candidate]),
+    reads: bool,
+) -> Vec<Leader<'a>> {
+    let mut found = Vec::new();
+    for ((hypothesis, world), candidate) in survivors.iter().zip(worlds).zip(candidates) {
+        let given = candidate.forecast.of(reads).and_then(|ceiling| given(evidence, world, ceiling, reads));
+        let Some(given) = given else { continue };
+        let loaded = LoadedSite { world, reads, given };
+        found.push(Leader { id: &hypothesis.id, weight: hypothesis.weight, loaded });
+    }
+    found
 }
 
 /// Survivors as the record has them.

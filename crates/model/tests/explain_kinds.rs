@@ -134,3 +134,84 @@ fn a_node_by_itself_has_its_own_ceiling_and_bottleneck() {
     assert!(gain.is_predicted && gain.from_least_bytes_per_s.is_some(), "{gain:#?}");
     assert!(first.remedy.gives.contains("instead of the predicted "), "{}", first.remedy.gives);
 }
+
+/// Where some nodes of each kind have figures and no total tells, the small ones give less than an even share of what
+/// they carry, since the big ones ask more of them.
+#[test]
+fn a_small_node_that_gives_less_than_an_even_share_is_explained() {
+    let some = [0, 1, 4, 5].map(|place| (place, rates(0.77, 0.385)[place]));
+    let mut observations = of_nodes(rates(0.77, 0.385));
+    observations.figures = some.iter().map(|(place, _)| observations.figures[*place].clone()).collect();
+    let found = explained(&observations);
+    assert_eq!(found.survivors[0].id, "as-described", "{:#?}", found.survivors[0]);
+    assert!(found.survivors[0].residuals.iter().all(|of| of.explained), "{:#?}", found.survivors[0]);
+}
+
+/// Of two nodes of a kind the middle is neither: the slow one is held against the other, which is not above anything.
+#[test]
+fn of_two_nodes_of_a_kind_the_slow_one_is_held_against_the_other() {
+    let at = 0.97 * 0.5 / (1.0 / 8.0 + 7.0 / 8.0);
+    let mut slow = rates(at, at);
+    slow[5] = at / 8.0 * PORT;
+    let mut observations = of_nodes(slow);
+    observations.figures = [0, 1, 2, 4, 5].map(|place| observations.figures[place].clone()).to_vec();
+    let found = explained(&observations);
+    let first = &found.survivors[0];
+    assert_eq!(first.id, "slow-node-link(small2: ports of eth0 run at 5.00 Gb/s)", "{first:#?}");
+    assert!(first.residuals.iter().all(|of| of.explained), "{first:#?}");
+    assert!(found.of_nodes[0].starts_with("small2 gives 12 % of the other node of its kind"), "{:?}", found.of_nodes);
+    assert_eq!(found.of_nodes.len(), 1, "{:?}", found.of_nodes);
+}
+
+/// A node that is asked alone writes copies to all others, the slowest of which may be what holds it.
+#[test]
+fn a_node_by_itself_is_held_by_what_others_take_of_its_writes() {
+    let mut site = kinds();
+    site.groups[1].nics = vec![nic("eth0", 1, 1e9)];
+    // Of a byte three eighths go to each other node; of its own clients' a small one takes all, and two eighths again.
+    let (big, small) = (0.97 * 0.1 * PORT / (3.0 / 8.0), 0.97 * 0.1 * PORT / 1.25);
+    let of = |(place, node): (usize, String)| Observed {
+        what: Quantity::NodePut { node },
+        bytes_per_s: if place < 4 { big } else { small },
+        error_share: None,
+        in_flight: None,
+    };
+    let figures = names().enumerate().map(of).collect();
+    let observations = Observations { figures, nodes_alone: true, ..observed(None, None, 0.02) };
+    let found = explain(&site, &observations).expect("the site runs");
+    let first = &found.survivors[0];
+    assert_eq!(first.id, "as-described", "{first:#?}");
+    assert!(first.residuals.iter().all(|of| of.explained && of.bottleneck.ends_with("of small")), "{first:#?}");
+}
+
+/// A node that is slow by itself is found, though a load over all nodes does not fill it.
+#[test]
+fn a_node_that_is_slow_by_itself_is_found_though_no_load_over_all_fills_it() {
+    let mut site = kinds();
+    site.groups[0].nics = vec![nic("eth0", 1, 100e9)];
+    let mut alone = rates(9.7, 0.97);
+    alone[1] *= 0.5;
+    let found = explain(&site, &Observations { nodes_alone: true, ..of_nodes(alone) }).expect("the site runs");
+    let first = &found.survivors[0];
+    assert!(first.id.starts_with("slow-node-link(big2: "), "{first:#?}");
+    assert!(first.residuals.iter().all(|of| of.explained), "{first:#?}");
+}
+
+/// What is mended is of the load that was there: with as many requests at each node, more than of an even one.
+#[test]
+fn a_remedy_gives_what_the_load_that_was_there_gives() {
+    // Half of the small ones' links: as the site, of which all big ones are five times as fast.
+    let found = explained(&observed(Some(0.96 * 8.0 * 0.5 * PORT * 0.65), None, 0.02));
+    let even = 8.0 * PORT / (1.0 + 7.0 / 8.0);
+    let as_many = 4.0 * (0.8 + 0.4) * PORT / 0.95;
+    for one in &found.survivors {
+        let instead = one.residuals[0].instead_bytes_per_s.unwrap_or(0.0);
+        let is_as_many = (instead / one.residuals[0].observed_bytes_per_s).ln().abs()
+            < (one.residuals[0].predicted_bytes_per_s / one.residuals[0].observed_bytes_per_s).ln().abs();
+        for gain in &one.remedy.gains {
+            let expected = if is_as_many && instead > 0.0 { as_many } else { even };
+            assert!((gain.to_bytes_per_s / expected - 1.0).abs() < 0.02, "{} {is_as_many}: {gain:#?}", one.id);
+        }
+    }
+    assert!(found.survivors.iter().any(|one| !one.remedy.gains.is_empty()), "{:#?}", found.survivors);
+}

@@ -120,6 +120,20 @@ fn a_total_alone_does_not_refute_a_slow_node_whichever_way_clients_spread_their_
     }
 }
 
+/// The slow node may be one of those that have no figure: then nothing says which load it was.
+#[test]
+fn a_slow_node_may_be_among_those_without_figures() {
+    // Of as many requests at each, each of seven nodes gives half of a port beside one that has half of one, of which
+    // their objects take seven sixteenths; without it, each gives eight fifteenths.
+    let each = 0.97 * 0.5 * 15.0 / 8.0;
+    let shares = Shares { total: each * (7.0 + 1.0 / 8.0) / 8.0, nodes: vec![each; 3] };
+    let explanation = explained(&eight(), true, &shares, None);
+    let reported = leaders(&explanation);
+    let found = explanation.survivors.iter().find(|one| one.id.starts_with("slow-node-link(one node: "));
+    let found = found.unwrap_or_else(|| panic!("{reported}"));
+    assert!(found.residuals.iter().all(|of| of.explained), "{:#?}\n{reported}", found.residuals);
+}
+
 /// So many fill a site of eight nodes: what they reach of a ceiling is all of it.
 const FILLING: u64 = 100_000;
 

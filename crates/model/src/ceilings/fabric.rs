@@ -1,7 +1,7 @@
 //! The uplinks of racks.
 
 use linerate_record::plan::{Resource, Work};
-use linerate_record::site::{NodeGroup, Site};
+use linerate_record::site::{NodeGroup, Product, Site};
 
 use super::links::{private, public};
 use super::wording::{Wording, derived, factor, link, percent, rate, stated, way_in};
@@ -70,23 +70,31 @@ fn rack(case: &Case) -> Rack {
 }
 
 /// Of what passes the uplinks of the fullest rack, up and down, the share that its own nodes' clients ask for: theirs,
-/// and shards that its nodes take in for reads and send out for writes. The rest is shards for other racks' nodes.
+/// and shards that its nodes take in for reads and send out for writes. The rest is shards for other racks' nodes. What
+/// Ceph's primaries copy is of no node's clients more than of another's: of a gateway is what it has with primaries.
 pub(crate) fn own_shares(site: &Site, geometries: &Geometries, work: &Work) -> [f64; 2] {
     let case = Case::new(site, geometries, work);
     let all = rack(&case);
-    let mut of_clients = traffic_of_clients(&case, all.leaves);
-    let (shards_up, shards_down) = ((all.up - of_clients.egress).max(0.0), (all.down - of_clients.ingress).max(0.0));
-    *if work.read_share > 0.5 { &mut of_clients.ingress } else { &mut of_clients.egress } +=
-        if work.read_share > 0.5 { shards_down } else { shards_up };
+    let of_clients = if site.has_clients_on_nodes() { all.leaves } else { 1.0 };
+    let mut of_clients = of_rack(&case, of_clients, |traffic| traffic.client);
+    let shards = if site.engine.product == Product::CephRgw {
+        of_rack(&case, all.leaves, |traffic| traffic.front)
+    } else {
+        let beyond = |all: f64, of_clients: f64| (all - of_clients).max(0.0);
+        NodeFlow { ingress: beyond(all.down, of_clients.ingress), egress: beyond(all.up, of_clients.egress) }
+    };
+    match work.read_share > 0.5 {
+        true => of_clients.ingress += shards.ingress,
+        false => of_clients.egress += shards.egress,
+    }
     let share = |own: f64, all: f64| if all > 0.0 { (own / all).min(1.0) } else { 1.0 };
     [share(of_clients.egress, all.up), share(of_clients.ingress, all.down)]
 }
 
-/// What clients of the fullest rack's nodes move over its uplinks, per client byte of the site.
-fn traffic_of_clients(case: &Case, leaves: f64) -> NodeFlow {
-    let of_clients = if case.site.has_clients_on_nodes() { leaves } else { 1.0 };
+/// What of their traffic the fullest rack's nodes move over its uplinks, per client byte of the site.
+fn of_rack(case: &Case, leaves: f64, flow: fn(&NodeTraffic) -> NodeFlow) -> NodeFlow {
     let of = |(group, traffic): (&NodeGroup, &NodeTraffic)| {
-        traffic.client.scaled(of_clients * in_rack(group) / case.nodes.max(1.0))
+        flow(traffic).scaled(leaves * in_rack(group) / case.nodes.max(1.0))
     };
     case.site.groups.iter().zip(&case.traffic.nodes).map(of).fold(NodeFlow::default(), NodeFlow::plus)
 }

@@ -5,7 +5,7 @@
 use linerate_record::plan::{Resource, Work};
 use linerate_record::site::Site;
 
-use super::{Case, ResourceLimit, cpu, limits_of, memory, network, pcie};
+use super::{Case, ResourceLimit, clients, cpu, drives, limits_of_kinds, memory, network, pcie};
 use crate::layout::Geometries;
 use crate::traffic::{NodeTraffic, serving};
 
@@ -43,8 +43,9 @@ pub(crate) fn limits_by_themselves(
     let case = Case::new(site, geometries, work);
     let served = serving(site, geometries, work.object_bytes, work.read_share > 0.5);
     let remain = [R::DriveBandwidth, R::DriveOperations, R::PcieDrives, R::ClientIngress, R::ClientEgress];
-    let of_site: Vec<ResourceLimit> =
-        limits_of(&case).into_iter().filter(|limit| remain.contains(&limit.resource)).collect();
+    // Hypotheses ask it thousands of times: links, memory and processors are not among what remains.
+    let of_site = limits_of_kinds(&case, &[drives::KIND, pcie::KIND, clients::KIND]);
+    let of_site: Vec<ResourceLimit> = of_site.into_iter().filter(|limit| remain.contains(&limit.resource)).collect();
     let of = |&place: &usize| {
         let Some(served) = served.get(place).filter(|_| case.nodes > 0.0) else { return Vec::new() };
         let of = |load: ResourceDemand| ResourceLimit {

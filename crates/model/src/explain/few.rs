@@ -1,11 +1,12 @@
-//! Figures of fewer than three nodes have no median that tells which one is odd. Where the total of the same load is
-//! there, each is held against an even share of it.
+//! Figures of fewer than three nodes, or of two of a kind, have no median that tells which one is odd. Where the total
+//! of the same load is there, each is held against an even share of it; of two of a kind, the lower one against the
+//! other.
 
 use linerate_record::explanation::{Observations, Quantity};
 use linerate_record::site::Site;
 use linerate_record::units::bytes_per_s_iec;
 
-use super::nodes::{OperationFigures, joined};
+use super::nodes::{OperationFigures, joined, median};
 
 /// Figures of so few nodes do not tell by themselves which one is odd.
 pub(super) const LEAST_NODES: usize = 3;
@@ -30,6 +31,28 @@ pub(super) fn even_share(site: &Site, observations: &Observations, reads: bool, 
     let total = observations.figures.iter().find(|figure| figure.what == what)?;
     let sigma = total.error_share.unwrap_or(observations.error_share);
     Some(EvenShare { bytes_per_s: total.bytes_per_s / f64::from(site.nodes()), sigma })
+}
+
+/// What figures of nodes of one kind are held against.
+pub(super) struct Reference {
+    /// Bytes per second.
+    pub(super) bytes_per_s: f64,
+    /// By what factor the error of a figure is that of its ratio to this.
+    pub(super) widening: f64,
+    /// Whether it is the higher one of two.
+    pub(super) is_of_pair: bool,
+}
+
+/// Their median, of as many figures as there are of all kinds. Of two the middle is neither: the lower one is held
+/// against the other.
+pub(super) fn reference(rates: Vec<f64>, figures: usize) -> Reference {
+    if rates.len() == 2 && figures >= LEAST_NODES {
+        let bytes_per_s = rates.iter().copied().fold(0.0, f64::max);
+        return Reference { bytes_per_s, widening: std::f64::consts::SQRT_2, is_of_pair: true };
+    }
+    // The median of n has π/2 times the variance of their mean.
+    let widening = (1.0 + std::f64::consts::FRAC_PI_2 / figures as f64).sqrt();
+    Reference { bytes_per_s: median(rates), widening, is_of_pair: false }
 }
 
 /// What to bear in mind of figures of so few nodes.

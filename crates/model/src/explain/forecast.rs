@@ -7,7 +7,7 @@ use linerate_record::site::{NodeGroup, Site};
 
 use super::deviation::{Hold, Odd, SiteParts, Variant};
 use super::mixed::{MixedLoad, is_mixed, peers, rate_of};
-use crate::ceilings::{ResourceLimit, limits, limits_by_themselves, own_shares};
+use crate::ceilings::{ResourceLimit, limits, limits_beyond_nodes, limits_by_themselves, own_shares};
 use crate::curve::course;
 use crate::layout::{Geometries, geometries};
 
@@ -188,7 +188,7 @@ fn ceiling(unheld: &Unheld, reads: bool, asked: OperationQuery) -> Option<Operat
 fn of_kinds(unheld: &Unheld, reads: bool, all: &[ResourceLimit], ceiling: OperationCeiling) -> OperationCeiling {
     let (world, site) = (unheld.world, &unheld.world.site);
     let places: Vec<usize> = (0..site.groups.len()).filter(|&place| site.groups[place].count > 0).collect();
-    let alone: Vec<ResourceLimit> = alone(unheld, &places, reads).into_iter().flatten().collect();
+    let alone: Vec<(usize, Vec<ResourceLimit>)> = places.iter().copied().zip(alone(unheld, &places, reads)).collect();
     let Some(mixed) = MixedLoad::of(site, all, &alone) else { return ceiling };
     let rates = mixed.as_many();
     let total = places.iter().map(|&place| f64::from(site.groups[place].count) * rate_of(&rates, place)).sum::<f64>();
@@ -231,7 +231,7 @@ impl Unheld<'_> {
     }
 
     fn limits(&self, reads: bool) -> &[ResourceLimit] {
-        let of = || limits_of(self.world, &self.world.site, reads);
+        let of = || limits_of(self.world, reads);
         if reads { &self.reads } else { &self.writes }.get_or_init(of)
     }
 }
@@ -241,9 +241,9 @@ pub(super) fn all_limits(world: &HypotheticalSite, reads: bool) -> Vec<ResourceL
     held(&Unheld::of(world), reads)
 }
 
-/// Limits of a site of a world, by what its processors do.
-fn limits_of(world: &HypotheticalSite, site: &Site, reads: bool) -> Vec<ResourceLimit> {
-    let mut all = limits(site, &world.geometries, &work(&world.site, reads));
+/// Limits of the site of a world, by what its processors do.
+fn limits_of(world: &HypotheticalSite, reads: bool) -> Vec<ResourceLimit> {
+    let mut all = limits(&world.site, &world.geometries, &work(&world.site, reads));
     hold_processors(world, &mut all);
     all.sort_by(|a, b| a.limit_bytes_per_s.total_cmp(&b.limit_bytes_per_s));
     all
@@ -254,9 +254,27 @@ fn hold_processors(world: &HypotheticalSite, all: &mut [ResourceLimit]) {
     of_processors.for_each(|limit| limit.limit_bytes_per_s *= world.cpu_share);
 }
 
-/// What a node of a group gives while only it serves: every limit of it, the lowest first.
+/// What a node of a group gives while only it serves: every limit of it, and of other nodes, whose shards it moves; the
+/// lowest first.
 pub(super) fn limits_alone(world: &HypotheticalSite, place: usize, reads: bool) -> Vec<ResourceLimit> {
-    alone(&Unheld::of(world), &[place], reads).pop().unwrap_or_default()
+    let unheld = Unheld::of(world);
+    let mut all = alone(&unheld, &[place], reads).pop().unwrap_or_default();
+    all.extend(of_others(&unheld, place, reads));
+    all.sort_by(|a, b| a.limit_bytes_per_s.total_cmp(&b.limit_bytes_per_s));
+    all
+}
+
+/// What nodes of other groups carry for clients of one node. Those of its own group carry less for it than it does.
+fn of_others(unheld: &Unheld, place: usize, reads: bool) -> Vec<ResourceLimit> {
+    let groups = &unheld.world.site.groups;
+    let places: Vec<usize> = (0..groups.len()).filter(|&other| other != place && groups[other].count > 0).collect();
+    let (nodes, by_themselves) = (f64::from(unheld.world.site.nodes()), alone(unheld, &places, reads));
+    let of = |limit: ResourceLimit| {
+        let of_group = places.iter().position(|other| limit.group == Some(*other))?;
+        let (_, of_other) = seconds(&limit, &by_themselves[of_group], nodes);
+        (of_other > 0.0).then(|| ResourceLimit { limit_bytes_per_s: 1.0 / of_other, ..limit })
+    };
+    held(unheld, reads).into_iter().filter(|limit| !is_of_rack(limit)).filter_map(of).collect()
 }
 
 fn alone(unheld: &Unheld, places: &[usize], reads: bool) -> Vec<Vec<ResourceLimit>> {
@@ -316,11 +334,7 @@ impl OddLoad {
             if is_of_rack(limit) {
                 return None;
             }
-            // What its own clients do not ask for at all is not among what it has alone.
-            let alone = alone.iter().find(|alone| alone.resource == limit.resource);
-            let own = alone.map_or(0.0, |alone| 1.0 / alone.limit_bytes_per_s);
-            let of_all = nodes / limit.limit_bytes_per_s;
-            Some((own, ((of_all - own) / (nodes - 1.0)).max(0.0)))
+            Some(seconds(limit, &alone, nodes))
         };
         let mut of_odd = all.iter().filter(|limit| limit.group == Some(group)).map(of);
         let seconds: Vec<_> = std::iter::once(of_odd.next()??).chain(of_odd.flatten()).collect();
@@ -378,6 +392,44 @@ impl OddLoad {
     }
 }
 
+/// Of a limit of a node, the seconds that a byte of its own clients takes, and one of another node's. `alone` is what
+/// the node gives while only it serves.
+fn seconds(limit: &ResourceLimit, alone: &[ResourceLimit], nodes: f64) -> (f64, f64) {
+    // What its own clients do not ask for at all is not among what it has alone.
+    let alone = alone.iter().find(|alone| alone.resource == limit.resource);
+    let own = alone.map_or(0.0, |alone| 1.0 / alone.limit_bytes_per_s);
+    let of_all = nodes / limit.limit_bytes_per_s;
+    (own, ((of_all - own) / (nodes - 1.0)).max(0.0))
+}
+
+/// How full the fullest of some resources is while each node of each group gives so much, and whose it is.
+pub(super) fn fullest(
+    world: &HypotheticalSite,
+    (reads, given): (bool, &[f64]),
+    resources: &[Resource],
+) -> Option<(f64, Option<usize>)> {
+    let (unheld, groups) = (Unheld::of(world), &world.site.groups);
+    let total: f64 = groups.iter().zip(given).map(|(group, rate)| f64::from(group.count) * rate).sum();
+    let nodes = f64::from(world.site.nodes());
+    let of = |limit: ResourceLimit| {
+        let of_all = total / limit.limit_bytes_per_s;
+        let Some((place, own)) = limit.group.and_then(|place| Some((place, *given.get(place)?))) else {
+            return (of_all, limit.group);
+        };
+        // A site of one node has no other's clients.
+        let is_even = (own * nodes / total - 1.0).abs() < 1e-9;
+        let of_rack = rack_load(&unheld, place, reads).filter(|_| is_of_rack(&limit));
+        let (of_own, of_other) = match of_rack {
+            _ if is_even => return (of_all, limit.group),
+            Some(of_rack) => of_rack(&limit),
+            None => seconds(&limit, &alone(&unheld, &[place], reads).pop().unwrap_or_default(), nodes),
+        };
+        (of_own * own + of_other * (total - own), limit.group)
+    };
+    let asked = held(&unheld, reads).into_iter().filter(|limit| resources.contains(&limit.resource));
+    asked.map(of).max_by(|a, b| a.0.total_cmp(&b.0))
+}
+
 /// Whether a limit is that of uplinks.
 fn is_of_rack(limit: &ResourceLimit) -> bool {
     matches!(limit.resource, Resource::RackUp | Resource::RackDown)
@@ -404,8 +456,7 @@ fn held(unheld: &Unheld, reads: bool) -> Vec<ResourceLimit> {
     let mut all = unheld.limits(reads).to_vec();
     if let Some(even) = &world.even {
         all.retain(|limit| limit.group.is_some());
-        let of_even = limits_of(world, even, reads);
-        all.extend(of_even.into_iter().filter(|limit| limit.group.is_none()));
+        all.extend(limits_beyond_nodes(even, &world.geometries, &work(&world.site, reads)));
     }
     if let Some((odd, hold)) = world.odd.as_ref().and_then(|odd| Some((odd, odd.hold?))) {
         hold_back(unheld, odd.group, hold, &mut all);

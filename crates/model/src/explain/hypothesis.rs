@@ -171,9 +171,14 @@ pub(super) fn search(
     if described.survives() || evidence.totals.is_empty() && !described.marks.refuted {
         kept.push(described.clone());
     }
-    for single in singles.iter().flatten() {
+    // A node that is slow by itself may be fast enough for the load over all of them.
+    let is_of_nodes_alone = evidence.get.alone || evidence.put.alone;
+    let of_singles = variants.iter().zip(&singles).filter_map(|(variant, single)| Some((variant, single.as_ref()?)));
+    for (variant, single) in of_singles {
         nearest.offer(evidence, single);
-        if single.survives() && !single.forecast.resembles(&described.forecast, NO_EFFECT) {
+        let is_named = variant.odd.as_ref().is_some_and(|odd| !odd.nodes.is_empty());
+        let changes = !single.forecast.resembles(&described.forecast, NO_EFFECT) || (is_of_nodes_alone && is_named);
+        if single.survives() && changes {
             kept.push(single.clone());
         }
     }

@@ -33,6 +33,12 @@ const LESS_OF_ALL: f64 = 0.2;
 /// A normal distribution in five steps of a standard error.
 const NORMAL_AT: [(f64, f64); 5] = [(-2.0, 0.0545), (-1.0, 0.2442), (0.0, 0.4026), (1.0, 0.2442), (2.0, 0.0545)];
 
+/// Further apart than so many standard errors is as good as certain.
+const MOST_SIGMAS: f64 = 8.0;
+
+/// Halvings after which that number is known to a hundredth.
+const HALVINGS: u32 = 11;
+
 /// Log densities of figures of nodes.
 pub(super) struct Shown {
     /// While each node goes as fast as it can.
@@ -92,8 +98,17 @@ impl<'a> JointLoad<'a> {
         self.load.total_bytes_per_s((self.share + sigmas * self.sigma).clamp(0.0, 1.0))
     }
 
-    /// Whether the others give more than odd nodes leave them at the share that these show, by so many standard errors.
-    pub(super) fn is_exceeded(&self, sigmas: f64) -> bool {
+    /// By how many standard errors the others give more than odd nodes leave them at the share that these show.
+    pub(super) fn exceeded_sigmas(&self) -> f64 {
+        let (mut low, mut high) = (-MOST_SIGMAS, MOST_SIGMAS);
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(low, high);
+            *if self.is_exceeded(middle) { &mut low } else { &mut high } = middle;
+        }
+        low
+    }
+
+    fn is_exceeded(&self, sigmas: f64) -> bool {
         let error = sigmas * self.sigma;
         self.of_others_bytes_per_s > (1.0 + error) * self.load.beside((self.share - error).max(0.0))
     }

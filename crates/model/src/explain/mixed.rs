@@ -67,7 +67,7 @@ pub(super) fn peers(world: &HypotheticalSite) -> Option<usize> {
 impl MixedLoad {
     /// From the limits of a load that is spread evenly, the lowest first, and from what nodes of each group give by
     /// themselves.
-    pub(super) fn of(site: &Site, even: &[ResourceLimit], alone: &[ResourceLimit]) -> Option<MixedLoad> {
+    pub(super) fn of(site: &Site, even: &[ResourceLimit], alone: &[(usize, Vec<ResourceLimit>)]) -> Option<MixedLoad> {
         let nodes = f64::from(site.nodes());
         let mut of_all: Option<ResourceLimit> = None;
         let mut kinds: Vec<Kind> = site
@@ -77,13 +77,18 @@ impl MixedLoad {
             .filter(|(_, group)| group.count > 0)
             .map(|(place, group)| Kind { place, nodes: f64::from(group.count), needs: Vec::new() })
             .collect();
+        // Each of hundreds of limits asks for its kind, and for what that has alone.
+        let mut places: Vec<(Option<usize>, &[ResourceLimit])> = vec![(None, &[]); site.groups.len()];
+        kinds.iter().enumerate().for_each(|(kind, of)| places[of.place].0 = Some(kind));
+        alone.iter().for_each(|(place, of)| places[*place].1 = of);
         for limit in even {
-            let of_itself = |of: &&ResourceLimit| of.group == limit.group && of.resource == limit.resource;
+            let (kind, of_kind) = limit.group.and_then(|place| places.get(place).copied()).unwrap_or((None, &[]));
+            let of_itself = of_kind.iter().find(|of| of.group == limit.group && of.resource == limit.resource);
             // What its own clients do not ask for at all is not among what it has alone.
-            let own_s = alone.iter().find(of_itself).map_or(0.0, |of| 1.0 / of.limit_bytes_per_s);
+            let own_s = of_itself.map_or(0.0, |of| 1.0 / of.limit_bytes_per_s);
             let of_others_s = ((nodes / limit.limit_bytes_per_s - own_s) / (nodes - 1.0)).max(0.0);
             let need = Need { limit: *limit, own_s: own_s - of_others_s, any_s: of_others_s };
-            match kinds.iter_mut().find(|kind| limit.group == Some(kind.place)) {
+            match kind.and_then(|kind| kinds.get_mut(kind)) {
                 Some(kind) if need.own_s > 1e-9 * own_s => kind.push(need),
                 // The lowest is first.
                 _ => of_all = of_all.or(Some(*limit)),
@@ -213,6 +218,19 @@ impl Need {
 /// What nodes of a group give, by its place.
 pub(super) fn rate_of(rates: &[(usize, f64)], place: usize) -> f64 {
     rates.iter().find(|(of, _)| *of == place).map_or(0.0, |(_, rate)| *rate)
+}
+
+/// What a node of each kind gives by the figures of one load: the median of its kind. A kind that has none gives what
+/// the middle one of all gives, as far as it can with as many requests at each.
+pub(super) fn medians(figures: &OperationFigures, site: &Site, mixed: Option<&MixedLoad>) -> Vec<(usize, f64)> {
+    let known = figures.medians(site);
+    let as_many = mixed.map(MixedLoad::as_many).unwrap_or_default();
+    let most = |place| as_many.iter().find(|(of, _)| *of == place).map_or(f64::INFINITY, |(_, rate)| *rate);
+    let of = |place| match rate_of(&known, place) {
+        rate if rate > 0.0 => (place, rate),
+        _ => (place, figures.median_bytes_per_s.min(most(place))),
+    };
+    (0..site.groups.len()).map(of).collect()
 }
 
 /// What nodes of each group give in the mean, where figures of one load are there for all nodes: of a group whose odd

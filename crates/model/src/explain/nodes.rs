@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use linerate_record::explanation::{Observations, Quantity};
 use linerate_record::site::Site;
 
-use super::few::{self, EvenShare, LEAST_NODES, even_share};
+use super::few::{self, EvenShare, LEAST_NODES, Reference, even_share};
 use super::likelihood::{is_refuted_of_node, normal, normal_tail};
 use super::rack::slow_rack;
 
@@ -70,6 +70,8 @@ pub(super) struct OperationFigures {
     pub(super) alone: bool,
     /// An even share of the total, where nodes are held against that.
     pub(super) of_total: Option<EvenShare>,
+    /// Nodes of which there are two of a kind: the lower one is held against the other.
+    of_pairs: BTreeSet<String>,
     /// The rack whose nodes are slow, where just these are. They are held against the others.
     rack: Option<SlowRack>,
     /// How far nodes lie apart, where that is more than the error tells: then it is each node's error.
@@ -187,21 +189,23 @@ pub(super) fn figures(site: &Site, observations: &Observations, reads: bool) -> 
         return OperationFigures::default();
     }
     let median = median(raw.iter().map(|(_, rate, _)| *rate).collect());
-    // The median of n has π/2 times the variance of their mean.
-    let widening = (1.0 + std::f64::consts::FRAC_PI_2 / raw.len() as f64).sqrt();
     let rack = slow_rack(site, &raw);
     let is_of_rack = |node: &String| rack.as_ref().is_some_and(|rack| rack.nodes.contains(node));
     let mut of_kinds: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for (node, rate, _) in raw.iter().filter(|(node, ..)| !is_of_rack(node)) {
         of_kinds.entry(kind_of(site, node)).or_default().push(*rate);
     }
-    let medians: BTreeMap<_, f64> = of_kinds.into_iter().map(|(kind, rates)| (kind, self::median(rates))).collect();
+    let references: BTreeMap<usize, Reference> =
+        of_kinds.into_iter().map(|(kind, rates)| (kind, few::reference(rates, raw.len()))).collect();
     let of_total = even_share(site, observations, reads, raw.len());
     let mut nodes: Vec<_> = raw
         .iter()
         .map(|(node, rate, sigma)| match of_total {
             Some(share) => (node.clone(), rate / share.bytes_per_s, sigma.hypot(share.sigma)),
-            None => (node.clone(), rate / medians[&kind_of(site, node)], sigma * widening),
+            None => {
+                let of = &references[&kind_of(site, node)];
+                (node.clone(), rate / of.bytes_per_s, sigma * of.widening)
+            }
         })
         .collect();
     let others: Vec<_> = nodes.iter().filter(|(node, ..)| !is_of_rack(node)).cloned().collect();
@@ -210,7 +214,9 @@ pub(super) fn figures(site: &Site, observations: &Observations, reads: bool) -> 
     let even_at = |(of_stated, _): (f64, f64)| {
         nodes.iter().map(|(_, share, sigma)| ln_even(*share, of_stated * sigma, nodes.len())).sum()
     };
+    let is_of_pair = |(node, ..): &&(String, f64, f64)| references[&kind_of(site, node)].is_of_pair;
     OperationFigures {
+        of_pairs: raw.iter().filter(is_of_pair).map(|(node, ..)| node.clone()).collect(),
         rates: raw.iter().map(|(_, rate, _)| *rate).collect(),
         alone: observations.nodes_alone,
         of_total,
@@ -357,8 +363,12 @@ fn low_in_words(verb: &str, figures: &OperationFigures) -> Vec<String> {
             joined(&names())
         )];
     }
-    let reference = if figures.of_total.is_some() { "an even share of the total" } else { "the median of the nodes" };
     let of_one = |(node, share, sigma): &(String, f64, f64)| {
+        let reference = match figures.of_total {
+            Some(_) => "an even share of the total",
+            None if figures.of_pairs.contains(node) => "the other node of its kind",
+            None => "the median of the nodes",
+        };
         format!(
             "{node} gives {:.0} % of {reference} for {verb} (± {:.0} %): look there first, at its link, \
              its drives and its processors, before anything that all nodes share",

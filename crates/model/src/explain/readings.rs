@@ -49,17 +49,21 @@ pub(super) enum ReadingId {
 pub(super) struct ExpectedReading {
     /// Figures that are compared one by one; where there are none, the words are.
     pub(super) figures: Vec<f64>,
+    /// The same of the other load, where nothing says which it will be.
+    pub(super) instead: Vec<f64>,
     /// For people.
     pub(super) words: String,
 }
 
-/// When something is read: while reads or writes run at a rate.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Moment {
+/// A site under a hypothesis while something is read: reads or writes run.
+#[derive(Clone, Debug)]
+pub(super) struct LoadedSite<'a> {
+    /// The site.
+    pub(super) world: &'a HypotheticalSite,
     /// Reads or writes.
     pub(super) reads: bool,
-    /// Client bytes per second of the whole site.
-    pub(super) bytes_per_s: f64,
+    /// What a node of each group gives its own clients, in bytes per second, in the site's order.
+    pub(super) given: Vec<f64>,
 }
 
 /// A row: what is read, the file, counter or command, and what it shows.
@@ -70,7 +74,7 @@ pub(super) struct DiagnosticReading {
     /// The file, counter or command.
     pub(super) how: &'static str,
     /// What is expected of a world that deviates from the stated site; nothing where the reading says nothing of it.
-    pub(super) expected: fn(&Site, &HypotheticalSite, Moment) -> Option<ExpectedReading>,
+    pub(super) expected: fn(&Site, &LoadedSite) -> Option<ExpectedReading>,
 }
 
 /// All readings, in the order in which they are preferred where several tell the same: what tells most besides is
@@ -185,10 +189,22 @@ impl ReadingId {
     }
 }
 
+impl LoadedSite<'_> {
+    /// Client bytes per second of the whole site.
+    pub(super) fn bytes_per_s(&self) -> f64 {
+        self.world.site.groups.iter().zip(&self.given).map(|(group, rate)| f64::from(group.count) * rate).sum()
+    }
+}
+
 impl ExpectedReading {
+    /// What figures tell.
+    fn figures(figures: Vec<f64>, words: String) -> ExpectedReading {
+        ExpectedReading { figures, instead: Vec::new(), words }
+    }
+
     /// What is told by words alone.
     fn words(words: String) -> ExpectedReading {
-        ExpectedReading { figures: Vec::new(), words }
+        ExpectedReading { figures: Vec::new(), instead: Vec::new(), words }
     }
 }
 

@@ -148,7 +148,7 @@ impl Gains {
             let Some(now) = now_given(evidence, hypothesis.0, of, reads) else { continue };
             is_explained = true;
             let (least, most) = now.bytes_per_s;
-            let (ceiling, bottleneck) = mended(evidence, (described.0, then), (reads, least));
+            let (ceiling, bottleneck) = mended(evidence, (described.0, then), reads, &now);
             found.is_faster |= least > ceiling * (1.0 + WORTH);
             let to = ceiling * then.reach;
             // What reads alike is no gain that is worth a word.

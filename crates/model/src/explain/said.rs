@@ -183,14 +183,26 @@ impl NodeCeilings<'_> {
 
     /// The bottleneck of a node, and the most that it gives: by itself, or of the load over all nodes.
     pub(super) fn of_node(&self, node: &str) -> Option<(ResourceLimit, f64)> {
-        let odd = self.world.odd.as_ref().filter(|odd| odd.nodes.iter().any(|of| of == node));
-        let group = odd.map_or_else(|| nodes::kind_of(&self.world.site, node), |odd| odd.group);
+        let group = self.group_of(node);
         let limit = (*self.limits.get(group)?)?;
         if self.alone {
             return Some((limit, limit.limit_bytes_per_s));
         }
         let even = limit.limit_bytes_per_s / f64::from(self.world.site.nodes().max(1));
         Some((limit, even.max(rate_of(&self.of_kinds, group))))
+    }
+
+    /// What a node gives with as many requests at each, where there are several kinds: of a slow kind less than its
+    /// even share, since the others ask more of it.
+    fn as_many_bytes_per_s(&self, node: &str) -> Option<f64> {
+        let group = self.group_of(node);
+        Some(rate_of(&self.of_kinds, group)).filter(|rate| *rate > 0.0)
+    }
+
+    /// The group of a node: that of the odd ones where it is one of them.
+    fn group_of(&self, node: &str) -> usize {
+        let odd = self.world.odd.as_ref().filter(|odd| odd.nodes.iter().any(|of| of == node));
+        odd.map_or_else(|| nodes::kind_of(&self.world.site, node), |odd| odd.group)
     }
 
     /// At which spread of the load a node gives what [`Self::of_node`] has of it.
@@ -208,7 +220,8 @@ impl NodeCeilings<'_> {
     /// A node by itself gives what it carries, whatever holds others back.
     fn said(&self, node: &str, sigma: f64) -> Said {
         let most = self.of_node(node).map_or(self.even_bytes_per_s, |(_, most)| most);
-        let least = if self.alone { most } else { self.even_bytes_per_s.min(most) };
+        let of_kind = self.as_many_bytes_per_s(node).unwrap_or(most);
+        let least = if self.alone { most } else { self.even_bytes_per_s.min(of_kind) };
         let predicted = (least * self.reach, most * self.reach);
         Said { predicted, instead: None, ceiling: most, error: (sigma.hypot(self.curve), self.figures) }
     }

@@ -6,9 +6,9 @@ use linerate_record::site::{NodeGroup, Plane, Product, Site};
 use super::anything::ln_anything;
 use super::forecast::{Forecast, HypotheticalSite, OperationQuery, odd_share_alone, work};
 use super::joint::{Shown, left_of_odd};
-use super::likelihood::{self, is_explained, is_refuted, is_refuted_of_node};
+use super::likelihood::{self, REFUTED_SIGMAS_OF_NODES, is_explained, is_refuted, is_refuted_of_node};
 use super::nodes::{self, OfOdd, OperationFigures};
-use super::totals::{TotalForecast, is_beyond_odd};
+use super::totals::{TotalForecast, beyond_odd};
 use crate::bond::line_rate_bits_per_s;
 use crate::traffic::crossing;
 
@@ -159,12 +159,10 @@ pub(super) fn score(evidence: &ObservedFigures, world: &HypotheticalSite, foreca
         Score { ln_likelihood: 0.0, refuted: false, accounts: false, lacks: 0.0, nearest: [None; 2], most: [None; 2] };
     // Which nodes they are was not known beforehand.
     let figures = evidence.get.nodes.len().max(evidence.put.nodes.len()).max(1);
-    let is_rack = world.odd.as_ref().is_some_and(|odd| odd.rack.is_some());
+    let is_rack = world.odd.as_ref().is_some_and(|odd| odd.rack.is_some() && !odd.nodes.is_empty());
     let ways = if is_rack { racks_of(&world.site) } else { ways(figures, nodes_of(world).len()) };
     marks.ln_likelihood -= ways.ln();
-    if hides(evidence, world, forecast) {
-        marks.ln_likelihood += UNSEEN.ln();
-    }
+    marks.ln_likelihood += (1.0 - (1.0 - UNSEEN) * hidden(evidence, world, forecast)).ln();
     for reads in [true, false] {
         let figures = evidence.nodes(reads);
         let odd = of_odd(world, forecast, figures, reads);
@@ -172,7 +170,10 @@ pub(super) fn score(evidence: &ObservedFigures, world: &HypotheticalSite, foreca
         let shown = Shown::of(&odd, figures);
         let are_odd = !odd.is_empty() && shown.ln_full > shown.ln_even;
         let Some(((observed, own), ceiling)) = evidence.total(reads).zip(forecast.of(reads)) else {
-            marks.refuted |= forecast.of(reads).is_some_and(|of| is_beyond_odd(evidence, world, of, reads));
+            // What counts against it does so before it refutes.
+            let beyond = forecast.of(reads).and_then(|of| beyond_odd(evidence, world, of, reads));
+            marks.refuted |= beyond.is_some_and(|sigmas| sigmas > REFUTED_SIGMAS_OF_NODES);
+            marks.ln_likelihood += beyond.map_or(0.0, |sigmas| likelihood::normal_tail(sigmas).ln());
             marks.add(shown.ln_full, are_odd);
             continue;
         };
@@ -243,16 +244,17 @@ fn is_above_ports(figures: &OperationFigures, world: &HypotheticalSite, reads: b
     most > 0.0 && is_refuted_of_node(8.0 * figures.median_bytes_per_s / most, *sigma)
 }
 
-/// Whether a node would be slow that no figure shows, though those of all nodes are there.
-fn hides(evidence: &ObservedFigures, world: &HypotheticalSite, forecast: &Forecast) -> bool {
+/// The chance that a node whose figure is there is slow and shows nothing of it: of figures of all nodes, for certain.
+fn hidden(evidence: &ObservedFigures, world: &HypotheticalSite, forecast: &Forecast) -> f64 {
     let is_unnamed = world.odd.as_ref().is_some_and(|odd| odd.nodes.is_empty() && odd.is_seen_there);
-    let would_show = |reads: bool| {
+    let of = |reads: bool| {
         let figures = &evidence.nodes(reads).nodes;
         let sigma = figures.first().map_or(f64::INFINITY, |(.., sigma)| *sigma);
         let share = forecast.of(reads).map_or(1.0, |ceiling| ceiling.odd_share);
-        figures.len() == world.site.nodes() as usize && share < 1.0 - HIDDEN_SIGMAS * sigma
+        let would_show = is_unnamed && share < 1.0 - HIDDEN_SIGMAS * sigma;
+        if would_show { (figures.len() as f64 / f64::from(world.site.nodes())).min(1.0) } else { 0.0 }
     };
-    is_unnamed && [true, false].into_iter().any(would_show)
+    of(true).max(of(false))
 }
 
 /// What is predicted of the odd nodes, where figures can tell of them.

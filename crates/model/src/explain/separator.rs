@@ -5,7 +5,8 @@ use linerate_record::site::Site;
 use linerate_record::units::bytes_per_s_iec;
 
 use super::forecast::{HypotheticalSite, OperationQuery, forecast};
-use super::readings::{ExpectedReading, Moment, READINGS};
+use super::readings::{ExpectedReading, LoadedSite, READINGS};
+use super::score::SAME;
 
 /// How many hypotheses it is to tell apart.
 const LEADING: usize = 12;
@@ -31,26 +32,21 @@ pub(super) struct Leader<'a> {
     pub(super) id: &'a str,
     /// Its weight.
     pub(super) weight: f64,
-    /// The site under it.
-    pub(super) world: &'a HypotheticalSite,
+    /// The site under it, while it is read.
+    pub(super) loaded: LoadedSite<'a>,
 }
 
 /// The best reading, or the measurement of the operation that nobody observed; nothing where one hypothesis leads
 /// clearly, or no reading tells the leading ones apart.
-pub(super) fn separator(
-    stated: &Site,
-    leaders: &[Leader],
-    moment: Moment,
-    unobserved: Option<bool>,
-) -> Option<Separator> {
+pub(super) fn separator(stated: &Site, leaders: &[Leader], unobserved: Option<bool>) -> Option<Separator> {
     let leaders = &leaders[..leaders.len().min(LEADING)];
     if leaders.len() < 2 || leaders[0].weight >= CLEAR {
         return None;
     }
     let mut offers: Vec<(String, String, Vec<Option<ExpectedReading>>)> = Vec::new();
     for row in &READINGS {
-        let seen = leaders.iter().map(|leader| (row.expected)(stated, leader.world, moment)).collect();
-        let verb = if moment.reads { "GET" } else { "PUT" };
+        let seen = leaders.iter().map(|leader| (row.expected)(stated, &leader.loaded)).collect();
+        let verb = if leaders[0].loaded.reads { "GET" } else { "PUT" };
         offers.push((row.what.to_owned(), format!("{}, while {verb} runs", row.how), seen));
     }
     if let Some(reads) = unobserved {
@@ -58,7 +54,7 @@ pub(super) fn separator(
         offers.push((
             format!("throughput of {} as well", verb.to_uppercase()),
             format!("linerate bench --op {verb}, then explain again with both figures"),
-            leaders.iter().map(|leader| of_other_operation(leader.world, reads)).collect(),
+            leaders.iter().map(|leader| of_other_operation(leader.loaded.world, reads)).collect(),
         ));
     }
     let weights: Vec<f64> = leaders.iter().map(|leader| leader.weight).collect();
@@ -94,8 +90,18 @@ fn of_other_operation(world: &HypotheticalSite, reads: bool) -> Option<ExpectedR
     } else {
         forecast(world, OperationQuery::No, OperationQuery::Ceiling)
     };
-    let limit = forecast.of(reads)?.even_bytes_per_s;
-    Some(ExpectedReading { figures: vec![limit], words: format!("up to {}", bytes_per_s_iec(limit)) })
+    let ceiling = forecast.of(reads)?;
+    let (even, own) = (ceiling.even_bytes_per_s, ceiling.own_bytes_per_s);
+    let (even_words, own_words) = (bytes_per_s_iec(even).to_string(), bytes_per_s_iec(own).to_string());
+    let is_one = own <= even * (1.0 + SAME) || even_words == own_words;
+    let (instead, words) = match is_one {
+        true => (Vec::new(), format!("up to {even_words}")),
+        false => {
+            let words = format!("up to {even_words} (nodes asked in turn) or {own_words} (as many requests at each)");
+            (vec![own], words)
+        }
+    };
+    Some(ExpectedReading { figures: vec![even], instead, words })
 }
 
 /// The chance that two hypotheses drawn by their weights are told apart.
@@ -112,14 +118,21 @@ fn power(weights: &[f64], expected: &[Option<ExpectedReading>]) -> f64 {
     power
 }
 
-/// From 0, the same, to 1, told apart by three errors or by other words.
+/// From 0, the same, to 1, told apart by three errors or by other words: whichever load there will be.
 fn difference(a: &ExpectedReading, b: &ExpectedReading) -> f64 {
     if a.figures.is_empty() || b.figures.is_empty() {
         return f64::from(u8::from(a.words != b.words));
     }
-    let most = a.figures.iter().zip(&b.figures).map(|(a, b)| (a - b).abs() / (READING_ERROR * a.max(*b).max(1e-9)));
-    let errors = most.fold(0.0, f64::max);
-    (errors / 3.0).powi(2).min(1.0)
+    let loads =
+        |of: &'_ ExpectedReading| [of.figures.clone(), of.instead.clone()].into_iter().filter(|of| !of.is_empty());
+    let least = loads(a).flat_map(|a| loads(b).map(move |b| errors(&a, &b))).fold(f64::INFINITY, f64::min);
+    (least / 3.0).powi(2).min(1.0)
+}
+
+/// By how many errors the figures differ that differ most.
+fn errors(a: &[f64], b: &[f64]) -> f64 {
+    let each = a.iter().zip(b).map(|(a, b)| (a - b).abs() / (READING_ERROR * a.max(*b).max(1e-9)));
+    each.fold(0.0, f64::max)
 }
 
 #[cfg(test)]
@@ -127,8 +140,26 @@ mod tests {
     use super::*;
 
     fn seen(figures: &[f64]) -> Vec<Option<ExpectedReading>> {
-        let of = |figure: &f64| Some(ExpectedReading { figures: vec![*figure], words: String::new() });
-        figures.iter().map(of).collect()
+        figures.iter().map(|figure| of_loads(&[*figure])).collect()
+    }
+
+    /// What is seen of one load, or of another.
+    fn of_loads(figures: &[f64]) -> Option<ExpectedReading> {
+        let (first, instead) = figures.split_at(1);
+        Some(ExpectedReading { figures: first.to_vec(), instead: instead.to_vec(), words: String::new() })
+    }
+
+    #[test]
+    fn what_either_load_may_show_tells_no_hypotheses_apart_that_share_a_figure() {
+        for (a, b, apart) in [
+            (&[1.0][..], &[0.5, 1.0][..], 0.0),
+            (&[1.0], &[0.5], 1.0),
+            (&[1.0], &[0.5, 0.7], 1.0),
+            (&[1.0, 2.0], &[0.5, 2.0], 0.0),
+        ] {
+            let found = power(&[0.5, 0.5], &[of_loads(a), of_loads(b)]);
+            assert!((found - apart / 2.0).abs() < 1e-9, "{a:?} {b:?}: {found}");
+        }
     }
 
     #[test]

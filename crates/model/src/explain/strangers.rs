@@ -1,12 +1,12 @@
 //! Names in figures of nodes that are of no node of the site. A site says how many nodes of which kinds there are, and
-//! not what each is called, so that what figures say together tells: the kind with whose name theirs begin, and the
-//! names of all nodes of one operation.
+//! only for Kubernetes what each is called. Elsewhere, what figures say together tells: the kind with whose name theirs
+//! begin, and the names of all nodes of one operation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use strsim::levenshtein;
 
 use linerate_record::explanation::{Observations, Observed, Quantity};
-use linerate_record::site::Site;
+use linerate_record::site::{NodeGroup, Site};
 
 use super::nodes::group_of;
 
@@ -41,6 +41,10 @@ fn node_of(what: &Quantity) -> Option<&str> {
 pub(super) fn strangers(site: &Site, observations: &Observations) -> Vec<String> {
     let (get, put) = (named(observations, true), named(observations, false));
     let all: BTreeSet<&str> = get.union(&put).copied().collect();
+    let unlisted = unlisted(site, &all);
+    if !unlisted.is_empty() {
+        return unlisted;
+    }
     // One operation has figures of every node: no other name is one.
     let whole = [("GET", &get), ("PUT", &put)].into_iter().find(|(_, names)| names.len() == site.nodes() as usize);
     if let Some((verb, nodes)) = whole {
@@ -59,6 +63,26 @@ pub(super) fn strangers(site: &Site, observations: &Observations) -> Vec<String>
         format!("others begin with the {are} {kinds} of the site, and it does not{}", meant(name, &of_kind))
     };
     others.into_iter().take(QUOTED).map(|name| no_node(name, &why(name))).collect()
+}
+
+/// Names that are not among those that the site has for Kubernetes, where other names are, or theirs is numbered like
+/// these. Figures may well have other names throughout, such as addresses.
+fn unlisted(site: &Site, names: &BTreeSet<&str>) -> Vec<String> {
+    let hosts = site.kubernetes.iter().flat_map(|of| &of.hosts).flat_map(|hosts| &hosts.names);
+    let listed: BTreeSet<&str> = hosts.map(String::as_str).collect();
+    let is_listed = |name: &str| listed.contains(name) || listed.contains(label(name));
+    let is_any_listed = names.iter().any(|name| is_listed(name));
+    let stems: BTreeSet<&str> = listed.iter().filter_map(|name| Some(in_parts(name)?.0)).collect();
+    let is_like = |name: &str| in_parts(name).is_some_and(|(stem, ..)| stems.contains(stem));
+    let unlisted = names.iter().filter(|name| !is_listed(name) && (is_any_listed || is_like(name)));
+    let why = |name: &str| format!("kubernetes.hosts names {} others{}", listed.len(), meant(name, &listed));
+    unlisted.take(QUOTED).map(|name| no_node(name, &why(name))).collect()
+}
+
+/// The first label of a host's name, without a port.
+fn label(name: &str) -> &str {
+    let host = name.rsplit_once(':').map_or(name, |(host, _)| host);
+    host.split('.').next().unwrap_or_default()
 }
 
 fn no_node(name: &str, why: &str) -> String {
@@ -86,6 +110,10 @@ fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
 pub(super) fn caveats(site: &Site, observations: &Observations) -> Vec<String> {
     let names: BTreeSet<&str> = named(observations, true).union(&named(observations, false)).copied().collect();
     let numbered: Vec<(&str, u64, &str)> = names.iter().filter_map(|name| in_parts(name)).collect();
+    let above = above(site, &numbered);
+    if !above.is_empty() {
+        return above;
+    }
     let mut alike: BTreeMap<&str, usize> = BTreeMap::new();
     for (stem, ..) in &numbered {
         *alike.entry(stem).or_default() += 1;
@@ -104,6 +132,25 @@ pub(super) fn caveats(site: &Site, observations: &Observations) -> Vec<String> {
     });
     let beyond = beyond(site, of_stem().map(|(_, number, name)| (*number, *name)));
     unlike.chain(beyond).collect()
+}
+
+/// Numbers above those of all nodes of the kind after which theirs are called, counted from 0 or 1. Where all are
+/// above, and as many as show how nodes are called, they begin elsewhere.
+fn above(site: &Site, numbered: &[(&str, u64, &str)]) -> Vec<String> {
+    let of_kind = |group: &NodeGroup| {
+        let is_of = |(stem, ..): &&(&str, u64, &str)| stem.trim_end_matches(['-', '_', '.']) == group.name;
+        let these: Vec<_> = numbered.iter().filter(is_of).collect();
+        let count = u64::from(group.count);
+        let above: Vec<_> = these.iter().filter(|(_, number, _)| *number > count).collect();
+        let begin_elsewhere = above.len() == these.len() && above.len() >= LEAST_ALIKE;
+        let of = |(.., name): &&&(&str, u64, &str)| {
+            let nodes = if count == 1 { "there is 1 node" } else { &format!("there are {count} nodes") };
+            format!("{name:?} has a number above {count}, and {nodes} of {}: it counts as one of them", group.name)
+        };
+        let named = above.iter().filter(|_| !begin_elsewhere).take(QUOTED);
+        named.map(of).collect::<Vec<_>>()
+    };
+    site.groups.iter().flat_map(of_kind).collect()
 }
 
 /// The one number that lies so far from the others that all nodes of the site, numbered in a row, do not hold both.
@@ -180,6 +227,43 @@ mod tests {
         let refused = explain(&of_kind("node", 16), &of(&["node1", "node2", "node3", "gateway"], &[])).unwrap_err();
         let ModelError::Observed(faults) = refused else { panic!("{refused}") };
         assert!(faults.len() == 1 && faults[0].starts_with("\"gateway\" is not a node"), "{faults:?}");
+    }
+
+    #[test]
+    fn a_name_that_is_not_among_those_of_kubernetes_is_refused() {
+        const SITE: &str = "\
+nodes: {count: 4, drives: {count: 4, capacity: 1TB}, nics: {speed: 25Gb/s}}
+engine: {product: minio}
+kubernetes: {hosts: {names: \"n{1...4}\", mounts: \"/data{1...4}\"}}
+";
+        let site = linerate_site::read(SITE, "tests").unwrap();
+        for (get, parts) in [
+            (&["n5"][..], &["\"n5\" is not a node of this site", "kubernetes.hosts names 4 others"][..]),
+            (&["n5.example:9000"], &["\"n5.example:9000\" is not a node"]),
+            (&["n1", "m2"], &["\"m2\" is not a node", "did you mean \"n2\""]),
+            (&["n1", "n2.example:9000"], &[]),
+            (&["10.0.0.1:9000", "10.0.0.2:9000"], &[]),
+        ] {
+            let found = strangers(&site, &of(get, &[]));
+            assert_eq!(found.len(), usize::from(!parts.is_empty()), "{get:?}: {found:?}");
+            assert!(parts.iter().all(|part| found[0].contains(part)), "{get:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_above_those_of_the_nodes_of_its_kind_is_told() {
+        for (count, get, begin) in [
+            (56, &["node57"][..], "\"node57\" has a number above 56, and there are 56 nodes of node: it counts as one"),
+            (56, &["node2", "node3", "node57"], "\"node57\" has a number above 56"),
+            (1, &["node2"], "\"node2\" has a number above 1, and there is 1 node of node"),
+            (56, &["node0", "node56"], ""),
+            (4, &["node101", "node102", "node103"], ""),
+            (4, &["gateway9"], ""),
+        ] {
+            let found = caveats(&of_kind("node", count), &of(get, &[]));
+            assert_eq!(found.len(), usize::from(!begin.is_empty()), "{get:?}: {found:?}");
+            assert!(found.iter().all(|caveat| caveat.starts_with(begin)), "{get:?}: {found:?}");
+        }
     }
 
     #[test]

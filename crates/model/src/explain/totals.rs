@@ -3,7 +3,7 @@
 
 use super::forecast::{HypotheticalSite, OperationCeiling};
 use super::joint::{Density, JointLoad};
-use super::likelihood::{self, InFlight, REFUTED_SIGMAS_OF_NODES, is_explained};
+use super::likelihood::{self, InFlight, is_explained};
 use super::mixed::{self, LoadSpread, rate_of};
 use super::score::{HIDDEN_SIGMAS, ObservedFigures, SAME, UNSEEN, curve_error, nodes_of};
 use super::words;
@@ -47,7 +47,7 @@ impl<'a> TotalForecast<'a> {
         let most = most(evidence, world, ceiling, reads, own_sigma);
         let load = JointLoad::of(evidence, world, ceiling, reads);
         let even = ceiling.even_bytes_per_s;
-        let alone = evidence.nodes(reads).nodes.is_empty();
+        let alone = is_open(evidence, world, reads);
         let range = load.as_ref().map_or((even, if alone { even } else { most }), |load| {
             let [a, b] = [SHARE_SIGMAS, -SHARE_SIGMAS].map(|sigmas| load.total_bytes_per_s(sigmas).min(most));
             (a.min(b), a.max(b))
@@ -70,6 +70,11 @@ impl<'a> TotalForecast<'a> {
     /// What it predicts, as near to what was measured as it can be.
     pub(super) fn nearest(&self, observed: f64) -> f64 {
         nearest(observed, self.reached(self.range), self.instead_reached())
+    }
+
+    /// Whether of two loads the one with as many requests at each node is nearer to what was measured.
+    pub(super) fn is_instead(&self, observed: f64) -> bool {
+        is_instead(observed, self.reached(self.range), self.instead_reached())
     }
 
     /// The density of a total of either load, where nothing says which it was.
@@ -110,8 +115,14 @@ impl<'a> TotalForecast<'a> {
 /// Of what is predicted of either load, that which is nearest to what was measured.
 pub(super) fn nearest(observed: f64, range: (f64, f64), instead: Option<(f64, f64)>) -> f64 {
     let of = |(least, most): (f64, f64)| observed.clamp(least.min(most), most);
-    let (first, other) = (of(range), instead.map_or(f64::INFINITY, of));
-    if (observed / first).ln().abs() <= (observed / other).ln().abs() { first } else { other }
+    let other = instead.filter(|_| is_instead(observed, range, instead));
+    of(other.unwrap_or(range))
+}
+
+/// Whether that is the other load.
+fn is_instead(observed: f64, range: (f64, f64), instead: Option<(f64, f64)>) -> bool {
+    let miss = |(least, most): (f64, f64)| (observed / observed.clamp(least.min(most), most)).ln().abs();
+    instead.is_some_and(|instead| miss(instead) < miss(range))
 }
 
 /// The highest ceiling that the total can have.
@@ -125,8 +136,16 @@ fn most(
     let named = !nodes_of(world).is_empty();
     let hidden = ceiling.odd_share > 1.0 - HIDDEN_SIGMAS * sigma;
     // Nothing says which load several kinds of nodes had, unless all have figures.
-    let open = named || hidden || evidence.nodes(reads).nodes.is_empty() || ceiling.mixed.is_some();
+    let open = named || hidden || is_open(evidence, world, reads) || ceiling.mixed.is_some();
     if open { ceiling.own_bytes_per_s } else { ceiling.even_bytes_per_s }
+}
+
+/// Whether no figure of a node says which load it was: there is none, or a slow node that none names may be one of
+/// those that have none.
+fn is_open(evidence: &ObservedFigures, world: &HypotheticalSite, reads: bool) -> bool {
+    let figures = evidence.nodes(reads).nodes.len();
+    let is_among_others = world.odd.is_some() && nodes_of(world).is_empty() && figures < world.site.nodes() as usize;
+    figures == 0 || is_among_others
 }
 
 /// What several kinds of nodes give together of a load that is spread as figures of all nodes show, from the least to
@@ -149,30 +168,27 @@ fn of_spread(
     Some((a.min(b), a.max(b)))
 }
 
-/// Whether nodes that have figures give more beside named odd ones than these leave them, if all nodes give as much as
-/// the others of their kind: where no total tells. The nodes are of one load.
-pub(super) fn is_beyond_odd(
+/// By how many standard errors nodes that have figures give more beside named odd ones than these leave them, if all
+/// nodes give as much as the others of their kind: where no total tells. The nodes are of one load.
+pub(super) fn beyond_odd(
     evidence: &ObservedFigures,
     world: &HypotheticalSite,
     ceiling: &OperationCeiling,
     reads: bool,
-) -> bool {
+) -> Option<f64> {
     let figures = evidence.nodes(reads);
+    let ((mean, sigma, median), odd) = figures.mean_of(nodes_of(world)).zip(world.odd.as_ref())?;
     if figures.alone {
-        return false;
+        return None;
     }
-    let Some(((mean, sigma, median), odd)) = figures.mean_of(nodes_of(world)).zip(world.odd.as_ref()) else {
-        return false;
-    };
     let Some(mixed) = &ceiling.mixed else {
-        let joint = JointLoad::of(evidence, world, ceiling, reads);
-        return joint.is_some_and(|joint| joint.is_exceeded(REFUTED_SIGMAS_OF_NODES));
+        return Some(JointLoad::of(evidence, world, ceiling, reads)?.exceeded_sigmas());
     };
-    let medians = figures.medians(&world.site);
+    let medians = mixed::medians(figures, &world.site, Some(mixed));
     let rate = |place| if place == odd.group { mean * median } else { rate_of(&medians, place) };
     let groups = world.site.groups.iter().enumerate();
     let total: f64 = groups.map(|(place, group)| f64::from(group.count) * rate(place)).sum();
-    total > (1.0 + REFUTED_SIGMAS_OF_NODES * sigma) * mixed.of_spread(rate).limit_bytes_per_s
+    Some((total / mixed.of_spread(rate).limit_bytes_per_s - 1.0) / sigma)
 }
 
 /// What holds a total of the site without odd nodes, at which spread of the load: the one that figures of nodes show;
@@ -193,21 +209,31 @@ pub(super) fn binding(
 }
 
 /// What the site as described gives, and what holds it: several kinds of nodes at the spread of the load that figures
-/// of nodes show, each at the median of its kind; without those, evenly, or, where more than that is given now, with as
-/// many requests at each.
+/// of nodes show, each at the median of its kind, or with as many requests at each, where that is the load; without
+/// figures, evenly, unless more is given than an even one gives.
 pub(super) fn mended(
     evidence: &ObservedFigures,
     (world, ceiling): (&HypotheticalSite, &OperationCeiling),
-    (reads, now): (bool, f64),
+    reads: bool,
+    now: &Given,
 ) -> (f64, String) {
-    let figures = evidence.nodes(reads);
     let of = |limit: ResourceLimit| (limit.limit_bytes_per_s, words::bottleneck_of(world, limit.resource, limit.group));
     let of_mixed = ceiling.mixed.as_ref().and_then(|mixed| {
-        let medians = mixed::measured(figures, world).map(|_| figures.medians(&world.site));
-        let of_medians = medians.map(|medians| mixed.of_spread(|place| rate_of(&medians, place)));
-        of_medians.or_else(|| Some(binding(evidence, world, ceiling, (reads, now))?.0))
+        let as_many = now.is_as_many.then(|| mixed.as_many_bytes_per_s());
+        let of_medians =
+            || medians(evidence, world, reads).map(|medians| mixed.of_spread(|place| rate_of(&medians, place)));
+        let of_total = || Some(binding(evidence, world, ceiling, (reads, now.bytes_per_s.0))?.0);
+        as_many.or_else(of_medians).or_else(of_total)
     });
     of_mixed.map_or_else(|| (ceiling.even_bytes_per_s, words::bottleneck(world, ceiling)), of)
+}
+
+/// What nodes of each kind give by the figures of one load, if each kind has some.
+fn medians(evidence: &ObservedFigures, world: &HypotheticalSite, reads: bool) -> Option<Vec<(usize, f64)>> {
+    let (figures, groups) = (evidence.nodes(reads), &world.site.groups);
+    let medians = figures.medians(&world.site);
+    let is_whole = (0..groups.len()).all(|place| groups[place].count == 0 || rate_of(&medians, place) > 0.0);
+    (is_whole && !figures.alone).then_some(medians)
 }
 
 /// What a hypothesis gives of a total.
@@ -216,6 +242,8 @@ pub(super) struct Given {
     pub(super) bytes_per_s: (f64, f64),
     /// Whether nobody measured it.
     pub(super) is_predicted: bool,
+    /// Whether that is, or may be, of a load with as many requests at each node.
+    pub(super) is_as_many: bool,
 }
 
 /// What was measured, where that is explained. Without a figure, what its requests in flight reach of what either load
@@ -226,14 +254,22 @@ pub(super) fn now_given(
     ceiling: &OperationCeiling,
     reads: bool,
 ) -> Option<Given> {
+    // Nodes that are asked in turn all give the same.
+    let of_odd = evidence.nodes(reads).mean_of(nodes_of(world)).filter(|_| !evidence.nodes(reads).alone);
+    let shows_odd = of_odd.is_some_and(|(mean, sigma, _)| mean < 1.0 - HIDDEN_SIGMAS * sigma);
     let Some((observed, sigma)) = evidence.total(reads) else {
         let error = evidence.nodes(reads).nodes.first().map_or(0.0, |(.., sigma)| *sigma);
         let said = TotalForecast::of(evidence, world, ceiling, reads, error);
         let ((least, most), instead) = (said.reached(said.range), said.instead_reached());
         let most = instead.map_or(most, |(_, instead)| instead.max(most));
-        return Some(Given { bytes_per_s: (least, most), is_predicted: true });
+        return Some(Given {
+            bytes_per_s: (least, most),
+            is_predicted: true,
+            is_as_many: instead.is_some() || shows_odd,
+        });
     };
     let said = TotalForecast::of(evidence, world, ceiling, reads, sigma);
     let is_explained = is_explained(observed / said.nearest(observed), said.sigma, 1);
-    is_explained.then_some(Given { bytes_per_s: (observed, observed), is_predicted: false })
+    let is_as_many = shows_odd || said.is_instead(observed);
+    is_explained.then_some(Given { bytes_per_s: (observed, observed), is_predicted: false, is_as_many })
 }

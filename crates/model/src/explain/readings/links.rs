@@ -4,11 +4,11 @@ use linerate_record::plan::Resource;
 use linerate_record::site::{Encapsulation, NodeGroup, Plane, Site};
 use linerate_record::units::bits_per_s;
 
-use super::{ExpectedReading, Moment};
+use super::{ExpectedReading, LoadedSite};
 use crate::bond::{Direction, mode_name, nics_of, ports, usable_members};
 use crate::explain::deviation::{Hold, links};
 use crate::explain::forecast::{HypotheticalSite, work};
-use crate::traffic::traffic;
+use crate::traffic::{NodeFlow, NodeTraffic, serving, traffic};
 
 /// Where a reading is taken: an ordinary node, and the odd one where there is one.
 fn places(world: &HypotheticalSite) -> Vec<(usize, String)> {
@@ -21,19 +21,29 @@ fn places(world: &HypotheticalSite) -> Vec<(usize, String)> {
     places
 }
 
-/// Bits per second that a node of a group sends or receives on a link.
-fn load(world: &HypotheticalSite, group: usize, link: &str, moment: Moment, direction: Direction) -> f64 {
-    let traffic = traffic(&world.site, &world.geometries, &work(&world.site, moment.reads));
-    let Some(node) = traffic.nodes.get(group) else { return 0.0 };
-    let planes = &world.site.planes;
+/// Bits per second that a node of a group sends or receives on a link: for its own clients, and for all others'.
+fn load(loaded: &LoadedSite, group: usize, link: &str, direction: Direction) -> f64 {
+    let (site, geometries) = (&loaded.world.site, &loaded.world.geometries);
+    let work = work(site, loaded.reads);
+    let (of_all, served) =
+        (traffic(site, geometries, &work), serving(site, geometries, work.object_bytes, loaded.reads));
+    let Some(((even, own), rate)) = of_all.nodes.get(group).zip(served.get(group)).zip(loaded.given.get(group)) else {
+        return 0.0;
+    };
+    let planes = &site.planes;
     let private = planes.private.as_ref().map_or(planes.public.link.as_str(), |plane| plane.link.as_str());
-    let of = |carries: bool, flow: crate::traffic::NodeFlow| match (carries, direction) {
+    let of = |carries: bool, flow: NodeFlow| match (carries, direction) {
         (false, _) => 0.0,
         (true, Direction::Egress) => flow.egress,
         (true, Direction::Ingress) => flow.ingress,
     };
-    let share = of(planes.public.link == link, node.public()) + of(private == link, node.private());
-    share * moment.bytes_per_s * 8.0 / f64::from(world.site.nodes())
+    let on_link =
+        |node: &NodeTraffic| of(planes.public.link == link, node.public()) + of(private == link, node.private());
+    // Of an even share, what is not for its own clients is for those of all other nodes, of each as much.
+    let others = f64::from(site.nodes()) - 1.0;
+    let (own, even) = (on_link(own), on_link(even));
+    let of_others = if others > 0.0 { (even - own) / others } else { 0.0 };
+    8.0 * (own * rate + of_others * (loaded.bytes_per_s() - rate)).max(0.0)
 }
 
 /// What a node does in each direction.
@@ -80,10 +90,11 @@ fn over_links(
             }
         }
     }
-    (!words.is_empty()).then(|| ExpectedReading { figures, words: words.join("; ") })
+    (!words.is_empty()).then(|| ExpectedReading::figures(figures, words.join("; ")))
 }
 
-pub(super) fn bond_members(stated: &Site, world: &HypotheticalSite, moment: Moment) -> Option<ExpectedReading> {
+pub(super) fn bond_members(stated: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
+    let world = loaded.world;
     over_links(stated, world, |group, link| {
         let bond = world.site.groups[group].bonds.iter().find(|bond| bond.name == link)?;
         let whole = ports(stated.groups.get(group).or(stated.groups.first())?, link);
@@ -92,7 +103,7 @@ pub(super) fn bond_members(stated: &Site, world: &HypotheticalSite, moment: Mome
         }
         let of = |direction: Direction| {
             let used = usable_members(bond.mode, ports(&world.site.groups[group], link), direction).max(1);
-            let all = load(world, group, link, moment, direction);
+            let all = load(loaded, group, link, direction);
             let each = all / f64::from(used);
             let words = if used == whole {
                 format!("{} on each of {whole} members", bits_per_s(each))
@@ -105,17 +116,18 @@ pub(super) fn bond_members(stated: &Site, world: &HypotheticalSite, moment: Mome
     })
 }
 
-pub(super) fn plane_bytes(stated: &Site, world: &HypotheticalSite, moment: Moment) -> Option<ExpectedReading> {
-    over_links(stated, world, |group, link| {
+pub(super) fn plane_bytes(stated: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
+    over_links(stated, loaded.world, |group, link| {
         let of = |direction: Direction| {
-            let all = load(world, group, link, moment, direction);
+            let all = load(loaded, group, link, direction);
             (all, vec![all], bits_per_s(all).to_string())
         };
         Some(each_direction(of, link))
     })
 }
 
-pub(super) fn link_speed(stated: &Site, world: &HypotheticalSite, _: Moment) -> Option<ExpectedReading> {
+pub(super) fn link_speed(stated: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
+    let world = loaded.world;
     over_links(stated, world, |group, link| {
         let nodes = &world.site.groups[group];
         // Ports that carry nothing still have their speed.
@@ -127,7 +139,8 @@ pub(super) fn link_speed(stated: &Site, world: &HypotheticalSite, _: Moment) -> 
 
 /// Whether streams that fill a link reach as much in one direction as in the other: a policer or losses on the way
 /// leave less of one. How much that is in all, other readings tell without loading the link.
-pub(super) fn each_way(stated: &Site, world: &HypotheticalSite, _: Moment) -> Option<ExpectedReading> {
+pub(super) fn each_way(stated: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
+    let world = loaded.world;
     let planes = &world.site.planes;
     let private = planes.private.as_ref().unwrap_or(&planes.public);
     let hold = world.odd.as_ref().and_then(|odd| Some((odd.group, odd.hold?)));
@@ -153,7 +166,8 @@ pub(super) fn each_way(stated: &Site, world: &HypotheticalSite, _: Moment) -> Op
     })
 }
 
-pub(super) fn bond_mode(stated: &Site, world: &HypotheticalSite, _: Moment) -> Option<ExpectedReading> {
+pub(super) fn bond_mode(stated: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
+    let world = loaded.world;
     let of = |nodes: &NodeGroup, link: &str| {
         let bond = nodes.bonds.iter().find(|bond| bond.name == link)?;
         Some(format!("{link} is {}", mode_name(bond.mode)))
@@ -176,16 +190,18 @@ pub(super) fn bond_mode(stated: &Site, world: &HypotheticalSite, _: Moment) -> O
     (!words.is_empty()).then(|| ExpectedReading::words(words.join("; ")))
 }
 
-pub(super) fn mtu(_: &Site, world: &HypotheticalSite, _: Moment) -> Option<ExpectedReading> {
-    Some(of_planes(world, |plane| plane.mtu_bytes.to_string()))
+pub(super) fn mtu(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
+    Some(of_planes(loaded.world, |plane| plane.mtu_bytes.to_string()))
 }
 
-pub(super) fn timestamps(_: &Site, world: &HypotheticalSite, _: Moment) -> Option<ExpectedReading> {
-    Some(of_planes(world, |plane| if plane.timestamps { "with timestamps" } else { "without timestamps" }.to_owned()))
+pub(super) fn timestamps(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
+    Some(of_planes(loaded.world, |plane| {
+        if plane.timestamps { "with timestamps" } else { "without timestamps" }.to_owned()
+    }))
 }
 
-pub(super) fn encapsulation(_: &Site, world: &HypotheticalSite, _: Moment) -> Option<ExpectedReading> {
-    Some(of_planes(world, |plane| tunnel(plane.encapsulation).to_owned()))
+pub(super) fn encapsulation(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
+    Some(of_planes(loaded.world, |plane| tunnel(plane.encapsulation).to_owned()))
 }
 
 fn of_planes(world: &HypotheticalSite, of: impl Fn(&Plane) -> String) -> ExpectedReading {
@@ -204,5 +220,37 @@ fn tunnel(kind: Encapsulation) -> &'static str {
         Encapsulation::Geneve => "Geneve",
         Encapsulation::Wireguard => "WireGuard",
         Encapsulation::Ipip => "IP in IP",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::site::Product;
+
+    use super::*;
+    use crate::explain::forecast::world;
+    use crate::layout::geometries;
+    use crate::sites::site;
+
+    /// Four of MinIO on one link: of a byte that clients get of a node it sends all, and of one that they get of any
+    /// other node a quarter; it receives three quarters of what its own clients get.
+    #[test]
+    fn a_link_carries_what_its_own_clients_ask_for_and_shards_for_all_others() {
+        let mut site = site();
+        site.groups[0].count = 3;
+        let mut slow = site.groups[0].clone();
+        slow.count = 1;
+        site.groups.push(slow);
+        site.planes.private = None;
+        site.engine.product = Product::Minio;
+        let world = world(&site, &geometries(&site).expect("it runs"), &[]).expect("it runs");
+        let link = site.planes.public.link.clone();
+        let loaded = LoadedSite { world: &world, reads: true, given: vec![3e9, 1e9] };
+        for (group, own, others) in [(0, 3e9, 7e9), (1, 1e9, 9e9)] {
+            let sent = load(&loaded, group, &link, Direction::Egress);
+            assert!((sent / (8.0 * (own + others / 4.0)) - 1.0).abs() < 0.01, "{group}: {sent:e}");
+            let received = load(&loaded, group, &link, Direction::Ingress);
+            assert!((received / (8.0 * own * 0.75) - 1.0).abs() < 0.01, "{group}: {received:e}");
+        }
     }
 }

@@ -4,73 +4,91 @@ use linerate_record::plan::Resource;
 use linerate_record::site::{Entry, Site, copies_name};
 use linerate_record::units::bytes_iec;
 
-use super::{ExpectedReading, Moment};
+use super::{ExpectedReading, LoadedSite};
 use crate::explain::deviation::Odd;
-use crate::explain::forecast::{HypotheticalSite, all_limits};
+use crate::explain::forecast::fullest;
+use crate::explain::mixed::peers;
 use crate::layout::{Geometry, GeometryKind};
 
+/// What a node gives less than another by so much is seen to be lower: counters over ten seconds differ by less.
+const LOWER: f64 = 0.05;
+
 /// How full the fullest of some resources is.
-fn use_of(world: &HypotheticalSite, moment: Moment, resources: &[Resource], what: &str) -> Option<ExpectedReading> {
-    let all = all_limits(world, moment.reads);
-    let lowest = all.iter().find(|limit| resources.contains(&limit.resource))?;
+fn use_of(loaded: &LoadedSite, resources: &[Resource], what: &str) -> Option<ExpectedReading> {
+    let (share, group) = fullest(loaded.world, (loaded.reads, &loaded.given), resources)?;
     // Within the error of a measurement a figure may be above a ceiling, and nothing is more than busy.
-    let share = (moment.bytes_per_s / lowest.limit_bytes_per_s).min(1.0);
-    let odd = world.odd.as_ref().filter(|odd| lowest.group == Some(odd.group));
+    let share = share.min(1.0);
+    let odd = loaded.world.odd.as_ref().filter(|odd| group == Some(odd.group));
     let whose = odd.map(Odd::who).unwrap_or_default();
     let of = if whose.is_empty() { String::new() } else { format!(" of {whose}") };
     let words = format!("{what}{of} {:.0} % busy", share * 100.0);
-    Some(ExpectedReading { figures: vec![share], words })
+    Some(ExpectedReading::figures(vec![share], words))
 }
 
-pub(super) fn drives(_: &Site, world: &HypotheticalSite, moment: Moment) -> Option<ExpectedReading> {
-    use_of(world, moment, &[Resource::DriveBandwidth, Resource::DriveOperations], "drives")
+pub(super) fn drives(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
+    use_of(loaded, &[Resource::DriveBandwidth, Resource::DriveOperations], "drives")
 }
 
-pub(super) fn processors(_: &Site, world: &HypotheticalSite, moment: Moment) -> Option<ExpectedReading> {
-    use_of(world, moment, &[Resource::Cpu], "processors")
+pub(super) fn processors(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
+    use_of(loaded, &[Resource::Cpu], "processors")
 }
 
-pub(super) fn clients(_: &Site, world: &HypotheticalSite, moment: Moment) -> Option<ExpectedReading> {
-    let seen = use_of(world, moment, &[Resource::ClientIngress, Resource::ClientEgress], "clients' ports")?;
-    let clients = &world.site.clients;
+pub(super) fn clients(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
+    let seen = use_of(loaded, &[Resource::ClientIngress, Resource::ClientEgress], "clients' ports")?;
+    let clients = &loaded.world.site.clients;
     let words = format!("{} of {} clients at {} of a port", seen.words, clients.count, clients.ports);
     Some(ExpectedReading { words, ..seen })
 }
 
-pub(super) fn rack_uplinks(_: &Site, world: &HypotheticalSite, moment: Moment) -> Option<ExpectedReading> {
-    let idle = ExpectedReading { figures: vec![0.0], words: "rack uplinks not full".to_owned() };
-    Some(use_of(world, moment, &[Resource::RackUp, Resource::RackDown], "rack uplinks").unwrap_or(idle))
+pub(super) fn rack_uplinks(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
+    let idle = ExpectedReading::figures(vec![0.0], "rack uplinks not full".to_owned());
+    Some(use_of(loaded, &[Resource::RackUp, Resource::RackDown], "rack uplinks").unwrap_or(idle))
 }
 
-pub(super) fn layout(_: &Site, world: &HypotheticalSite, _: Moment) -> Option<ExpectedReading> {
+pub(super) fn layout(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
     let of = |cut: &Geometry| match cut.kind {
         GeometryKind::Replicas => copies_name(cut.shards),
         _ => format!("{}+{} shards", cut.data, cut.parity),
     };
-    let mut pools: Vec<String> = world.geometries.pools().iter().map(of).collect();
+    let mut pools: Vec<String> = loaded.world.geometries.pools().iter().map(of).collect();
     pools.dedup();
     Some(ExpectedReading::words(pools.join(" and ")))
 }
 
-pub(super) fn node_spread(_: &Site, world: &HypotheticalSite, _: Moment) -> Option<ExpectedReading> {
+pub(super) fn node_spread(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
+    let (world, given) = (loaded.world, &loaded.given);
     let through_one = matches!(world.site.entry, Entry::L2Announcement { .. });
-    let words = match &world.odd {
-        Some(odd) if odd.is_seen_there => format!("{} lower than the others", odd.who()),
-        None if through_one => "one node carries as much as the others together".to_owned(),
-        _ => "every node alike".to_owned(),
+    let is_lower = |odd: &&Odd| match peers(world) {
+        Some(like) => odd.is_seen_there && given[odd.group] < (1.0 - LOWER) * given[like],
+        None => odd.is_seen_there,
+    };
+    let kinds = world
+        .site
+        .groups
+        .iter()
+        .zip(given)
+        .enumerate()
+        .filter(|(place, (group, _))| group.count > 0 && world.odd.as_ref().is_none_or(|odd| odd.group != *place));
+    let rates: Vec<f64> = kinds.map(|(_, (_, rate))| *rate).collect();
+    let (least, most) = rates.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), rate| (a.min(*rate), b.max(*rate)));
+    let words = match world.odd.as_ref().filter(is_lower) {
+        Some(odd) => format!("{} lower than the others", odd.who()),
+        None if through_one && world.odd.is_none() => "one node carries as much as the others together".to_owned(),
+        None if least < (1.0 - LOWER) * most => "all nodes of a kind alike".to_owned(),
+        None => "every node alike".to_owned(),
     };
     Some(ExpectedReading::words(words))
 }
 
-pub(super) fn cryptography(_: &Site, world: &HypotheticalSite, _: Moment) -> Option<ExpectedReading> {
-    let engine = &world.site.engine;
+pub(super) fn cryptography(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
+    let engine = &loaded.world.site.engine;
     let word = |on: bool| if on { "on" } else { "off" };
     let (clients, nodes, rest) = (word(engine.tls), word(engine.internal_tls), word(engine.encryption));
     let words = format!("TLS with clients {clients}, TLS among nodes {nodes}, encryption at rest {rest}");
     Some(ExpectedReading::words(words))
 }
 
-pub(super) fn inventory(_: &Site, world: &HypotheticalSite, _: Moment) -> Option<ExpectedReading> {
+pub(super) fn inventory(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
     let of_group = |group: &linerate_record::site::NodeGroup| {
         let lanes: Vec<String> =
             group.nics.iter().map(|nic| format!("Gen{} × {}", nic.generation, nic.lanes)).collect();
@@ -87,9 +105,9 @@ pub(super) fn inventory(_: &Site, world: &HypotheticalSite, _: Moment) -> Option
         )
     };
     // What befalls one node is told by other readings.
-    let odd = world.odd.as_ref().map(|odd| odd.group);
-    let groups = world.site.groups.iter().enumerate().filter(|(i, _)| Some(*i) != odd);
+    let odd = loaded.world.odd.as_ref().map(|odd| odd.group);
+    let groups = loaded.world.site.groups.iter().enumerate().filter(|(i, _)| Some(*i) != odd);
     let mut words: Vec<String> = groups.map(|(_, group)| of_group(group)).collect();
-    words.push(format!("objects of {}", bytes_iec(world.site.data.object_bytes as f64)));
+    words.push(format!("objects of {}", bytes_iec(loaded.world.site.data.object_bytes as f64)));
     Some(ExpectedReading::words(words.join("; ")))
 }
