@@ -79,12 +79,14 @@ make_path() {
     PATH=/run/bin:$debian/usr/bin:$debian/usr/sbin:$PATH
 }
 
-# Pods have addresses of the node's own range, and the node routes: no traffic between pods is masqueraded.
+# Pods have addresses of the node's own range, and the node routes: no traffic between pods is masqueraded. Congestion
+# control is the one that every kernel has and that a namespace may always choose, whatever the machine's is.
 write_network() {
     cat >"$disk/cni/pods.conflist" <<END
 {"cniVersion": "1.0.0", "name": "pods", "plugins": [{"type": "bridge", "bridge": "pods", "isGateway": true,
  "hairpinMode": true, "ipam": {"type": "host-local", "dataDir": "/run/addresses",
- "ranges": [[{"subnet": "10.232.$number.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}}]}
+ "ranges": [[{"subnet": "10.232.$number.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
+ {"type": "tuning", "sysctl": {"net.ipv4.tcp_congestion_control": "reno"}}]}
 END
 }
 
