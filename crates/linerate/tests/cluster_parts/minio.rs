@@ -28,7 +28,8 @@ const LOST: u32 = 3;
 /// What is left of the engine then, counted from 0.
 const OTHERS: [usize; 3] = [0, 1, 3];
 
-/// A link of the site, which two processors can fill beside other work. `tbf` counts 14 bytes beside each IP packet and a wire 38: this rate is as fast as that wire.
+/// A link of the site, which two processors can fill beside other work. `tbf` counts 14 bytes beside each IP packet and
+/// a wire 38: this rate is as fast as that wire.
 const SHAPED_BITS_PER_S: u64 = 100_000_000 * 1514 / 1538;
 
 /// Objects that are there from the beginning, and that are written while a node is lost.

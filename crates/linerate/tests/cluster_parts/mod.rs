@@ -144,12 +144,7 @@ impl Cluster {
     }
 
     /// A control plane and kubelets of a tier of the script, in an environment.
-    fn hold(
-        name: &str,
-        rendered: PathBuf,
-        tier: [&str; 2],
-        environment: &[(&str, &str)],
-    ) -> Result<Self, String> {
+    fn hold(name: &str, rendered: PathBuf, tier: [&str; 2], environment: &[(&str, &str)]) -> Result<Self, String> {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = fs::remove_dir_all(folder.join("logs"));
         fs::create_dir_all(&folder).expect("a folder");

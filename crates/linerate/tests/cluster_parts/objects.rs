@@ -97,11 +97,8 @@ impl Client {
         let mut signer = Signer::s3(credentials, "us-east-1");
         signer.set_time(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs());
         let (host, date) = (address.to_string(), signer.amz_date().to_owned());
-        let headers: [(&str, &[u8]); 3] = [
-            ("host", host.as_bytes()),
-            ("x-amz-content-sha256", UNSIGNED_PAYLOAD),
-            ("x-amz-date", date.as_bytes()),
-        ];
+        let headers: [(&str, &[u8]); 3] =
+            [("host", host.as_bytes()), ("x-amz-content-sha256", UNSIGNED_PAYLOAD), ("x-amz-date", date.as_bytes())];
         let request =
             Canonical { method, path: path.as_bytes(), query: b"", headers: &headers, payload_hash: UNSIGNED_PAYLOAD };
         let mut head = format!(

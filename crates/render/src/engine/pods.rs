@@ -36,11 +36,7 @@ pub(super) fn pod(deployment: &Deployment<'_>, pool: &DeployedPool<'_>) -> Tree 
 
 /// Stays on a machine with a taint, as pods of a DaemonSet do.
 fn stays(taint: &str) -> Tree {
-    map([
-        set("key", format!("node.kubernetes.io/{taint}")),
-        set("operator", "Exists"),
-        set("effect", "NoExecute"),
-    ])
+    map([set("key", format!("node.kubernetes.io/{taint}")), set("operator", "Exists"), set("effect", "NoExecute")])
 }
 
 fn of_pod(deployment: &Deployment<'_>) -> Tree {
