@@ -107,9 +107,15 @@ $(CILIUM)/debian:
 	    libnetfilter-conntrack3 libnfnetlink0 frr libyang2 libc-ares2 libjson-c5 libreadline8 libcap2 libpam0g \
 	    libssh-gcrypt-4 || echo 'no packages of Debian: what needs a Cilium is skipped'
 
-# Root: what `linerate render` writes, on a real Kubernetes with that Cilium and that router.
-test-cluster: kubernetes cilium
+# CoreDNS, by which pods find each other.
+DNS_SOURCE = crates/linerate/tests/system_parts/dns
+$(SERVERS)/coredns: $(addprefix $(DNS_SOURCE)/,main.go go.mod go.sum)
+	CGO_ENABLED=0 go build -C $(DNS_SOURCE) -p 2 -trimpath -ldflags '-s -w' -o $@ .
+
+# Root: what `linerate render` writes, on a real Kubernetes: with that Cilium and that router, and with MinIO on XFS.
+test-cluster: kubernetes cilium $(SERVERS)/minio $(SERVERS)/xfs $(SERVERS)/coredns
 	KUBERNETES=$(KUBERNETES) CILIUM=$(CILIUM) \
+	MINIO=$(SERVERS)/minio XFS=$(SERVERS)/xfs COREDNS=$(SERVERS)/coredns \
 	$(CARGO) test -p linerate --test cluster -- --test-threads 1 --nocapture $(TESTS)
 
 # Client processor time against a bare epoll loop, wrk and (with WARP=/path) warp: half an hour.

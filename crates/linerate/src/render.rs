@@ -11,6 +11,7 @@ mod folder;
 mod load;
 mod lock;
 mod manifest;
+mod replaced;
 mod shown;
 
 use std::path::Path;
@@ -55,7 +56,10 @@ pub(crate) fn run(flags: &RenderFlags) -> Result<ExitCode, Failure> {
     let written = folder.write(&rendering.files, &manifest)?;
     // Last, and whole: what went wrong before leaves no secret behind that would be refused the next time.
     drawn_to(flags, &site, &file)?;
-    printing::print(&shown::written(&rendering, output, &written))?;
+    let namespace = site.kubernetes.as_ref().map_or("", |kubernetes| kubernetes.namespace.as_str());
+    let newly = folder.newly_replaced(&request.replaced);
+    let to_do = replaced::to_do(&rendering.pools, namespace, &newly, &output.display().to_string());
+    printing::print(&format!("{}{to_do}", shown::written(&rendering, output, &written)))?;
     Ok(ExitCode::SUCCESS)
 }
 

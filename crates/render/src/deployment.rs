@@ -236,7 +236,7 @@ impl DeployedPool<'_> {
 
     /// The claim of a drive of an ordinal, as the StatefulSet names it.
     pub(crate) fn claim(&self, drive: usize, ordinal: usize) -> String {
-        format!("{}-{}-{ordinal}", claim_template(drive), self.set)
+        claim(drive, &self.set, ordinal)
     }
 
     /// The set that a drive of an ordinal is in, counted from 0 within the pool.
@@ -248,6 +248,11 @@ impl DeployedPool<'_> {
 /// The claim template of a drive, counted from 0.
 pub(crate) fn claim_template(drive: usize) -> String {
     format!("data-{}", drive + 1)
+}
+
+/// The claim of a drive of an ordinal, as the StatefulSet names it.
+pub(crate) fn claim(drive: usize, set: &str, ordinal: usize) -> String {
+    format!("{}-{set}-{ordinal}", claim_template(drive))
 }
 
 /// A capacity as Kubernetes writes it: decimal where it is whole in that.

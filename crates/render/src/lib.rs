@@ -83,6 +83,14 @@ pub struct PlacedPool {
     pub folders: Vec<String>,
 }
 
+impl PlacedPool {
+    /// The claims of an ordinal, in the order of their folders.
+    #[must_use]
+    pub fn claims(&self, ordinal: usize) -> Vec<String> {
+        (0..self.folders.len()).map(|drive| deployment::claim(drive, &self.set, ordinal)).collect()
+    }
+}
+
 /// The files of a site.
 ///
 /// # Errors

@@ -132,6 +132,12 @@ impl Folder {
         manifest.require_places(&self.path, next)
     }
 
+    /// Machines in the place of others that the folder had not been written with, where it had been written.
+    pub(super) fn newly_replaced(&self, replaced: &[(String, String)]) -> Vec<(String, String)> {
+        let Some(manifest) = &self.manifest else { return Vec::new() };
+        replaced.iter().filter(|pair| !manifest.replaced.contains(pair)).cloned().collect()
+    }
+
     /// Writes all files beside their places, and then moves them there. Before the first is moved, the manifest has
     /// what was found beside what is to be, so that the next run knows the files of one that is interrupted.
     pub(super) fn write(&self, files: &[RenderedFile], manifest: &RenderManifest) -> Result<WrittenFolder, Failure> {

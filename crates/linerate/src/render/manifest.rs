@@ -33,7 +33,7 @@ pub(super) struct RenderManifest {
     #[serde(default)]
     is_variant_asked: bool,
     /// Machines in the place of others.
-    replaced: Vec<(String, String)>,
+    pub(super) replaced: Vec<(String, String)>,
     /// The machines and folders of each StatefulSet.
     #[serde(default)]
     pools: BTreeMap<String, BoundPool>,

@@ -1,9 +1,13 @@
-//! A real Kubernetes whose network is a real Cilium, with a router (FRR) and a client behind it, all in namespaces of
-//! their own: `make cilium` builds it, and `KUBERNETES` and `CILIUM` name the folders.
+//! A real Kubernetes in namespaces of its own: one whose network is a real Cilium, with a router (FRR) and a client
+//! behind it, and one with drives for a real MinIO. `make cilium` and `make kubernetes` build them, and `KUBERNETES`,
+//! `CILIUM`, `MINIO`, `XFS` and `COREDNS` name what was built.
 
 pub(crate) mod loss;
+pub(crate) mod minio;
+pub(crate) mod objects;
 pub(crate) mod reach;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -21,25 +25,36 @@ pub(crate) const PATIENT: Duration = Duration::from_secs(180);
 /// Nodes of a cluster.
 pub(crate) const NODES: u32 = 2;
 
-/// What this machine lacks, by name.
-pub(crate) fn missing() -> Vec<&'static str> {
-    let has = |variable: &str, part: &str| {
-        std::env::var_os(variable).is_some_and(|folder| Path::new(&folder).join(part).exists())
-    };
+/// Whether the folder that a variable names has a part.
+fn has(variable: &str, part: &str) -> bool {
+    std::env::var_os(variable).is_some_and(|folder| Path::new(&folder).join(part).exists())
+}
+
+/// What this machine lacks, by name, beside a Cilium or a MinIO.
+fn missing() -> Vec<&'static str> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let on_path = |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
     let is_root = fs::metadata("/proc/self").is_ok_and(|m| std::os::unix::fs::MetadataExt::uid(&m) == 0);
     let mut lacks = Vec::new();
     for (name, is_there) in [
         ("a Kubernetes", has("KUBERNETES", "bin/kubelet") && has("KUBERNETES", "debian")),
-        ("a Cilium", has("CILIUM", "bin/helm") && has("CILIUM", "debian") && has("CILIUM", "answer")),
-        ("control groups of both versions", Path::new("/sys/fs/cgroup/unified").is_dir()),
+        ("control groups of version 1", Path::new("/sys/fs/cgroup/memory").is_dir()),
         ("root", is_root),
     ] {
         lacks.extend((!is_there).then_some(name));
     }
-    let programs = ["ethtool", "ip", "unshare", "nsenter", "mount", "openssl", "curl"];
+    let programs = ["ethtool", "ip", "tc", "unshare", "nsenter", "mount", "openssl", "curl"];
     lacks.extend(programs.into_iter().filter(|program| !on_path(program)));
+    lacks
+}
+
+/// What it lacks for a Cilium.
+pub(crate) fn missing_for_cilium() -> Vec<&'static str> {
+    let mut lacks = missing();
+    let is_built = has("CILIUM", "bin/helm") && has("CILIUM", "debian") && has("CILIUM", "answer");
+    lacks.extend((!is_built).then_some("a Cilium"));
+    let has_both = Path::new("/sys/fs/cgroup/unified").is_dir();
+    lacks.extend((!has_both).then_some("control groups of both versions"));
     lacks
 }
 
@@ -63,19 +78,27 @@ pub(crate) struct Cluster {
 /// The one that checks of a variant share.
 static SHARED: Mutex<Option<(&'static str, Result<Cluster, String>)>> = Mutex::new(None);
 
-/// What a check does with the cluster of a variant, or of `VARIANT+VALUES`, with these values beside the overlay. It
-/// begins with the first of its checks, and ends with another's.
+/// What a check does with the cluster of a variant, or of `VARIANT+VALUES`, with these values beside the overlay.
 pub(crate) fn of_variant(
     variant: &'static str,
     check: impl FnOnce(&Cluster) -> Result<(), Failed>,
 ) -> Result<(), Failed> {
+    shared(variant, Cluster::start, check)
+}
+
+/// What a check does with a cluster, which begins with the first of its checks, and ends with another's.
+fn shared(
+    name: &'static str,
+    start: impl FnOnce(&'static str) -> Result<Cluster, String>,
+    check: impl FnOnce(&Cluster) -> Result<(), Failed>,
+) -> Result<(), Failed> {
     let mut shared = SHARED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if shared.as_ref().is_none_or(|(of, _)| *of != variant) {
+    if shared.as_ref().is_none_or(|(of, _)| *of != name) {
         // Two at once would be too much of a small machine.
         drop(shared.take());
         // Where it panics, other checks of it need not try again.
-        *shared = Some((variant, Err("it did not begin".to_owned())));
-        *shared = Some((variant, Cluster::start(variant)));
+        *shared = Some((name, Err("it did not begin".to_owned())));
+        *shared = Some((name, start(name)));
     }
     check(shared.as_ref().expect("it was begun").1.as_ref()?)
 }
@@ -90,8 +113,8 @@ impl Cluster {
         let (variant, more) = name.split_once('+').map_or((name, None), |(variant, more)| (variant, Some(more)));
         let began = Instant::now();
         let told = |what: &str| println!("{:6.1} s {what}", began.elapsed().as_secs_f64());
-        let rendered = render(variant);
-        let cluster = Cluster::hold(&format!("cluster-{name}"), rendered)?;
+        let rendered = render(variant, variant);
+        let cluster = Cluster::hold(&format!("cluster-{name}"), rendered, ["cilium", &NODES.to_string()], &[])?;
         told("control plane and kubelets");
         let mut values = vec![cluster.path("cilium/values.yaml"), parts("overlay.yaml")];
         values.extend(more.map(|more| parts(&format!("{more}.yaml"))));
@@ -120,13 +143,13 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// A control plane, kubelets and a router, and no network yet.
-    fn hold(name: &str, rendered: PathBuf) -> Result<Self, String> {
+    /// A control plane and kubelets of a tier of the script, in an environment.
+    fn hold(name: &str, rendered: PathBuf, tier: [&str; 2], environment: &[(&str, &str)]) -> Result<Self, String> {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = fs::remove_dir_all(folder.join("logs"));
         fs::create_dir_all(&folder).expect("a folder");
         let mut command = script();
-        command.arg("hold").arg(&folder).args(["cilium", &NODES.to_string()]);
+        command.arg("hold").arg(&folder).args(tier).envs(environment.iter().copied());
         command.env("LINERATE", linerate().get_program());
         let mut holder = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the script runs");
         let said = BufReader::new(holder.stdout.take().expect("piped"));
@@ -170,7 +193,7 @@ impl Cluster {
     }
 
     /// A program in the network of the control plane; `KUBECONFIG` is set.
-    fn inside(&self, program: &str) -> Command {
+    fn inside(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = script();
         command.arg("in").arg(&self.folder).arg(program).stdin(Stdio::null());
         command
@@ -190,9 +213,13 @@ impl Cluster {
 
     /// Where the network of the client is.
     pub(crate) fn network_of_client(&self) -> PathBuf {
+        self.first().join("root/run/netns/client")
+    }
+
+    /// Its first process.
+    fn first(&self) -> PathBuf {
         let first = fs::read_to_string(self.folder.join("first")).expect("it runs");
-        let first = first.split_whitespace().next().expect("a process");
-        Path::new("/proc").join(first).join("root/run/netns/client")
+        Path::new("/proc").join(first.split_whitespace().next().expect("a process"))
     }
 }
 
@@ -203,12 +230,12 @@ impl Drop for Cluster {
     }
 }
 
-/// What the built program writes of the site of a variant.
-fn render(variant: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cluster-rendered-{variant}"));
+/// What the built program writes of a site, for a variant.
+fn render(site: &str, variant: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cluster-rendered-{site}"));
     let _ = fs::remove_dir_all(&folder);
     let mut command = linerate();
-    command.arg("render").arg(parts(&format!("sites/{variant}.yaml"))).arg("-o").arg(&folder);
+    command.arg("render").arg(parts(&format!("sites/{site}.yaml"))).arg("-o").arg(&folder);
     let output = command.args(["--variant", variant]).output().expect("linerate runs");
     assert!(output.status.success(), "{}", shown(&output));
     folder

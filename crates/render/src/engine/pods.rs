@@ -23,6 +23,8 @@ pub(super) fn pod(deployment: &Deployment<'_>, pool: &DeployedPool<'_>) -> Tree 
             Some(_) => "One pod a node. On which node, the scheduler decides, and then its volumes.",
             None => "One pod a node. On which node, its volumes decide.",
         }),
+        set("tolerations", list(["not-ready", "unreachable"].map(stays)))
+            .because("Nowhere else are its drives: evicted, it would only come back here, after the machine does."),
         set("automountServiceAccountToken", false).because("The engine does not ask the API server."),
         set("enableServiceLinks", false).because("Variables of all services would be in its environment."),
         set("securityContext", of_pod(deployment)),
@@ -32,6 +34,11 @@ pub(super) fn pod(deployment: &Deployment<'_>, pool: &DeployedPool<'_>) -> Tree 
         spec.push(set("volumes", list([certificates(deployment)])));
     }
     map(spec)
+}
+
+/// Stays on a machine with a taint, as pods of a DaemonSet do.
+fn stays(taint: &str) -> Tree {
+    map([set("key", format!("node.kubernetes.io/{taint}")), set("operator", "Exists"), set("effect", "NoExecute")])
 }
 
 fn of_pod(deployment: &Deployment<'_>) -> Tree {

@@ -103,9 +103,21 @@ are_known() {
     [ "$(ask /api/v1/nodes | grep -o KubeletNotReady | wc -l)" = "$1" ]
 }
 
+# A file for each drive, which takes the memory that is written.
+make_drives() {
+    local drive folder=$here/n$1/drives
+    mkdir -p "$folder"
+    for drive in $(seq "$DRIVES"); do
+        truncate --size 2G "$folder/$drive.img"
+        LD_LIBRARY_PATH=$XFS/usr/lib/$(uname -m)-linux-gnu "$XFS/sbin/mkfs.xfs" -q "$folder/$drive.img"
+    done
+}
+
 nodes() {
     local node
     mkdir -p "$here/images"
+    [ -z "${DRIVES:-}" ] || for node in $(seq "$1"); do make_drives "$node"; done
+    echo "${NAMES:-}" >"$here/names"
     for node in $(seq "$1"); do
         signed "n$node" "/O=system:nodes/CN=system:node:n$node" "DNS:n$node"
         configured "n$node"
@@ -176,6 +188,7 @@ crash) node_of "$2" && finish "n$2" ;;
 boot) node_of "$2" && boot "$2" ;;
 cut) node_of "$2" && links "$2" down ;;
 heal) node_of "$2" && links "$2" up ;;
+at) node_of "$2" && in_node "$2" "${@:3}" ;;
 load)
     node_of "$2"
     in_node "$2" "$KUBERNETES/debian/usr/bin/ctr" --namespace k8s.io images import "$3"

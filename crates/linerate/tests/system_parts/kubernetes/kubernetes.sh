@@ -9,6 +9,7 @@
 #   kubernetes.sh hold FOLDER TIER [N]    `up` in the foreground: says "ready", and ends with its standard input
 #   kubernetes.sh in FOLDER COMMAND …     a command in its network, with KUBECONFIG set and kubectl on its PATH
 #   kubernetes.sh on FOLDER NODE COMMAND … a command in the network of a node, or of router or client: `on FOLDER 1 ss`
+#   kubernetes.sh at FOLDER NODE COMMAND … a command among the processes and files of a node: `at FOLDER 1 ls /var/lib`
 #   kubernetes.sh restart-api FOLDER [S]  kills the API server, and begins it again S (0) seconds later
 #   kubernetes.sh crash FOLDER NODE       kills all processes of a node at once: `crash FOLDER 1`
 #   kubernetes.sh boot FOLDER NODE        begins it again, with the disk that it had
@@ -21,7 +22,9 @@
 #   kubernetes.sh down FOLDER             ends it, and removes what is left of it and of others that were killed
 #
 # KUBERNETES is the folder that was built, and CILIUM that of `make cilium`. Of the program LINERATE, `up` makes the
-# image linerate.local/linerate:test; tier cilium has linerate.local/answer:test.
+# image linerate.local/linerate:test; tier cilium has linerate.local/answer:test. With DRIVES, each node has so many drives
+# with XFS, at /var/lib/drives/1 and so on, made by the package that XFS names; with NAMES, pods ask that address for
+# names.
 set -euo pipefail
 source=$(dirname "$(realpath "$0")")
 KUBERNETES=$(realpath -m "${KUBERNETES:-$source/../../../../../target/servers/kubernetes}")
@@ -107,6 +110,7 @@ check() {
     [ -x "${LINERATE:-}" ] || refuse "LINERATE=${LINERATE:-} is no program: cargo build -p linerate"
     LINERATE=$(realpath "$LINERATE")
     export LINERATE
+    [ -z "${DRIVES:-}" ] || [ -x "${XFS:-}/sbin/mkfs.xfs" ] || refuse "XFS=${XFS:-} has no sbin/mkfs.xfs"
     if [ "$tier" = cilium ]; then
         [ -x "$CILIUM/bin/helm" ] && [ -x "$CILIUM/answer" ] || refuse "$CILIUM has no Cilium: make cilium"
     fi
@@ -207,7 +211,7 @@ give_cilium() {
 main() {
     local command=${1:-} folder
     case $command in
-    up | hold | down | in | on | restart-api | crash | boot | cut | heal | load | cilium | router | agent)
+    up | hold | down | in | on | at | restart-api | crash | boot | cut | heal | load | cilium | router | agent)
         [ $# -ge 2 ] || refuse "$command needs a folder"
         folder=$(realpath -m "$2")
         shift 2

@@ -55,6 +55,21 @@ make_disk() {
     mount --make-rshared /
 }
 
+# The machine's own part: volumes are of folders, and a pod that finds one empty would write to the system's disk. What a
+# kernel holds of the last boot is let go of a moment after its processes have ended.
+mount_drives() {
+    local image folder tries
+    for image in "$disk"/drives/*.img; do
+        [ -e "$image" ] || continue
+        folder=/var/lib/drives/$(basename "$image" .img) tries=0
+        mkdir -p "$folder"
+        until mount -o loop,noatime "$image" "$folder"; do
+            [ $((tries += 1)) -lt 100 ] || exit 1
+            sleep 0.1
+        done
+    done 2>>"$logs.drives"
+}
+
 # Debian's packages are unpacked, not installed: programs by PATH, and nft's libraries beside it.
 make_path() {
     mkdir -p /run/bin
@@ -64,17 +79,20 @@ make_path() {
     PATH=/run/bin:$debian/usr/bin:$debian/usr/sbin:$PATH
 }
 
-# Pods have addresses of the node's own range, and the node routes: no traffic between pods is masqueraded.
+# Pods have addresses of the node's own range, and the node routes: no traffic between pods is masqueraded. Congestion
+# control is the one that every kernel has and that a namespace may always choose, whatever the machine's is.
 write_network() {
     cat >"$disk/cni/pods.conflist" <<END
 {"cniVersion": "1.0.0", "name": "pods", "plugins": [{"type": "bridge", "bridge": "pods", "isGateway": true,
  "hairpinMode": true, "ipam": {"type": "host-local", "dataDir": "/run/addresses",
- "ranges": [[{"subnet": "10.232.$number.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}}]}
+ "ranges": [[{"subnet": "10.232.$number.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
+ {"type": "tuning", "sysctl": {"net.ipv4.tcp_congestion_control": "reno"}}]}
 END
 }
 
 # Machines without CAP_SYS_RESOURCE cannot lower a process's score for the OOM killer: containers fail to start there
-# unless scores are bounded by the runtime's own.
+# unless scores are bounded by the runtime's own. Ports below 1024 are as in containerd 2, where no pod needs rights for
+# them: the program of an image that is made here has no capabilities of its file's.
 containerd() {
     cat >"$disk/containerd.toml" <<END
 version = 2
@@ -85,6 +103,7 @@ state = "/run/containerd"
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "registry.k8s.io/pause:3.10"
   restrict_oom_score_adj = true
+  enable_unprivileged_ports = true
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "$plugins"
     conf_dir = "$disk/cni"
@@ -115,6 +134,7 @@ authorization: {mode: AlwaysAllow}
 cgroupDriver: cgroupfs
 cgroupRoot: /$GROUP/$name
 clusterDomain: cluster.local
+$(sed 's/..*/clusterDNS: [&]/' "$here/names")
 containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
 evictionHard: {memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%, nodefs.inodesFree: 1%}
 failCgroupV1: false
@@ -132,15 +152,18 @@ END
         >>"$logs.kubelet" 2>&1 &
 }
 
-# Limits of connections are the whole machine's: it leaves them.
+# Limits of connections are the whole machine's: it leaves them. What a pod of another node sends to a node's port is
+# from outside: by the range of all pods, it would be taken for a pod of this node, and answered past it.
 proxy() {
     kube-proxy --kubeconfig="$FOLDER/kubeconfig" --proxy-mode=nftables \
-        --hostname-override="$name" --cluster-cidr=10.232.0.0/16 --conntrack-max-per-core=0 \
+        --hostname-override="$name" --detect-local-mode=BridgeInterface --pod-bridge-interface=pods \
+        --conntrack-max-per-core=0 \
         --conntrack-tcp-timeout-established=0s --conntrack-tcp-timeout-close-wait=0s >>"$logs.kube-proxy" 2>&1 &
 }
 
 make_groups
 make_disk
+mount_drives
 make_path
 if [ "$tier" = cilium ]; then
     . "$(dirname "$(realpath "$0")")/../cilium/node.sh"
