@@ -4,7 +4,7 @@ use linerate_load::bucket::{BucketError, Removal, ShownSoFar};
 
 /// What was found and deleted; in a dry run, what was found.
 #[derive(Default)]
-pub(super) struct Done {
+pub(super) struct CleaningDone {
     pub(super) objects: ShownSoFar,
     /// Objects as a listing of versions shows them: what a listing of objects hides, it may still show.
     pub(super) objects_by_version: ShownSoFar,
@@ -34,7 +34,7 @@ pub(super) enum Hidden {
     Perhaps(String),
 }
 
-impl Done {
+impl CleaningDone {
     pub(super) fn all(&mut self) -> [&mut ShownSoFar; 4] {
         [&mut self.objects, &mut self.objects_by_version, &mut self.versions, &mut self.uploads]
     }

@@ -12,7 +12,7 @@ use linerate_record::shown::in_line;
 use linerate_record::units::grouped;
 use linerate_report::cleaned::{BucketEnd, Cleaned, cleaned};
 
-use super::done::{Done, Hidden};
+use super::done::{CleaningDone, Hidden};
 use super::words::{gave_up_after, in_words};
 use crate::failure::Failure;
 use crate::printing;
@@ -80,7 +80,7 @@ pub(super) struct CleaningRun<'a> {
     /// So many deletions at once: those of a second where they are held to a rate.
     batch: usize,
     reported: Instant,
-    done: Done,
+    done: CleaningDone,
 }
 
 /// Where a run wrote.
@@ -104,7 +104,7 @@ impl<'a> CleaningRun<'a> {
             within: CLEANED_WITHIN,
             batch: cap.map_or(DELETE_KEYS_MAX, |per_s| (per_s as usize).clamp(1, DELETE_KEYS_MAX)),
             reported: Instant::now(),
-            done: Done::default(),
+            done: CleaningDone::default(),
         }
     }
 

@@ -7,8 +7,8 @@ use super::pages::first_shown;
 use super::{Bucket, BucketError, Keeping, is_of_run};
 use crate::listing::Page;
 
-/// How often a bucket is looked into before it is removed, and looked for afterwards, and how long it is waited between:
-/// one empty listing is not the last word of a target whose listings lag behind.
+/// How often a bucket is looked into before it is removed, and looked for afterwards, and how long it is waited
+/// between: one empty listing is not the last word of a target whose listings lag behind.
 const REMOVAL_LOOKS: u32 = 3;
 const REMOVAL_PAUSE: Duration = Duration::from_millis(300);
 

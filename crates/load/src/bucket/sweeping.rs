@@ -45,7 +45,8 @@ struct Passed {
 
 impl Bucket<'_> {
     /// Deletes whatever objects are left below the run's own prefix, until listings show nothing at several looks, show
-    /// as much again and again, or `goes_on` says otherwise; tells what a last listing still shows. Where deletions were refused before, listings that show nothing are doubted for longer.
+    /// as much again and again, or `goes_on` says otherwise; tells what a last listing still shows.
+    /// Where deletions were refused before, listings that show nothing are doubted for longer.
     ///
     /// # Errors
     /// [`BucketError`], where there is no answer, or no listing.
