@@ -189,7 +189,8 @@ fn a_node_by_itself_is_held_by_what_others_take_of_its_writes() {
 fn a_node_that_is_slow_by_itself_is_found_though_no_load_over_all_fills_it() {
     let mut site = kinds();
     site.groups[0].nics = vec![nic("eth0", 1, 100e9)];
-    let mut alone = rates(9.7, 0.97);
+    // Of a byte that a big one reads for its clients, each small one sends an eighth: 8 ports.
+    let mut alone = rates(0.97 * 8.0, 0.97);
     alone[1] *= 0.5;
     let found = explain(&site, &Observations { nodes_alone: true, ..of_nodes(alone) }).expect("the site runs");
     let first = &found.survivors[0];

@@ -112,6 +112,11 @@ fn cause(site: &Site, chance: &mut Chance) -> Single {
     if distance(described, &between) > LEAST_EFFECT { between } else { cause }
 }
 
+/// Whether the nodes of a rack are held back, of which totals alone tell here.
+fn is_of_rack(single: &Single) -> bool {
+    id(single) == "slow-rack-uplinks"
+}
+
 fn id(single: &Single) -> &str {
     single.deviation.as_ref().map_or("as-described", |deviation| deviation.id.as_str())
 }
@@ -142,7 +147,7 @@ fn plant(site: &Site, chance: &mut Chance) -> Planted {
         let bytes_per_s = rate * reached * (1.0 + ERROR * chance.normal());
         figures.push(Observed { what, bytes_per_s, error_share: None, in_flight: None });
     };
-    if cause.odd_group.is_some() {
+    if cause.odd_group.is_some() && !is_of_rack(&cause) {
         // Each node as fast as it can be beside the odd one: where nodes wait for the slowest, no figure could name it.
         for reads in [true, false] {
             let (share, total) = as_fast_as_they_can(&cause, reads);
@@ -170,7 +175,7 @@ fn is_cause(planted: &Single, deviation: &Deviation) -> bool {
     let Some(cause) = &planted.deviation else { return false };
     let fault = |value: &str| value.split_once(": ").map_or(value.to_owned(), |(_, fault)| fault.to_owned());
     let same_value = if planted.odd_group.is_some() {
-        let named = ["one node", "storage-2"].iter().any(|who| deviation.value.starts_with(&format!("{who}: ")));
+        let named = ["one node", "one rack", "storage-2"].iter().any(|who| deviation.value.starts_with(&format!("{who}: ")));
         named && (planted.free || fault(&cause.value) == fault(&deviation.value))
     } else {
         planted.free || cause.value == deviation.value
@@ -182,8 +187,10 @@ fn is_cause(planted: &Single, deviation: &Deviation) -> bool {
 /// that either can be mistaken for the other.
 fn resembles(planted: &Planted, rival: &Single) -> bool {
     let named = rival.nodes == ["storage-2"];
+    // Without figures of nodes, a total may be of nodes that wait for a slow one, and of such that do not.
+    let has_nodes = planted.cause.odd_group.is_some() && !is_of_rack(&planted.cause);
     let of = |rival: Predicted, total: f64, share: f64| {
-        let most = if named { rival.own_bytes_per_s } else { rival.even_bytes_per_s };
+        let most = if named || !has_nodes { rival.own_bytes_per_s } else { rival.even_bytes_per_s };
         let of_total = (total.clamp(rival.even_bytes_per_s, most) / total).ln().abs();
         let of_node = (if named { rival.odd_share } else { 1.0 } - share).abs();
         of_total <= 3.0 * ERROR + MOST_LOSS && of_node <= TELLING_SIGMAS * ERROR
