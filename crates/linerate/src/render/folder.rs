@@ -247,7 +247,8 @@ mod tests {
         let choice = VariantChoice { variant: EntryVariant::C, why: String::new() };
         let replaced = replaced.iter().map(|(old, new)| ((*old).to_owned(), (*new).to_owned())).collect();
         let request = RenderRequest { replaced, ..RenderRequest::default() };
-        let rendering = Rendering { files: files.to_vec(), choice, weighed: Vec::new(), pools: Vec::new() };
+        let rendering =
+            Rendering { files: files.to_vec(), choice, weighed: Vec::new(), pools: Vec::new(), lost: Vec::new() };
         RenderManifest::of(&rendering, &request, "")
     }
 
