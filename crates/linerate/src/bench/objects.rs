@@ -455,7 +455,7 @@ mod tests {
         assert_eq!(told.first().map(String::as_str), Some(expected));
         let mut late = within_reason(u64::MAX, Duration::ZERO);
         let why = late(0).unwrap_err();
-        assert_eq!(why, "deletion was given up after 0 s, and listings still showed something");
+        assert_eq!(why, "deletion was given up after 0 ns, and listings still showed something");
         assert_eq!(within_reason(u64::MAX, Duration::from_secs(3_600))(u64::MAX), Ok(()));
     }
 
