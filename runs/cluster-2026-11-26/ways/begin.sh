@@ -1,6 +1,6 @@
 #!/bin/bash
-# Two nodes with Cilium, an S3 server on each, and links of 200 Mb/s: begin.sh, with LINERATE, KUBERNETES and CILIUM set,
-# and CLUSTER, a folder. From the root of the repository, as root.
+# Two nodes with Cilium, an S3 server on each, and links of 200 Mb/s: begin.sh, with LINERATE, KUBERNETES and CILIUM
+# set, and CLUSTER, a folder. From the root of the repository, as root.
 set -euo pipefail
 ways=$(dirname "$(realpath "$0")")
 kubernetes=crates/linerate/tests/system_parts/kubernetes/kubernetes.sh
