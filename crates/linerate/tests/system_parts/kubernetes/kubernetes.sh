@@ -22,9 +22,9 @@
 #   kubernetes.sh down FOLDER             ends it, and removes what is left of it and of others that were killed
 #
 # KUBERNETES is the folder that was built, and CILIUM that of `make cilium`. Of the program LINERATE, `up` makes the
-# image linerate.local/linerate:test; tier cilium has linerate.local/answer:test. With DRIVES, each node has so many drives
-# with XFS, at /var/lib/drives/1 and so on, made by the package that XFS names; with NAMES, pods ask that address for
-# names.
+# image linerate.local/linerate:test; tier cilium has linerate.local/answer:test. With DRIVES, each node has so many
+# drives with XFS, at /var/lib/drives/1 and so on, made by the package that XFS names; with NAMES, pods ask that address
+# for names.
 set -euo pipefail
 source=$(dirname "$(realpath "$0")")
 KUBERNETES=$(realpath -m "${KUBERNETES:-$source/../../../../../target/servers/kubernetes}")

@@ -55,8 +55,8 @@ make_disk() {
     mount --make-rshared /
 }
 
-# The machine's own part: volumes are of folders, and a pod that finds one empty would write to the system's disk. What a
-# kernel holds of the last boot is let go of a moment after its processes have ended.
+# The machine's own part: volumes are of folders, and a pod that finds one empty would write to the system's disk. What
+# a kernel holds of the last boot is let go of a moment after its processes have ended.
 mount_drives() {
     local image folder tries
     for image in "$disk"/drives/*.img; do
