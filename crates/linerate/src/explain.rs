@@ -1,6 +1,10 @@
 //! `linerate explain`: which deviations from a site fit what was observed.
 
 pub(crate) mod flags;
+mod instants;
+mod masked;
+mod readings;
+mod source;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -35,9 +39,13 @@ fn inputs(flags: &ExplainFlags) -> Result<(SiteRead, Option<View>, Vec<Observed>
 
 /// Refuses flags that give no figure, and a concurrency of none.
 fn figures_of(flags: &ExplainFlags) -> Result<(), Failure> {
+    if flags.source.is_asked() {
+        return flags.source.prometheus.as_ref().map_or(Ok(()), |_| readings::window(&flags.source).map(drop));
+    }
     if flags.observed.is_empty() && flags.nodes.is_none() && flags.run.is_none() {
         return Err(Failure::usage(
-            "no figures given: give --observed get=152GiB/s, --nodes FILE with per-node figures, or --run RUN",
+            "no figures given: give --observed get=152GiB/s, --nodes FILE with per-node figures, --run RUN, or \
+             --prometheus URL --from TIME for what was recorded of the cluster",
         ));
     }
     if flags.observed.is_empty() && flags.concurrent.is_some() {
@@ -65,6 +73,9 @@ fn read(flags: &ExplainFlags) -> Result<(SiteRead, Option<View>, Vec<Observed>),
 
 pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
     let ((mut site, file), view, of_nodes) = inputs(flags)?;
+    if flags.source.is_asked() {
+        return of_readings(flags, &site, &file);
+    }
     let mut figures = flags.figures();
     figures.iter_mut().for_each(|figure| figure.in_flight = flags.concurrent);
     let mut object_bytes = flags.obj_size.map(|size| size.0);
@@ -103,6 +114,16 @@ pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
         OutputFormat::Html => linerate_report::explanation::html(&explanation),
     };
     output::put_out(&rendered, flags.output.as_deref())
+}
+
+/// The answer from readings.
+fn of_readings(flags: &ExplainFlags, site: &Site, _file: &SiteFile) -> Result<ExitCode, Failure> {
+    let read = readings::readings(&flags.source, site)?;
+    for series in &read.series {
+        println!("{:?} {} {} {:?}", series.of, series.machine, series.part, series.values);
+    }
+    println!("{:?} {:?} {:?}", read.names, read.absent, read.remarks);
+    Ok(ExitCode::SUCCESS)
 }
 
 fn of_a_node(figure: &Observed) -> bool {

@@ -21,6 +21,7 @@ pub mod op;
 pub mod plan;
 pub mod ranges;
 pub mod reading;
+pub mod readings;
 pub mod run;
 pub mod shown;
 pub mod site;

@@ -7,6 +7,7 @@ use linerate_model::explain::wrong_error;
 use linerate_record::explanation::{Observed, Quantity};
 use linerate_record::units::{ByteRate, Bytes, Share};
 
+use super::source::SourceFlags;
 use crate::output::{FormatFlags, OutputFormat};
 use crate::sites::object_size;
 
@@ -59,6 +60,8 @@ pub(crate) struct ExplainFlags {
     /// reason.
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) source: SourceFlags,
     /// Standard error of each figure that does not state its own. [default: 2%, and 10% for a figure of --run without a
     /// confidence interval]
     #[arg(long, value_name = "SHARE", value_parser = error_share)]
