@@ -148,7 +148,7 @@ mod tests {
 
     /// Share of healthy windows in which something is called odd, where nodes scatter so.
     fn false_alarms(nodes: usize, mut draw: impl FnMut(&mut Dice) -> f64) -> f64 {
-        let windows = (120_000 / (nodes * KINDS)).clamp(40, 1500);
+        let windows = (40_000 / (nodes * KINDS)).clamp(15, 500);
         let mut dice = Dice::new(1, nodes as u64);
         let mut window = || {
             (0..KINDS).any(|_| {

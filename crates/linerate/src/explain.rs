@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 use linerate_analysis::evidence::{Evidence, LeastError, of_run};
 use linerate_analysis::view::View;
+use linerate_model::diagnosis::diagnose;
 use linerate_model::error::ModelError;
 use linerate_model::explain::explain;
 use linerate_record::explanation::{Explanation, Observations, Observed, Quantity};
@@ -117,13 +118,19 @@ pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
 }
 
 /// The answer from readings.
-fn of_readings(flags: &ExplainFlags, site: &Site, _file: &SiteFile) -> Result<ExitCode, Failure> {
+fn of_readings(flags: &ExplainFlags, site: &Site, file: &SiteFile) -> Result<ExitCode, Failure> {
     let read = readings::readings(&flags.source, site)?;
-    for series in &read.series {
-        println!("{:?} {} {} {:?}", series.of, series.machine, series.part, series.values);
-    }
-    println!("{:?} {:?} {:?}", read.names, read.absent, read.remarks);
-    Ok(ExitCode::SUCCESS)
+    let diagnosis =
+        diagnose(site, &read, &flags.source.link).map_err(|error| sites::refused(&error, site, file))?;
+    let rendered = match flags.shown.chosen() {
+        OutputFormat::Text => {
+            let look = printing::look_for_file(flags.output.is_some());
+            linerate_report::diagnosis::text(&diagnosis, flags.why, look)
+        }
+        OutputFormat::Json => linerate_report::diagnosis::json(&diagnosis),
+        OutputFormat::Html => linerate_report::diagnosis::html(&diagnosis),
+    };
+    output::put_out(&rendered, flags.output.as_deref())
 }
 
 fn of_a_node(figure: &Observed) -> bool {
