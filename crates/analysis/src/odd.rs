@@ -17,7 +17,7 @@ use crate::student;
 pub const FALSE_ALARMS: f64 = 0.01;
 
 /// Observations that the scatter counts as which is given beforehand.
-pub const PRIOR_DEGREES: f64 = 6.0;
+pub const PRIOR_DEGREES: f64 = 10.0;
 
 /// Fewest that are compared.
 pub const LEAST: usize = 3;

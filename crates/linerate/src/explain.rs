@@ -120,8 +120,7 @@ pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
 /// The answer from readings.
 fn of_readings(flags: &ExplainFlags, site: &Site, file: &SiteFile) -> Result<ExitCode, Failure> {
     let read = readings::readings(&flags.source, site)?;
-    let diagnosis =
-        diagnose(site, &read, &flags.source.link).map_err(|error| sites::refused(&error, site, file))?;
+    let diagnosis = diagnose(site, &read, &flags.source.link).map_err(|error| sites::refused(&error, site, file))?;
     let rendered = match flags.shown.chosen() {
         OutputFormat::Text => {
             let look = printing::look_for_file(flags.output.is_some());

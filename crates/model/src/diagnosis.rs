@@ -37,7 +37,8 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
         .map(|node| planes.iter().map(|plane| links::interface(&grid, node, site, plane, links)).collect())
         .collect();
     caveats.extend(unknown_links(&grid, site, &interfaces));
-    let of_planes: Vec<Vec<&str>> = interfaces.iter().map(|of_node| of_node.iter().flatten().copied().collect()).collect();
+    let of_planes: Vec<Vec<&str>> =
+        interfaces.iter().map(|of_node| of_node.iter().flatten().copied().collect()).collect();
     let carried = load::carried(&grid, &of_planes);
     let both: Vec<f64> = carried[0].iter().zip(&carried[1]).map(|(sent, received)| sent + received).collect();
     grid.judge_where(&both);
@@ -145,9 +146,11 @@ fn answer(suspects: &[Suspect], none_of_these: f64, nodes: usize) -> String {
         _ if nodes == 0 => "no machine of these readings is a node of the site: nothing can be said".to_owned(),
         Some(first) if first.weight >= LEADS => first.claim.clone(),
         Some(first) if first.weight > none_of_these => format!("not separated; first: {}", first.claim),
-        _ => "nothing that was read is at a limit or unlike its peers: what held the site back, if anything did, is not \
+        _ => {
+            "nothing that was read is at a limit or unlike its peers: what held the site back, if anything did, is not \
               among these readings (clients, switches, too few requests in flight)"
-            .to_owned(),
+                .to_owned()
+        }
     }
 }
 

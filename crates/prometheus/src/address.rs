@@ -20,8 +20,10 @@ pub enum AddressError {
     #[error("{0:?} is no URL of a Prometheus: write http://HOST:9090, or https://HOST/PREFIX behind a proxy")]
     Scheme(String),
     /// A name and a password in it.
-    #[error("a URL with a name or a password in it is seen by all users of this machine: give --user and \
-             --password-file instead")]
+    #[error(
+        "a URL with a name or a password in it is seen by all users of this machine: give --user and \
+             --password-file instead"
+    )]
     Secret,
     /// A query or a fragment.
     #[error("{0:?} has a query: leave out what is behind the ?, the queries are linerate's")]
@@ -60,7 +62,13 @@ impl Address {
         };
         let port = match port.strip_prefix(':') {
             Some(port) => port.parse().ok().filter(|port| *port > 0).ok_or_else(of_host)?,
-            None if port.is_empty() => if is_tls { 443 } else { 80 },
+            None if port.is_empty() => {
+                if is_tls {
+                    443
+                } else {
+                    80
+                }
+            }
             None => return Err(of_host()),
         };
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._:%".contains(c);

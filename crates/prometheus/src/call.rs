@@ -236,7 +236,8 @@ impl Server {
         }
         if self.takes_forms {
             let length = form.len();
-            head += &format!("Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n\r\n{form}");
+            head +=
+                &format!("Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n\r\n{form}");
         } else {
             head += "\r\n";
         }
@@ -338,7 +339,10 @@ mod tests {
 
     #[test]
     fn a_form_is_encoded_byte_by_byte() {
-        assert_eq!(encoded(&[("query", "rate(a{b=~\"c|d\"}[1m])"), ("s", "1 é")]), "query=rate%28a%7Bb%3D~%22c%7Cd%22%7D%5B1m%5D%29&s=1%20%C3%A9");
+        assert_eq!(
+            encoded(&[("query", "rate(a{b=~\"c|d\"}[1m])"), ("s", "1 é")]),
+            "query=rate%28a%7Bb%3D~%22c%7Cd%22%7D%5B1m%5D%29&s=1%20%C3%A9"
+        );
     }
 
     #[test]

@@ -20,8 +20,10 @@ pub enum Fault {
         why: String,
     },
     /// A handshake that failed.
-    #[error("TLS with {url} failed: {why}: give the authority's certificate with --ca-file, or the name that the \
-             certificate is for in --prometheus")]
+    #[error(
+        "TLS with {url} failed: {why}: give the authority's certificate with --ca-file, or the name that the \
+             certificate is for in --prometheus"
+    )]
     Tls {
         /// Where.
         url: String,
@@ -29,8 +31,10 @@ pub enum Fault {
         why: String,
     },
     /// No answer in time.
-    #[error("{url} gave no answer within {limit_s} s to {query:?}: ask for a shorter window with --from and --to, or \
-             wait longer with --timeout")]
+    #[error(
+        "{url} gave no answer within {limit_s} s to {query:?}: ask for a shorter window with --from and --to, or \
+             wait longer with --timeout"
+    )]
     Late {
         /// Where.
         url: String,
@@ -40,8 +44,10 @@ pub enum Fault {
         query: String,
     },
     /// A status that says that the caller may not.
-    #[error("{url} answered {status}{why}: give a token with --bearer-file, or a name and a password with --user and \
-             --password-file, that may query it; a proxy may want a --header as well, such as X-Scope-OrgID")]
+    #[error(
+        "{url} answered {status}{why}: give a token with --bearer-file, or a name and a password with --user and \
+             --password-file, that may query it; a proxy may want a --header as well, such as X-Scope-OrgID"
+    )]
     Forbidden {
         /// Where.
         url: String,
@@ -51,8 +57,10 @@ pub enum Fault {
         why: String,
     },
     /// A path that is not there.
-    #[error("{url} answered 404{why}: this is no Prometheus's API; give the URL whose /api/v1/query_range answers, with \
-             its prefix, such as https://HOST/prometheus")]
+    #[error(
+        "{url} answered 404{why}: this is no Prometheus's API; give the URL whose /api/v1/query_range answers, with \
+             its prefix, such as https://HOST/prometheus"
+    )]
     NoSuchPath {
         /// Where.
         url: String,
@@ -60,8 +68,10 @@ pub enum Fault {
         why: String,
     },
     /// A redirection.
-    #[error("{url} answered {status} and points to {location:?}: give that URL (a redirection to a page for logging in \
-             means that a token is needed: --bearer-file)")]
+    #[error(
+        "{url} answered {status} and points to {location:?}: give that URL (a redirection to a page for logging in \
+             means that a token is needed: --bearer-file)"
+    )]
     Moved {
         /// Where.
         url: String,
@@ -83,8 +93,10 @@ pub enum Fault {
         why: String,
     },
     /// An answer that is not JSON, or not Prometheus's.
-    #[error("{url} answered with {kind}, not with JSON of Prometheus: it begins {beginning:?}: give the URL of \
-             Prometheus itself, not of a page")]
+    #[error(
+        "{url} answered with {kind}, not with JSON of Prometheus: it begins {beginning:?}: give the URL of \
+             Prometheus itself, not of a page"
+    )]
     NotJson {
         /// Where.
         url: String,
@@ -112,8 +124,10 @@ pub enum Fault {
         message: String,
     },
     /// An answer beyond the bounds.
-    #[error("the answer to {query:?} is larger than {most}: select the machines of one cluster with --select, or a \
-             shorter window")]
+    #[error(
+        "the answer to {query:?} is larger than {most}: select the machines of one cluster with --select, or a \
+             shorter window"
+    )]
     TooLarge {
         /// The query.
         query: String,

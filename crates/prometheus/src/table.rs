@@ -85,7 +85,9 @@ pub struct SourceRow {
 }
 
 const INSTANCE: &[&str] = &["instance"];
+/// MinIO's metrics of version 2 are of all servers, whichever is scraped; those of version 3 are of the one that is.
 const SERVER: &[&str] = &["server", "instance"];
+const SCRAPED_SERVER: &[&str] = &["instance", "server"];
 const DEVICE: &[&str] = &["device"];
 
 const fn of_machine(of: Measure, metric: &'static str, expression: &'static str, need: Need) -> SourceRow {
@@ -97,7 +99,8 @@ const fn of_device(of: Measure, metric: &'static str, expression: &'static str, 
 }
 
 const fn of_engine(of: Measure, exporter: Exporter, metric: &'static str, expression: &'static str) -> SourceRow {
-    SourceRow { of, exporter, metric, expression, machine: SERVER, part: &[], need: Need::Useful }
+    let machine = if matches!(exporter, Exporter::MinioV2) { SERVER } else { SCRAPED_SERVER };
+    SourceRow { of, exporter, metric, expression, machine, part: &[], need: Need::Useful }
 }
 
 /// Interfaces that carry nothing of their own: loopback, and a container's ends of what a link carries already.
@@ -214,11 +217,7 @@ pub const TABLE: &[SourceRow] = &[
     of_device(
         Measure::LinkErrors,
         "node_network_receive_errs_total",
-        concat!(
-            link_rate!("node_network_receive_errs_total"),
-            " + ",
-            link_rate!("node_network_transmit_errs_total")
-        ),
+        concat!(link_rate!("node_network_receive_errs_total"), " + ", link_rate!("node_network_transmit_errs_total")),
         Need::Useful,
     ),
     of_machine(
@@ -234,12 +233,7 @@ pub const TABLE: &[SourceRow] = &[
         "sum by (instance) (max by (instance, cpu) (rate(node_softnet_dropped_total{%S}[%W])))",
         Need::Useful,
     ),
-    of_machine(
-        Measure::CoresBusy,
-        "node_cpu_seconds_total",
-        cores!("user|nice|system|irq|softirq"),
-        Need::Needed,
-    ),
+    of_machine(Measure::CoresBusy, "node_cpu_seconds_total", cores!("user|nice|system|irq|softirq"), Need::Needed),
     of_machine(
         Measure::Cores,
         "node_cpu_seconds_total",
@@ -332,15 +326,15 @@ pub const TABLE: &[SourceRow] = &[
     },
     of_engine(
         Measure::ClientSent,
-        Exporter::MinioV2,
-        "minio_s3_traffic_sent_bytes",
-        served!("job", "minio_s3_traffic_sent_bytes"),
-    ),
-    of_engine(
-        Measure::ClientSent,
         Exporter::MinioV3,
         "minio_api_requests_traffic_sent_bytes",
         served!("type", "minio_api_requests_traffic_sent_bytes"),
+    ),
+    of_engine(
+        Measure::ClientSent,
+        Exporter::MinioV2,
+        "minio_s3_traffic_sent_bytes",
+        served!("job", "minio_s3_traffic_sent_bytes"),
     ),
     of_engine(
         Measure::ClientSent,
@@ -352,15 +346,15 @@ pub const TABLE: &[SourceRow] = &[
     of_gateway(Measure::ClientSent, "ceph_rgw_get_b", gateway!("ceph_rgw_get_b")),
     of_engine(
         Measure::ClientReceived,
-        Exporter::MinioV2,
-        "minio_s3_traffic_received_bytes",
-        served!("job", "minio_s3_traffic_received_bytes"),
-    ),
-    of_engine(
-        Measure::ClientReceived,
         Exporter::MinioV3,
         "minio_api_requests_traffic_received_bytes",
         served!("type", "minio_api_requests_traffic_received_bytes"),
+    ),
+    of_engine(
+        Measure::ClientReceived,
+        Exporter::MinioV2,
+        "minio_s3_traffic_received_bytes",
+        served!("job", "minio_s3_traffic_received_bytes"),
     ),
     of_engine(
         Measure::ClientReceived,
@@ -372,15 +366,15 @@ pub const TABLE: &[SourceRow] = &[
     of_gateway(Measure::ClientReceived, "ceph_rgw_put_b", gateway!("ceph_rgw_put_b")),
     of_engine(
         Measure::InFlight,
-        Exporter::MinioV2,
-        "minio_s3_requests_inflight_total",
-        standing!("api", "minio_s3_requests_inflight_total"),
-    ),
-    of_engine(
-        Measure::InFlight,
         Exporter::MinioV3,
         "minio_api_requests_inflight_total",
         standing!("name", "minio_api_requests_inflight_total"),
+    ),
+    of_engine(
+        Measure::InFlight,
+        Exporter::MinioV2,
+        "minio_s3_requests_inflight_total",
+        standing!("api", "minio_s3_requests_inflight_total"),
     ),
     of_engine(
         Measure::InFlight,
@@ -400,15 +394,15 @@ pub const TABLE: &[SourceRow] = &[
     },
     of_engine(
         Measure::Waiting,
-        Exporter::MinioV2,
-        "minio_s3_requests_waiting_total",
-        standing!("job", "minio_s3_requests_waiting_total"),
-    ),
-    of_engine(
-        Measure::Waiting,
         Exporter::MinioV3,
         "minio_api_requests_waiting_total",
         standing!("type", "minio_api_requests_waiting_total"),
+    ),
+    of_engine(
+        Measure::Waiting,
+        Exporter::MinioV2,
+        "minio_s3_requests_waiting_total",
+        standing!("job", "minio_s3_requests_waiting_total"),
     ),
     SourceRow {
         need: Need::Rare,
@@ -457,18 +451,17 @@ pub const NAMES: &[NameRow] = &[
         machine: "internal_ip",
         name: "node",
     },
+    NameRow { expression: "max by (pod, node) (last_over_time(kube_pod_info{%S}[%W]))", machine: "pod", name: "node" },
     NameRow {
-        expression: "max by (pod, node) (last_over_time(kube_pod_info{%S}[%W]))",
-        machine: "pod",
+        expression: "max by (pod_ip, node) (last_over_time(kube_pod_info{%S}[%W]))",
+        machine: "pod_ip",
         name: "node",
     },
 ];
 
 /// What shows how often machines are scraped: the first that is there.
-pub const SCRAPED: [&str; 2] = [
-    "max(count_over_time(node_uname_info{%S}[%W]))",
-    "max(count_over_time(node_network_receive_bytes_total{%S}[%W]))",
-];
+pub const SCRAPED: [&str; 2] =
+    ["max(count_over_time(node_uname_info{%S}[%W]))", "max(count_over_time(node_network_receive_bytes_total{%S}[%W]))"];
 
 #[cfg(test)]
 mod tests {

@@ -288,8 +288,7 @@ mod tests {
     use super::*;
 
     fn one(values: Vec<Option<f64>>) -> Readings {
-        let series =
-            ReadSeries { of: Measure::LinkSent, machine: "n1".to_owned(), part: "eth0".to_owned(), values };
+        let series = ReadSeries { of: Measure::LinkSent, machine: "n1".to_owned(), part: "eth0".to_owned(), values };
         Readings { schema: READINGS_SCHEMA, step_ms: 1000, steps: 2, series: vec![series], ..Readings::default() }
     }
 

@@ -116,23 +116,25 @@ fn answer(diagnosis: &Diagnosis, why: bool, look: TextStyle) -> String {
 
 /// What the first suspect has beside the claim, which the answer has.
 fn of_first(suspect: &Suspect) -> String {
-    let beside = suspect.evidence.get(1).or(suspect.evidence.first());
-    beside.cloned().unwrap_or_else(|| suspect.claim.clone())
+    let beside = suspect.evidence.iter().find(|evidence| **evidence != suspect.claim);
+    beside.cloned().unwrap_or_else(|| "the same".to_owned())
 }
 
-/// Lines within their number: each has one, and those that have more to say get what is left, the first ones first.
+/// Lines within their number: each has one, and those that have more to say get what is left, the answer first.
 fn fitted(lines: &[Line], look: TextStyle) -> String {
     let lines = &lines[..lines.len().min(LINES)];
+    let whole = |line: &Line| hanging_in(line.ink, &line.lead, LEAD, &line.says, look).lines().count();
+    let mut given = vec![1; lines.len()];
     let mut spare = LINES - lines.len();
-    let mut text = String::new();
-    for line in lines {
-        let whole = hanging_in(line.ink, &line.lead, LEAD, &line.says, look);
-        let wanted = whole.lines().count().min(EACH);
-        let given = 1 + spare.min(wanted.saturating_sub(1));
-        spare -= given - 1;
-        text.push_str(&cut(line, given, look));
+    let is_answer = |place: &usize| lines[*place].lead.contains('▸');
+    let order = (0..lines.len()).filter(is_answer).chain((0..lines.len()).filter(|place| !is_answer(place)));
+    for place in order {
+        let most = if is_answer(&place) { EACH + 1 } else { EACH };
+        let more = spare.min(whole(&lines[place]).min(most).saturating_sub(1));
+        given[place] += more;
+        spare -= more;
     }
-    text
+    lines.iter().zip(given).map(|(line, given)| cut(line, given, look)).collect()
 }
 
 /// A part in so many lines, with … where more would follow.
@@ -212,10 +214,11 @@ fn lacking(absent: &[AbsentReading]) -> Option<String> {
     let mut sorted: Vec<&AbsentReading> = absent.iter().collect();
     sorted.sort_by_key(|one| !one.is_needed);
     let first = sorted.first()?;
-    let metrics: Vec<&str> =
+    let mut metrics: Vec<&str> =
         sorted.iter().filter(|one| one.from == first.from).map(|one| one.metric.as_str()).collect();
     let others = sorted.len() - metrics.len();
-    let more = if others > 0 { format!("; {} more", others) } else { String::new() };
+    metrics.dedup();
+    let more = if others > 0 { format!("; {others} more") } else { String::new() };
     Some(format!("{}: scrape {}{more}", metrics.join(", "), first.from))
 }
 
@@ -250,7 +253,11 @@ fn behind(diagnosis: &Diagnosis, look: TextStyle) -> String {
         add(Ink::Yellow, " lacking", &format!("{} ({}): scrape {}", absent.metric, absent.of.name(), absent.from));
     }
     if !diagnosis.strangers.is_empty() {
-        add(Ink::Dim, " others", &format!("machines that are no nodes of the site: {}", diagnosis.strangers.join(", ")));
+        add(
+            Ink::Dim,
+            " others",
+            &format!("machines that are no nodes of the site: {}", diagnosis.strangers.join(", ")),
+        );
     }
     for blind in &diagnosis.blind {
         add(Ink::Dim, " blind", blind);

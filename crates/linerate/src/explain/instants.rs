@@ -11,7 +11,11 @@ pub(crate) fn instant(text: &str, now: Timestamp, zone: &TimeZone) -> Result<i64
     let text = text.trim();
     if let Some(before) = text.strip_prefix("now") {
         let Some(before) = before.trim().strip_prefix('-') else {
-            return if before.is_empty() { Ok(now.as_millisecond()) } else { Err(format!("{text:?} is no time: {fix}")) };
+            return if before.is_empty() {
+                Ok(now.as_millisecond())
+            } else {
+                Err(format!("{text:?} is no time: {fix}"))
+            };
         };
         return ago(before, now).map_err(|why| format!("{text:?} is no time: {why}: {fix}"));
     }

@@ -75,8 +75,11 @@ pub(crate) fn readings(flags: &SourceFlags, site: &Site) -> Result<Readings, Fai
 }
 
 fn replayed(path: &Path) -> Result<Readings, Failure> {
-    let bytes = bounded::named(path, READINGS_BYTES_MAX)
-        .map_err(|source| Failure::File { what: "read", path: path.to_owned(), source })?;
+    let bytes = bounded::named(path, READINGS_BYTES_MAX).map_err(|source| Failure::File {
+        what: "read",
+        path: path.to_owned(),
+        source,
+    })?;
     let wrong = |why: String| Failure::usage(format!("{} is no file of readings: {why}", path.display()));
     let readings: Readings = serde_json::from_slice(&bytes)
         .map_err(|error| wrong(format!("{error}: write one with --prometheus URL --record FILE")))?;

@@ -35,24 +35,39 @@ struct ComparedRow {
     per: Per,
     side: Side,
     scale: Scale,
-    /// What healthy ones scatter by: a judgement, which counts as six observations (`docs/method/readings.md`).
+    /// What healthy ones scatter by: a judgement, which counts as ten observations (`docs/method/readings.md`).
     scatter: f64,
     /// The least that matters, in the same unit.
     least: f64,
-    /// Whether the mean over time is compared, and not the middle: of gauges that are small numbers, and of counters
-    /// that exporters read more rarely than they are scraped.
-    is_mean: bool,
+    /// What is compared of a series.
+    take: Take,
+}
+
+/// What is compared of a series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Take {
+    /// Its middle.
+    Middle,
+    /// Its mean: of what is rare, and of counters that exporters read more rarely than they are scraped.
+    Mean,
+    /// Its mean, where an instant without a value has 0.
+    Standing,
 }
 
 const fn row(of: Measure, per: Per, side: Side, scale: Scale, (scatter, least): (f64, f64)) -> ComparedRow {
-    ComparedRow { of: OddKind::Value(of), per, side, scale, scatter, least, is_mean: false }
+    ComparedRow { of: OddKind::Value(of), per, side, scale, scatter, least, take: Take::Middle }
 }
 
 const fn mean(row: ComparedRow) -> ComparedRow {
-    ComparedRow { is_mean: true, ..row }
+    ComparedRow { take: Take::Mean, ..row }
 }
 
-/// How little a rate varies that is at a limit: less than a quarter of how others vary.
+const fn standing(row: ComparedRow) -> ComparedRow {
+    ComparedRow { take: Take::Standing, ..row }
+}
+
+/// How little a rate varies that is at a limit: less than a quarter of how others vary. Its scatter follows from how
+/// long it was watched.
 const fn steady(of: Measure) -> ComparedRow {
     ComparedRow {
         of: OddKind::Steadiness(of),
@@ -61,7 +76,7 @@ const fn steady(of: Measure) -> ComparedRow {
         scale: Scale::Ratio(0.002),
         scatter: 0.5,
         least: 1.4,
-        is_mean: false,
+        take: Take::Middle,
     }
 }
 
@@ -85,8 +100,8 @@ const ROWS: &[ComparedRow] = &[
     row(Measure::DriveQueue, Per::Drive, Side::High, Scale::Ratio(0.5), (0.4, 1.1)),
     mean(row(Measure::ClientSent, Per::Node, Side::Both, Scale::Ratio(1e3), (0.1, 0.26))),
     mean(row(Measure::ClientReceived, Per::Node, Side::Both, Scale::Ratio(1e3), (0.1, 0.26))),
-    mean(row(Measure::InFlight, Per::Node, Side::High, Scale::Ratio(1.0), (0.25, 0.69))),
-    mean(row(Measure::Waiting, Per::Node, Side::High, Scale::Ratio(1.0), (0.5, 1.1))),
+    standing(row(Measure::InFlight, Per::Node, Side::High, Scale::Ratio(1.0), (0.5, 1.1))),
+    standing(row(Measure::Waiting, Per::Node, Side::High, Scale::Ratio(1.0), (0.5, 1.1))),
 ];
 
 /// One of those that are compared.
@@ -112,7 +127,8 @@ pub(super) fn odd(grid: &Grid<'_>, interfaces: &[Vec<Option<&str>>], uses: &[Nod
     let mut found: Vec<OddReading> = Vec::new();
     for (row, all) in &families {
         let values: Vec<f64> = all.iter().map(|one| scaled(row.scale, one.value)).collect();
-        let bar = Bar { scatter: row.scatter, least: row.least, side: row.side, family: comparisons };
+        let scatter = if matches!(row.of, OddKind::Steadiness(_)) { steady_scatter(grid) } else { row.scatter };
+        let bar = Bar { scatter, least: row.least, side: row.side, family: comparisons };
         for odd in odd_ones(&values, &bar) {
             let one = &all[odd.place];
             let others = match row.scale {
@@ -151,7 +167,11 @@ fn compared(
     (plane, uses): (usize, &[NodeUse]),
 ) -> Vec<Compared> {
     let (OddKind::Value(of) | OddKind::Steadiness(of)) = row.of;
-    let take = |values: &Values| if row.is_mean { grid.mean(values) } else { grid.median(values) };
+    let take = |values: &Values| match row.take {
+        Take::Middle => grid.median(values),
+        Take::Mean => grid.mean(values),
+        Take::Standing => grid.standing(values),
+    };
     let mut all = Vec::new();
     for node in (0..grid.nodes.len()).filter(|node| grid.nodes[*node].group == group) {
         let mut add = |part: &str, value: Option<f64>| {
@@ -182,20 +202,33 @@ fn measure_of(used: &NodeUse) -> Measure {
     if matches!(used.resource, R::PublicEgress | R::PrivateEgress) { Measure::LinkSent } else { Measure::LinkReceived }
 }
 
-/// Fewest instants that tell how much a rate varies.
-const STEADY_LEAST: usize = 6;
+/// Fewest rates that do not overlap, from which it shows how much a rate varies.
+const APART_LEAST: f64 = 3.0;
 
 /// A link that has less of its speed in use is at no limit of its own, however steady.
 const IDLE: f64 = 0.05;
 
-/// How much a rate varies over the judged instants: the distance of its tenths, relative to its middle.
+/// How many rates of the judged instants do not overlap.
+fn apart(grid: &Grid<'_>) -> f64 {
+    let judged = grid.is_busy.iter().filter(|busy| **busy).count() as f64;
+    judged * grid.readings.step_ms as f64 / (grid.readings.rate_over_ms.max(1)) as f64
+}
+
+/// What the logarithm of the distance of quarters of so many normal values scatters by: 1.17 / √n for many, a little
+/// more for few.
+fn steady_scatter(grid: &Grid<'_>) -> f64 {
+    (1.25 / apart(grid).max(1.0).sqrt()).max(0.25)
+}
+
+/// How much a rate varies over the judged instants: the distance of its quarters, relative to its middle. A begin that
+/// is not yet at the limit does not count.
 fn spread(grid: &Grid<'_>, shares: &Values) -> Option<f64> {
     let mut busy = grid.busy(shares);
     let middle = quantile(&mut busy, 0.5)?;
-    if busy.len() < STEADY_LEAST || middle < IDLE {
+    if apart(grid) < APART_LEAST || middle < IDLE {
         return None;
     }
-    Some((quantile(&mut busy, 0.9)? - quantile(&mut busy, 0.1)?) / middle)
+    Some((quantile(&mut busy, 0.75)? - quantile(&mut busy, 0.25)?) / middle)
 }
 
 #[cfg(test)]

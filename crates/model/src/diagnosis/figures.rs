@@ -18,6 +18,20 @@ const ERROR_MOST: f64 = 0.25;
 /// How rarely exporters of engines may read their own counters: MinIO's version 2 keeps what it said for 10 s.
 const CACHED_MS: f64 = 10_000.0;
 
+/// Shortest time over which counters that move in such steps tell a rate.
+const STEPPED_LEAST_MS: f64 = 120_000.0;
+
+/// A counter that stands still at so many instants under load moves in steps.
+const STILL: f64 = 0.3;
+
+/// Whether the engine's counters move in steps.
+fn is_stepped(grid: &Grid<'_>, of: Measure) -> bool {
+    (0..grid.nodes.len()).filter_map(|node| grid.whole(of, node)).any(|values| {
+        let busy = grid.busy(values);
+        busy.iter().filter(|value| **value <= 0.0).count() as f64 > STILL * busy.len() as f64
+    })
+}
+
 /// Observations of one operation, or why there are none.
 pub(super) fn observations(grid: &Grid<'_>, load: &ReadLoad) -> Result<Observations, String> {
     let (get, put) = match (load.get_bytes_per_s, load.put_bytes_per_s) {
@@ -39,7 +53,16 @@ pub(super) fn observations(grid: &Grid<'_>, load: &ReadLoad) -> Result<Observati
         }
     };
     let judged_ms = grid.is_busy.iter().filter(|busy| **busy).count() as f64 * grid.readings.step_ms as f64;
-    let error_share = (CACHED_MS / 2.0 / judged_ms.max(1.0)).clamp(ERROR_LEAST, ERROR_MOST);
+    let of = if reads { Measure::ClientSent } else { Measure::ClientReceived };
+    let is_stepped = is_stepped(grid, of);
+    if is_stepped && judged_ms < STEPPED_LEAST_MS {
+        let why = "the engine's counters move in steps, since its exporter keeps what it read for some seconds (MinIO's \
+                   version 2: 10 s): the window is too short for what it served, so that the model was not run backward; \
+                   scrape /minio/metrics/v3/api/requests of every node, or give a window of minutes";
+        return Err(why.to_owned());
+    }
+    let cached_ms = if is_stepped { CACHED_MS } else { 0.0 };
+    let error_share = (cached_ms / 2.0 / judged_ms.max(1.0)).clamp(ERROR_LEAST, ERROR_MOST);
     let in_flight = load.in_flight.map(|in_flight| in_flight.round()).filter(|in_flight| *in_flight >= 1.0);
     let total = if reads { Quantity::Get } else { Quantity::Put };
     let mut figures = vec![Observed {
@@ -48,7 +71,6 @@ pub(super) fn observations(grid: &Grid<'_>, load: &ReadLoad) -> Result<Observati
         error_share: None,
         in_flight: in_flight.map(|in_flight| in_flight as u64),
     }];
-    let of = if reads { Measure::ClientSent } else { Measure::ClientReceived };
     for (node, machine) in grid.nodes.iter().enumerate() {
         let bytes_per_s = grid.whole(of, node).and_then(|values| grid.mean(values)).unwrap_or(0.0);
         let node = machine.name.clone();

@@ -19,10 +19,10 @@ pub(super) struct Grid<'r> {
 }
 
 /// An instant is judged where the load has so much of its most.
-const BUSY_SHARE: f64 = 0.8;
+const BUSY_SHARE: f64 = 0.6;
 
 /// What the most is taken to be: a quantile that a moment's burst does not decide.
-const MOST: f64 = 0.9;
+const MOST: f64 = 0.75;
 
 impl<'r> Grid<'r> {
     /// Readings by node; every instant counts as judged.
@@ -70,6 +70,13 @@ impl<'r> Grid<'r> {
     pub(super) fn mean(&self, values: &Values) -> Option<f64> {
         let busy = self.busy(values);
         (!busy.is_empty()).then(|| busy.iter().sum::<f64>() / busy.len() as f64)
+    }
+
+    /// The mean of a gauge over the judged instants, where one without a value has 0: exporters leave out what is at
+    /// rest.
+    pub(super) fn standing(&self, values: &Values) -> Option<f64> {
+        let judged = self.is_busy.iter().filter(|busy| **busy).count();
+        (judged > 0).then(|| self.busy(values).iter().sum::<f64>() / judged as f64)
     }
 
     /// Judges only the instants at which `load` is near its most. All of them where it tells nothing.

@@ -32,11 +32,8 @@ pub(super) fn planes(site: &Site) -> Vec<LinkPlane<'_>> {
         ]
     };
     let public = &site.planes.public;
-    let mut found = vec![LinkPlane {
-        name: "public",
-        plane: public,
-        ways: ways(Resource::PublicEgress, Resource::PublicIngress),
-    }];
+    let mut found =
+        vec![LinkPlane { name: "public", plane: public, ways: ways(Resource::PublicEgress, Resource::PublicIngress) }];
     if let Some(private) = site.planes.private.as_ref().filter(|private| private.link != public.link) {
         let ways = ways(Resource::PrivateEgress, Resource::PrivateIngress);
         found.push(LinkPlane { name: "private", plane: private, ways });
@@ -113,9 +110,11 @@ pub(super) fn members<'r>(grid: &Grid<'r>, node: usize, bond: &str, count: u32) 
         Some(of(Measure::LinkSent)? + of(Measure::LinkReceived)?)
     };
     let whole = both(bond).filter(|bytes| *bytes > 0.0)?;
-    let is_port = |name: &&str| *name != bond && !name.contains('.') && !name.starts_with("vlan") && !name.starts_with("br");
+    let is_port =
+        |name: &&str| *name != bond && !name.contains('.') && !name.starts_with("vlan") && !name.starts_with("br");
     let all = grid.parts(Measure::LinkSent, node);
-    let mut among: Vec<(&str, f64)> = all.iter().map(|(name, _)| *name).filter(is_port).filter_map(|name| Some((name, both(name)?))).collect();
+    let mut among: Vec<(&str, f64)> =
+        all.iter().map(|(name, _)| *name).filter(is_port).filter_map(|name| Some((name, both(name)?))).collect();
     among.truncate(MEMBERS_AMONG);
     let count = count as usize;
     if count < 2 || among.len() < count {
@@ -128,7 +127,9 @@ pub(super) fn members<'r>(grid: &Grid<'r>, node: usize, bond: &str, count: u32) 
         // Of equals, the ports of one card, whose names begin alike: an idle member adds nothing to tell it by.
         let alike = chosen().map(|(name, _)| *name).reduce(common).map_or(0, str::len);
         let rounded = (off * 200.0).round();
-        if off <= SUM_WITHIN && best.is_none_or(|(least, most, _)| rounded < least || (rounded <= least && alike > most)) {
+        if off <= SUM_WITHIN
+            && best.is_none_or(|(least, most, _)| rounded < least || (rounded <= least && alike > most))
+        {
             best = Some((rounded, alike, set));
         }
     }

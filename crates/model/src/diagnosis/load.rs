@@ -38,8 +38,8 @@ pub(super) fn carried<'r>(grid: &Grid<'r>, interfaces: &[Vec<&'r str>]) -> [Vec<
 
 /// The mean of a measure over all nodes and judged instants; absent where any node lacks it.
 fn served(grid: &Grid<'_>, of: Measure) -> Option<f64> {
-    let each: Option<Vec<f64>> =
-        (0..grid.nodes.len()).map(|node| grid.whole(of, node).and_then(|values| grid.mean(values))).collect();
+    let mean = |values| if of == Measure::InFlight { grid.standing(values) } else { grid.mean(values) };
+    let each: Option<Vec<f64>> = (0..grid.nodes.len()).map(|node| grid.whole(of, node).and_then(mean)).collect();
     each.filter(|each| !each.is_empty()).map(|each| each.iter().sum())
 }
 

@@ -73,9 +73,9 @@ fn caveats(site: &Site, sorted: &mut Machines, is_named: bool) {
     }
     let (nodes, all) = (sorted.nodes.len(), site.nodes() as usize);
     if nodes > all {
-        sorted.caveats.push(format!(
-            "{nodes} machines have readings and the site has {all} nodes: select its own with --select"
-        ));
+        sorted
+            .caveats
+            .push(format!("{nodes} machines have readings and the site has {all} nodes: select its own with --select"));
     }
 }
 
@@ -168,10 +168,8 @@ mod tests {
             part: String::new(),
             values: vec![Some(1.0)],
         };
-        let name = |(machine, name): &(&str, &str)| OtherName {
-            machine: (*machine).to_owned(),
-            name: (*name).to_owned(),
-        };
+        let name =
+            |(machine, name): &(&str, &str)| OtherName { machine: (*machine).to_owned(), name: (*name).to_owned() };
         Readings {
             series: keys.iter().map(one).collect(),
             names: names.iter().map(name).collect(),

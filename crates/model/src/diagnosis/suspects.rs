@@ -78,7 +78,8 @@ pub(super) fn suspects(
     all.extend(members.iter().filter_map(on_one_member));
     all.sort_by(|a, b| b.log_odds.total_cmp(&a.log_odds));
     let sum: f64 = all.iter().map(|one| one.log_odds.exp()).sum::<f64>() + NONE_OF_THESE.exp();
-    let weighted = all.into_iter().map(|Scored { suspect, log_odds }| Suspect { weight: log_odds.exp() / sum, ..suspect });
+    let weighted =
+        all.into_iter().map(|Scored { suspect, log_odds }| Suspect { weight: log_odds.exp() / sum, ..suspect });
     (weighted.collect(), NONE_OF_THESE.exp() / sum)
 }
 
@@ -212,7 +213,9 @@ fn full(site: &Site, used: &UsedResource) -> Option<Scored> {
         remedy: words::relief(used),
         gives: None,
     };
-    Some(Scored { suspect, log_odds: 4.0 + 40.0 * (used.share.min(1.0) - NEAR) })
+    // Processors may be busy with others, or wait for each other: they are full more often than they are the cause.
+    let most = if used.resource == linerate_record::plan::Resource::Cpu { 6.0 } else { 9.0 };
+    Some(Scored { suspect, log_odds: most - 25.0 * (1.0 - used.share.min(1.0)) })
 }
 
 /// A bond that has one member carry all, near that member's speed.

@@ -70,18 +70,23 @@ pub(super) fn remedy(cause: Cause, part: &str) -> String {
                              module; netstat -s for what is sent again"
             .to_owned(),
         Cause::SlowDrive => "smartctl -x and iostat -x of the drive; replace it, or take it out of the set".to_owned(),
-        Cause::BusyProcessors => "top and perf top on the node: another program, a lower frequency (turbostat), or more \
+        Cause::BusyProcessors => {
+            "top and perf top on the node: another program, a lower frequency (turbostat), or more \
                                   work of interrupts"
-            .to_owned(),
+                .to_owned()
+        }
         Cause::StolenProcessors => "pin the machine's processors, or move it from its host".to_owned(),
         Cause::Quota => {
-            "raise or remove the processor limit of the container (resources.limits.cpu), and keep its request".to_owned()
+            "raise or remove the processor limit of the container (resources.limits.cpu), and keep its request"
+                .to_owned()
         }
         Cause::Memory => "free -m and the largest processes; the engine's own limit of memory".to_owned(),
-        Cause::UnevenLoad => "how requests reach nodes: the balancer, DNS, externalTrafficPolicy, or one entry node"
-            .to_owned(),
-        Cause::SlowNode => "linerate audit of that node against another; its readings with --live once they are there"
-            .to_owned(),
+        Cause::UnevenLoad => {
+            "how requests reach nodes: the balancer, DNS, externalTrafficPolicy, or one entry node".to_owned()
+        }
+        Cause::SlowNode => {
+            "linerate audit of that node against another; its readings with --live once they are there".to_owned()
+        }
         Cause::BondMembers => format!(
             "/proc/net/bonding/{part}: mode, transmit hash policy and live members; the switch's hash for what is \
              received (knob bond.xmit_hash)"
@@ -102,15 +107,15 @@ pub(super) fn throttled(container: &str, node: &str, share: f64) -> String {
 
 /// A resource that is full at the middle node.
 pub(super) fn full(site: &Site, used: &UsedResource) -> String {
-    let whose = if site.groups.len() > 1 { format!(" of {} nodes", used.group) } else { " of nodes".to_owned() };
+    let whose = if site.groups.len() > 1 { format!("{} nodes use", used.group) } else { "nodes use".to_owned() };
     format!(
-        "{}{whose} is at {} of {} at the middle node, and at {} or more at {} of {}",
+        "{}: {whose} {} of {} each, and {} of {} use {} or more",
         used.resource.in_a_sentence(),
         percent(used.share),
         used.resource.amount(used.capacity),
-        percent(super::resources::FULL),
         used.full_nodes,
-        used.nodes
+        used.nodes,
+        percent(super::resources::FULL)
     )
 }
 

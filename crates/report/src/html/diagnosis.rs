@@ -41,8 +41,7 @@ pub(crate) fn page(diagnosis: &Diagnosis) -> String {
         ("caveats", "What this rests on", list(&diagnosis.caveats)),
     ];
     let sections = sections.map(|(id, title, html)| Section { id, title, html });
-    let drawn =
-        Drawn { nodes: diagnosis.nodes.iter().map(|node| node.name.as_str()).collect(), heat: &diagnosis.heat };
+    let drawn = Drawn { nodes: diagnosis.nodes.iter().map(|node| node.name.as_str()).collect(), heat: &diagnosis.heat };
     let view = serde_json::to_string(&drawn).unwrap_or_else(|_| "{}".to_owned());
     sheet::sheet("diagnosis", &sheet::header("What held it back", &facts), &sections, &view, DIAGNOSIS_SCRIPT)
 }
@@ -139,9 +138,10 @@ fn heat(diagnosis: &Diagnosis) -> String {
 }
 
 fn lacking(diagnosis: &Diagnosis) -> String {
-    let lacking = diagnosis.absent.iter().map(|absent| {
-        named(&absent.metric, &format!("{}: scrape {}", absent.of.name(), absent.from))
-    });
+    let lacking = diagnosis
+        .absent
+        .iter()
+        .map(|absent| named(&absent.metric, &format!("{}: scrape {}", absent.of.name(), absent.from)));
     let mut html: String = lacking.collect();
     if !diagnosis.strangers.is_empty() {
         html.push_str(&named("No nodes of the site", &diagnosis.strangers.join(", ")));
