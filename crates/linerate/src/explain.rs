@@ -40,6 +40,12 @@ fn inputs(flags: &ExplainFlags) -> Result<(SiteRead, Option<View>, Vec<Observed>
 
 /// Refuses flags that give no figure, and a concurrency of none.
 fn figures_of(flags: &ExplainFlags) -> Result<(), Failure> {
+    if !flags.source.is_asked() && !flags.source.link.is_empty() {
+        return Err(Failure::usage(
+            "--link says which interface of readings carries a plane, and there are none: leave it out, or give \
+             --prometheus URL or --replay FILE",
+        ));
+    }
     if flags.source.is_asked() {
         return flags.source.prometheus.as_ref().map_or(Ok(()), |_| readings::window(&flags.source).map(drop));
     }
@@ -75,6 +81,10 @@ fn read(flags: &ExplainFlags) -> Result<(SiteRead, Option<View>, Vec<Observed>),
 pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
     let ((mut site, file), view, of_nodes) = inputs(flags)?;
     if flags.source.is_asked() {
+        if let Some(size) = flags.obj_size {
+            site.data.object_bytes = size.0;
+            site.assumed.remove("data.object_size");
+        }
         return of_readings(flags, &site, &file);
     }
     let mut figures = flags.figures();

@@ -19,7 +19,7 @@ use linerate_record::readings::Readings;
 use linerate_record::site::Site;
 
 use crate::error::ModelError;
-use crate::explain::explain;
+use crate::explain::{explain, with_members};
 use grid::Grid;
 use machines::{Machines, machines};
 
@@ -50,7 +50,7 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
     let (suspects, none_of_these) = suspects::suspects(&grid, site, (&odd, &uses), (&used, &members));
     let explanation = match figures::observations(&grid, &load) {
         Ok(observed) => match explain(site, &observed) {
-            Ok(explanation) => Some(explanation),
+            Ok(explanation) => Some(with_members(explanation, &members)),
             Err(ModelError::Observed(faults)) => {
                 caveats.extend(faults.into_iter().map(|fault| format!("the model was not run backward: {fault}")));
                 None

@@ -149,6 +149,8 @@ pub struct UsedResource {
 pub struct MemberUse {
     /// The bond, as nodes call it.
     pub bond: String,
+    /// The link, as the site calls it.
+    pub link: String,
     /// Of which kind of nodes.
     pub group: String,
     /// Whether of what is sent; else of what is received.

@@ -155,6 +155,7 @@ pub(super) fn member_uses(grid: &Grid<'_>, site: &Site, interfaces: &[Vec<Option
                 };
                 found.push(MemberUse {
                     bond: first.bond.to_owned(),
+                    link: plane.plane.link.clone(),
                     group: group.name.clone(),
                     is_sent: way.direction == Direction::Egress,
                     members: count,
