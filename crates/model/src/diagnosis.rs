@@ -125,8 +125,8 @@ fn unknown_links(grid: &Grid<'_>, site: &Site, interfaces: &[Vec<Option<&str>>])
             grid.parts(linerate_record::readings::Measure::LinkSent, first).iter().map(|(name, _)| *name).collect();
         let seen = if seen.is_empty() { "none".to_owned() } else { seen.join(", ") };
         Some(format!(
-            "{} of {} nodes have no interface {:?} for the {} plane, so that its link is not judged there: interfaces of \
-             {} are {seen}; say which with --link {}=INTERFACE",
+            "{} of {} nodes have no interface {:?} for the {} plane, so that its link is not judged there: interfaces \
+             of {} are {seen}; say which with --link {}=INTERFACE",
             lacking.len(),
             interfaces.len(),
             plane.plane.link,
@@ -163,8 +163,8 @@ fn next(suspects: &[Suspect], none_of_these: f64, explanation: Option<&Explanati
         let of_model = explanation.and_then(|explanation| explanation.separator.as_ref());
         return Some(of_model.map_or_else(
             || {
-                "the clients' own links and processors during such a window, and the switches' counters: linerate bench \
-                 with more requests in flight shows whether more load gives more"
+                "the clients' own links and processors during such a window, and the switches' counters: linerate \
+                 bench with more requests in flight shows whether more load gives more"
                     .to_owned()
             },
             |separator| format!("{}: {}", separator.reading, separator.how),

@@ -1,8 +1,8 @@
 //! Everything that is asked for, a row each: by which name, of which exporter, what it is a reading of, and by which
 //! labels a series is of a machine and of a part of it.
 //!
-//! An expression has `%S` where matchers of `--select` go, and `%W` for the time that a rate is a mean of. The innermost
-//! aggregation is always a maximum over what tells parts apart, so that a pair of Prometheus that scrape the same does
+//! An expression has `%S` where matchers of `--select` go, and `%W` for the time that a rate is a mean of. The
+//! innermost aggregation is always a maximum over what tells parts apart, so that a pair of Prometheus that scrape the same does
 //! not count twice.
 
 use linerate_record::readings::Measure;
@@ -109,8 +109,8 @@ macro_rules! links {
         concat!(
             $before,
             $metric,
-            "{%Sdevice!~\"lo|veth.*|cali.*|lxc.*|docker.*|cni.*|virbr.*|ifb.*|dummy.*|tap.*|flannel.*|cilium_.*|nodelocaldns\
-             |kube-ipvs0|tunl.*|gre.*|erspan.*|sit.*|ip6.*\"}",
+            "{%Sdevice!~\"lo|veth.*|cali.*|lxc.*|docker.*|cni.*|virbr.*|ifb.*|dummy.*|tap.*|flannel.*|cilium_.*|\
+             nodelocaldns|kube-ipvs0|tunl.*|gre.*|erspan.*|sit.*|ip6.*\"}",
             $after
         )
     };
@@ -172,7 +172,8 @@ macro_rules! gateway {
         concat!(
             "sum by (hostname) (max by (instance_id) (rate(",
             $metric,
-            "{%S}[%W])) * on (instance_id) group_left (hostname) max by (instance_id, hostname) (ceph_rgw_metadata{%S}))"
+            "{%S}[%W])) * on (instance_id) group_left (hostname) max by (instance_id, hostname) \
+             (ceph_rgw_metadata{%S}))"
         )
     };
 }
@@ -318,8 +319,8 @@ pub const TABLE: &[SourceRow] = &[
         exporter: Exporter::Cadvisor,
         metric: "container_cpu_cfs_throttled_periods_total",
         expression: "max by (node, instance, namespace, pod, container) \
-                     (rate(container_cpu_cfs_throttled_periods_total{%Scontainer!=\"\"}[%W])) / max by (node, instance, \
-                     namespace, pod, container) (rate(container_cpu_cfs_periods_total{%Scontainer!=\"\"}[%W])) > 0.05",
+                     (rate(container_cpu_cfs_throttled_periods_total{%Scontainer!=\"\"}[%W])) / max by (node, \
+                     instance, namespace, pod, container) (rate(container_cpu_cfs_periods_total{%Scontainer!=\"\"}[%W])) > 0.05",
         machine: &["node", "instance"],
         part: &["namespace", "pod", "container"],
         need: Need::Rare,

@@ -1,5 +1,5 @@
-//! Readings: what was read of the machines of a cluster over a window of time, from whatever source. This is the file of
-//! `linerate explain --record`, which `--replay` judges again.
+//! Readings: what was read of the machines of a cluster over a window of time, from whatever source. This is the file
+//! of `linerate explain --record`, which `--replay` judges again.
 
 use std::collections::BTreeSet;
 

@@ -304,24 +304,28 @@ pub(crate) mod tests {
 
     use super::*;
 
+    fn read_window() -> ReadWindow {
+        ReadWindow {
+            source: "prometheus".to_owned(),
+            begin_unix_ms: 1_795_673_177_000,
+            end_unix_ms: 1_795_673_190_000,
+            step_ms: 1000,
+            interval_ms: 1000,
+            rate_over_ms: 4000,
+            steps: 10,
+            busy_steps: 9,
+            busy_begin_unix_ms: 1_795_673_178_000,
+            busy_end_unix_ms: 1_795_673_190_000,
+        }
+    }
+
     /// A diagnosis with something of everything, of so many nodes.
     pub(crate) fn diagnosis(nodes: usize) -> Diagnosis {
         let claim = "the link eth0 of node3 sends 96.0 Mb/s steadily and never more, of 200 Mb/s that it should carry";
         Diagnosis {
             schema: DIAGNOSIS_SCHEMA,
             site: "four".to_owned(),
-            window: ReadWindow {
-                source: "prometheus".to_owned(),
-                begin_unix_ms: 1_795_673_177_000,
-                end_unix_ms: 1_795_673_190_000,
-                step_ms: 1000,
-                interval_ms: 1000,
-                rate_over_ms: 4000,
-                steps: 10,
-                busy_steps: 9,
-                busy_begin_unix_ms: 1_795_673_178_000,
-                busy_end_unix_ms: 1_795_673_190_000,
-            },
+            window: read_window(),
             nodes: (1..=nodes)
                 .map(|node| ReadNode {
                     name: format!("node{node}"),

@@ -47,8 +47,8 @@ pub(super) fn observations(grid: &Grid<'_>, load: &ReadLoad) -> Result<Observati
         share if share >= ALONE => true,
         share if share <= 1.0 - ALONE => false,
         _ => {
-            let why = "clients read and wrote at once: ceilings of GET and PUT are not of such a mix, so that the model \
-                       was not run backward";
+            let why = "clients read and wrote at once: ceilings of GET and PUT are not of such a mix, so that the \
+                       model was not run backward";
             return Err(why.to_owned());
         }
     };
@@ -56,9 +56,9 @@ pub(super) fn observations(grid: &Grid<'_>, load: &ReadLoad) -> Result<Observati
     let of = if reads { Measure::ClientSent } else { Measure::ClientReceived };
     let is_stepped = is_stepped(grid, of);
     if is_stepped && judged_ms < STEPPED_LEAST_MS {
-        let why = "the engine's counters move in steps, since its exporter keeps what it read for some seconds (MinIO's \
-                   version 2: 10 s): the window is too short for what it served, so that the model was not run backward; \
-                   scrape /minio/metrics/v3/api/requests of every node, or give a window of minutes";
+        let why = "the engine's counters move in steps, since its exporter keeps what it read for some seconds \
+                   (MinIO's version 2: 10 s): the window is too short for what it served, so that the model was not \
+                   run backward; scrape /minio/metrics/v3/api/requests of every node, or give a window of minutes";
         return Err(why.to_owned());
     }
     let cached_ms = if is_stepped { CACHED_MS } else { 0.0 };

@@ -1,5 +1,5 @@
-//! Which machines of readings are which nodes of the site. A site says how many nodes of which kinds there are; readings
-//! have instances, addresses, pods and hosts' names, several of which may be one machine.
+//! Which machines of readings are which nodes of the site. A site says how many nodes of which kinds there are;
+//! readings have instances, addresses, pods and hosts' names, several of which may be one machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -123,8 +123,8 @@ pub(super) fn full(site: &Site, used: &UsedResource) -> String {
 pub(super) fn relief(used: &UsedResource) -> String {
     match used.resource {
         resource if resource.is_link() => {
-            "faster or more ports, a plane of its own for traffic among nodes, or fewer bytes among nodes: linerate plan \
-             says what each gives"
+            "faster or more ports, a plane of its own for traffic among nodes, or fewer bytes among nodes: linerate \
+             plan says what each gives"
                 .to_owned()
         }
         Resource::Cpu => "fewer other programs, TLS or encryption that processors do faster, more cores".to_owned(),

@@ -6,8 +6,8 @@ use linerate_record::explanation::{Explanation, Hypothesis};
 
 use super::{kinds, verdicts};
 
-/// What the share of a bond's busiest member scatters by about what is expected of so many members in use: hashes spread
-/// few flows unevenly.
+/// What the share of a bond's busiest member scatters by about what is expected of so many members in use: hashes
+/// spread few flows unevenly.
 const SCATTER: f64 = 0.12;
 
 /// The most that one reading takes from a hypothesis, in log odds: an interface may be another than it was taken for.
