@@ -25,10 +25,12 @@ test:
 
 # Root: installs Debian packages that are missing, builds MinIO, makes network namespaces, boots a virtual machine.
 # What `linerate tune export` prints is read by udev, TuneD and the types of Kubernetes; a Kubernetes runs in namespaces.
-test-system: servers kubernetes watched $(SERVERS)/vmlinuz $(SERVERS)/pod $(SERVERS)/debian $(SERVERS)/logins
+UNPACKED = $(addprefix $(SERVERS)/,debian logins prometheus)
+test-system: servers kubernetes watched $(SERVERS)/vmlinuz $(SERVERS)/pod $(UNPACKED)
 	MINIO=$(SERVERS)/minio KERNEL=$(SERVERS)/vmlinuz POD=$(SERVERS)/pod KUBERNETES=$(KUBERNETES) \
 	DEFINITIONS=$(SERVERS)/definitions RULES=$(SERVERS)/rules \
-	LOGINS=$(SERVERS)/logins TUNED=$(SERVERS)/debian/usr/lib/python3/dist-packages \
+	LOGINS=$(SERVERS)/logins PROMETHEUS=$(SERVERS)/prometheus \
+	TUNED=$(SERVERS)/debian/usr/lib/python3/dist-packages \
 	PATH="$$PATH:$(SERVERS)/debian/bin" \
 	$(CARGO) test --workspace --test system -- --test-threads 1 $(TESTS)
 
@@ -44,6 +46,10 @@ $(SERVERS)/vmlinuz:
 
 $(SERVERS)/debian:
 	.ci/unpack $@ udev tuned || echo 'no packages of Debian: what udev and TuneD read is skipped'
+
+# What scrapes a cluster and what it scrapes.
+$(SERVERS)/prometheus:
+	.ci/unpack $@ prometheus prometheus-node-exporter || echo 'no packages of Debian: what needs Prometheus is skipped'
 
 # What other users may log in to, and get rights by.
 $(SERVERS)/logins:

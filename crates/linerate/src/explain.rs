@@ -1,12 +1,17 @@
 //! `linerate explain`: which deviations from a site fit what was observed.
 
 pub(crate) mod flags;
+mod instants;
+mod masked;
+mod readings;
+mod source;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use linerate_analysis::evidence::{Evidence, LeastError, of_run};
 use linerate_analysis::view::View;
+use linerate_model::diagnosis::diagnose;
 use linerate_model::error::ModelError;
 use linerate_model::explain::explain;
 use linerate_record::explanation::{Explanation, Observations, Observed, Quantity};
@@ -35,9 +40,19 @@ fn inputs(flags: &ExplainFlags) -> Result<(SiteRead, Option<View>, Vec<Observed>
 
 /// Refuses flags that give no figure, and a concurrency of none.
 fn figures_of(flags: &ExplainFlags) -> Result<(), Failure> {
+    if !flags.source.is_asked() && !flags.source.link.is_empty() {
+        return Err(Failure::usage(
+            "--link says which interface of readings carries a plane, and there are none: leave it out, or give \
+             --prometheus URL or --replay FILE",
+        ));
+    }
+    if flags.source.is_asked() {
+        return flags.source.prometheus.as_ref().map_or(Ok(()), |_| readings::window(&flags.source).map(drop));
+    }
     if flags.observed.is_empty() && flags.nodes.is_none() && flags.run.is_none() {
         return Err(Failure::usage(
-            "no figures given: give --observed get=152GiB/s, --nodes FILE with per-node figures, or --run RUN",
+            "no figures given: give --observed get=152GiB/s, --nodes FILE with per-node figures, --run RUN, or \
+             --prometheus URL --from TIME for what was recorded of the cluster",
         ));
     }
     if flags.observed.is_empty() && flags.concurrent.is_some() {
@@ -65,6 +80,13 @@ fn read(flags: &ExplainFlags) -> Result<(SiteRead, Option<View>, Vec<Observed>),
 
 pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
     let ((mut site, file), view, of_nodes) = inputs(flags)?;
+    if flags.source.is_asked() {
+        if let Some(size) = flags.obj_size {
+            site.data.object_bytes = size.0;
+            site.assumed.remove("data.object_size");
+        }
+        return of_readings(flags, &site, &file);
+    }
     let mut figures = flags.figures();
     figures.iter_mut().for_each(|figure| figure.in_flight = flags.concurrent);
     let mut object_bytes = flags.obj_size.map(|size| size.0);
@@ -101,6 +123,21 @@ pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
         }
         OutputFormat::Json => linerate_report::explanation::json(&explanation),
         OutputFormat::Html => linerate_report::explanation::html(&explanation),
+    };
+    output::put_out(&rendered, flags.output.as_deref())
+}
+
+/// The answer from readings.
+fn of_readings(flags: &ExplainFlags, site: &Site, file: &SiteFile) -> Result<ExitCode, Failure> {
+    let read = readings::readings(&flags.source, site)?;
+    let diagnosis = diagnose(site, &read, &flags.source.link).map_err(|error| sites::refused(&error, site, file))?;
+    let rendered = match flags.shown.chosen() {
+        OutputFormat::Text => {
+            let look = printing::look_for_file(flags.output.is_some());
+            linerate_report::diagnosis::text(&diagnosis, flags.why, look)
+        }
+        OutputFormat::Json => linerate_report::diagnosis::json(&diagnosis),
+        OutputFormat::Html => linerate_report::diagnosis::html(&diagnosis),
     };
     output::put_out(&rendered, flags.output.as_deref())
 }

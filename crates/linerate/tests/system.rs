@@ -16,8 +16,8 @@ use linerate_record::run::Op;
 use running::{bench_with, points, shown, verify, view};
 use system_parts::{
     Minio, Namespaces, accepted, audited, booted, contained, elsewhere, ends, experiment, exported, kubernetes,
-    longest, missing, pods, reached, released, renamed, scopes, shaped_cluster, there_and_back, tune, unwatched,
-    watched,
+    longest, missing, pods, reached, recorded, released, renamed, scopes, shaped_cluster, there_and_back, tune,
+    unwatched, watched,
 };
 use tempfile::tempdir;
 
@@ -26,6 +26,10 @@ type Check = fn() -> Result<(), Failed>;
 /// What a cluster of network namespaces needs.
 const CLUSTER: &[&str] =
     &["MinIO", "root", "ip", "tc", "unshare", "nsenter", "curl", "ethtool", "losetup", "mkfs.ext4"];
+
+/// The same with a Prometheus that watches.
+const RECORDED: &[&str] =
+    &["MinIO", "Prometheus", "root", "ip", "tc", "unshare", "nsenter", "curl", "ethtool", "losetup", "mkfs.ext4"];
 
 /// What a virtual machine needs in which systemd is the first process.
 const MACHINE: &[&str] =
@@ -115,6 +119,7 @@ fn main() {
         trial("experiment_restarts_its_target_after_each_change", &["MinIO", "root"], experiment::restarts),
         trial("experiment_killed_anywhere_leaves_the_machine_as_it_was", &["root", "ip"], experiment::killed),
         trial("cluster_shapes_run_by_the_curve_and_are_explained_as_described", CLUSTER, shaped_cluster::healthy),
+        trial("cluster_a_slow_link_is_named_by_what_prometheus_recorded", RECORDED, recorded::a_slow_link_is_named),
         trial("cluster_causes_that_are_planted_are_explained_by_them", CLUSTER, shaped_cluster::planted),
     ];
     trials.extend(tables().map(|(name, needs, check)| trial(name, needs, check)));

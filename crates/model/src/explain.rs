@@ -17,6 +17,7 @@ mod likelihood;
 mod mixed;
 mod nodes;
 mod rack;
+mod read;
 mod readings;
 mod remedies;
 mod rows;
@@ -47,6 +48,7 @@ use separator::{Leader, separator};
 
 pub use deviation::Hold;
 pub use impossible::{ERROR_SHARES, wrong_error};
+pub use read::with_members;
 pub use single::{Predicted, Single, singles};
 
 /// Survivors whose predictions differ by less than this share of the error are not told apart by the observations.

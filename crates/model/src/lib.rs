@@ -8,6 +8,7 @@ pub mod bond;
 pub mod ceilings;
 pub mod chance;
 pub mod curve;
+pub mod diagnosis;
 pub mod error;
 pub mod ethernet;
 pub mod explain;

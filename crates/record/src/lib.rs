@@ -6,6 +6,7 @@
 
 pub mod audit;
 pub mod canary;
+pub mod diagnosis;
 pub mod experiment;
 pub mod explanation;
 pub mod finding;
@@ -21,6 +22,7 @@ pub mod op;
 pub mod plan;
 pub mod ranges;
 pub mod reading;
+pub mod readings;
 pub mod run;
 pub mod shell;
 pub mod shown;

@@ -14,6 +14,7 @@ mod bars;
 mod charts;
 mod clients;
 pub(crate) mod comparison;
+pub(crate) mod diagnosis;
 pub(crate) mod experiment;
 pub(crate) mod explanation;
 mod growth;
@@ -43,6 +44,7 @@ const PAGE_SCRIPT: &str = include_str!("../assets/page.js");
 const SCRIPT: &str = include_str!("../assets/report.js");
 /// Draws the curve of a plan; stands on pages without charts too, for their themes.
 const PLAN_SCRIPT: &str = include_str!("../assets/plan.js");
+const DIAGNOSIS_SCRIPT: &str = include_str!("../assets/diagnosis.js");
 const EXPERIMENT_SCRIPT: &str = include_str!("../assets/experiment.js");
 const UPLOT: &str = include_str!("../assets/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("../assets/uPlot.min.css");

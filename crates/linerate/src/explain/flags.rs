@@ -7,6 +7,7 @@ use linerate_model::explain::wrong_error;
 use linerate_record::explanation::{Observed, Quantity};
 use linerate_record::units::{ByteRate, Bytes, Share};
 
+use super::source::SourceFlags;
 use crate::output::{FormatFlags, OutputFormat};
 use crate::sites::object_size;
 
@@ -21,11 +22,14 @@ Examples:
   linerate explain site.yaml --observed get@node1=16MiB/s,get@node2=16MiB/s,get@node3=8.2MiB/s --nodes-alone
   linerate explain site.yaml --run runs/1120-0931-get-put
   linerate explain site.yaml --observed get=152GiB/s --nodes nodes.csv --format html -o explanation.html
+  linerate explain site.yaml --prometheus http://prometheus:9090 --from now-2h --to now-1h --record readings.json
+  linerate explain site.yaml --replay readings.json --why
 
 Exit codes:
   0    explained, whether or not anything fits
   1    a file cannot be read or written
-  2    the site or a figure has mistakes, each quoted; --run is not a run folder, or not evidence for this site";
+  2    the site or a figure has mistakes, each quoted; --run is not a run folder, or not evidence for this site
+  3    the server of --prometheus is not reached, or refuses";
 
 #[derive(Args, Debug)]
 #[command(after_help = EXPLAIN_HELP)]
@@ -59,6 +63,8 @@ pub(crate) struct ExplainFlags {
     /// reason.
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) source: SourceFlags,
     /// Standard error of each figure that does not state its own. [default: 2%, and 10% for a figure of --run without a
     /// confidence interval]
     #[arg(long, value_name = "SHARE", value_parser = error_share)]
@@ -200,6 +206,6 @@ mod tests {
             Cli::try_parse_from(["linerate"].into_iter().chain(words)).unwrap_or_else(|e| panic!("{line}: {e}"));
             parsed += 1;
         }
-        assert_eq!(parsed, 4);
+        assert_eq!(parsed, 6);
     }
 }

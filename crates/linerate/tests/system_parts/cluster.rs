@@ -208,8 +208,13 @@ impl Cluster {
     }
 
     fn in_client(&self, inner: &Command) -> Command {
+        self.within("client", inner)
+    }
+
+    /// A command in the namespace of a node or of the client.
+    pub(crate) fn within(&self, who: &str, inner: &Command) -> Command {
         let mut outer = self.inside();
-        outer.args(["ip", "netns", "exec", "client"]);
+        outer.args(["ip", "netns", "exec", who]);
         wrapped(outer, inner)
     }
 

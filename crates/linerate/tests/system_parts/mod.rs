@@ -27,6 +27,7 @@ pub(crate) mod pods {
 #[cfg(feature = "kube")]
 mod pods_load;
 pub(crate) mod reached;
+pub(crate) mod recorded;
 pub(crate) mod released;
 pub(crate) mod renamed;
 pub(crate) mod scopes;
@@ -58,6 +59,7 @@ pub(crate) fn missing(needs: &[&str]) -> Vec<String> {
     let lacks = |need: &&&str| match **need {
         "MinIO" => std::env::var_os("MINIO").is_none(),
         "a kernel to boot" => booted::kernel().is_none(),
+        "Prometheus" => recorded::unpacked().is_none(),
         "shells and sudo" => logins::unpacked().is_none(),
         "TuneD" => exported::tuned().is_none(),
         "the types of Kubernetes" => exported::pod().is_none(),

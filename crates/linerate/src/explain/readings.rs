@@ -1,0 +1,178 @@
+//! Readings, gathered or replayed.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use linerate_prometheus::naming::Names;
+use linerate_prometheus::table::{NAMES, TABLE};
+use linerate_prometheus::{Access, Asked, Server, Window, gather};
+use linerate_record::readings::Readings;
+use linerate_record::site::Site;
+use linerate_wire::patience::Heed;
+
+use super::instants::instant;
+use super::masked;
+use super::source::SourceFlags;
+use crate::failure::Failure;
+use crate::progress::say;
+use crate::{bounded, masks, named, trust};
+
+/// Largest file of a token or a password.
+const SECRET_BYTES_MAX: u64 = 64 << 10;
+
+/// Largest file of readings: 484 machines with 60 series each at 240 instants have some 60 MB.
+const READINGS_BYTES_MAX: u64 = 1 << 30;
+
+/// Shortest window, in milliseconds.
+const WINDOW_LEAST_MS: i64 = 5_000;
+
+/// The window that the flags ask for, or everything that is wrong with it.
+pub(crate) fn window(flags: &SourceFlags) -> Result<Window, Failure> {
+    let (now, zone) = (Timestamp::now(), TimeZone::system());
+    let read = |flag: &str, text: &str| {
+        instant(text, now, &zone).map_err(|why| Failure::usage(format!("invalid value for --{flag}: {why}")))
+    };
+    let from = flags.from.as_deref().map_or(Ok(0), |text| read("from", text));
+    let to = flags.to.as_deref().map_or(Ok(now.as_millisecond()), |text| read("to", text));
+    let (from_unix_ms, to_unix_ms) = match (from, to) {
+        (Ok(from), Ok(to)) => (from, to),
+        (from, to) => return Err(Failure::all_of([from.err(), to.err()])),
+    };
+    if to_unix_ms - from_unix_ms < WINDOW_LEAST_MS {
+        let (from, to) = (flags.from.as_deref().unwrap_or_default(), flags.to.as_deref().unwrap_or("now"));
+        let least_s = WINDOW_LEAST_MS / 1000;
+        return Err(Failure::usage(format!(
+            "--from {from:?} is not {least_s} s before --to {to:?}: give a window of some minutes that holds the load"
+        )));
+    }
+    let step_ms = flags.step.map(|step| u64::try_from(step.as_millis()).unwrap_or(u64::MAX));
+    Ok(Window { from_unix_ms, to_unix_ms, step_ms })
+}
+
+/// Readings, from wherever the flags say.
+pub(crate) fn readings(flags: &SourceFlags, site: &Site) -> Result<Readings, Failure> {
+    if let Some(path) = &flags.replay {
+        return replayed(path);
+    }
+    let window = window(flags)?;
+    let asked = asked(flags)?;
+    let mut server = Server::new(asked)?;
+    let names = Names::new(flags.map.clone(), &flags.select);
+    let expressions: Vec<&str> =
+        TABLE.iter().map(|row| row.expression).chain(NAMES.iter().map(|row| row.expression)).collect();
+    for name in names.idle(&expressions) {
+        say(&format!("note: --map {name}=… does nothing: no query has that name"));
+    }
+    let readings = gather(&mut server, window, &names, site.engine.product, |_| {})?;
+    if let Some(path) = &flags.record {
+        let kept = if flags.mask { masked::masked(&readings) } else { readings.clone() };
+        let text = serde_json::to_string(&kept).map_err(|error| Failure::usage(error.to_string()))?;
+        named::write(path, format!("{text}\n").as_bytes(), 0o600)?;
+    }
+    Ok(readings)
+}
+
+fn replayed(path: &Path) -> Result<Readings, Failure> {
+    let bytes = bounded::named(path, READINGS_BYTES_MAX).map_err(|source| Failure::File {
+        what: "read",
+        path: path.to_owned(),
+        source,
+    })?;
+    let wrong = |why: String| Failure::usage(format!("{} is no file of readings: {why}", path.display()));
+    let readings: Readings = serde_json::from_slice(&bytes)
+        .map_err(|error| wrong(format!("{error}: write one with --prometheus URL --record FILE")))?;
+    readings.check().map_err(wrong)?;
+    Ok(readings)
+}
+
+/// What to ask whom, with secrets out of their files.
+fn asked(flags: &SourceFlags) -> Result<Asked, Failure> {
+    let address = flags.prometheus.clone().ok_or_else(|| Failure::usage("no --prometheus"))?;
+    let access = match (&flags.bearer_file, &flags.user, &flags.password_file) {
+        (Some(path), ..) => Access::Bearer(secret("bearer-file", path)?),
+        (None, Some(user), Some(path)) => {
+            if user.contains(':') || user.chars().any(char::is_control) {
+                return Err(Failure::usage(format!("{user:?} of --user has a colon or a control character")));
+            }
+            Access::Basic { user: user.clone(), password: secret("password-file", path)? }
+        }
+        _ => Access::Open,
+    };
+    let mut headers = Vec::new();
+    for given in &flags.header {
+        headers.extend(self::headers(given)?);
+    }
+    Ok(Asked {
+        address,
+        access,
+        headers,
+        trust: trust::find(flags.insecure, flags.ca_file.as_deref())?,
+        timeout: flags.timeout,
+        heed: Heed::Stop(Arc::default()),
+    })
+}
+
+/// The one line of a file, which nothing prints from now on.
+fn secret(flag: &str, path: &Path) -> Result<String, Failure> {
+    let place = path.display();
+    let text = bounded::text(path, SECRET_BYTES_MAX)
+        .map_err(|error| Failure::usage(format!("failed to read --{flag} {place}: {error}")))?;
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(Failure::usage(format!("--{flag} {place} is empty: write the secret into it")));
+    }
+    if text.chars().any(|c| c.is_control() || !c.is_ascii()) {
+        return Err(Failure::usage(format!(
+            "--{flag} {place} has more than one line, or what is not ASCII: write the secret alone into it"
+        )));
+    }
+    masks::keep_secret(text);
+    Ok(text.to_owned())
+}
+
+/// Headers of one flag: `Name: value`, or a line each of `@FILE`.
+fn headers(given: &str) -> Result<Vec<(String, String)>, Failure> {
+    let text = match given.strip_prefix('@') {
+        Some(path) => bounded::text(Path::new(path), SECRET_BYTES_MAX)
+            .map_err(|error| Failure::usage(format!("failed to read --header {given:?}: {error}")))?,
+        None => given.to_owned(),
+    };
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.map(header).collect()
+}
+
+fn header(line: &str) -> Result<(String, String), Failure> {
+    let fix = "write \"Name: value\", such as \"X-Scope-OrgID: tenant\"";
+    let (name, value) = line.split_once(':').ok_or_else(|| Failure::usage(format!("no colon in a --header: {fix}")))?;
+    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    let value = value.trim();
+    if name.is_empty() || !name.chars().all(is_token) || value.chars().any(|c| c.is_control() || !c.is_ascii()) {
+        return Err(Failure::usage(format!("a --header has what no header has: {fix}")));
+    }
+    const OURS: [&str; 6] =
+        ["host", "content-length", "content-type", "connection", "transfer-encoding", "accept-encoding"];
+    if OURS.contains(&name.to_ascii_lowercase().as_str()) {
+        return Err(Failure::usage(format!("linerate sets {name:?} itself: leave that --header out")));
+    }
+    if !value.is_empty() {
+        masks::keep_secret(value);
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_read_as_curl_reads_them_and_none_is_smuggled_in() {
+        let read = |text: &str| headers(text).map_err(|failure| failure.to_string());
+        assert_eq!(read("X-Scope-OrgID: a"), Ok(vec![("X-Scope-OrgID".to_owned(), "a".to_owned())]));
+        for text in ["X-A", ": a", "X A: b", "X-A: b\u{7f}c", "Host: elsewhere", "content-length: 3"] {
+            let why = read(text).unwrap_err();
+            assert!(why.contains("--header"), "{text}: {why}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Readings of a window judged: each resource against the ceiling that the model gives it, the odd ones among those
+//! that should be alike, and what of that can have held the site back. `docs/method/readings.md` has the reasons.
+
+mod compared;
+mod figures;
+mod grid;
+mod heat;
+mod links;
+mod load;
+mod machines;
+mod resources;
+mod suspects;
+mod words;
+
+use linerate_analysis::odd::FALSE_ALARMS;
+use linerate_record::diagnosis::{DIAGNOSIS_SCHEMA, Diagnosis, ReadNode, ReadWindow, Suspect};
+use linerate_record::explanation::Explanation;
+use linerate_record::readings::Readings;
+use linerate_record::site::Site;
+
+use crate::error::ModelError;
+use crate::explain::{explain, with_members};
+use grid::Grid;
+use machines::{Machines, machines};
+
+/// What readings say of a site. `links` has the interfaces of planes that do not have the name of their link: `public`
+/// or `private`, and the interface.
+///
+/// # Errors
+/// Where the engine does not run on such a site.
+pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) -> Result<Diagnosis, ModelError> {
+    crate::plan::check(site)?;
+    let Machines { nodes, strangers, mut caveats } = machines(site, readings);
+    let mut grid = Grid::new(readings, &nodes);
+    let planes = links::planes(site);
+    let interfaces: Vec<Vec<Option<&str>>> = (0..nodes.len())
+        .map(|node| planes.iter().map(|plane| links::interface(&grid, node, site, plane, links)).collect())
+        .collect();
+    caveats.extend(unknown_links(&grid, site, &interfaces));
+    let of_planes: Vec<Vec<&str>> =
+        interfaces.iter().map(|of_node| of_node.iter().flatten().copied().collect()).collect();
+    let carried = load::carried(&grid, &of_planes);
+    let both: Vec<f64> = carried[0].iter().zip(&carried[1]).map(|(sent, received)| sent + received).collect();
+    grid.judge_where(&both);
+    let load = load::load(&grid, &carried);
+    let uses = resources::node_uses(&grid, site, &interfaces);
+    let used = resources::used(&grid, site, &uses);
+    let members = resources::member_uses(&grid, site, &interfaces);
+    let (odd, comparisons) = compared::odd(&grid, &interfaces, &uses);
+    let (suspects, none_of_these) = suspects::suspects(&grid, site, (&odd, &uses), (&used, &members));
+    let explanation = match figures::observations(&grid, &load) {
+        Ok(observed) => match explain(site, &observed) {
+            Ok(explanation) => Some(with_members(explanation, &members)),
+            Err(ModelError::Observed(faults)) => {
+                caveats.extend(faults.into_iter().map(|fault| format!("the model was not run backward: {fault}")));
+                None
+            }
+            Err(error) => return Err(error),
+        },
+        Err(why) => {
+            caveats.push(why);
+            None
+        }
+    };
+    let window = window(&grid);
+    caveats.extend(readings.remarks.iter().cloned());
+    Ok(Diagnosis {
+        schema: DIAGNOSIS_SCHEMA,
+        site: site.name.clone(),
+        blind: words::blind(readings, &window, site),
+        window,
+        unheard: site.nodes().saturating_sub(nodes.len() as u32),
+        answer: answer(&suspects, none_of_these, nodes.len()),
+        next: next(&suspects, none_of_these, explanation.as_ref()),
+        heat: heat::heat(&grid, &uses),
+        nodes: nodes.iter().map(|node| read_node(site, node)).collect(),
+        strangers,
+        load,
+        used,
+        members,
+        odd,
+        suspects,
+        none_of_these,
+        explanation,
+        comparisons,
+        false_alarm_share: FALSE_ALARMS,
+        absent: readings.absent.clone(),
+        caveats,
+    })
+}
+
+fn read_node(site: &Site, node: &machines::Machine) -> ReadNode {
+    ReadNode {
+        name: node.name.clone(),
+        group: site.groups[node.group].name.clone(),
+        machines: node.keys.iter().cloned().collect(),
+    }
+}
+
+fn window(grid: &Grid<'_>) -> ReadWindow {
+    let readings = grid.readings;
+    let busy = || grid.is_busy.iter().enumerate().filter(|(_, busy)| **busy).map(|(step, _)| step);
+    let at = |step: Option<usize>| readings.at_unix_ms(step.unwrap_or(0));
+    ReadWindow {
+        source: readings.source.clone(),
+        begin_unix_ms: readings.begin_unix_ms,
+        end_unix_ms: readings.at_unix_ms((readings.steps as usize).saturating_sub(1)),
+        step_ms: readings.step_ms,
+        interval_ms: readings.interval_ms,
+        rate_over_ms: readings.rate_over_ms,
+        steps: readings.steps,
+        busy_steps: busy().count() as u32,
+        busy_begin_unix_ms: at(busy().next()),
+        busy_end_unix_ms: at(busy().last()),
+    }
+}
+
+/// Planes of which no interface is known.
+fn unknown_links(grid: &Grid<'_>, site: &Site, interfaces: &[Vec<Option<&str>>]) -> Vec<String> {
+    let planes = links::planes(site);
+    let unknown = planes.iter().enumerate().filter_map(|(place, plane)| {
+        let lacking: Vec<usize> = (0..interfaces.len()).filter(|node| interfaces[*node][place].is_none()).collect();
+        let first = *lacking.first()?;
+        let seen: Vec<&str> =
+            grid.parts(linerate_record::readings::Measure::LinkSent, first).iter().map(|(name, _)| *name).collect();
+        let seen = if seen.is_empty() { "none".to_owned() } else { seen.join(", ") };
+        Some(format!(
+            "{} of {} nodes have no interface {:?} for the {} plane, so that its link is not judged there: interfaces \
+             of {} are {seen}; say which with --link {}=INTERFACE",
+            lacking.len(),
+            interfaces.len(),
+            plane.plane.link,
+            plane.name,
+            grid.nodes[first].name,
+            plane.name
+        ))
+    });
+    unknown.collect()
+}
+
+/// A suspect that leads has so much of the weight.
+const LEADS: f64 = 0.5;
+
+fn answer(suspects: &[Suspect], none_of_these: f64, nodes: usize) -> String {
+    match suspects.first() {
+        _ if nodes == 0 => "no machine of these readings is a node of the site: nothing can be said".to_owned(),
+        Some(first) if first.weight >= LEADS => first.claim.clone(),
+        Some(first) if first.weight > none_of_these => format!("not separated; first: {}", first.claim),
+        _ => {
+            "nothing that was read is at a limit or unlike its peers: what held the site back, if anything did, is not \
+              among these readings (clients, switches, too few requests in flight)"
+                .to_owned()
+        }
+    }
+}
+
+/// What to read next, where no suspect leads clearly.
+fn next(suspects: &[Suspect], none_of_these: f64, explanation: Option<&Explanation>) -> Option<String> {
+    if suspects.first().is_some_and(|first| first.weight >= 0.9) {
+        return None;
+    }
+    if suspects.first().is_none_or(|first| first.weight < none_of_these) {
+        let of_model = explanation.and_then(|explanation| explanation.separator.as_ref());
+        return Some(of_model.map_or_else(
+            || {
+                "the clients' own links and processors during such a window, and the switches' counters: linerate \
+                 bench with more requests in flight shows whether more load gives more"
+                    .to_owned()
+            },
+            |separator| format!("{}: {}", separator.reading, separator.how),
+        ));
+    }
+    suspects.first().map(|first| first.remedy.clone())
+}

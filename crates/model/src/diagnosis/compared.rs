@@ -1,0 +1,245 @@
+//! What is compared among nodes that should be alike, a row each, and which of them are odd.
+
+use linerate_analysis::odd::{Bar, LEAST, Side, odd_ones};
+use linerate_record::diagnosis::{OddKind, OddReading};
+use linerate_record::readings::Measure;
+
+use super::grid::{Grid, Values, quantile};
+use super::resources::NodeUse;
+use super::words;
+
+/// On which scale values are compared.
+#[derive(Clone, Copy, Debug)]
+enum Scale {
+    /// As ratios; what is less than this counts as this.
+    Ratio(f64),
+    /// As differences.
+    Difference,
+}
+
+/// Of what there is one value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Per {
+    /// A node, as a whole.
+    Node,
+    /// Each plane's link of a node.
+    Link,
+    /// Each drive of a node.
+    Drive,
+}
+
+/// A row.
+#[derive(Clone, Copy, Debug)]
+struct ComparedRow {
+    of: OddKind,
+    per: Per,
+    side: Side,
+    scale: Scale,
+    /// What healthy ones scatter by: a judgement, which counts as ten observations (`docs/method/readings.md`).
+    scatter: f64,
+    /// The least that matters, in the same unit.
+    least: f64,
+    /// What is compared of a series.
+    take: Take,
+}
+
+/// What is compared of a series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Take {
+    /// Its middle.
+    Middle,
+    /// Its mean: of what is rare, and of counters that exporters read more rarely than they are scraped.
+    Mean,
+    /// Its mean, where an instant without a value has 0.
+    Standing,
+}
+
+const fn row(of: Measure, per: Per, side: Side, scale: Scale, (scatter, least): (f64, f64)) -> ComparedRow {
+    ComparedRow { of: OddKind::Value(of), per, side, scale, scatter, least, take: Take::Middle }
+}
+
+const fn mean(row: ComparedRow) -> ComparedRow {
+    ComparedRow { take: Take::Mean, ..row }
+}
+
+const fn standing(row: ComparedRow) -> ComparedRow {
+    ComparedRow { take: Take::Standing, ..row }
+}
+
+/// How little a rate varies that is at a limit: less than a quarter of how others vary. Its scatter follows from how
+/// long it was watched.
+const fn steady(of: Measure) -> ComparedRow {
+    ComparedRow {
+        of: OddKind::Steadiness(of),
+        per: Per::Link,
+        side: Side::Low,
+        scale: Scale::Ratio(0.002),
+        scatter: 0.5,
+        least: 1.4,
+        take: Take::Middle,
+    }
+}
+
+/// Everything that is compared. Least differences of ratios are logarithms: 0.18 is a fifth, 0.69 is twice.
+const ROWS: &[ComparedRow] = &[
+    row(Measure::LinkSent, Per::Link, Side::Both, Scale::Ratio(1e3), (0.08, 0.18)),
+    row(Measure::LinkReceived, Per::Link, Side::Both, Scale::Ratio(1e3), (0.08, 0.18)),
+    steady(Measure::LinkSent),
+    steady(Measure::LinkReceived),
+    row(Measure::LinkSpeed, Per::Link, Side::Low, Scale::Ratio(1.0), (0.01, 0.05)),
+    mean(row(Measure::LinkReceivedDrops, Per::Link, Side::High, Scale::Ratio(1.0), (0.7, 1.6))),
+    mean(row(Measure::LinkSentDrops, Per::Link, Side::High, Scale::Ratio(1.0), (0.7, 1.6))),
+    mean(row(Measure::LinkErrors, Per::Link, Side::High, Scale::Ratio(0.1), (0.7, 1.6))),
+    mean(row(Measure::Retransmitted, Per::Node, Side::High, Scale::Ratio(1e-3), (0.6, 1.4))),
+    row(Measure::CoresBusy, Per::Node, Side::High, Scale::Ratio(0.5), (0.12, 0.3)),
+    row(Measure::CoresStolen, Per::Node, Side::High, Scale::Ratio(0.2), (0.3, 0.7)),
+    row(Measure::CpuPressure, Per::Node, Side::High, Scale::Difference, (0.06, 0.2)),
+    row(Measure::IoPressure, Per::Node, Side::High, Scale::Difference, (0.06, 0.2)),
+    row(Measure::MemoryPressure, Per::Node, Side::High, Scale::Difference, (0.03, 0.1)),
+    row(Measure::DriveLatency, Per::Drive, Side::High, Scale::Ratio(2e-4), (0.35, 0.7)),
+    row(Measure::DriveQueue, Per::Drive, Side::High, Scale::Ratio(0.5), (0.4, 1.1)),
+    mean(row(Measure::ClientSent, Per::Node, Side::Both, Scale::Ratio(1e3), (0.1, 0.26))),
+    mean(row(Measure::ClientReceived, Per::Node, Side::Both, Scale::Ratio(1e3), (0.1, 0.26))),
+    standing(row(Measure::InFlight, Per::Node, Side::High, Scale::Ratio(1.0), (0.5, 1.1))),
+    standing(row(Measure::Waiting, Per::Node, Side::High, Scale::Ratio(1.0), (0.5, 1.1))),
+];
+
+/// One of those that are compared.
+struct Compared {
+    node: usize,
+    part: String,
+    value: f64,
+}
+
+/// What is odd, the oddest first, and how many comparisons were made.
+pub(super) fn odd(grid: &Grid<'_>, interfaces: &[Vec<Option<&str>>], uses: &[NodeUse]) -> (Vec<OddReading>, u64) {
+    let mut families: Vec<(&ComparedRow, Vec<Compared>)> = Vec::new();
+    let mut groups: Vec<usize> = grid.nodes.iter().map(|node| node.group).collect();
+    groups.dedup();
+    for group in groups {
+        for row in ROWS {
+            let planes = if row.per == Per::Link { interfaces.first().map_or(0, Vec::len) } else { 1 };
+            families.extend((0..planes).map(|plane| (row, compared(grid, group, row, interfaces, (plane, uses)))));
+        }
+    }
+    families.retain(|(_, all)| all.len() >= LEAST);
+    let comparisons: usize = families.iter().map(|(_, all)| all.len()).sum();
+    let mut found: Vec<OddReading> = Vec::new();
+    for (row, all) in &families {
+        let values: Vec<f64> = all.iter().map(|one| scaled(row.scale, one.value)).collect();
+        let scatter = if matches!(row.of, OddKind::Steadiness(_)) { steady_scatter(grid) } else { row.scatter };
+        let bar = Bar { scatter, least: row.least, side: row.side, family: comparisons };
+        for odd in odd_ones(&values, &bar) {
+            let one = &all[odd.place];
+            let others = match row.scale {
+                Scale::Ratio(_) => odd.others.exp(),
+                Scale::Difference => odd.others,
+            };
+            let node = grid.nodes[one.node].name.clone();
+            found.push(OddReading {
+                of: row.of,
+                claim: words::odd(row.of, &node, &one.part, one.value, others),
+                node,
+                part: one.part.clone(),
+                value: one.value,
+                others,
+                sigmas: odd.sigmas,
+                chance: odd.chance,
+            });
+        }
+    }
+    found.sort_by(|a, b| a.chance.total_cmp(&b.chance));
+    (found, comparisons as u64)
+}
+
+fn scaled(scale: Scale, value: f64) -> f64 {
+    match scale {
+        Scale::Ratio(least) => value.max(least).ln(),
+        Scale::Difference => value,
+    }
+}
+
+fn compared(
+    grid: &Grid<'_>,
+    group: usize,
+    row: &ComparedRow,
+    interfaces: &[Vec<Option<&str>>],
+    (plane, uses): (usize, &[NodeUse]),
+) -> Vec<Compared> {
+    let (OddKind::Value(of) | OddKind::Steadiness(of)) = row.of;
+    let take = |values: &Values| match row.take {
+        Take::Middle => grid.median(values),
+        Take::Mean => grid.mean(values),
+        Take::Standing => grid.standing(values),
+    };
+    let mut all = Vec::new();
+    for node in (0..grid.nodes.len()).filter(|node| grid.nodes[*node].group == group) {
+        let mut add = |part: &str, value: Option<f64>| {
+            all.extend(value.map(|value| Compared { node, part: part.to_owned(), value }));
+        };
+        match (row.per, row.of) {
+            (Per::Node, _) => add("", grid.whole(of, node).and_then(take)),
+            (Per::Drive, _) => {
+                let drives = grid.parts(of, node).iter();
+                drives.for_each(|(drive, values)| add(drive, take(values)));
+            }
+            (Per::Link, OddKind::Value(_)) => {
+                let Some(interface) = interfaces[node][plane] else { continue };
+                add(interface, grid.part(of, node, interface).and_then(take));
+            }
+            (Per::Link, OddKind::Steadiness(_)) => {
+                let Some(interface) = interfaces[node][plane] else { continue };
+                let used = uses.iter().find(|one| one.node == node && one.part == interface && measure_of(one) == of);
+                add(interface, used.and_then(|used| spread(grid, &used.shares)));
+            }
+        }
+    }
+    all
+}
+
+fn measure_of(used: &NodeUse) -> Measure {
+    use linerate_record::plan::Resource as R;
+    if matches!(used.resource, R::PublicEgress | R::PrivateEgress) { Measure::LinkSent } else { Measure::LinkReceived }
+}
+
+/// Fewest rates that do not overlap, from which it shows how much a rate varies.
+const APART_LEAST: f64 = 3.0;
+
+/// A link that has less of its speed in use is at no limit of its own, however steady.
+const IDLE: f64 = 0.05;
+
+/// How many rates of the judged instants do not overlap.
+fn apart(grid: &Grid<'_>) -> f64 {
+    let judged = grid.is_busy.iter().filter(|busy| **busy).count() as f64;
+    judged * grid.readings.step_ms as f64 / (grid.readings.rate_over_ms.max(1)) as f64
+}
+
+/// What the logarithm of the distance of quarters of so many normal values scatters by: 1.17 / √n for many, a little
+/// more for few.
+fn steady_scatter(grid: &Grid<'_>) -> f64 {
+    (1.25 / apart(grid).max(1.0).sqrt()).max(0.25)
+}
+
+/// How much a rate varies over the judged instants: the distance of its quarters, relative to its middle. A begin that
+/// is not yet at the limit does not count.
+fn spread(grid: &Grid<'_>, shares: &Values) -> Option<f64> {
+    let mut busy = grid.busy(shares);
+    let middle = quantile(&mut busy, 0.5)?;
+    if apart(grid) < APART_LEAST || middle < IDLE {
+        return None;
+    }
+    Some((quantile(&mut busy, 0.75)? - quantile(&mut busy, 0.25)?) / middle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_matters_by_more_than_healthy_ones_scatter() {
+        for (place, row) in ROWS.iter().enumerate() {
+            assert!(row.least > row.scatter && row.scatter > 0.0, "{row:?}");
+            assert!(ROWS[..place].iter().all(|other| other.of != row.of), "{row:?}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Readings by node, and what comes of them over the instants that are judged.
+
+use std::collections::BTreeMap;
+
+use linerate_record::readings::{Measure, Readings};
+
+use super::machines::Machine;
+
+/// Values over all instants.
+pub(super) type Values = [Option<f64>];
+
+/// Readings by measure and node.
+pub(super) struct Grid<'r> {
+    pub(super) readings: &'r Readings,
+    pub(super) nodes: &'r [Machine],
+    by_node: BTreeMap<(Measure, usize), Vec<(&'r str, &'r Values)>>,
+    /// Whether an instant is judged.
+    pub(super) is_busy: Vec<bool>,
+}
+
+/// An instant is judged where the load has so much of its most.
+const BUSY_SHARE: f64 = 0.6;
+
+/// What the most is taken to be: a quantile that a moment's burst does not decide.
+const MOST: f64 = 0.75;
+
+impl<'r> Grid<'r> {
+    /// Readings by node; every instant counts as judged.
+    pub(super) fn new(readings: &'r Readings, nodes: &'r [Machine]) -> Self {
+        let mut of_key: BTreeMap<&str, usize> = BTreeMap::new();
+        for (place, node) in nodes.iter().enumerate() {
+            of_key.extend(node.keys.iter().map(|key| (key.as_str(), place)));
+        }
+        let mut by_node: BTreeMap<(Measure, usize), Vec<(&str, &Values)>> = BTreeMap::new();
+        for series in &readings.series {
+            if let Some(place) = of_key.get(series.machine.as_str()) {
+                by_node.entry((series.of, *place)).or_default().push((&series.part, &series.values));
+            }
+        }
+        Grid { readings, nodes, by_node, is_busy: vec![true; readings.steps as usize] }
+    }
+
+    /// Series of a node's parts.
+    pub(super) fn parts(&self, of: Measure, node: usize) -> &[(&'r str, &'r Values)] {
+        self.by_node.get(&(of, node)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The series of one part of a node.
+    pub(super) fn part(&self, of: Measure, node: usize, part: &str) -> Option<&'r Values> {
+        self.parts(of, node).iter().find(|(name, _)| *name == part).map(|(_, values)| *values)
+    }
+
+    /// The series of a node as a whole.
+    pub(super) fn whole(&self, of: Measure, node: usize) -> Option<&'r Values> {
+        self.parts(of, node).first().map(|(_, values)| *values)
+    }
+
+    /// Judged values, in the order of time.
+    pub(super) fn busy(&self, values: &Values) -> Vec<f64> {
+        values.iter().zip(&self.is_busy).filter_map(|(value, busy)| value.filter(|_| *busy)).collect()
+    }
+
+    /// The middle of the judged values.
+    pub(super) fn median(&self, values: &Values) -> Option<f64> {
+        quantile(&mut self.busy(values), 0.5)
+    }
+
+    /// The mean of the judged values: of what is counted in steps, such as a gauge of few, or a counter that its
+    /// exporter reads more rarely than it is scraped.
+    pub(super) fn mean(&self, values: &Values) -> Option<f64> {
+        let busy = self.busy(values);
+        (!busy.is_empty()).then(|| busy.iter().sum::<f64>() / busy.len() as f64)
+    }
+
+    /// The mean of a gauge over the judged instants, where one without a value has 0: exporters leave out what is at
+    /// rest.
+    pub(super) fn standing(&self, values: &Values) -> Option<f64> {
+        let judged = self.is_busy.iter().filter(|busy| **busy).count();
+        (judged > 0).then(|| self.busy(values).iter().sum::<f64>() / judged as f64)
+    }
+
+    /// Judges only the instants at which `load` is near its most. All of them where it tells nothing.
+    pub(super) fn judge_where(&mut self, load: &[f64]) {
+        let most = quantile(&mut load.to_vec(), MOST).unwrap_or(0.0);
+        let is_busy: Vec<bool> = load.iter().map(|value| most > 0.0 && *value >= BUSY_SHARE * most).collect();
+        if is_busy.iter().any(|busy| *busy) {
+            self.is_busy = is_busy;
+        }
+    }
+}
+
+/// A quantile, between neighbours; `None` of nothing.
+pub(super) fn quantile(values: &mut [f64], share: f64) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let position = share * (values.len().checked_sub(1)? as f64);
+    let (low, high) = (values[position.floor() as usize], values[position.ceil() as usize]);
+    Some(low + (position - position.floor()) * (high - low))
+}

@@ -1,0 +1,179 @@
+//! Sentences of a diagnosis.
+
+use linerate_record::diagnosis::{Cause, MemberUse, OddKind, OddReading, ReadWindow, UsedResource};
+use linerate_record::plan::Resource;
+use linerate_record::readings::{Measure, Readings};
+use linerate_record::site::Site;
+use linerate_record::units::{bits_per_s, duration_ns, percent};
+
+/// What a reading is of, with its part: `sent on eth0`.
+fn named(of: Measure, part: &str) -> String {
+    if part.is_empty() { of.name().to_owned() } else { format!("{} {part}", of.name()) }
+}
+
+/// An odd reading in one sentence.
+pub(super) fn odd(of: OddKind, node: &str, part: &str, value: f64, others: f64) -> String {
+    match of {
+        OddKind::Value(of) => {
+            format!("{node}: {}: {}, the others {}", named(of, part), of.amount(value), of.amount(others))
+        }
+        OddKind::Steadiness(of) => format!(
+            "{node}: what is {} varies by {}, that of the others by {}: it stays at a limit",
+            named(of, part),
+            percent(value),
+            percent(others)
+        ),
+    }
+}
+
+/// A cause at a node in one sentence. `link` has what the link should carry and which share of that it did.
+pub(super) fn cause(cause: Cause, node: &str, lead: &OddReading, link: Option<(f64, Option<f64>)>) -> String {
+    let part = &lead.part;
+    let held = |verb: &str| match link {
+        Some((capacity, Some(share))) => format!(
+            "the link {part} of {node} {verb} {} steadily and never more, of {} that it should carry",
+            bits_per_s(8.0 * capacity * share),
+            bits_per_s(8.0 * capacity)
+        ),
+        _ => format!("the link {part} of {node} {verb} at a limit"),
+    };
+    match cause {
+        Cause::SlowLinkSending => held("sends"),
+        Cause::SlowLinkReceiving => held("receives"),
+        Cause::LinkSpeed => format!(
+            "the port {part} of {node} negotiated {}, the others {}",
+            Measure::LinkSpeed.amount(lead.value),
+            Measure::LinkSpeed.amount(lead.others)
+        ),
+        Cause::LossyLink => format!("the link of {node} loses packets"),
+        Cause::SlowDrive if part.is_empty() => format!("drives of {node} are slower than those of others"),
+        Cause::SlowDrive => format!("the drive {part} of {node} is slower than others"),
+        Cause::BusyProcessors => format!("the processors of {node} are busier than those of others"),
+        Cause::StolenProcessors => format!("the hypervisor gives processors of {node} to others"),
+        Cause::Quota => format!("a container of {node} is out of its processor quota"),
+        Cause::Memory => format!("{node} is short of memory"),
+        Cause::UnevenLoad => format!("{node} has more of the requests than others"),
+        Cause::SlowNode => format!("{node} is slower than others, and no resource that was read shows why"),
+        Cause::BondMembers | Cause::Full => format!("{node} is at a ceiling"),
+    }
+}
+
+/// What to look at and to change.
+pub(super) fn remedy(cause: Cause, part: &str) -> String {
+    match cause {
+        Cause::SlowLinkSending | Cause::SlowLinkReceiving => format!(
+            "ethtool {part} (Speed), tc -s qdisc show dev {part} and the switch's port: a lower speed, a shaper, a \
+             policer, or a bond with a member down; linerate net measures it alone"
+        ),
+        Cause::LinkSpeed => format!("ethtool {part}; reseat or replace the cable or the module, then the port"),
+        Cause::LossyLink => "ethtool -S of its ports (crc, symbol and discard counters), the switch's port, cable and \
+                             module; netstat -s for what is sent again"
+            .to_owned(),
+        Cause::SlowDrive => "smartctl -x and iostat -x of the drive; replace it, or take it out of the set".to_owned(),
+        Cause::BusyProcessors => {
+            "top and perf top on the node: another program, a lower frequency (turbostat), or more \
+                                  work of interrupts"
+                .to_owned()
+        }
+        Cause::StolenProcessors => "pin the machine's processors, or move it from its host".to_owned(),
+        Cause::Quota => {
+            "raise or remove the processor limit of the container (resources.limits.cpu), and keep its request"
+                .to_owned()
+        }
+        Cause::Memory => "free -m and the largest processes; the engine's own limit of memory".to_owned(),
+        Cause::UnevenLoad => {
+            "how requests reach nodes: the balancer, DNS, externalTrafficPolicy, or one entry node".to_owned()
+        }
+        Cause::SlowNode => {
+            "linerate audit of that node against another; its readings with --live once they are there".to_owned()
+        }
+        Cause::BondMembers => format!(
+            "/proc/net/bonding/{part}: mode, transmit hash policy and live members; the switch's hash for what is \
+             received (knob bond.xmit_hash)"
+        ),
+        Cause::Full => "see linerate plan for what relieves it".to_owned(),
+    }
+}
+
+/// What healing gives.
+pub(super) fn gives(factor: f64) -> String {
+    format!("up to {factor:.2} times the throughput, until the next resource is full")
+}
+
+/// A container out of its quota.
+pub(super) fn throttled(container: &str, node: &str, share: f64) -> String {
+    format!("{container} on {node} is out of its processor quota in {} of its periods", percent(share))
+}
+
+/// A resource that is full at the middle node.
+pub(super) fn full(site: &Site, used: &UsedResource) -> String {
+    let whose = if site.groups.len() > 1 { format!("{} nodes use", used.group) } else { "nodes use".to_owned() };
+    format!(
+        "{}: {whose} {} of {} each, and {} of {} use {} or more",
+        used.resource.in_a_sentence(),
+        percent(used.share),
+        used.resource.amount(used.capacity),
+        used.full_nodes,
+        used.nodes,
+        percent(super::resources::FULL)
+    )
+}
+
+/// What relieves a resource that is full.
+pub(super) fn relief(used: &UsedResource) -> String {
+    match used.resource {
+        resource if resource.is_link() => {
+            "faster or more ports, a plane of its own for traffic among nodes, or fewer bytes among nodes: linerate \
+             plan says what each gives"
+                .to_owned()
+        }
+        Resource::Cpu => "fewer other programs, TLS or encryption that processors do faster, more cores".to_owned(),
+        _ => "more or faster drives, or larger objects".to_owned(),
+    }
+}
+
+/// A bond of which one member carries all.
+pub(super) fn on_one(members: &MemberUse) -> String {
+    format!(
+        "one of {} members of {} carries {} of what nodes {}, at {} of its speed; so on {} of {} nodes",
+        members.members,
+        members.bond,
+        percent(members.busiest_share),
+        if members.is_sent { "send" } else { "receive" },
+        percent(members.busiest_used_share),
+        members.on_one_nodes,
+        members.nodes
+    )
+}
+
+/// What readings of such a window cannot tell.
+pub(super) fn blind(readings: &Readings, window: &ReadWindow, site: &Site) -> Vec<String> {
+    let s = |ms: u64| duration_ns(ms as f64 * 1e6);
+    let mut blind = vec![format!(
+        "rates are means over {}, of scrapes {} apart: bursts, queues and pauses that are shorter do not show, and a \
+         link that is full for a tenth of each second shows as one tenth full",
+        s(window.rate_over_ms),
+        s(window.interval_ms)
+    )];
+    blind.push(
+        "hosts do not see what a switch drops or shapes, nor what clients wait for: a client's own limit shows here \
+         as a site that is not busy"
+            .to_owned(),
+    );
+    let has = |of: Measure| readings.series.iter().any(|one| one.of == of);
+    if has(Measure::Retransmitted) && site.kubernetes.is_some() {
+        blind.push(
+            "TCP counters of node_exporter are of the host's network namespace: those of pods without hostNetwork are \
+             not among them"
+                .to_owned(),
+        );
+    }
+    if has(Measure::DriveBusy) {
+        blind.push(
+            "the time that a drive is busy says little of NVMe, which serves many requests at once: its bytes are held \
+             against what the site states"
+                .to_owned(),
+        );
+    }
+    blind
+}

@@ -1,0 +1,203 @@
+//! Simulated fleets whose truth is known: healthy ones name no node, and what is planted in one is named first. The
+//! simulator shares no code with what judges: it draws what interfaces, drives and engines would show.
+
+use linerate_model::diagnosis::diagnose;
+use linerate_record::diagnosis::{Cause, Diagnosis};
+use linerate_record::readings::{Measure, READINGS_SCHEMA, ReadSeries, Readings};
+use linerate_record::site::Site;
+use linerate_worlds::Dice;
+
+const SIZES: [u32; 5] = [4, 8, 16, 56, 484];
+
+/// Instants of a window: 15 s apart, ten minutes.
+const STEPS: usize = 40;
+
+/// What a link of 25 Gb/s carries as interfaces count it, of packets of 9,000 bytes.
+const LINK_BYTES_PER_S: f64 = 25e9 / 8.0 * (9014.0 / 9038.0);
+
+fn site(nodes: u32) -> Site {
+    let text = format!(
+        "nodes:
+  name: node
+  count: {nodes}
+  cores: 32
+  memory: 256GiB
+  drives: {{count: 2, capacity: 4TB, read: 5GB/s, write: 2GB/s}}
+  nics: {{name: p0, ports: 2, speed: 25Gb/s}}
+  bonds: {{name: bond0, nics: p0}}
+planes:
+  public: {{link: bond0, mtu: 9000}}
+entry: client-side
+engine: {{product: minio}}
+data: {{object_size: 4MiB}}
+"
+    );
+    linerate_site::read(&text, "simulated").unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What is the matter with one node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Planted {
+    Nothing,
+    SlowLink,
+    SlowDrive,
+    Quota,
+    Losses,
+    OtherProgram,
+    AllRequests,
+    /// One member carries all, everywhere.
+    OneMember,
+}
+
+/// Readings of a fleet at so much of its links.
+struct Fleet {
+    dice: Dice,
+    readings: Readings,
+}
+
+impl Fleet {
+    fn add(&mut self, of: Measure, node: u32, part: &str, values: Vec<Option<f64>>) {
+        let machine = format!("node{node}");
+        self.readings.series.push(ReadSeries { of, machine, part: part.to_owned(), values });
+    }
+
+    /// Values about a middle, that vary by so much from node to node and from instant to instant.
+    fn about(&mut self, middle: f64, among: f64, within: f64) -> Vec<Option<f64>> {
+        let of_node = middle * (among * self.dice.normal()).exp();
+        (0..STEPS).map(|_| Some(of_node * (within * self.dice.normal()).exp())).collect()
+    }
+}
+
+fn fleet(nodes: u32, planted: Planted, at: u32, seed: u64) -> Readings {
+    let readings = Readings {
+        schema: READINGS_SCHEMA,
+        source: "simulated".to_owned(),
+        begin_unix_ms: 1_795_000_000_000,
+        step_ms: 15_000,
+        steps: STEPS as u32,
+        interval_ms: 15_000,
+        rate_over_ms: 60_000,
+        ..Readings::default()
+    };
+    let mut fleet = Fleet { dice: Dice::new(seed, u64::from(nodes)), readings };
+    // The whole load rises and falls, and all nodes with it.
+    let load: Vec<f64> = (0..STEPS).map(|_| (0.1 * fleet.dice.normal()).exp()).collect();
+    for node in 1..=nodes {
+        let is_it = node == at;
+        let is = |what: Planted| is_it && planted == what;
+        let links = if planted == Planted::OneMember { 0.48 } else { 0.4 };
+        for (of, share) in [(Measure::LinkSent, links), (Measure::LinkReceived, 0.6 * links)] {
+            let middle = share * 2.0 * LINK_BYTES_PER_S * if is(Planted::AllRequests) { 2.0 } else { 1.0 };
+            let mut bond = fleet.about(middle, 0.04, 0.04);
+            bond.iter_mut().zip(&load).for_each(|(value, load)| *value = value.map(|value| value * load));
+            if is(Planted::SlowLink) && of == Measure::LinkSent {
+                bond = fleet.about(0.8 * middle, 0.0, 0.004);
+            }
+            let first = if planted == Planted::OneMember { 0.999 } else { 0.5 + 0.03 * fleet.dice.normal() };
+            let member = |share: f64| bond.iter().map(|value| value.map(|value| value * share)).collect();
+            fleet.add(of, node, "p0a", member(first));
+            fleet.add(of, node, "p0b", member(1.0 - first));
+            fleet.add(of, node, "bond0", bond.clone());
+        }
+        let busy = fleet.about(if is(Planted::OtherProgram) { 24.0 } else { 9.0 }, 0.06, 0.05);
+        fleet.add(Measure::CoresBusy, node, "", busy);
+        fleet.add(Measure::Cores, node, "", vec![Some(32.0); STEPS]);
+        let waited = fleet.about(if is(Planted::OtherProgram) { 0.5 } else { 0.03 }, 0.3, 0.2);
+        fleet.add(Measure::CpuPressure, node, "", waited);
+        let again = fleet.about(if is(Planted::Losses) { 0.03 } else { 2e-4 }, 0.5, 0.5);
+        fleet.add(Measure::Retransmitted, node, "", again);
+        for drive in ["nvme0n1", "nvme1n1"] {
+            let slow = is(Planted::SlowDrive) && drive == "nvme1n1";
+            let latency = fleet.about(if slow { 4e-3 } else { 5e-4 }, 0.2, 0.2);
+            fleet.add(Measure::DriveLatency, node, drive, latency);
+            let queue = fleet.about(if slow { 12.0 } else { 1.5 }, 0.25, 0.2);
+            fleet.add(Measure::DriveQueue, node, drive, queue);
+        }
+        if is(Planted::Quota) {
+            let throttled = fleet.about(0.6, 0.0, 0.1);
+            fleet.add(Measure::Throttled, node, "s3/minio-0/minio", throttled);
+        }
+        let factor = if is(Planted::AllRequests) { 2.5 } else { 1.0 };
+        let sent = fleet.about(factor * 2e9, 0.05, 0.1);
+        fleet.add(Measure::ClientSent, node, "", sent);
+        let received = fleet.about(1e9, 0.05, 0.1);
+        fleet.add(Measure::ClientReceived, node, "", received);
+        let in_flight = fleet.about(factor * 12.0, 0.25, 0.3);
+        fleet.add(Measure::InFlight, node, "", in_flight);
+    }
+    fleet.readings
+}
+
+fn judged(nodes: u32, planted: Planted, at: u32, seed: u64) -> Diagnosis {
+    let readings = fleet(nodes, planted, at, seed);
+    assert_eq!(readings.check(), Ok(()));
+    diagnose(&site(nodes), &readings, &[]).unwrap_or_else(|error| panic!("{nodes} nodes, {planted:?}: {error}"))
+}
+
+fn windows(nodes: u32) -> u64 {
+    if nodes > 100 { 4 } else { 25 }
+}
+
+#[test]
+fn healthy_fleets_of_every_size_name_no_node() {
+    let (mut named, mut all) = (Vec::new(), 0);
+    for nodes in SIZES {
+        for seed in 0..windows(nodes) {
+            let diagnosis = judged(nodes, Planted::Nothing, 0, seed);
+            assert_eq!((diagnosis.nodes.len(), diagnosis.unheard), (nodes as usize, 0));
+            all += 1;
+            named.extend(diagnosis.suspects.into_iter().filter_map(|one| one.node.map(|_| (nodes, seed, one.claim))));
+        }
+    }
+    assert!(named.len() * 50 <= all, "{} of {all}: {named:?}", named.len());
+}
+
+#[test]
+fn what_is_planted_at_one_node_is_named_first_in_fleets_of_every_size() {
+    let plants = [
+        (Planted::SlowLink, Cause::SlowLinkSending),
+        (Planted::SlowDrive, Cause::SlowDrive),
+        (Planted::Quota, Cause::Quota),
+        (Planted::Losses, Cause::LossyLink),
+        (Planted::OtherProgram, Cause::BusyProcessors),
+        (Planted::AllRequests, Cause::UnevenLoad),
+    ];
+    let (mut late, mut all) = (Vec::new(), 0);
+    for nodes in SIZES {
+        for (planted, cause) in plants {
+            for seed in 0..windows(nodes).div_ceil(5) {
+                let at = 1 + (seed as u32 * 7) % nodes;
+                let diagnosis = judged(nodes, planted, at, 1000 + seed);
+                let first = diagnosis.suspects.first();
+                let is_first = first.is_some_and(|first| {
+                    first.cause == cause && first.node.as_deref() == Some(&format!("node{at}")[..])
+                });
+                all += 1;
+                if !is_first {
+                    late.push(format!("{nodes} nodes, {planted:?} at {at}, {seed}: {:?}", diagnosis.answer));
+                }
+            }
+        }
+    }
+    assert!(late.len() * 20 <= all, "{} of {all}:\n{}", late.len(), late.join("\n"));
+}
+
+#[test]
+fn one_member_that_carries_all_is_named_first_and_no_node_is() {
+    for nodes in SIZES {
+        let diagnosis = judged(nodes, Planted::OneMember, 0, 5);
+        let first = diagnosis.suspects.first().unwrap_or_else(|| panic!("{nodes}: nothing is named"));
+        assert_eq!((first.cause, first.part.as_str()), (Cause::BondMembers, "bond0"), "{nodes}: {}", first.claim);
+        let sent = diagnosis.members.iter().find(|members| members.is_sent).unwrap_or_else(|| panic!("no members"));
+        assert_eq!((sent.members, sent.on_one_nodes), (2, nodes));
+        assert!(sent.busiest_used_share > 0.9, "{sent:?}");
+    }
+}
+
+#[test]
+fn readings_of_nobody_say_so_and_are_no_error() {
+    let nobody = Readings { schema: READINGS_SCHEMA, step_ms: 1000, steps: 2, ..Readings::default() };
+    let diagnosis = diagnose(&site(4), &nobody, &[]).unwrap_or_else(|error| panic!("{error}"));
+    assert!(diagnosis.answer.contains("no machine of these readings"), "{}", diagnosis.answer);
+    assert_eq!((diagnosis.unheard, diagnosis.suspects.len()), (4, 0));
+}

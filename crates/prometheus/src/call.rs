@@ -1,0 +1,362 @@
+//! One question and its whole answer, over a connection of its own.
+
+use std::fmt;
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use linerate_record::shown;
+use linerate_wire::patience::{Heed, Patience, Patient, WaitEnd};
+use linerate_wire::response::{self, BodyFraming, Chunks, HEAD_BYTES_MAX, Head};
+use linerate_wire::tls::{Stream, TlsClient, Trust, words};
+use linerate_wire::transport::dial_blocking;
+use rustls::pki_types::ServerName;
+
+use crate::address::Address;
+use crate::fault::Fault;
+
+/// Largest answer: 484 machines with six interfaces each at 480 instants have some 40 MB.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+
+/// How long a connection may take to be there.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+
+/// Bytes of another's words that are quoted.
+const QUOTED_MAX: usize = 160;
+
+/// What a caller shows that it may ask. Never printed.
+#[derive(Clone, Default)]
+pub enum Access {
+    /// Nothing.
+    #[default]
+    Open,
+    /// A token.
+    Bearer(String),
+    /// A name and a password.
+    Basic {
+        /// Name.
+        user: String,
+        /// Password.
+        password: String,
+    },
+}
+
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Access::Open => "Open",
+            Access::Bearer(_) => "Bearer(***)",
+            Access::Basic { .. } => "Basic(***)",
+        })
+    }
+}
+
+/// What is asked of whom, and how.
+pub struct Asked {
+    /// Where.
+    pub address: Address,
+    /// With which right.
+    pub access: Access,
+    /// Headers that a proxy wants besides: name and value. Values may be secrets, and are never printed.
+    pub headers: Vec<(String, String)>,
+    /// Whom to believe, over TLS.
+    pub trust: Trust,
+    /// How long each answer may take.
+    pub timeout: Duration,
+    /// What ends waiting.
+    pub heed: Heed,
+}
+
+/// A Prometheus that can be asked.
+pub struct Server {
+    asked: Asked,
+    sockets: Vec<SocketAddr>,
+    tls: Option<(TlsClient, ServerName<'static>)>,
+    /// Whether it takes forms, or queries in the path alone: some proxies let nothing but GET through.
+    takes_forms: bool,
+}
+
+/// A whole answer.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) kind: String,
+    location: Option<String>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Server {
+    /// Looks up where it is.
+    ///
+    /// # Errors
+    /// A name that is not found, or that no certificate can be for.
+    pub fn new(asked: Asked) -> Result<Server, Fault> {
+        let Address { host, port, is_tls, .. } = &asked.address;
+        let no_name = |why: String| Fault::Name { host: host.clone(), why };
+        let sockets: Vec<SocketAddr> =
+            (host.as_str(), *port).to_socket_addrs().map_err(|error| no_name(error.to_string()))?.collect();
+        if sockets.is_empty() {
+            return Err(no_name("it has no address".to_owned()));
+        }
+        let tls = is_tls.then(|| {
+            let name = ServerName::try_from(host.clone()).map_err(|error| no_name(error.to_string()))?;
+            let of_tls = |error: rustls::Error| Fault::Tls { url: asked.address.url(), why: words(&error) };
+            Ok((TlsClient::new(asked.trust.clone()).map_err(of_tls)?, name))
+        });
+        Ok(Server { sockets, tls: tls.transpose()?, asked, takes_forms: true })
+    }
+
+    /// Where it is, as a URL.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.asked.address.url()
+    }
+
+    /// Asks, and waits for a whole answer of success. `query` is quoted where there is none.
+    pub(crate) fn ask(&mut self, path: &str, form: &[(&str, &str)], query: &str) -> Result<Answer, Fault> {
+        let form = encoded(form);
+        let mut answer = self.once(path, &form, query)?;
+        if self.takes_forms && matches!(answer.status, 405 | 501) {
+            self.takes_forms = false;
+            answer = self.once(path, &form, query)?;
+        }
+        // An error of the API itself has a body that says more than its status.
+        let is_of_api = answer.body.trim_ascii_start().starts_with(b"{\"status\":");
+        if (200..300).contains(&answer.status) || (is_of_api && !matches!(answer.status, 401 | 403 | 404)) {
+            return Ok(answer);
+        }
+        Err(self.refused(&answer, query))
+    }
+
+    fn refused(&self, answer: &Answer, query: &str) -> Fault {
+        let url = format!("{}/api/v1", self.url());
+        let begins = beginning(&answer.body);
+        let why = if begins.is_empty() { String::new() } else { format!(": {}", self.without_secrets(&begins)) };
+        match (answer.status, &answer.location) {
+            (status @ (401 | 403), _) => Fault::Forbidden { url, status, why },
+            (404, _) => Fault::NoSuchPath { url, why },
+            (status @ 300..=399, Some(location)) => {
+                // What is behind a question mark may be a secret of somebody's.
+                let location = location.split(['?', '#']).next().unwrap_or_default();
+                Fault::Moved { url, status, location: shown::in_line(location).into_owned() }
+            }
+            (status, _) => Fault::Status { url, status, query: query.to_owned(), why },
+        }
+    }
+
+    /// What others say may have what they were sent in it.
+    pub(crate) fn without_secrets(&self, text: &str) -> String {
+        let of_access = match &self.asked.access {
+            Access::Open => None,
+            Access::Bearer(secret) | Access::Basic { password: secret, .. } => Some(secret.as_str()),
+        };
+        let mut text = text.to_owned();
+        for secret in of_access.into_iter().chain(self.asked.headers.iter().map(|(_, value)| value.as_str())) {
+            if !secret.is_empty() {
+                text = text.replace(secret, shown::MASK);
+            }
+        }
+        text
+    }
+
+    fn once(&self, path: &str, form: &str, query: &str) -> Result<Answer, Fault> {
+        let patience = Patience::new(self.asked.timeout, &self.asked.heed);
+        let mut stream = self.open(&patience, query)?;
+        let sent = stream.write_all(&self.request(path, form)).and_then(|()| stream.flush());
+        sent.and_then(|()| read_answer(&mut stream)).map_err(|error| self.broken(&error, query))
+    }
+
+    fn open(&self, patience: &Patience, query: &str) -> Result<Stream, Fault> {
+        let mut last = None;
+        for address in &self.sockets {
+            let mut connecting = patience.clone();
+            connecting.at_most(CONNECT_LIMIT);
+            match dial_blocking(*address, None, &mut connecting) {
+                Ok(socket) => {
+                    let unset = |error| self.broken(&error, query);
+                    let socket = Patient::new(socket, patience.clone()).map_err(unset)?;
+                    let Some((tls, name)) = &self.tls else { return Ok(Stream::Plain(socket)) };
+                    let shaken = tls.shake_hands(name, socket);
+                    return shaken.map(|stream| Stream::Tls(Box::new(stream))).map_err(|error| self.not_shaken(&error));
+                }
+                Err(error) => last = Some(error),
+            }
+        }
+        let error = last.unwrap_or_else(|| io::ErrorKind::AddrNotAvailable.into());
+        match WaitEnd::of(&error) {
+            Some(WaitEnd::Stopped) => Err(Fault::Stopped),
+            _ => Err(Fault::Unreachable { url: self.url(), why: error.to_string() }),
+        }
+    }
+
+    fn not_shaken(&self, error: &io::Error) -> Fault {
+        if WaitEnd::of(error) == Some(WaitEnd::Stopped) {
+            return Fault::Stopped;
+        }
+        let of_tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        Fault::Tls { url: self.url(), why: of_tls.map_or_else(|| error.to_string(), words) }
+    }
+
+    fn broken(&self, error: &io::Error, query: &str) -> Fault {
+        let (url, query) = (self.url(), query.to_owned());
+        match WaitEnd::of(error) {
+            Some(WaitEnd::Stopped) => Fault::Stopped,
+            Some(_) => Fault::Late { url, limit_s: self.asked.timeout.as_secs(), query },
+            None if error.kind() == io::ErrorKind::FileTooLarge => {
+                Fault::TooLarge { query, most: format!("{} MiB", ANSWER_BYTES_MAX >> 20) }
+            }
+            None if error.kind() == io::ErrorKind::InvalidData => Fault::NotHttp { url, why: error.to_string() },
+            None => Fault::Unreachable { url, why: error.to_string() },
+        }
+    }
+
+    fn request(&self, path: &str, form: &str) -> Vec<u8> {
+        let address = &self.asked.address;
+        let (prefix, version) = (&address.prefix, env!("CARGO_PKG_VERSION"));
+        let line = if self.takes_forms {
+            format!("POST {prefix}{path} HTTP/1.1")
+        } else {
+            format!("GET {prefix}{path}?{form} HTTP/1.1")
+        };
+        let mut head = format!(
+            "{line}\r\nHost: {}\r\nUser-Agent: linerate/{version}\r\nAccept: application/json\r\nConnection: close\r\n",
+            address.authority()
+        );
+        match &self.asked.access {
+            Access::Open => {}
+            Access::Bearer(token) => head += &format!("Authorization: Bearer {token}\r\n"),
+            Access::Basic { user, password } => {
+                let both = BASE64_STANDARD.encode(format!("{user}:{password}"));
+                head += &format!("Authorization: Basic {both}\r\n");
+            }
+        }
+        for (name, value) in &self.asked.headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        if self.takes_forms {
+            let length = form.len();
+            head +=
+                &format!("Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n\r\n{form}");
+        } else {
+            head += "\r\n";
+        }
+        head.into_bytes()
+    }
+}
+
+/// Pairs as a form has them.
+fn encoded(form: &[(&str, &str)]) -> String {
+    let one = |text: &str| {
+        let mut out = String::with_capacity(text.len() * 2);
+        for byte in text.bytes() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
+                _ => out += &format!("%{byte:02X}"),
+            }
+        }
+        out
+    };
+    form.iter().map(|(name, value)| format!("{name}={}", one(value))).collect::<Vec<_>>().join("&")
+}
+
+/// How a text begins, in one line that drives nothing.
+pub(crate) fn beginning(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(4 * QUOTED_MAX)]);
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let short: String = line.chars().take(QUOTED_MAX).collect();
+    let more = if short.len() < line.len() || body.len() > 4 * QUOTED_MAX { "…" } else { "" };
+    format!("{}{more}", shown::in_line(&short))
+}
+
+fn malformed(why: impl ToString) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why.to_string())
+}
+
+fn read_head(stream: &mut Stream, bytes: &mut Vec<u8>, buffer: &mut [u8]) -> io::Result<Head> {
+    let mut interim_bytes = 0;
+    loop {
+        match response::head(bytes, false).map_err(malformed)? {
+            Some(head) if head.status >= 200 => return Ok(head),
+            Some(interim) => {
+                interim_bytes += interim.head_bytes;
+                if interim_bytes > HEAD_BYTES_MAX {
+                    return Err(malformed("too many interim replies"));
+                }
+                bytes.drain(..interim.head_bytes);
+                continue;
+            }
+            None => {}
+        }
+        match stream.read(buffer)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => bytes.extend_from_slice(&buffer[..read]),
+        }
+    }
+}
+
+fn read_answer(stream: &mut Stream) -> io::Result<Answer> {
+    let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
+    let head = read_head(stream, &mut bytes, &mut buffer)?;
+    let header = |name: &str| response::header(&bytes, name).map(str::to_owned);
+    let kind = header("content-type").unwrap_or_else(|| "no content type".to_owned());
+    let location = header("location");
+    let (mut body, mut chunks) = (Vec::new(), Chunks::default());
+    let mut fresh: Vec<u8> = bytes[head.head_bytes..].to_vec();
+    loop {
+        match head.framing {
+            BodyFraming::Chunked => {
+                chunks.take(&fresh, |data| body.extend_from_slice(data)).map_err(malformed)?;
+            }
+            BodyFraming::Length(_) | BodyFraming::UntilClose => body.extend_from_slice(&fresh),
+        }
+        if body.len() > ANSWER_BYTES_MAX {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let is_whole = match head.framing {
+            BodyFraming::Length(length) => body.len() as u64 >= length,
+            BodyFraming::Chunked => chunks.done(),
+            BodyFraming::UntilClose => false,
+        };
+        if !is_whole {
+            let read = stream.read(&mut buffer)?;
+            fresh.clear();
+            fresh.extend_from_slice(&buffer[..read]);
+            if read > 0 {
+                continue;
+            }
+            if head.framing != BodyFraming::UntilClose {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        return Ok(Answer { status: head.status, kind, location, body });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_is_encoded_byte_by_byte() {
+        assert_eq!(
+            encoded(&[("query", "rate(a{b=~\"c|d\"}[1m])"), ("s", "1 é")]),
+            "query=rate%28a%7Bb%3D~%22c%7Cd%22%7D%5B1m%5D%29&s=1%20%C3%A9"
+        );
+    }
+
+    #[test]
+    fn what_others_say_is_quoted_in_one_line_that_drives_nothing() {
+        assert_eq!(beginning(b"<html>\r\n <head>\x1b[2J"), "<html> <head>\\u001b[2J");
+        let long = beginning(&[b'x'; 10_000]);
+        assert!(long.ends_with('…') && long.chars().count() == QUOTED_MAX + 1, "{long}");
+    }
+
+    #[test]
+    fn no_secret_is_shown_by_what_has_it() {
+        let basic = Access::Basic { user: "u".to_owned(), password: "hunter2".to_owned() };
+        for access in [Access::Bearer("hunter2".to_owned()), basic] {
+            assert!(!format!("{access:?}").contains("hunter2"));
+        }
+    }
+}

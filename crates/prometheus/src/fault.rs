@@ -1,0 +1,154 @@
+//! Why a Prometheus gave no readings.
+
+/// What went wrong, quoted, with what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// A name that cannot be looked up.
+    #[error("failed to look up {host:?}: {why}: check the name in --prometheus")]
+    Name {
+        /// The name.
+        host: String,
+        /// The resolver's words.
+        why: String,
+    },
+    /// No connection, or one that broke.
+    #[error("failed to reach {url}: {why}: check that Prometheus runs there, and the port (it is 9090 by default)")]
+    Unreachable {
+        /// Where.
+        url: String,
+        /// The kernel's words.
+        why: String,
+    },
+    /// A handshake that failed.
+    #[error(
+        "TLS with {url} failed: {why}: give the authority's certificate with --ca-file, or the name that the \
+             certificate is for in --prometheus"
+    )]
+    Tls {
+        /// Where.
+        url: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// No answer in time.
+    #[error(
+        "{url} gave no answer within {limit_s} s to {query:?}: ask for a shorter window with --from and --to, or \
+             wait longer with --timeout"
+    )]
+    Late {
+        /// Where.
+        url: String,
+        /// How long it was waited for.
+        limit_s: u64,
+        /// What was asked.
+        query: String,
+    },
+    /// A status that says that the caller may not.
+    #[error(
+        "{url} answered {status}{why}: give a token with --bearer-file, or a name and a password with --user and \
+             --password-file, that may query it; a proxy may want a --header as well, such as X-Scope-OrgID"
+    )]
+    Forbidden {
+        /// Where.
+        url: String,
+        /// 401 or 403.
+        status: u16,
+        /// What its body says, with a colon before it.
+        why: String,
+    },
+    /// A path that is not there.
+    #[error(
+        "{url} answered 404{why}: this is no Prometheus's API; give the URL whose /api/v1/query_range answers, with \
+             its prefix, such as https://HOST/prometheus"
+    )]
+    NoSuchPath {
+        /// Where.
+        url: String,
+        /// What its body says, with a colon before it.
+        why: String,
+    },
+    /// A redirection.
+    #[error(
+        "{url} answered {status} and points to {location:?}: give that URL (a redirection to a page for logging in \
+             means that a token is needed: --bearer-file)"
+    )]
+    Moved {
+        /// Where.
+        url: String,
+        /// 301 and the like.
+        status: u16,
+        /// Where to.
+        location: String,
+    },
+    /// Another status.
+    #[error("{url} answered {status} to {query:?}{why}")]
+    Status {
+        /// Where.
+        url: String,
+        /// Which.
+        status: u16,
+        /// What was asked.
+        query: String,
+        /// What its body says, with a colon before it.
+        why: String,
+    },
+    /// An answer that is not JSON, or not Prometheus's.
+    #[error(
+        "{url} answered with {kind}, not with JSON of Prometheus: it begins {beginning:?}: give the URL of \
+             Prometheus itself, not of a page"
+    )]
+    NotJson {
+        /// Where.
+        url: String,
+        /// What it says that it is.
+        kind: String,
+        /// How it begins.
+        beginning: String,
+    },
+    /// What does not speak HTTP.
+    #[error("{url} does not answer in HTTP ({why}): check the port, and https:// against http://")]
+    NotHttp {
+        /// Where.
+        url: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A query that is refused.
+    #[error("Prometheus refused {query:?}: {kind}: {message}")]
+    Query {
+        /// The query.
+        query: String,
+        /// `bad_data`, `execution`, ….
+        kind: String,
+        /// Its words.
+        message: String,
+    },
+    /// An answer beyond the bounds.
+    #[error(
+        "the answer to {query:?} is larger than {most}: select the machines of one cluster with --select, or a \
+             shorter window"
+    )]
+    TooLarge {
+        /// The query.
+        query: String,
+        /// In words.
+        most: String,
+    },
+    /// The user wants no more.
+    #[error("interrupted")]
+    Stopped,
+}
+
+impl Fault {
+    /// Whether a part of the window may be answered where the whole was not.
+    pub(crate) fn is_of_size(&self) -> bool {
+        match self {
+            Fault::TooLarge { .. } | Fault::Late { .. } => true,
+            Fault::Query { kind, message, .. } => {
+                kind == "timeout" || message.contains("too many samples") || message.contains("maximum resolution")
+            }
+            Fault::Status { status, .. } => matches!(status, 413 | 504),
+            _ => false,
+        }
+    }
+}

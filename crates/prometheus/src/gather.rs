@@ -1,0 +1,358 @@
+//! Asks for everything in the table over a window, and makes readings of the answers.
+
+use std::collections::BTreeMap;
+
+use linerate_record::readings::{AbsentReading, Measure, OtherName, READINGS_SCHEMA, ReadSeries, Readings};
+use linerate_record::site::Product;
+
+use crate::answer::{Found, Labels, Matrix, matrix};
+use crate::call::Server;
+use crate::fault::Fault;
+use crate::naming::Names;
+use crate::table::{Exporter, NAMES, NameRow, Need, SCRAPED, SourceRow, TABLE};
+
+/// Instants of a window, unless the step is given: columns that a page has room for.
+const STEPS: u64 = 240;
+
+/// Points of a series in one answer: Prometheus itself gives up to 11,000.
+const POINTS_MAX: u64 = 10_000;
+
+/// A rate is a mean over so many scrapes, so that one that is late or lost leaves no hole.
+const SCRAPES: u64 = 4;
+
+/// How far apart scrapes are taken to be where nothing shows it.
+const INTERVAL_MS: u64 = 60_000;
+
+/// Over how much of the window the distance of scrapes is looked at, at a time.
+const LOOK_MS: u64 = 600_000;
+
+/// From when to when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Milliseconds since 1970.
+    pub from_unix_ms: i64,
+    /// Behind `from_unix_ms`.
+    pub to_unix_ms: i64,
+    /// Between instants, where it is stated.
+    pub step_ms: Option<u64>,
+}
+
+impl Window {
+    fn length_ms(&self) -> u64 {
+        u64::try_from(self.to_unix_ms - self.from_unix_ms).unwrap_or(0).max(1)
+    }
+}
+
+/// Instants that are asked for.
+#[derive(Clone, Copy, Debug)]
+struct Instants {
+    begin_unix_ms: i64,
+    step_ms: u64,
+    steps: u64,
+}
+
+impl Instants {
+    fn at(&self, step: u64) -> i64 {
+        self.begin_unix_ms + i64::try_from(step * self.step_ms).unwrap_or(i64::MAX / 2)
+    }
+
+    /// The step of an instant.
+    fn step_of(&self, unix_s: f64) -> Option<usize> {
+        let behind = unix_s * 1000.0 - self.begin_unix_ms as f64;
+        let step = (behind / self.step_ms as f64).round();
+        (step >= 0.0 && step < self.steps as f64).then_some(step as usize)
+    }
+}
+
+/// Readings of a window, of all machines that the names select. `tell` hears what is being asked for.
+///
+/// # Errors
+/// Where the server cannot be asked, or has nothing of any machine in that window.
+pub fn gather(
+    server: &mut Server,
+    window: Window,
+    names: &Names,
+    product: Product,
+    mut tell: impl FnMut(&str),
+) -> Result<Readings, Fault> {
+    let mut remarks = Vec::new();
+    let interval_ms = interval(server, window, names)?.unwrap_or_else(|| {
+        let assumed = format!("how often machines are scraped does not show: {} s is assumed", INTERVAL_MS / 1000);
+        remarks.push(assumed);
+        INTERVAL_MS
+    });
+    let instants = instants(window, interval_ms);
+    let over_ms = (SCRAPES * interval_ms).max(instants.step_ms);
+    let mut gathered = Gathered { instants, found: BTreeMap::new(), remarks };
+    let mut absent = Vec::new();
+    for row in TABLE.iter().filter(|row| row.exporter.is_of(product)) {
+        if gathered.has(row.of) {
+            continue;
+        }
+        tell(row.metric);
+        let query = names.expression(row.expression, &format!("{over_ms}ms"));
+        match over_steps(server, &instants, (0, instants.steps), &query) {
+            Ok(matrix) => gathered.take(row, names, matrix),
+            // One that this version of an exporter or of Prometheus does not allow.
+            Err(Fault::Query { kind, message, .. }) => {
+                gathered.remarks.push(format!("{}: {kind}: {message}", row.metric));
+            }
+            Err(fault) => return Err(fault),
+        }
+        if !gathered.has(row.of) && row.need != Need::Rare {
+            absent.push(absent_row(row, names));
+        }
+    }
+    absent.retain(|absent| !gathered.has(absent.of));
+    absent.extend(nothing_exported(product));
+    let names = other_names(server, window, names, &gathered)?;
+    let mut series: Vec<ReadSeries> = Vec::with_capacity(gathered.found.len());
+    for ((of, machine, part), values) in gathered.found {
+        series.push(ReadSeries { of, machine, part, values });
+    }
+    Ok(Readings {
+        schema: READINGS_SCHEMA,
+        source: "prometheus".to_owned(),
+        begin_unix_ms: instants.begin_unix_ms,
+        step_ms: instants.step_ms,
+        steps: u32::try_from(instants.steps).unwrap_or(u32::MAX),
+        interval_ms,
+        rate_over_ms: over_ms,
+        series,
+        names,
+        absent,
+        remarks: gathered.remarks,
+    })
+}
+
+/// What Garage does not export.
+fn nothing_exported(product: Product) -> Option<AbsentReading> {
+    (product == Product::Garage).then(|| AbsentReading {
+        of: Measure::ClientSent,
+        metric: "none".to_owned(),
+        from: "Garage exports no bytes per client or request: links show what nodes carry".to_owned(),
+        is_needed: false,
+    })
+}
+
+fn absent_row(row: &SourceRow, names: &Names) -> AbsentReading {
+    AbsentReading {
+        of: row.of,
+        metric: names.of(row.metric).to_owned(),
+        from: row.exporter.scraped().to_owned(),
+        is_needed: row.need == Need::Needed,
+    }
+}
+
+/// How far apart scrapes are: the least of what the window shows.
+fn interval(server: &mut Server, window: Window, names: &Names) -> Result<Option<u64>, Fault> {
+    let look_ms = window.length_ms().min(LOOK_MS);
+    let steps = window.length_ms().div_ceil(look_ms).min(STEPS);
+    let step_ms = window.length_ms() / steps;
+    let begin_unix_ms = window.to_unix_ms - i64::try_from((steps - 1) * step_ms).unwrap_or(0);
+    for template in SCRAPED {
+        let query = names.expression(template, &format!("{look_ms}ms"));
+        let found = ask(server, &Instants { begin_unix_ms, step_ms, steps }, (0, steps), &query)?;
+        let most = found.series.iter().flat_map(|series| &series.values).map(|(_, value)| value.0).fold(0.0, f64::max);
+        if most >= 2.0 {
+            let interval = look_ms as f64 / most;
+            // Scrapes are whole seconds apart, if they are not far below one.
+            return Ok(Some(((interval / 1000.0).round().max(1.0) * 1000.0) as u64));
+        }
+    }
+    Ok(None)
+}
+
+/// Instants of a window: no closer than scrapes, and no rate of them reaches before the window where that is long
+/// enough.
+fn instants(window: Window, interval_ms: u64) -> Instants {
+    let length_ms = window.length_ms();
+    let coarse_ms = length_ms.div_ceil(STEPS).div_ceil(interval_ms) * interval_ms;
+    let step_ms = window.step_ms.unwrap_or(coarse_ms).max(interval_ms);
+    let over_ms = (SCRAPES * interval_ms).max(step_ms);
+    let skipped_ms = if length_ms >= 3 * over_ms { over_ms } else { 0 };
+    let steps = ((length_ms - skipped_ms) / step_ms + 1).min(u64::from(linerate_record::readings::STEPS_MAX));
+    let begin_unix_ms = window.to_unix_ms - i64::try_from((steps - 1) * step_ms).unwrap_or(0);
+    Instants { begin_unix_ms, step_ms, steps }
+}
+
+/// An answer over some steps: in parts, where the whole is too much.
+fn over_steps(
+    server: &mut Server,
+    instants: &Instants,
+    (first, end): (u64, u64),
+    query: &str,
+) -> Result<Matrix, Fault> {
+    let steps = end - first;
+    let is_too_long = steps > POINTS_MAX;
+    let whole = if is_too_long { None } else { Some(ask(server, instants, (first, end), query)) };
+    match whole {
+        Some(Err(fault)) if !fault.is_of_size() || steps < 2 => return Err(fault),
+        Some(Ok(found)) => return Ok(found),
+        Some(Err(_)) | None => {}
+    }
+    let middle = first + steps / 2;
+    let mut found = over_steps(server, instants, (first, middle), query)?;
+    let more = over_steps(server, instants, (middle, end), query)?;
+    found.series.extend(more.series);
+    found.warnings.extend(more.warnings);
+    Ok(found)
+}
+
+fn ask(server: &mut Server, instants: &Instants, (first, end): (u64, u64), query: &str) -> Result<Matrix, Fault> {
+    let seconds = |unix_ms: i64| format!("{}.{:03}", unix_ms.div_euclid(1000), unix_ms.rem_euclid(1000));
+    let (start, stop) = (seconds(instants.at(first)), seconds(instants.at(end.max(1) - 1)));
+    let step = format!("{}.{:03}", instants.step_ms / 1000, instants.step_ms % 1000);
+    let form = [("query", query), ("start", &start), ("end", &stop), ("step", &step)];
+    let answer = server.ask("/api/v1/query_range", &form, query)?;
+    let url = format!("{}/api/v1/query_range", server.url());
+    let mut found = matrix(&answer, &url, query)?;
+    found.warnings = found.warnings.iter().map(|text| server.without_secrets(text)).collect();
+    Ok(found)
+}
+
+/// What is there so far.
+struct Gathered {
+    instants: Instants,
+    found: BTreeMap<(Measure, String, String), Vec<Option<f64>>>,
+    remarks: Vec<String>,
+}
+
+impl Gathered {
+    fn has(&self, of: Measure) -> bool {
+        self.found.range((of, String::new(), String::new())..).next().is_some_and(|((found, ..), _)| *found == of)
+    }
+
+    fn take(&mut self, row: &SourceRow, names: &Names, matrix: Matrix) {
+        for warning in matrix.warnings {
+            let remark = format!("Prometheus warns: {warning}");
+            if !self.remarks.contains(&remark) {
+                self.remarks.push(remark);
+            }
+        }
+        for Found { metric, values } in matrix.series {
+            let Some(machine) = first_of(&metric, row.machine, names) else { continue };
+            let parts: Vec<&str> = row.part.iter().filter_map(|label| label_of(&metric, names.of(label))).collect();
+            let key = (row.of, host_of(machine).to_owned(), parts.join("/"));
+            let steps = self.instants.steps as usize;
+            let kept = self.found.entry(key).or_insert_with(|| vec![None; steps]);
+            for (at, value) in values {
+                let Some(place) = self.instants.step_of(at).and_then(|step| kept.get_mut(step)) else { continue };
+                if !value.0.is_finite() {
+                    continue;
+                }
+                let value = rounded(value.0);
+                *place = Some(place.map_or(value, |before| together(row, before, value)));
+            }
+        }
+        self.found.retain(|(of, ..), values| *of != row.of || values.iter().any(Option::is_some));
+    }
+}
+
+/// Two series of one machine: servers of an engine add up, and of anything else they are the same told twice.
+fn together(row: &SourceRow, before: f64, value: f64) -> f64 {
+    if matches!(row.exporter, Exporter::Node | Exporter::Cadvisor) { before.max(value) } else { before + value }
+}
+
+/// To six digits: more than any counter is worth, and a file of a third of the size.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
+
+fn label_of<'l>(labels: &'l Labels, name: &str) -> Option<&'l str> {
+    labels.get(name).map(String::as_str).filter(|value| !value.is_empty())
+}
+
+fn first_of<'l>(labels: &'l Labels, wanted: &[&str], names: &Names) -> Option<&'l str> {
+    wanted.iter().find_map(|label| label_of(labels, names.of(label)))
+}
+
+/// A host without its port and scheme: exporters of one machine listen at several.
+fn host_of(instance: &str) -> &str {
+    let bare = instance.split_once("://").map_or(instance, |(_, rest)| rest);
+    let bare = bare.split('/').next().unwrap_or(bare);
+    if let Some(inner) = bare.strip_prefix('[') {
+        return inner.split(']').next().unwrap_or(inner);
+    }
+    match bare.rsplit_once(':') {
+        Some((host, port)) if !host.contains(':') && port.bytes().all(|b| b.is_ascii_digit()) => host,
+        _ => bare,
+    }
+}
+
+/// Other names of the machines that have series.
+fn other_names(
+    server: &mut Server,
+    window: Window,
+    names: &Names,
+    gathered: &Gathered,
+) -> Result<Vec<OtherName>, Fault> {
+    let machines: std::collections::BTreeSet<&str> =
+        gathered.found.keys().map(|(_, machine, _)| machine.as_str()).collect();
+    let at_end = Instants { begin_unix_ms: window.to_unix_ms, step_ms: 1000, steps: 1 };
+    let mut others = Vec::new();
+    for row in NAMES {
+        let NameRow { expression, machine, name } = row;
+        let query = names.expression(expression, &format!("{}ms", window.length_ms().max(LOOK_MS)));
+        let found = match ask(server, &at_end, (0, 1), &query) {
+            Ok(found) => found,
+            Err(Fault::Query { .. } | Fault::TooLarge { .. }) => continue,
+            Err(fault) => return Err(fault),
+        };
+        for Found { metric, .. } in found.series {
+            let of = label_of(&metric, names.of(machine)).map(host_of);
+            let (Some(of), Some(other)) = (of, label_of(&metric, names.of(name))) else { continue };
+            // A pod's name is the first label of its address.
+            let known = machines.iter().find(|known| **known == of || known.split('.').next() == Some(of));
+            if let Some(known) = known {
+                others.push(OtherName { machine: (*known).to_owned(), name: other.to_owned() });
+            }
+        }
+    }
+    others.sort();
+    others.dedup();
+    Ok(others)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instance_is_its_host() {
+        for (instance, host) in [
+            ("10.0.0.1:9100", "10.0.0.1"),
+            ("http://node1:9000/minio", "node1"),
+            ("[fd00::1]:9100", "fd00::1"),
+            ("fd00::1", "fd00::1"),
+            ("node1", "node1"),
+            ("node1:metrics", "node1:metrics"),
+        ] {
+            assert_eq!(host_of(instance), host, "{instance}");
+        }
+    }
+
+    #[test]
+    fn instants_are_no_closer_than_scrapes_and_end_with_the_window() {
+        let window = |length_ms: i64, step_ms| Window { from_unix_ms: 0, to_unix_ms: length_ms, step_ms };
+        for (window, interval_ms, step_ms, steps) in [
+            (window(20_000, None), 1000, 1000, 17),
+            (window(3_600_000, None), 15_000, 15_000, 237),
+            (window(86_400_000, None), 15_000, 360_000, 240),
+            (window(60_000, None), 30_000, 30_000, 3),
+            (window(3_600_000, Some(60_000)), 15_000, 60_000, 60),
+            (window(3_600_000, Some(1)), 15_000, 15_000, 237),
+        ] {
+            let found = instants(window, interval_ms);
+            assert_eq!((found.step_ms, found.steps), (step_ms, steps), "{window:?}");
+            assert_eq!(found.at(found.steps - 1), window.to_unix_ms);
+        }
+    }
+
+    #[test]
+    fn values_keep_six_digits() {
+        assert_eq!(rounded(123_456_789.0), 123_457_000.0);
+        assert_eq!(rounded(0.0), 0.0);
+        assert_eq!(rounded(-1.5), -1.5);
+    }
+}

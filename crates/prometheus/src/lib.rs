@@ -1,0 +1,18 @@
+//! Readings of a cluster out of a Prometheus, or of what answers as one does: nothing is changed there, and what is
+//! read is bounded in bytes, series and time.
+//!
+//! [`table`] has the names: what is asked for, of which exporter, and what it is a reading of. [`gather`](gather())
+//! asks for all of it over a window and makes [`Readings`](linerate_record::readings::Readings) of the answers. No
+//! value is judged here.
+
+pub mod address;
+mod answer;
+mod call;
+mod fault;
+mod gather;
+pub mod naming;
+pub mod table;
+
+pub use call::{Access, Asked, Server};
+pub use fault::Fault;
+pub use gather::{Window, gather};

@@ -1,0 +1,497 @@
+//! Everything that is asked for, a row each: by which name, of which exporter, what it is a reading of, and by which
+//! labels a series is of a machine and of a part of it.
+//!
+//! An expression has `%S` where matchers of `--select` go, and `%W` for the time that a rate is a mean of. The
+//! innermost aggregation is always a maximum over what tells parts apart, so that a pair of Prometheus that scrape the same does
+//! not count twice.
+
+use linerate_record::readings::Measure;
+use linerate_record::site::Product;
+
+/// Who exports a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exporter {
+    /// node_exporter on every storage node.
+    Node,
+    /// The kubelet's cAdvisor.
+    Cadvisor,
+    /// MinIO's metrics of version 2.
+    MinioV2,
+    /// MinIO's metrics of version 3.
+    MinioV3,
+    /// RustFS's, by OpenTelemetry.
+    Rustfs,
+    /// Ceph's manager or exporter.
+    Ceph,
+}
+
+impl Exporter {
+    /// What to scrape for it.
+    #[must_use]
+    pub const fn scraped(self) -> &'static str {
+        match self {
+            Exporter::Node => "node_exporter on every storage node (port 9100)",
+            Exporter::Cadvisor => "the kubelet's /metrics/cadvisor of every node",
+            Exporter::MinioV2 => {
+                "MinIO's /minio/v2/metrics/cluster, with a token of `mc admin prometheus generate` or \
+                 MINIO_PROMETHEUS_AUTH_TYPE=public"
+            }
+            Exporter::MinioV3 => "MinIO's /minio/metrics/v3/api/requests of every node",
+            Exporter::Rustfs => "RustFS's metrics, which it sends by OpenTelemetry (RUSTFS_OBS_ENDPOINT)",
+            Exporter::Ceph => "Ceph's manager, after `ceph mgr module enable prometheus` (port 9283)",
+        }
+    }
+
+    /// Whether a site with this engine has it.
+    #[must_use]
+    pub fn is_of(self, product: Product) -> bool {
+        match self {
+            Exporter::Node | Exporter::Cadvisor => true,
+            Exporter::MinioV2 | Exporter::MinioV3 => product == Product::Minio,
+            Exporter::Rustfs => product == Product::Rustfs,
+            Exporter::Ceph => product == Product::CephRgw,
+        }
+    }
+}
+
+/// Whether an answer suffers without a reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// It does.
+    Needed,
+    /// It says more with it.
+    Useful,
+    /// Where it is not there, nothing is the matter.
+    Rare,
+}
+
+/// One thing that is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct SourceRow {
+    /// What it is a reading of.
+    pub of: Measure,
+    /// Who exports it.
+    pub exporter: Exporter,
+    /// The metric whose absence is told.
+    pub metric: &'static str,
+    /// What is asked.
+    pub expression: &'static str,
+    /// Labels that say of which machine a series is; the first that it has counts.
+    pub machine: &'static [&'static str],
+    /// Labels that say of which part.
+    pub part: &'static [&'static str],
+    /// Whether it is missed.
+    pub need: Need,
+}
+
+const INSTANCE: &[&str] = &["instance"];
+/// MinIO's metrics of version 2 are of all servers, whichever is scraped; those of version 3 are of the one that is.
+const SERVER: &[&str] = &["server", "instance"];
+const SCRAPED_SERVER: &[&str] = &["instance", "server"];
+const DEVICE: &[&str] = &["device"];
+
+const fn of_machine(of: Measure, metric: &'static str, expression: &'static str, need: Need) -> SourceRow {
+    SourceRow { of, exporter: Exporter::Node, metric, expression, machine: INSTANCE, part: &[], need }
+}
+
+const fn of_device(of: Measure, metric: &'static str, expression: &'static str, need: Need) -> SourceRow {
+    SourceRow { of, exporter: Exporter::Node, metric, expression, machine: INSTANCE, part: DEVICE, need }
+}
+
+const fn of_engine(of: Measure, exporter: Exporter, metric: &'static str, expression: &'static str) -> SourceRow {
+    let machine = if matches!(exporter, Exporter::MinioV2) { SERVER } else { SCRAPED_SERVER };
+    SourceRow { of, exporter, metric, expression, machine, part: &[], need: Need::Useful }
+}
+
+/// Interfaces that carry nothing of their own: loopback, and a container's ends of what a link carries already.
+macro_rules! links {
+    ($before:literal, $metric:literal, $after:literal) => {
+        concat!(
+            $before,
+            $metric,
+            "{%Sdevice!~\"lo|veth.*|cali.*|lxc.*|docker.*|cni.*|virbr.*|ifb.*|dummy.*|tap.*|flannel.*|cilium_.*|\
+             nodelocaldns|kube-ipvs0|tunl.*|gre.*|erspan.*|sit.*|ip6.*\"}",
+            $after
+        )
+    };
+}
+
+/// A rate of each interface.
+macro_rules! link_rate {
+    ($metric:literal) => {
+        links!("max by (instance, device) (rate(", $metric, "[%W]))")
+    };
+}
+
+/// Drives that are devices of their own.
+macro_rules! drive_rate {
+    ($metric:literal) => {
+        concat!(
+            "max by (instance, device) (rate(",
+            $metric,
+            "{%Sdevice!~\"loop.*|ram.*|zram.*|sr.*|fd.*|dm-.*|md.*|nbd.*\"}[%W]))"
+        )
+    };
+}
+
+/// Busy cores of some modes.
+macro_rules! cores {
+    ($modes:literal) => {
+        concat!(
+            "sum by (instance) (max by (instance, cpu, mode) (rate(node_cpu_seconds_total{%Smode=~\"",
+            $modes,
+            "\"}[%W])))"
+        )
+    };
+}
+
+/// A share of time.
+macro_rules! pressure {
+    ($metric:literal) => {
+        concat!("max by (instance) (rate(", $metric, "{%S}[%W]))")
+    };
+}
+
+/// A rate of each server of an engine, whatever else its series are told apart by.
+macro_rules! served {
+    ($by:literal, $metric:literal) => {
+        concat!("sum by (server, instance) (max by (server, instance, ", $by, ") (rate(", $metric, "{%S}[%W])))")
+    };
+}
+
+/// A gauge of each server of an engine.
+macro_rules! standing {
+    ($by:literal, $metric:literal) => {
+        concat!("sum by (server, instance) (max by (server, instance, ", $by, ") (", $metric, "{%S}))")
+    };
+}
+
+/// A rate of each gateway of Ceph, by the host that it is on.
+macro_rules! gateway {
+    ($metric:literal) => {
+        concat!(
+            "sum by (hostname) (max by (instance_id) (rate(",
+            $metric,
+            "{%S}[%W])) * on (instance_id) group_left (hostname) max by (instance_id, hostname) \
+             (ceph_rgw_metadata{%S}))"
+        )
+    };
+}
+
+const fn of_gateway(of: Measure, metric: &'static str, expression: &'static str) -> SourceRow {
+    let exporter = Exporter::Ceph;
+    SourceRow { of, exporter, metric, expression, machine: &["hostname"], part: &[], need: Need::Useful }
+}
+
+/// All of it. Of several rows for one reading, the first that has series counts.
+pub const TABLE: &[SourceRow] = &[
+    of_device(
+        Measure::LinkReceived,
+        "node_network_receive_bytes_total",
+        link_rate!("node_network_receive_bytes_total"),
+        Need::Needed,
+    ),
+    of_device(
+        Measure::LinkSent,
+        "node_network_transmit_bytes_total",
+        link_rate!("node_network_transmit_bytes_total"),
+        Need::Needed,
+    ),
+    of_device(
+        Measure::LinkSpeed,
+        "node_network_speed_bytes",
+        links!("max by (instance, device) (", "node_network_speed_bytes", " > 0)"),
+        Need::Useful,
+    ),
+    of_device(
+        Measure::LinkReceivedDrops,
+        "node_network_receive_drop_total",
+        link_rate!("node_network_receive_drop_total"),
+        Need::Useful,
+    ),
+    of_device(
+        Measure::LinkSentDrops,
+        "node_network_transmit_drop_total",
+        link_rate!("node_network_transmit_drop_total"),
+        Need::Useful,
+    ),
+    of_device(
+        Measure::LinkErrors,
+        "node_network_receive_errs_total",
+        concat!(link_rate!("node_network_receive_errs_total"), " + ", link_rate!("node_network_transmit_errs_total")),
+        Need::Useful,
+    ),
+    of_machine(
+        Measure::Retransmitted,
+        "node_netstat_Tcp_RetransSegs",
+        "max by (instance) (rate(node_netstat_Tcp_RetransSegs{%S}[%W])) / max by (instance) \
+         (rate(node_netstat_Tcp_OutSegs{%S}[%W]))",
+        Need::Useful,
+    ),
+    of_machine(
+        Measure::QueueDrops,
+        "node_softnet_dropped_total",
+        "sum by (instance) (max by (instance, cpu) (rate(node_softnet_dropped_total{%S}[%W])))",
+        Need::Useful,
+    ),
+    of_machine(Measure::CoresBusy, "node_cpu_seconds_total", cores!("user|nice|system|irq|softirq"), Need::Needed),
+    of_machine(
+        Measure::Cores,
+        "node_cpu_seconds_total",
+        "count by (instance) (count by (instance, cpu) (node_cpu_seconds_total{%Smode=\"idle\"}))",
+        Need::Needed,
+    ),
+    of_machine(
+        Measure::BusiestCore,
+        "node_cpu_seconds_total",
+        "max by (instance) (1 - sum by (instance, cpu) (max by (instance, cpu, mode) \
+         (rate(node_cpu_seconds_total{%Smode=~\"idle|iowait\"}[%W]))))",
+        Need::Useful,
+    ),
+    of_machine(Measure::CoresSoftirq, "node_cpu_seconds_total", cores!("irq|softirq"), Need::Useful),
+    of_machine(Measure::CoresStolen, "node_cpu_seconds_total", cores!("steal"), Need::Useful),
+    of_machine(
+        Measure::CpuPressure,
+        "node_pressure_cpu_waiting_seconds_total",
+        pressure!("node_pressure_cpu_waiting_seconds_total"),
+        Need::Useful,
+    ),
+    of_machine(
+        Measure::IoPressure,
+        "node_pressure_io_waiting_seconds_total",
+        pressure!("node_pressure_io_waiting_seconds_total"),
+        Need::Useful,
+    ),
+    of_machine(
+        Measure::MemoryPressure,
+        "node_pressure_memory_waiting_seconds_total",
+        pressure!("node_pressure_memory_waiting_seconds_total"),
+        Need::Useful,
+    ),
+    of_machine(
+        Measure::MemoryAvailable,
+        "node_memory_MemAvailable_bytes",
+        "max by (instance) (node_memory_MemAvailable_bytes{%S}) / max by (instance) (node_memory_MemTotal_bytes{%S})",
+        Need::Useful,
+    ),
+    of_device(
+        Measure::DriveRead,
+        "node_disk_read_bytes_total",
+        drive_rate!("node_disk_read_bytes_total"),
+        Need::Needed,
+    ),
+    of_device(
+        Measure::DriveWritten,
+        "node_disk_written_bytes_total",
+        drive_rate!("node_disk_written_bytes_total"),
+        Need::Needed,
+    ),
+    of_device(
+        Measure::DriveBusy,
+        "node_disk_io_time_seconds_total",
+        drive_rate!("node_disk_io_time_seconds_total"),
+        Need::Useful,
+    ),
+    of_device(
+        Measure::DriveQueue,
+        "node_disk_io_time_weighted_seconds_total",
+        drive_rate!("node_disk_io_time_weighted_seconds_total"),
+        Need::Useful,
+    ),
+    of_device(
+        Measure::DriveLatency,
+        "node_disk_read_time_seconds_total",
+        concat!(
+            "(",
+            drive_rate!("node_disk_read_time_seconds_total"),
+            " + ",
+            drive_rate!("node_disk_write_time_seconds_total"),
+            ") / (",
+            drive_rate!("node_disk_reads_completed_total"),
+            " + ",
+            drive_rate!("node_disk_writes_completed_total"),
+            ")"
+        ),
+        Need::Useful,
+    ),
+    SourceRow {
+        of: Measure::Throttled,
+        exporter: Exporter::Cadvisor,
+        metric: "container_cpu_cfs_throttled_periods_total",
+        expression: "max by (node, instance, namespace, pod, container) \
+                     (rate(container_cpu_cfs_throttled_periods_total{%Scontainer!=\"\"}[%W])) / max by (node, \
+                     instance, namespace, pod, container) (rate(container_cpu_cfs_periods_total{%Scontainer!=\"\"}[%W])) > 0.05",
+        machine: &["node", "instance"],
+        part: &["namespace", "pod", "container"],
+        need: Need::Rare,
+    },
+    of_engine(
+        Measure::ClientSent,
+        Exporter::MinioV3,
+        "minio_api_requests_traffic_sent_bytes",
+        served!("type", "minio_api_requests_traffic_sent_bytes"),
+    ),
+    of_engine(
+        Measure::ClientSent,
+        Exporter::MinioV2,
+        "minio_s3_traffic_sent_bytes",
+        served!("job", "minio_s3_traffic_sent_bytes"),
+    ),
+    of_engine(
+        Measure::ClientSent,
+        Exporter::Rustfs,
+        "rustfs_api_requests_traffic_sent_bytes",
+        served!("type", "rustfs_api_requests_traffic_sent_bytes"),
+    ),
+    of_gateway(Measure::ClientSent, "ceph_rgw_op_get_obj_bytes", gateway!("ceph_rgw_op_get_obj_bytes")),
+    of_gateway(Measure::ClientSent, "ceph_rgw_get_b", gateway!("ceph_rgw_get_b")),
+    of_engine(
+        Measure::ClientReceived,
+        Exporter::MinioV3,
+        "minio_api_requests_traffic_received_bytes",
+        served!("type", "minio_api_requests_traffic_received_bytes"),
+    ),
+    of_engine(
+        Measure::ClientReceived,
+        Exporter::MinioV2,
+        "minio_s3_traffic_received_bytes",
+        served!("job", "minio_s3_traffic_received_bytes"),
+    ),
+    of_engine(
+        Measure::ClientReceived,
+        Exporter::Rustfs,
+        "rustfs_api_requests_traffic_received_bytes",
+        served!("type", "rustfs_api_requests_traffic_received_bytes"),
+    ),
+    of_gateway(Measure::ClientReceived, "ceph_rgw_op_put_obj_bytes", gateway!("ceph_rgw_op_put_obj_bytes")),
+    of_gateway(Measure::ClientReceived, "ceph_rgw_put_b", gateway!("ceph_rgw_put_b")),
+    of_engine(
+        Measure::InFlight,
+        Exporter::MinioV3,
+        "minio_api_requests_inflight_total",
+        standing!("name", "minio_api_requests_inflight_total"),
+    ),
+    of_engine(
+        Measure::InFlight,
+        Exporter::MinioV2,
+        "minio_s3_requests_inflight_total",
+        standing!("api", "minio_s3_requests_inflight_total"),
+    ),
+    of_engine(
+        Measure::InFlight,
+        Exporter::Rustfs,
+        "rustfs_api_requests_inflight_total",
+        standing!("name", "rustfs_api_requests_inflight_total"),
+    ),
+    SourceRow {
+        of: Measure::InFlight,
+        exporter: Exporter::Ceph,
+        metric: "ceph_rgw_qactive",
+        expression: "sum by (hostname) (max by (instance_id) (ceph_rgw_qactive{%S}) * on (instance_id) group_left \
+                     (hostname) max by (instance_id, hostname) (ceph_rgw_metadata{%S}))",
+        machine: &["hostname"],
+        part: &[],
+        need: Need::Useful,
+    },
+    of_engine(
+        Measure::Waiting,
+        Exporter::MinioV3,
+        "minio_api_requests_waiting_total",
+        standing!("type", "minio_api_requests_waiting_total"),
+    ),
+    of_engine(
+        Measure::Waiting,
+        Exporter::MinioV2,
+        "minio_s3_requests_waiting_total",
+        standing!("job", "minio_s3_requests_waiting_total"),
+    ),
+    SourceRow {
+        need: Need::Rare,
+        ..of_engine(
+            Measure::RequestErrors,
+            Exporter::MinioV2,
+            "minio_s3_requests_errors_total",
+            served!("api", "minio_s3_requests_errors_total"),
+        )
+    },
+    SourceRow {
+        need: Need::Rare,
+        ..of_engine(
+            Measure::RequestErrors,
+            Exporter::MinioV3,
+            "minio_api_requests_errors_total",
+            served!("name", "minio_api_requests_errors_total"),
+        )
+    },
+    SourceRow {
+        need: Need::Rare,
+        ..of_gateway(Measure::RequestErrors, "ceph_rgw_failed_req", gateway!("ceph_rgw_failed_req"))
+    },
+];
+
+/// Where other names of machines are.
+#[derive(Clone, Copy, Debug)]
+pub struct NameRow {
+    /// What is asked.
+    pub expression: &'static str,
+    /// The label that series name a machine by.
+    pub machine: &'static str,
+    /// Its other name.
+    pub name: &'static str,
+}
+
+/// All of them.
+pub const NAMES: &[NameRow] = &[
+    NameRow {
+        expression: "max by (instance, nodename) (last_over_time(node_uname_info{%S}[%W]))",
+        machine: "instance",
+        name: "nodename",
+    },
+    NameRow {
+        expression: "max by (internal_ip, node) (last_over_time(kube_node_info{%S}[%W]))",
+        machine: "internal_ip",
+        name: "node",
+    },
+    NameRow { expression: "max by (pod, node) (last_over_time(kube_pod_info{%S}[%W]))", machine: "pod", name: "node" },
+    NameRow {
+        expression: "max by (pod_ip, node) (last_over_time(kube_pod_info{%S}[%W]))",
+        machine: "pod_ip",
+        name: "node",
+    },
+];
+
+/// What shows how often machines are scraped: the first that is there.
+pub const SCRAPED: [&str; 2] =
+    ["max(count_over_time(node_uname_info{%S}[%W]))", "max(count_over_time(node_network_receive_bytes_total{%S}[%W]))"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_asks_for_its_metric_by_its_labels_and_within_what_is_selected() {
+        for row in TABLE {
+            let SourceRow { metric, expression, .. } = row;
+            assert!(expression.contains(&format!("{metric}{{%S")), "{metric}");
+            for label in row.machine.iter().chain(row.part) {
+                assert!(expression.contains(label), "{metric}: {label}");
+            }
+            let (open, close) = (expression.matches('(').count(), expression.matches(')').count());
+            assert_eq!(open, close, "{metric}");
+            assert_eq!(expression.matches("{%S").count(), expression.matches('{').count(), "{metric}");
+        }
+    }
+
+    #[test]
+    fn every_reading_has_a_row_and_every_engine_has_those_that_it_exports() {
+        for of in Measure::ALL {
+            assert!(TABLE.iter().any(|row| row.of == of), "{of:?}");
+        }
+        for (product, exports) in
+            [(Product::Minio, true), (Product::Rustfs, true), (Product::CephRgw, true), (Product::Garage, false)]
+        {
+            let has = TABLE.iter().any(|row| row.of == Measure::ClientSent && row.exporter.is_of(product));
+            assert_eq!(has, exports, "{product:?}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! A server that answers as Prometheus does, and as what stands before one does: what becomes of each answer.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use linerate_prometheus::address::Address;
+use linerate_prometheus::naming::{Names, pair};
+use linerate_prometheus::{Access, Asked, Fault, Server, Window, gather};
+use linerate_record::readings::{Measure, Readings};
+use linerate_record::site::Product;
+use linerate_wire::patience::Heed;
+use linerate_wire::tls::Trust;
+
+/// Requests that were made: heads with their forms.
+type Requests = Arc<Mutex<Vec<String>>>;
+
+/// A server that answers each request by what it asks; whole replies, heads and bodies.
+fn serving(answer: impl Fn(&str) -> String + Send + 'static) -> (Address, Requests) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = Address::read(&format!("http://{}/prom", listener.local_addr().unwrap())).unwrap();
+    let requests = Requests::default();
+    let kept = Arc::clone(&requests);
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let (mut request, mut buffer) = (Vec::new(), [0; 4096]);
+            loop {
+                let text = String::from_utf8_lossy(&request).into_owned();
+                let body = text.split_once("\r\n\r\n").map(|(head, body)| {
+                    let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+                    (length.and_then(|length| length.parse::<usize>().ok()).unwrap_or(0), body.len())
+                });
+                if body.is_some_and(|(wanted, have)| have >= wanted) {
+                    break;
+                }
+                match stream.read(&mut buffer) {
+                    Ok(0) | Err(_) => break,
+                    Ok(read) => request.extend_from_slice(&buffer[..read]),
+                }
+            }
+            let request = String::from_utf8_lossy(&request).into_owned();
+            let _ = stream.write_all(answer(&request).as_bytes());
+            kept.lock().unwrap().push(request);
+        }
+    });
+    (address, requests)
+}
+
+fn reply(status: &str, kind: &str, body: &str) -> String {
+    format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+}
+
+fn json(body: &str) -> String {
+    reply("200 OK", "application/json", body)
+}
+
+fn matrix(series: &str) -> String {
+    json(&format!("{{\"status\":\"success\",\"data\":{{\"resultType\":\"matrix\",\"result\":[{series}]}}}}"))
+}
+
+const WINDOW: Window = Window { from_unix_ms: 1_000_000_000, to_unix_ms: 1_000_060_000, step_ms: None };
+
+fn asked(address: Address, access: Access, names: &Names) -> Result<Readings, Fault> {
+    let (headers, timeout) = (vec![("X-Tenant".to_owned(), "a-secret-tenant".to_owned())], Duration::from_secs(2));
+    let asked = Asked { address, access, headers, trust: Trust::Anything, timeout, heed: Heed::Nothing };
+    gather(&mut Server::new(asked)?, WINDOW, names, Product::Minio, |_| {})
+}
+
+fn bearer() -> Access {
+    Access::Bearer("hunter2-hunter2".to_owned())
+}
+
+/// Says of a query what a healthy server would: scrapes 5 s apart, and one machine that sends.
+fn healthy(request: &str) -> String {
+    if request.contains("count_over_time") {
+        matrix("{\"metric\":{},\"values\":[[1000060,\"12\"]]}")
+    } else if request.contains("node_network_transmit_bytes_total") {
+        matrix(
+            "{\"metric\":{\"instance\":\"10.0.0.1:9100\",\"device\":\"eth0\"},\"values\":[[1000055,\"1250000.25\"],\
+             [1000060,\"NaN\"]]}",
+        )
+    } else if request.contains("node_uname_info") {
+        matrix("{\"metric\":{\"instance\":\"10.0.0.1:9100\",\"nodename\":\"storage-1\"},\"values\":[[1000060,\"1\"]]}")
+    } else {
+        matrix("")
+    }
+}
+
+#[test]
+fn readings_have_what_was_found_and_tell_what_was_not() {
+    let (address, requests) = serving(healthy);
+    let readings = asked(address, bearer(), &Names::default()).unwrap();
+    assert_eq!((readings.interval_ms, readings.step_ms), (5000, 5000));
+    let [series] = &readings.series[..] else { panic!("{:?}", readings.series) };
+    assert_eq!((series.of, series.machine.as_str(), series.part.as_str()), (Measure::LinkSent, "10.0.0.1", "eth0"));
+    let there: Vec<f64> = series.values.iter().flatten().copied().collect();
+    assert_eq!(there, [1_250_000.0]);
+    assert_eq!(readings.names[0].name, "storage-1");
+    let needed: Vec<&str> =
+        readings.absent.iter().filter(|absent| absent.is_needed).map(|absent| absent.metric.as_str()).collect();
+    assert!(needed.contains(&"node_network_receive_bytes_total") && needed.contains(&"node_cpu_seconds_total"));
+    assert_eq!(readings.check(), Ok(()));
+    for request in requests.lock().unwrap().iter() {
+        assert!(request.starts_with("POST /prom/api/v1/query_range HTTP/1.1\r\n"), "{request}");
+        assert!(request.contains("\r\nAuthorization: Bearer hunter2-hunter2\r\n"), "{request}");
+        assert!(request.contains("\r\nX-Tenant: a-secret-tenant\r\n"), "{request}");
+    }
+}
+
+#[test]
+fn names_are_those_of_a_federated_server() {
+    let (address, requests) = serving(healthy);
+    let names = Names::new([pair("device=interface").unwrap()], &["cluster=\"a\"".to_owned()]);
+    assert!(asked(address, Access::Open, &names).is_ok());
+    let all = requests.lock().unwrap().join("\n");
+    assert!(all.contains("interface%21~") && !all.contains("device%21~") && all.contains("cluster%3D%22a%22"), "{all}");
+}
+
+#[test]
+fn what_is_no_answer_is_quoted_with_its_remedy_and_no_secret() {
+    let html = "<html><title>Sign in hunter2-hunter2</title></html>";
+    let moved = "HTTP/1.1 302 Found\r\nLocation: https://sso/login?token=x\r\nContent-Length: 0\r\n\r\n".to_owned();
+    let refused = "{\"status\":\"error\",\"errorType\":\"unavailable\",\"error\":\"TSDB not ready\"}";
+    let cases = [
+        (reply("401 Unauthorized", "text/plain", "bad hunter2-hunter2, a-secret-tenant"), "--bearer-file"),
+        (reply("403 Forbidden", "text/plain", ""), "answered 403"),
+        (reply("404 Not Found", "text/plain", "404 page not found"), "no Prometheus's API"),
+        (moved, "points to \"https://sso/login\""),
+        (reply("200 OK", "text/html", html), "answered with text/html, not with JSON"),
+        (json("{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":[]}}"), "another kind of result"),
+        (reply("503 Service Unavailable", "application/json", refused), "TSDB not ready"),
+        (reply("500 Internal Server Error", "text/plain", "boom"), "answered 500"),
+        ("SSH-2.0-OpenSSH_9.2\r\n".to_owned(), "does not answer in HTTP"),
+    ];
+    for (answer, part) in cases {
+        let (address, _) = serving({
+            let answer = answer.clone();
+            move |_| answer.clone()
+        });
+        let fault = asked(address, bearer(), &Names::default()).unwrap_err().to_string();
+        assert!(fault.contains(part), "{answer}: {fault}");
+        assert!(!fault.contains("hunter2") && !fault.contains("a-secret-tenant"), "{fault}");
+    }
+}
+
+#[test]
+fn one_query_that_is_refused_leaves_the_others() {
+    let (address, _) = serving(|request| {
+        if request.contains("node_disk_read_time_seconds_total") {
+            let body = "{\"status\":\"error\",\"errorType\":\"execution\",\"error\":\"many-to-many matching\"}";
+            reply("422 Unprocessable Entity", "application/json", body)
+        } else {
+            healthy(request)
+        }
+    });
+    let readings = asked(address, Access::Open, &Names::default()).unwrap();
+    assert!(readings.remarks.iter().any(|remark| remark.contains("many-to-many")), "{:?}", readings.remarks);
+    assert_eq!(readings.series.len(), 1);
+}
+
+#[test]
+fn what_is_too_much_at_once_is_asked_for_in_parts() {
+    let (address, requests) = serving(|request| {
+        let is_whole = request.contains("start=1000020.000") && request.contains("end=1000060.000");
+        if is_whole && request.contains("node_network_transmit_bytes_total") && !request.contains("count_over_time") {
+            let body = "{\"status\":\"error\",\"errorType\":\"execution\",\"error\":\"query processing would load too \
+                        many samples into memory\"}";
+            reply("422 Unprocessable Entity", "application/json", body)
+        } else {
+            healthy(request)
+        }
+    });
+    let readings = asked(address, Access::Open, &Names::default()).unwrap();
+    assert_eq!(readings.series.len(), 1, "{:?}", readings.remarks);
+    let sent = "node_network_transmit_bytes_total%7B";
+    let parts = requests.lock().unwrap().iter().filter(|request| request.contains(sent)).count();
+    assert!(parts >= 3, "{parts}");
+}
+
+#[test]
+fn a_proxy_that_lets_nothing_but_get_through_is_asked_so() {
+    let (address, requests) = serving(|request| {
+        if request.starts_with("POST") { reply("405 Method Not Allowed", "text/plain", "") } else { healthy(request) }
+    });
+    assert_eq!(asked(address, Access::Open, &Names::default()).unwrap().series.len(), 1);
+    let posts = requests.lock().unwrap().iter().filter(|request| request.starts_with("POST")).count();
+    assert_eq!(posts, 1);
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_given_up_in_time() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = Address::read(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let fault = asked(address, Access::Open, &Names::default()).unwrap_err();
+    assert!(matches!(fault, Fault::Late { limit_s: 2, .. }), "{fault}");
+    drop(listener);
+    let nobody = Address::read("http://127.0.0.1:9").unwrap();
+    let fault = asked(nobody, Access::Open, &Names::default()).unwrap_err().to_string();
+    assert!(fault.contains("failed to reach http://127.0.0.1:9"), "{fault}");
+}

@@ -1,0 +1,305 @@
+//! A diagnosis: what readings of a window say of a site. This is the JSON of `linerate explain --prometheus`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::explanation::Explanation;
+use crate::plan::Resource;
+use crate::readings::{AbsentReading, Measure};
+
+/// The version of [`Diagnosis`] as JSON.
+pub const DIAGNOSIS_SCHEMA: u32 = 1;
+
+/// What readings say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Diagnosis {
+    /// [`DIAGNOSIS_SCHEMA`].
+    pub schema: u32,
+    /// The site's name.
+    pub site: String,
+    /// What was looked at.
+    pub window: ReadWindow,
+    /// Whose readings there are.
+    pub nodes: Vec<ReadNode>,
+    /// Machines with readings that are no nodes of the site.
+    pub strangers: Vec<String>,
+    /// Nodes of the site without readings.
+    pub unheard: u32,
+    /// What was served meanwhile.
+    pub load: ReadLoad,
+    /// Resources against what the model gives them, the fullest first.
+    pub used: Vec<UsedResource>,
+    /// How bonds use their members.
+    pub members: Vec<MemberUse>,
+    /// What is not alike among those that should be, the oddest first.
+    pub odd: Vec<OddReading>,
+    /// What can have held the site back, the likeliest first.
+    pub suspects: Vec<Suspect>,
+    /// The weight of a cause that no reading here shows: of a client, a switch, or anything else.
+    pub none_of_these: f64,
+    /// What came of it, in one sentence.
+    pub answer: String,
+    /// What the throughput read tells of causes by itself, by the model run backward; absent with a reason in
+    /// `caveats`.
+    pub explanation: Option<Explanation>,
+    /// Comparisons that were made: chances of odd readings are over all of them.
+    pub comparisons: u64,
+    /// Share of healthy windows in which something is called odd, at the most.
+    pub false_alarm_share: f64,
+    /// Readings that the source does not have.
+    pub absent: Vec<AbsentReading>,
+    /// What such readings cannot tell, in sentences.
+    pub blind: Vec<String>,
+    /// What the answer rests on, in sentences.
+    pub caveats: Vec<String>,
+    /// What to read or to try next; absent where one suspect leads clearly.
+    pub next: Option<String>,
+    /// Use of resources over time.
+    pub heat: HeatMap,
+}
+
+/// A window of readings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadWindow {
+    /// What was read from: `prometheus`.
+    pub source: String,
+    /// The first instant, in milliseconds since 1970.
+    pub begin_unix_ms: i64,
+    /// The last.
+    pub end_unix_ms: i64,
+    /// Between two instants.
+    pub step_ms: u64,
+    /// Between two scrapes.
+    pub interval_ms: u64,
+    /// Over how long each rate is a mean.
+    pub rate_over_ms: u64,
+    /// Instants.
+    pub steps: u32,
+    /// Those that are judged: the load was near its most.
+    pub busy_steps: u32,
+    /// The first of these, in milliseconds since 1970.
+    pub busy_begin_unix_ms: i64,
+    /// The last of these.
+    pub busy_end_unix_ms: i64,
+}
+
+/// A node with readings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadNode {
+    /// As it is told.
+    pub name: String,
+    /// The kind of nodes that it is of.
+    pub group: String,
+    /// By which names readings have it.
+    pub machines: Vec<String>,
+}
+
+/// What was served while the load was near its most.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReadLoad {
+    /// Bytes that the engine sent to clients per second, by its own counters; absent where nobody exports them.
+    pub get_bytes_per_s: Option<f64>,
+    /// Bytes that it received from clients per second.
+    pub put_bytes_per_s: Option<f64>,
+    /// Bytes that all nodes sent on all planes per second.
+    pub sent_bytes_per_s: f64,
+    /// Bytes that all nodes received on all planes per second.
+    pub received_bytes_per_s: f64,
+    /// Requests in flight at all nodes.
+    pub in_flight: Option<f64>,
+    /// Where throughput stopped following demand.
+    pub turn: Option<Turn>,
+}
+
+/// An instant from which more requests in flight gave no more throughput.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Turn {
+    /// In milliseconds since 1970.
+    pub at_unix_ms: i64,
+    /// Requests in flight before and behind it.
+    pub in_flight: [f64; 2],
+    /// Bytes sent and received by all nodes per second before and behind it.
+    pub bytes_per_s: [f64; 2],
+}
+
+/// A resource of nodes against its ceiling.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UsedResource {
+    /// Which.
+    pub resource: Resource,
+    /// Of which kind of nodes.
+    pub group: String,
+    /// What it is called at a node: an interface, drives.
+    pub part: String,
+    /// What one node has of it, in the unit of the resource, as it is counted by the readings.
+    pub capacity: f64,
+    /// The middle node's use, as a share of `capacity`, in the middle of the judged instants.
+    pub share: f64,
+    /// The most of any node.
+    pub most_share: f64,
+    /// Which node that is.
+    pub most_node: String,
+    /// Nodes that use 90 % or more of theirs.
+    pub full_nodes: u32,
+    /// Nodes with this reading.
+    pub nodes: u32,
+}
+
+/// How nodes use the members of a bond.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MemberUse {
+    /// The bond, as nodes call it.
+    pub bond: String,
+    /// The link, as the site calls it.
+    pub link: String,
+    /// Of which kind of nodes.
+    pub group: String,
+    /// Whether of what is sent; else of what is received.
+    pub is_sent: bool,
+    /// Members that it has.
+    pub members: u32,
+    /// Share of the bond's bytes that its busiest member carries, at the middle node.
+    pub busiest_share: f64,
+    /// The busiest member's use of its own speed, at the middle node.
+    pub busiest_used_share: f64,
+    /// Nodes of which one member carries 90 % or more.
+    pub on_one_nodes: u32,
+    /// Nodes with this reading.
+    pub nodes: u32,
+}
+
+/// What is compared among those that should be alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind", content = "of")]
+pub enum OddKind {
+    /// The value of a reading.
+    Value(Measure),
+    /// How little it varies: what is at a limit stays there while others vary.
+    Steadiness(Measure),
+}
+
+/// One that is not like the others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OddReading {
+    /// Of what.
+    pub of: OddKind,
+    /// Which node.
+    pub node: String,
+    /// Which part of it; empty where it is of the node as a whole.
+    pub part: String,
+    /// Its value.
+    pub value: f64,
+    /// The middle of the others.
+    pub others: f64,
+    /// How far it is from them, in standard errors.
+    pub sigmas: f64,
+    /// The chance of that over all comparisons, if all were alike.
+    pub chance: f64,
+    /// All of that in one sentence.
+    pub claim: String,
+}
+
+/// Kinds of causes that readings show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// A node's link carries less than it should, sending.
+    SlowLinkSending,
+    /// The same, receiving.
+    SlowLinkReceiving,
+    /// A node's port negotiated less than the site states.
+    LinkSpeed,
+    /// A node's link loses packets.
+    LossyLink,
+    /// A drive is slower than its like.
+    SlowDrive,
+    /// A node's processors are busier than its like.
+    BusyProcessors,
+    /// A container is out of its processor quota.
+    Quota,
+    /// A hypervisor gives a node's processors to others.
+    StolenProcessors,
+    /// A node is short of memory.
+    Memory,
+    /// One node has more of the requests than the others.
+    UnevenLoad,
+    /// A node is slower, and no resource of it shows why.
+    SlowNode,
+    /// A bond uses fewer members than it has.
+    BondMembers,
+    /// A resource of all nodes is at its ceiling.
+    Full,
+}
+
+/// What can have held the site back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Suspect {
+    /// What kind.
+    pub cause: Cause,
+    /// The node; absent for what is of all.
+    pub node: Option<String>,
+    /// The link, drive or container; empty where the cause says it.
+    pub part: String,
+    /// In one sentence.
+    pub claim: String,
+    /// Share of the weight of all suspects and of none of these.
+    pub weight: f64,
+    /// Which readings show it, in sentences.
+    pub evidence: Vec<String>,
+    /// What to look at and to change.
+    pub remedy: String,
+    /// What healing would give, by the model; absent where it does not tell.
+    pub gives: Option<String>,
+}
+
+/// Use of resources over time, as one character a cell.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeatMap {
+    /// The first column, in milliseconds since 1970.
+    pub begin_unix_ms: i64,
+    /// Between two columns.
+    pub column_ms: u64,
+    /// How many columns there are.
+    pub columns: u32,
+    /// A map a resource.
+    pub maps: Vec<HeatRows>,
+}
+
+/// A resource of all nodes over time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeatRows {
+    /// What it is of, with its ceiling.
+    pub name: String,
+    /// A text a node, in the order of `nodes`: a character a column, `0` to `9` and `a` to `z` for a share of 0 to 1,
+    /// a point where nothing was read.
+    pub rows: Vec<String>,
+}
+
+impl HeatMap {
+    /// The character of a share.
+    #[must_use]
+    pub fn cell(share: Option<f64>) -> char {
+        let Some(share) = share.filter(|share| share.is_finite()) else { return '.' };
+        char::from_digit((share.clamp(0.0, 1.0) * 35.0).round() as u32, 36).unwrap_or('.')
+    }
+
+    /// The share of a character.
+    #[must_use]
+    pub fn share(cell: char) -> Option<f64> {
+        cell.to_digit(36).map(|digit| f64::from(digit) / 35.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_says_its_share_within_a_percent_and_a_half() {
+        for share in [0.0, 0.1, 0.5, 0.93, 1.0] {
+            let read = HeatMap::share(HeatMap::cell(Some(share))).unwrap();
+            assert!((read - share).abs() < 0.015, "{share}: {read}");
+        }
+        assert_eq!((HeatMap::cell(None), HeatMap::cell(Some(7.0))), ('.', 'z'));
+        assert_eq!(HeatMap::share('.'), None);
+    }
+}

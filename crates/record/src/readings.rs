@@ -1,0 +1,323 @@
+//! Readings: what was read of the machines of a cluster over a window of time, from whatever source. This is the file
+//! of `linerate explain --record`, which `--replay` judges again.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{bits_per_s, bytes_per_s_iec, count, duration_ns, percent};
+
+/// The version of [`Readings`] as JSON.
+pub const READINGS_SCHEMA: u32 = 1;
+
+/// Most instants of a window.
+pub const STEPS_MAX: u32 = 10_000;
+
+/// Most values of all series together: 484 machines with 60 series each at 480 instants have 14 million.
+pub const VALUES_MAX: u64 = 64_000_000;
+
+/// What was read over a window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Readings {
+    /// [`READINGS_SCHEMA`].
+    pub schema: u32,
+    /// What they were read from: `prometheus`.
+    pub source: String,
+    /// The first instant, in milliseconds since 1970.
+    pub begin_unix_ms: i64,
+    /// Between two instants.
+    pub step_ms: u64,
+    /// How many instants there are.
+    pub steps: u32,
+    /// Between two looks at a machine: of Prometheus, its scrapes. What is shorter is averaged away.
+    pub interval_ms: u64,
+    /// Over how long each rate is a mean.
+    pub rate_over_ms: u64,
+    /// Every series, by what is read, of which machine and which part of it.
+    pub series: Vec<ReadSeries>,
+    /// Other names of machines, as the source has them: an address and a host's name, a pod and its node.
+    pub names: Vec<OtherName>,
+    /// Readings that the source has not, and where they would come from.
+    pub absent: Vec<AbsentReading>,
+    /// What was remarkable about reading, in sentences: warnings of the source, series that were left out.
+    pub remarks: Vec<String>,
+}
+
+/// One series.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReadSeries {
+    /// What is read.
+    pub of: Measure,
+    /// Of which machine, as the source names it.
+    pub machine: String,
+    /// Of which part of it: an interface, a drive, a pod; empty where it is of the machine as a whole.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub part: String,
+    /// A value an instant, in the measure's unit; absent where nothing was read.
+    pub values: Vec<Option<f64>>,
+}
+
+/// Another name of a machine.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct OtherName {
+    /// As series have it.
+    pub machine: String,
+    /// Another.
+    pub name: String,
+}
+
+/// A reading that the source does not have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AbsentReading {
+    /// What.
+    pub of: Measure,
+    /// By which name it was asked for: `node_network_receive_bytes_total`.
+    pub metric: String,
+    /// What exports it, and what is to be done for that.
+    pub from: String,
+    /// Whether the answer suffers by it; else it is one of several of which one is enough.
+    pub is_needed: bool,
+}
+
+/// What is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// Bytes that an interface received per second.
+    LinkReceived,
+    /// Bytes that an interface sent per second.
+    LinkSent,
+    /// Bytes per second that an interface negotiated.
+    LinkSpeed,
+    /// Packets that an interface received and dropped, per second.
+    LinkReceivedDrops,
+    /// Packets that an interface should have sent and dropped, per second.
+    LinkSentDrops,
+    /// Packets with errors of an interface, both ways, per second.
+    LinkErrors,
+    /// Share of TCP segments that were sent again.
+    Retransmitted,
+    /// Packets per second that a processor's queue had no room for.
+    QueueDrops,
+    /// Busy cores.
+    CoresBusy,
+    /// Cores that there are.
+    Cores,
+    /// How busy the busiest core is, as a share.
+    BusiestCore,
+    /// Cores that work for interrupts of the network and of drives.
+    CoresSoftirq,
+    /// Cores that a hypervisor gave to others.
+    CoresStolen,
+    /// Share of the time in which some task waited for a processor.
+    CpuPressure,
+    /// Share of the time in which some task waited for a drive.
+    IoPressure,
+    /// Share of the time in which some task waited for memory.
+    MemoryPressure,
+    /// Share of memory that is left for programs.
+    MemoryAvailable,
+    /// Bytes read from a drive per second.
+    DriveRead,
+    /// Bytes written to a drive per second.
+    DriveWritten,
+    /// Share of the time in which a drive had something to do.
+    DriveBusy,
+    /// Requests that wait at a drive or are served by it.
+    DriveQueue,
+    /// Seconds that a request to a drive took.
+    DriveLatency,
+    /// Share of a container's periods in which it was out of its processor quota.
+    Throttled,
+    /// Bytes of objects that the engine sent to clients per second.
+    ClientSent,
+    /// Bytes of objects that the engine received from clients per second.
+    ClientReceived,
+    /// Requests of clients that the engine is at.
+    InFlight,
+    /// Requests of clients that wait until the engine begins with them.
+    Waiting,
+    /// Requests that the engine answered with an error, per second.
+    RequestErrors,
+}
+
+impl Measure {
+    /// All of them.
+    pub const ALL: [Measure; 28] = [
+        Measure::LinkReceived,
+        Measure::LinkSent,
+        Measure::LinkSpeed,
+        Measure::LinkReceivedDrops,
+        Measure::LinkSentDrops,
+        Measure::LinkErrors,
+        Measure::Retransmitted,
+        Measure::QueueDrops,
+        Measure::CoresBusy,
+        Measure::Cores,
+        Measure::BusiestCore,
+        Measure::CoresSoftirq,
+        Measure::CoresStolen,
+        Measure::CpuPressure,
+        Measure::IoPressure,
+        Measure::MemoryPressure,
+        Measure::MemoryAvailable,
+        Measure::DriveRead,
+        Measure::DriveWritten,
+        Measure::DriveBusy,
+        Measure::DriveQueue,
+        Measure::DriveLatency,
+        Measure::Throttled,
+        Measure::ClientSent,
+        Measure::ClientReceived,
+        Measure::InFlight,
+        Measure::Waiting,
+        Measure::RequestErrors,
+    ];
+
+    /// In words, as the first of a row.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Measure::LinkReceived => "received on",
+            Measure::LinkSent => "sent on",
+            Measure::LinkSpeed => "speed of",
+            Measure::LinkReceivedDrops => "packets received and dropped on",
+            Measure::LinkSentDrops => "packets dropped instead of sent on",
+            Measure::LinkErrors => "packets with errors on",
+            Measure::Retransmitted => "TCP segments sent again",
+            Measure::QueueDrops => "packets that a processor's queue had no room for",
+            Measure::CoresBusy => "busy cores",
+            Measure::Cores => "cores",
+            Measure::BusiestCore => "busiest core",
+            Measure::CoresSoftirq => "cores busy with interrupts",
+            Measure::CoresStolen => "cores given to others by the hypervisor",
+            Measure::CpuPressure => "time in which tasks waited for processors",
+            Measure::IoPressure => "time in which tasks waited for drives",
+            Measure::MemoryPressure => "time in which tasks waited for memory",
+            Measure::MemoryAvailable => "memory available",
+            Measure::DriveRead => "read from",
+            Measure::DriveWritten => "written to",
+            Measure::DriveBusy => "time busy of",
+            Measure::DriveQueue => "requests at",
+            Measure::DriveLatency => "latency of",
+            Measure::Throttled => "periods out of processor quota of",
+            Measure::ClientSent => "sent to clients",
+            Measure::ClientReceived => "received from clients",
+            Measure::InFlight => "requests in flight",
+            Measure::Waiting => "requests waiting",
+            Measure::RequestErrors => "failed requests",
+        }
+    }
+
+    /// A value as people read it.
+    #[must_use]
+    pub fn amount(self, value: f64) -> String {
+        match self {
+            Measure::LinkReceived | Measure::LinkSent | Measure::LinkSpeed => bits_per_s(8.0 * value),
+            Measure::DriveRead | Measure::DriveWritten | Measure::ClientSent | Measure::ClientReceived => {
+                bytes_per_s_iec(value)
+            }
+            Measure::LinkReceivedDrops
+            | Measure::LinkSentDrops
+            | Measure::LinkErrors
+            | Measure::QueueDrops
+            | Measure::RequestErrors => format!("{} a second", count(value)),
+            Measure::Retransmitted
+            | Measure::BusiestCore
+            | Measure::CpuPressure
+            | Measure::IoPressure
+            | Measure::MemoryPressure
+            | Measure::MemoryAvailable
+            | Measure::DriveBusy
+            | Measure::Throttled => percent(value),
+            Measure::DriveLatency => duration_ns(value * 1e9),
+            Measure::CoresBusy
+            | Measure::Cores
+            | Measure::CoresSoftirq
+            | Measure::CoresStolen
+            | Measure::DriveQueue
+            | Measure::InFlight
+            | Measure::Waiting => count(value),
+        }
+    }
+}
+
+impl Readings {
+    /// The instant of a step, in milliseconds since 1970.
+    #[must_use]
+    pub fn at_unix_ms(&self, step: usize) -> i64 {
+        self.begin_unix_ms.saturating_add(i64::try_from(self.step_ms).unwrap_or(0).saturating_mul(step as i64))
+    }
+
+    /// Machines that have series, in order.
+    #[must_use]
+    pub fn machines(&self) -> BTreeSet<&str> {
+        self.series.iter().map(|series| series.machine.as_str()).collect()
+    }
+
+    /// What cannot be read as readings: files may be somebody else's.
+    ///
+    /// # Errors
+    /// What is wrong, quoted, and what to do.
+    pub fn check(&self) -> Result<(), String> {
+        if self.schema != READINGS_SCHEMA {
+            return Err(format!(
+                "readings of schema {}, and this linerate reads schema {READINGS_SCHEMA}: record them anew",
+                self.schema
+            ));
+        }
+        if self.steps == 0 || self.steps > STEPS_MAX || self.step_ms == 0 {
+            return Err(format!("{} instants, {} ms apart, are no window", self.steps, self.step_ms));
+        }
+        let values = self.series.iter().map(|series| series.values.len() as u64).sum::<u64>();
+        if values > VALUES_MAX {
+            return Err(format!("{values} values are more than the {VALUES_MAX} of the largest cluster"));
+        }
+        let wrong = self.series.iter().find(|series| series.values.len() != self.steps as usize);
+        if let Some(series) = wrong {
+            let (machine, values) = (&series.machine, series.values.len());
+            return Err(format!("{values} values of machine {machine:?}, and {} instants", self.steps));
+        }
+        let infinite = self.series.iter().find(|of| of.values.iter().flatten().any(|value| !value.is_finite()));
+        infinite.map_or(Ok(()), |series| Err(format!("a value of machine {:?} is no number", series.machine)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(values: Vec<Option<f64>>) -> Readings {
+        let series = ReadSeries { of: Measure::LinkSent, machine: "n1".to_owned(), part: "eth0".to_owned(), values };
+        Readings { schema: READINGS_SCHEMA, step_ms: 1000, steps: 2, series: vec![series], ..Readings::default() }
+    }
+
+    #[test]
+    fn readings_that_cannot_be_are_refused_with_the_reason() {
+        assert_eq!(one(vec![Some(1.0), None]).check(), Ok(()));
+        for (readings, part) in [
+            (Readings { schema: 9, ..one(vec![None; 2]) }, "schema 9"),
+            (Readings { steps: 0, ..one(vec![]) }, "no window"),
+            (one(vec![None]), "1 values of machine \"n1\""),
+            (one(vec![None, Some(f64::INFINITY)]), "no number"),
+        ] {
+            let why = readings.check().unwrap_err();
+            assert!(why.contains(part), "{why}");
+        }
+    }
+
+    #[test]
+    fn readings_come_back_from_json_as_they_were() {
+        let readings = one(vec![Some(1.25e9), None]);
+        let text = serde_json::to_string(&readings).unwrap();
+        assert_eq!(serde_json::from_str::<Readings>(&text).unwrap(), readings, "{text}");
+    }
+
+    #[test]
+    fn every_measure_has_a_name_and_an_amount() {
+        for (place, of) in Measure::ALL.into_iter().enumerate() {
+            assert!(!of.name().is_empty() && !of.amount(0.5).is_empty(), "{of:?}");
+            assert!(Measure::ALL[..place].iter().all(|other| *other != of && other.name() != of.name()), "{of:?}");
+        }
+    }
+}

@@ -1,0 +1,414 @@
+//! A diagnosis as text for a terminal, JSON and one self-contained HTML page.
+
+use linerate_record::diagnosis::{Diagnosis, OddReading, Suspect, UsedResource};
+use linerate_record::readings::AbsentReading;
+use linerate_record::units::{bits_per_s, bytes_per_s_iec, count, duration_ns};
+
+use crate::ink::Ink;
+use crate::terminal::{TextStyle, hanging_in};
+use crate::words::{self, plural};
+
+/// Lines that answer.
+const LINES: usize = 10;
+/// Suspects in a line each.
+const SUSPECTS_SHOWN: usize = 2;
+/// Lines that a part of the answer has at the most.
+const EACH: usize = 2;
+/// Columns before what a line says.
+const LEAD: usize = 12;
+/// Odd readings that are listed below the answer.
+const ODD_SHOWN: usize = 5;
+/// Suspects of less weight have no line.
+const LEAST_SHOWN: f64 = 0.01;
+
+/// The diagnosis as pretty JSON, with a line feed at its end. Reading it back gives an equal diagnosis.
+///
+/// # Panics
+/// Never: a diagnosis has text keys only, which is all that JSON asks.
+#[must_use]
+pub fn json(diagnosis: &Diagnosis) -> String {
+    crate::json::pretty(diagnosis).expect("a diagnosis has text keys only")
+}
+
+/// The diagnosis as one self-contained page. Figures carry `data-field` and `data-value`, as those of a plan.
+#[must_use]
+pub fn html(diagnosis: &Diagnosis) -> String {
+    crate::html::diagnosis::page(diagnosis)
+}
+
+/// Ten lines that answer, and the odd ones below them. With `why`, everything: the readings behind each suspect, what
+/// is lacking, what such readings cannot tell, and every caveat.
+#[must_use]
+pub fn text(diagnosis: &Diagnosis, why: bool, look: TextStyle) -> String {
+    let mut text = answer(diagnosis, why, look);
+    let shown = if why { diagnosis.odd.len() } else { ODD_SHOWN.min(diagnosis.odd.len()) };
+    if shown > 0 {
+        text.push('\n');
+    }
+    for odd in &diagnosis.odd[..shown] {
+        text.push_str(&hanging_in(Ink::Dim, " odd", LEAD, &in_full(odd, why), look));
+    }
+    let left = diagnosis.odd.len() - shown;
+    if left > 0 {
+        let more = format!("{}: --why shows them", plural(left as u64, "more odd reading"));
+        text.push_str(&hanging_in(Ink::Dim, "", LEAD, &more, look));
+    }
+    if why { text + &behind(diagnosis, look) } else { text }
+}
+
+/// An odd reading as people read it.
+fn in_full(odd: &OddReading, why: bool) -> String {
+    if why {
+        format!("{} ({:.1} standard errors, chance {:.0e})", odd.claim, odd.sigmas, odd.chance)
+    } else {
+        odd.claim.clone()
+    }
+}
+
+struct Line {
+    ink: Ink,
+    lead: String,
+    says: String,
+}
+
+fn line(ink: Ink, lead: impl Into<String>, says: impl Into<String>) -> Line {
+    Line { ink, lead: lead.into(), says: says.into() }
+}
+
+fn answer(diagnosis: &Diagnosis, why: bool, look: TextStyle) -> String {
+    let mut lines = vec![line(Ink::Dim, " window", window(diagnosis)), line(Ink::Dim, " load", load(diagnosis))];
+    lines.push(line(Ink::Green, " ▸", diagnosis.answer.clone()));
+    let all = &diagnosis.suspects;
+    let shown = if why { all.len() } else { SUSPECTS_SHOWN.min(all.len()) };
+    for (place, suspect) in all[..shown].iter().enumerate() {
+        // The answer has said what the first one is, if it leads.
+        if place > 0 && suspect.weight < LEAST_SHOWN && !why {
+            break;
+        }
+        let says = if suspect.claim == diagnosis.answer { of_first(suspect) } else { suspect.claim.clone() };
+        lines.push(line(Ink::Dim, format!("  {}  {:>5}", place + 1, words::percent(suspect.weight)), says));
+    }
+    let rest = all.len() - shown;
+    let mut none = "none of these: clients, switches, or what no reading here shows".to_owned();
+    if rest > 0 {
+        none = format!("{none}; {} not shown", plural(rest as u64, "suspect"));
+    }
+    lines.push(line(Ink::Dim, format!("  –  {:>5}", words::percent(diagnosis.none_of_these)), none));
+    if let Some(lacking) = lacking(&diagnosis.absent) {
+        lines.push(line(Ink::Yellow, " lacking", lacking));
+    }
+    if !diagnosis.used.is_empty() {
+        lines.push(line(Ink::Dim, " fullest", fullest(&diagnosis.used)));
+    }
+    if let Some(first) = all.first().filter(|first| first.weight > diagnosis.none_of_these) {
+        let gives = first.gives.as_ref().map_or_else(String::new, |gives| format!("; gives {gives}"));
+        lines.push(line(Ink::Dim, " try for 1", format!("{}{gives}", first.remedy)));
+    }
+    if let Some(next) = diagnosis.next.as_ref().filter(|next| all.first().is_none_or(|first| first.remedy != **next)) {
+        lines.push(line(Ink::Dim, " read next", next.clone()));
+    }
+    let whole = |line: &Line| hanging_in(line.ink, &line.lead, LEAD, &line.says, look);
+    if why {
+        return lines.iter().map(whole).collect();
+    }
+    fitted(&lines, look)
+}
+
+/// What the first suspect has beside the claim, which the answer has.
+fn of_first(suspect: &Suspect) -> String {
+    let beside = suspect.evidence.iter().find(|evidence| **evidence != suspect.claim);
+    beside.cloned().unwrap_or_else(|| "the same".to_owned())
+}
+
+/// Lines within their number: each has one, and those that have more to say get what is left, the answer first.
+fn fitted(lines: &[Line], look: TextStyle) -> String {
+    let lines = &lines[..lines.len().min(LINES)];
+    let whole = |line: &Line| hanging_in(line.ink, &line.lead, LEAD, &line.says, look).lines().count();
+    let mut given = vec![1; lines.len()];
+    let mut spare = LINES - lines.len();
+    let is_answer = |place: &usize| lines[*place].lead.contains('▸');
+    let order = (0..lines.len()).filter(is_answer).chain((0..lines.len()).filter(|place| !is_answer(place)));
+    for place in order {
+        let most = if is_answer(&place) { EACH + 1 } else { EACH };
+        let more = spare.min(whole(&lines[place]).min(most).saturating_sub(1));
+        given[place] += more;
+        spare -= more;
+    }
+    lines.iter().zip(given).map(|(line, given)| cut(line, given, look)).collect()
+}
+
+/// A part in so many lines, with … where more would follow.
+fn cut(line: &Line, lines: usize, look: TextStyle) -> String {
+    let rendered = |says: &str| hanging_in(line.ink, &line.lead, LEAD, says, look);
+    let fits = |text: &str| text.lines().count() <= lines;
+    let whole = rendered(&line.says);
+    if fits(&whole) {
+        return whole;
+    }
+    let mut said: Vec<&str> = line.says.split_whitespace().collect();
+    while said.len() > 1 && !fits(&rendered(&format!("{} …", said.join(" ")))) {
+        said.pop();
+    }
+    rendered(&format!("{} …", said.join(" ")))
+}
+
+fn instant(unix_ms: i64) -> String {
+    words::utc(u64::try_from(unix_ms).unwrap_or(0))
+}
+
+pub(crate) fn window(diagnosis: &Diagnosis) -> String {
+    let window = &diagnosis.window;
+    let (begin, end) = (instant(window.busy_begin_unix_ms), instant(window.busy_end_unix_ms));
+    let ms = |ms: u64| duration_ns(ms as f64 * 1e6);
+    let heard = diagnosis.nodes.len() as u64;
+    let all = heard + u64::from(diagnosis.unheard);
+    format!(
+        "{begin} to {end}, {} of {} instants near the most load; scrapes {} apart; {heard} of {} read",
+        window.busy_steps,
+        window.steps,
+        ms(window.interval_ms),
+        plural(all, "node")
+    )
+}
+
+pub(crate) fn load(diagnosis: &Diagnosis) -> String {
+    let load = &diagnosis.load;
+    let mut said = Vec::new();
+    if let (Some(get), Some(put)) = (load.get_bytes_per_s, load.put_bytes_per_s) {
+        said.push(format!("GET {}, PUT {}", bytes_per_s_iec(get), bytes_per_s_iec(put)));
+    }
+    if let Some(in_flight) = load.in_flight {
+        said.push(format!("{} in flight", count(in_flight.round())));
+    }
+    said.push(format!(
+        "nodes sent {} and received {}",
+        bits_per_s(8.0 * load.sent_bytes_per_s),
+        bits_per_s(8.0 * load.received_bytes_per_s)
+    ));
+    if let Some(turn) = &load.turn {
+        said.push(format!(
+            "from {} on, {} in flight instead of {} gave no more",
+            instant(turn.at_unix_ms),
+            count(turn.in_flight[1].round()),
+            count(turn.in_flight[0].round())
+        ));
+    }
+    said.join("; ")
+}
+
+fn fullest(used: &[UsedResource]) -> String {
+    const SHOWN: usize = 3;
+    let one = |used: &UsedResource| {
+        let most = if used.nodes > 1 {
+            format!(" (most {} {})", used.most_node, words::percent(used.most_share))
+        } else {
+            String::new()
+        };
+        format!("{} {}{most}", used.resource.in_a_sentence(), words::percent(used.share))
+    };
+    used.iter().take(SHOWN).map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// Readings that are lacking, by what they would come from; those that are needed first.
+fn lacking(absent: &[AbsentReading]) -> Option<String> {
+    let mut sorted: Vec<&AbsentReading> = absent.iter().collect();
+    sorted.sort_by_key(|one| !one.is_needed);
+    let first = sorted.first()?;
+    let mut metrics: Vec<&str> =
+        sorted.iter().filter(|one| one.from == first.from).map(|one| one.metric.as_str()).collect();
+    let others = sorted.len() - metrics.len();
+    metrics.dedup();
+    let more = if others > 0 { format!("; {others} more") } else { String::new() };
+    Some(format!("{}: scrape {}{more}", metrics.join(", "), first.from))
+}
+
+/// What is behind the answer.
+fn behind(diagnosis: &Diagnosis, look: TextStyle) -> String {
+    let mut text = String::from("\n");
+    let mut add = |ink: Ink, lead: &str, says: &str| text.push_str(&hanging_in(ink, lead, LEAD, says, look));
+    for (place, suspect) in diagnosis.suspects.iter().enumerate() {
+        for evidence in &suspect.evidence {
+            add(Ink::Dim, &format!(" shows {}", place + 1), evidence);
+        }
+        let gives = suspect.gives.as_ref().map_or_else(String::new, |gives| format!("; gives {gives}"));
+        add(Ink::Dim, &format!(" try for {}", place + 1), &format!("{}{gives}", suspect.remedy));
+    }
+    for used in &diagnosis.used {
+        let says = format!(
+            "{} of {} nodes: {} of {} at the middle node, {} at {}; {} full",
+            used.resource.in_a_sentence(),
+            used.group,
+            words::percent(used.share),
+            used.resource.amount(used.capacity),
+            words::percent(used.most_share),
+            used.most_node,
+            plural(u64::from(used.full_nodes), "node")
+        );
+        add(Ink::Dim, " used", &says);
+    }
+    for members in &diagnosis.members {
+        add(Ink::Dim, " members", &of_members(members));
+    }
+    for absent in &diagnosis.absent {
+        add(Ink::Yellow, " lacking", &format!("{} ({}): scrape {}", absent.metric, absent.of.name(), absent.from));
+    }
+    if !diagnosis.strangers.is_empty() {
+        add(
+            Ink::Dim,
+            " others",
+            &format!("machines that are no nodes of the site: {}", diagnosis.strangers.join(", ")),
+        );
+    }
+    for blind in &diagnosis.blind {
+        add(Ink::Dim, " blind", blind);
+    }
+    let odds = format!(
+        "{} comparisons; of healthy windows, at most {} have something that is called odd",
+        count(diagnosis.comparisons as f64),
+        words::percent(diagnosis.false_alarm_share)
+    );
+    add(Ink::Dim, " chance", &odds);
+    for caveat in &diagnosis.caveats {
+        add(Ink::Dim, " caveat", caveat);
+    }
+    if let Some(explanation) = &diagnosis.explanation {
+        add(Ink::Dim, " figures", "by the model run backward, from what the engine served:");
+        text.push_str(&crate::explanation::text(explanation, false, look));
+    }
+    text
+}
+
+/// How a bond uses its members.
+pub(crate) fn of_members(members: &linerate_record::diagnosis::MemberUse) -> String {
+    format!(
+        "{} of {} nodes, {}: the busiest of {} members carries {} of the bytes, at {} of its speed; one carries nearly \
+         all on {} of {}",
+        members.bond,
+        members.group,
+        if members.is_sent { "sending" } else { "receiving" },
+        members.members,
+        words::percent(members.busiest_share),
+        words::percent(members.busiest_used_share),
+        members.on_one_nodes,
+        plural(u64::from(members.nodes), "node")
+    )
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use linerate_record::diagnosis::{
+        Cause, DIAGNOSIS_SCHEMA, HeatMap, HeatRows, OddKind, ReadLoad, ReadNode, ReadWindow,
+    };
+    use linerate_record::plan::Resource;
+    use linerate_record::readings::Measure;
+
+    use super::*;
+
+    fn read_window() -> ReadWindow {
+        ReadWindow {
+            source: "prometheus".to_owned(),
+            begin_unix_ms: 1_795_673_177_000,
+            end_unix_ms: 1_795_673_190_000,
+            step_ms: 1000,
+            interval_ms: 1000,
+            rate_over_ms: 4000,
+            steps: 10,
+            busy_steps: 9,
+            busy_begin_unix_ms: 1_795_673_178_000,
+            busy_end_unix_ms: 1_795_673_190_000,
+        }
+    }
+
+    /// A diagnosis with something of everything, of so many nodes.
+    pub(crate) fn diagnosis(nodes: usize) -> Diagnosis {
+        let claim = "the link eth0 of node3 sends 96.0 Mb/s steadily and never more, of 200 Mb/s that it should carry";
+        Diagnosis {
+            schema: DIAGNOSIS_SCHEMA,
+            site: "four".to_owned(),
+            window: read_window(),
+            nodes: (1..=nodes)
+                .map(|node| ReadNode {
+                    name: format!("node{node}"),
+                    group: "node".to_owned(),
+                    machines: vec![format!("node{node}")],
+                })
+                .collect(),
+            strangers: vec!["client".to_owned()],
+            unheard: 0,
+            load: ReadLoad { get_bytes_per_s: Some(4e7), put_bytes_per_s: Some(0.0), ..ReadLoad::default() },
+            used: vec![UsedResource {
+                resource: Resource::PublicEgress,
+                group: "node".to_owned(),
+                part: "eth0".to_owned(),
+                capacity: 2.5e7,
+                share: 0.58,
+                most_share: 0.61,
+                most_node: "node4".to_owned(),
+                full_nodes: 0,
+                nodes: nodes as u32,
+            }],
+            members: Vec::new(),
+            odd: (1..=7)
+                .map(|node| OddReading {
+                    of: OddKind::Steadiness(Measure::LinkSent),
+                    node: format!("node{node}"),
+                    part: "eth0".to_owned(),
+                    value: 0.003,
+                    others: 0.2,
+                    sigmas: -9.0,
+                    chance: 1e-5,
+                    claim: format!("node{node}: what is sent on eth0 varies by 0.3 %, that of the others by 20 %"),
+                })
+                .collect(),
+            suspects: vec![Suspect {
+                cause: Cause::SlowLinkSending,
+                node: Some("node3".to_owned()),
+                part: "eth0".to_owned(),
+                claim: claim.to_owned(),
+                weight: 0.95,
+                evidence: vec!["node3: what is sent on eth0 varies by 0.3 %".to_owned()],
+                remedy: "ethtool eth0 (Speed)".to_owned(),
+                gives: Some("up to 1.64 times the throughput".to_owned()),
+            }],
+            none_of_these: 0.05,
+            answer: claim.to_owned(),
+            explanation: None,
+            comparisons: 72,
+            false_alarm_share: 0.01,
+            absent: Vec::new(),
+            blind: vec!["rates are means over 4.00 s".to_owned()],
+            caveats: vec!["the model was not run backward".to_owned()],
+            next: None,
+            heat: HeatMap {
+                begin_unix_ms: 1_795_673_177_000,
+                column_ms: 1000,
+                columns: 120,
+                maps: vec![HeatRows {
+                    name: Resource::PublicEgress.name().to_owned(),
+                    rows: vec!["k".repeat(120); nodes],
+                }],
+            },
+        }
+    }
+
+    #[test]
+    fn the_answer_has_ten_lines_and_names_the_first_suspect_and_the_odd_ones_below() {
+        for width in [60, 80, 120] {
+            let text = text(&diagnosis(4), false, TextStyle { color: false, width });
+            let (answer, odd) = text.split_once("\n\n").unwrap();
+            assert!(answer.lines().count() <= LINES, "{text}");
+            assert!(answer.contains("▸") && answer.contains("the link eth0 of node3 sends"), "{text}");
+            assert!(answer.contains("95 %") && answer.contains("none of these"), "{text}");
+            assert!(odd.contains("2 more odd readings: --why"), "{text}");
+        }
+    }
+
+    #[test]
+    fn with_why_everything_is_there() {
+        let text = text(&diagnosis(4), true, TextStyle { color: false, width: 100 });
+        for part in ["shows 1", "ethtool eth0", "72 comparisons", "client", "means over 4.00 s", "not run backward"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert_eq!(serde_json::from_str::<Diagnosis>(&json(&diagnosis(4))).unwrap(), diagnosis(4));
+    }
+}

@@ -1,0 +1,183 @@
+//! The page of a diagnosis.
+
+use std::fmt::Write as _;
+
+use linerate_record::diagnosis::{Diagnosis, Suspect};
+use serde::Serialize;
+
+use super::DIAGNOSIS_SCRIPT;
+use super::markup::{escaped, table};
+use super::sheet::{self, HtmlRow, Section, exact, named};
+use crate::diagnosis::{load, of_members, window};
+use crate::words;
+
+/// What the script draws.
+#[derive(Serialize)]
+struct Drawn<'d> {
+    nodes: Vec<&'d str>,
+    heat: &'d linerate_record::diagnosis::HeatMap,
+}
+
+/// The page: what can have held the site back with the readings that show it, what is odd, the use of each resource
+/// over time at each node, and what such readings cannot tell.
+pub(crate) fn page(diagnosis: &Diagnosis) -> String {
+    let facts = [("Window", window(diagnosis)), ("Load", load(diagnosis)), ("Site", diagnosis.site.clone())];
+    let cards: String = diagnosis.suspects.iter().enumerate().map(|(place, one)| card(place, one)).collect();
+    let weights = format!(
+        "<p class=\"claim\">{}</p>\n<p class=\"hint\"><span{}>{}</span> of the weight for none of these: clients, \
+         switches, or what no reading here shows. Weights compare suspects; they are not probabilities.</p>\n",
+        escaped(&diagnosis.answer),
+        exact("none_of_these", diagnosis.none_of_these),
+        words::percent(diagnosis.none_of_these)
+    );
+    let next = diagnosis.next.as_ref().map_or_else(String::new, |next| named("Read next", next));
+    let sections = [
+        ("suspects", "What can have held it back", format!("{weights}<div class=\"cards\">{cards}</div>{next}")),
+        ("odd", "What is unlike its peers", odd(diagnosis)),
+        ("used", "Resources against their ceilings", used(diagnosis)),
+        ("heat", "Use of each node's resources over time", heat(diagnosis)),
+        ("lacking", "What is not read", lacking(diagnosis)),
+        ("blind", "What such readings cannot tell", list(&diagnosis.blind)),
+        ("caveats", "What this rests on", list(&diagnosis.caveats)),
+    ];
+    let sections = sections.map(|(id, title, html)| Section { id, title, html });
+    let drawn = Drawn { nodes: diagnosis.nodes.iter().map(|node| node.name.as_str()).collect(), heat: &diagnosis.heat };
+    let view = serde_json::to_string(&drawn).unwrap_or_else(|_| "{}".to_owned());
+    sheet::sheet("diagnosis", &sheet::header("What held it back", &facts), &sections, &view, DIAGNOSIS_SCRIPT)
+}
+
+fn card(place: usize, suspect: &Suspect) -> String {
+    let weight = words::percent(suspect.weight);
+    let mut html = format!(
+        "<article class=\"card\"><h3>{}</h3>\n<p class=\"best\"><strong{}>{}</strong> <span class=\"unit\">%</span> \
+         <span class=\"pm\">of the weight</span></p>\n<div class=\"meter\" style=\"--w:{:.1}%\" \
+         aria-hidden=\"true\"></div>\n<p class=\"claim\">{}</p>\n",
+        place + 1,
+        exact(&format!("suspects.{place}.weight"), suspect.weight),
+        escaped(weight.trim_end_matches(" %")),
+        100.0 * suspect.weight.clamp(0.0, 1.0),
+        escaped(&suspect.claim),
+    );
+    for evidence in &suspect.evidence {
+        html.push_str(&named("Shown by", evidence));
+    }
+    html.push_str(&named("Try", &suspect.remedy));
+    html.push_str(&named("Gives", suspect.gives.as_deref().unwrap_or_default()));
+    html.push_str("</article>\n");
+    html
+}
+
+fn odd(diagnosis: &Diagnosis) -> String {
+    let mut html = String::new();
+    let rows = diagnosis.odd.iter().enumerate().map(|(i, odd)| {
+        let at = |field: &str| format!("odd.{i}.{field}");
+        HtmlRow::default()
+            .name(&odd.node)
+            .sentence(&odd.claim)
+            .figure(&at("sigmas"), odd.sigmas, &format!("{:.1}", odd.sigmas))
+            .figure(&at("chance"), odd.chance, &format!("{:.0e}", odd.chance))
+            .whole()
+    });
+    let rows: String = rows.collect();
+    if !rows.is_empty() {
+        html.push_str(&table("Odd readings", &["node", "<reading", "standard errors", "chance"], &rows));
+    }
+    let _ = writeln!(
+        html,
+        "<p class=\"hint\"><span{}>{}</span> comparisons; of healthy windows, at most {} have something that is called \
+         odd.</p>",
+        exact("comparisons", diagnosis.comparisons),
+        diagnosis.comparisons,
+        words::percent(diagnosis.false_alarm_share)
+    );
+    html
+}
+
+fn used(diagnosis: &Diagnosis) -> String {
+    if diagnosis.used.is_empty() {
+        return String::new();
+    }
+    let rows = diagnosis.used.iter().enumerate().map(|(i, used)| {
+        let at = |field: &str| format!("used.{i}.{field}");
+        HtmlRow::default()
+            .name(used.resource.name())
+            .words(&used.group)
+            .figure_bar(&at("share"), used.share, used.share, &words::percent(used.share))
+            .figure_bar(&at("most_share"), used.most_share, used.most_share, &words::percent(used.most_share))
+            .words(&used.most_node)
+            .figure(&at("capacity"), used.capacity, &used.resource.amount(used.capacity))
+            .figure(&at("full_nodes"), used.full_nodes, &format!("{} of {}", used.full_nodes, used.nodes))
+            .whole()
+    });
+    let rows: String = rows.collect();
+    let mut html = table(
+        "Use of resources",
+        &["resource", "<nodes", "middle node", "most", "<at", "of one node's", "full"],
+        &rows,
+    );
+    for members in &diagnosis.members {
+        html.push_str(&named("Members", &of_members(members)));
+    }
+    html
+}
+
+fn heat(diagnosis: &Diagnosis) -> String {
+    let mut html = String::new();
+    for (place, map) in diagnosis.heat.maps.iter().enumerate() {
+        let _ = writeln!(
+            html,
+            "<figure><figcaption>{}, {} from top to bottom</figcaption><canvas class=\"heat\" data-map=\"{place}\" \
+             style=\"width:100%;image-rendering:pixelated\" role=\"img\" aria-label=\"{} of each node over \
+             time\"></canvas><p class=\"hint told\">darker and redder is fuller; point at a cell</p></figure>",
+            escaped(&map.name),
+            words::plural(map.rows.len() as u64, "node"),
+            escaped(&map.name)
+        );
+    }
+    html
+}
+
+fn lacking(diagnosis: &Diagnosis) -> String {
+    let lacking = diagnosis
+        .absent
+        .iter()
+        .map(|absent| named(&absent.metric, &format!("{}: scrape {}", absent.of.name(), absent.from)));
+    let mut html: String = lacking.collect();
+    if !diagnosis.strangers.is_empty() {
+        html.push_str(&named("No nodes of the site", &diagnosis.strangers.join(", ")));
+    }
+    html
+}
+
+fn list(sentences: &[String]) -> String {
+    if sentences.is_empty() {
+        return String::new();
+    }
+    let items: String = sentences.iter().map(|one| format!("<li>{}</li>\n", escaped(one))).collect();
+    format!("<ul>\n{items}</ul>\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::diagnosis::tests::diagnosis;
+
+    use super::*;
+
+    #[test]
+    fn a_page_of_484_nodes_is_far_below_five_megabytes_and_loads_nothing() {
+        let page = page(&diagnosis(484));
+        assert!(page.len() < 1 << 20, "{}", page.len());
+        assert!(page.contains("node484") && page.contains("canvas class=\"heat\""), "no map");
+        assert!(!page.contains("src=\"http"), "it loads something");
+    }
+
+    #[test]
+    fn what_others_named_is_text_and_no_markup() {
+        let mut diagnosis = diagnosis(1);
+        diagnosis.nodes[0].name = "</script><b>".to_owned();
+        diagnosis.odd[0].node = "<i>x".to_owned();
+        diagnosis.caveats.push("<u>y".to_owned());
+        let page = page(&diagnosis);
+        assert!(!page.contains("</script><b>") && !page.contains("<i>x") && !page.contains("<u>y"));
+    }
+}
