@@ -111,7 +111,7 @@ fn window(grid: &Grid<'_>) -> ReadWindow {
         steps: readings.steps,
         busy_steps: busy().count() as u32,
         busy_begin_unix_ms: at(busy().next()),
-        busy_end_unix_ms: at(busy().last()),
+        busy_end_unix_ms: at(busy().next_back()),
     }
 }
 

@@ -140,6 +140,21 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// The same with what is quoted of an answer put otherwise.
+    pub(crate) fn quoted(self, as_shown: impl Fn(&str) -> String) -> Fault {
+        match self {
+            Fault::NotJson { url, kind, beginning } => {
+                Fault::NotJson { url, kind: as_shown(&kind), beginning: as_shown(&beginning) }
+            }
+            Fault::Query { query, kind, message } => {
+                Fault::Query { query, kind: as_shown(&kind), message: as_shown(&message) }
+            }
+            other => other,
+        }
+    }
+}
+
+impl Fault {
     /// Whether a part of the window may be answered where the whole was not.
     pub(crate) fn is_of_size(&self) -> bool {
         match self {

@@ -206,7 +206,7 @@ fn ask(server: &mut Server, instants: &Instants, (first, end): (u64, u64), query
     let form = [("query", query), ("start", &start), ("end", &stop), ("step", &step)];
     let answer = server.ask("/api/v1/query_range", &form, query)?;
     let url = format!("{}/api/v1/query_range", server.url());
-    let mut found = matrix(&answer, &url, query)?;
+    let mut found = matrix(&answer, &url, query).map_err(|fault| fault.quoted(|text| server.without_secrets(text)))?;
     found.warnings = found.warnings.iter().map(|text| server.without_secrets(text)).collect();
     Ok(found)
 }

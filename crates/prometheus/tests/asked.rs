@@ -19,8 +19,9 @@ type Requests = Arc<Mutex<Vec<String>>>;
 
 /// A server that answers each request by what it asks; whole replies, heads and bodies.
 fn serving(answer: impl Fn(&str) -> String + Send + 'static) -> (Address, Requests) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = Address::read(&format!("http://{}/prom", listener.local_addr().unwrap())).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address =
+        Address::read(&format!("http://{}/prom", listener.local_addr().expect("its address"))).expect("an address");
     let requests = Requests::default();
     let kept = Arc::clone(&requests);
     thread::spawn(move || {
@@ -43,7 +44,7 @@ fn serving(answer: impl Fn(&str) -> String + Send + 'static) -> (Address, Reques
             }
             let request = String::from_utf8_lossy(&request).into_owned();
             let _ = stream.write_all(answer(&request).as_bytes());
-            kept.lock().unwrap().push(request);
+            kept.lock().expect("no test has failed with it").push(request);
         }
     });
     (address, requests)

@@ -85,7 +85,8 @@ pub(super) fn remedy(cause: Cause, part: &str) -> String {
             "how requests reach nodes: the balancer, DNS, externalTrafficPolicy, or one entry node".to_owned()
         }
         Cause::SlowNode => {
-            "linerate audit of that node against another; its readings with --live once they are there".to_owned()
+            "linerate audit --fleet of that node beside another, and its processors, drives and links during a load"
+                .to_owned()
         }
         Cause::BondMembers => format!(
             "/proc/net/bonding/{part}: mode, transmit hash policy and live members; the switch's hash for what is \
