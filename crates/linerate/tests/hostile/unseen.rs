@@ -62,6 +62,16 @@ fn denies_versions_of_all(asked: &ReceivedRequest, objects: &mut BTreeMap<String
     denied.or_else(|| holds_a_foreign_version(asked, objects))
 }
 
+/// The same, and the target does not know of a listing of versions.
+fn lists_no_versions(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if asked.query.contains("versions=") {
+        return Some(Said::Answer(reply("501 Not Implemented", "<Error><Code>NotImplemented</Code></Error>")));
+    }
+    let is_denied = asked.query == "versioning=" && objects.contains_key("bucket");
+    let denied = is_denied.then(|| says_403("AccessDenied")).flatten();
+    denied.or_else(|| removes_all(asked, objects))
+}
+
 /// The same of uploads.
 fn denies_uploads_of_all(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
     let denied = asked.query.contains("uploads=").then(|| says_403("AccessDenied")).flatten();
@@ -81,9 +91,10 @@ fn shows_a_foreign_object_late(asked: &ReceivedRequest, objects: &mut BTreeMap<S
 #[test]
 fn a_bucket_in_which_something_of_others_is_or_may_be_is_not_removed() {
     let theirs = "versions or delete markers of 1 object that is not of this run are in it";
-    let cases: [(&str, Manner, i32, &str); 4] = [
+    let cases: [(&str, Manner, i32, &str); 5] = [
         ("a version", holds_a_foreign_version, 0, theirs),
         ("versions that are denied", denies_versions_of_all, 3, "not known whether something else is in it"),
+        ("versions that are not listed", lists_no_versions, 3, "the target does not list versions; and checking whether"),
         ("uploads that are denied", denies_uploads_of_all, 3, "not known whether something else is in it"),
         ("an object that is shown late", shows_a_foreign_object_late, 0, "1 object that is not of this run is in it"),
     ];
