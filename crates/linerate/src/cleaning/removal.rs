@@ -152,6 +152,9 @@ impl<'a> CleaningRun<'a> {
             let why = if is_unasked { Some(SILENT.to_owned()) } else { self.done.why.take() };
             return Some(Failure::Left { left, place, why });
         }
+        if let Hidden::Perhaps(_) = self.done.hidden {
+            return Some(Failure::Unseen { place });
+        }
         match self.done.bucket.take() {
             Some(Err(error)) => Some(Failure::Bucket(error)),
             Some(Ok(Removal::Kept(found))) if found.is_unseen() => {

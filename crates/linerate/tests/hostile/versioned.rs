@@ -212,9 +212,14 @@ fn clean_does_not_say_that_nothing_is_left_where_versions_may_be() {
     }
     hostile.behave(denies_both);
     let output = clean(out.path(), &[]);
-    assert_eq!((output.status.code(), hidden(&hostile)), (Some(0), OBJECTS), "{}", shown(&output));
+    assert_eq!((output.status.code(), hidden(&hostile)), (Some(3), OBJECTS), "{}", shown(&output));
     for _ in 0..2 {
         let output = clean(out.path(), &[]);
+        assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
+        let reported = String::from_utf8_lossy(&output.stderr);
+        for part in ["it is not known what remains below", "s3:ListBucketVersions", "s3:GetBucketVersioning"] {
+            assert!(reported.contains(part), "{part}: {}", shown(&output));
+        }
         assert!(shown(&output).contains("not known whether the bucket keeps versions"), "{}", shown(&output));
         assert!(!shown(&output).contains("nothing is left"), "{}", shown(&output));
     }
