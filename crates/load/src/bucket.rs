@@ -147,7 +147,7 @@ impl<'a> Bucket<'a> {
             query: &query,
             ..BucketCall::new(format!("access to bucket {:?}", self.session.bucket), "GET")
         };
-        let answer = self.call(&call)?;
+        let answer = self.call_patiently(&call)?;
         // What servers in Go say in plain HTTP on a port that speaks TLS.
         if answer.status == 400 && String::from_utf8_lossy(&answer.body).contains("HTTPS server") {
             return Err(BucketError::NotHttp { host: self.authority(), why: "it is an HTTPS server".into() });
