@@ -1,6 +1,8 @@
 //! The binary against servers that lie and servers that say nothing: what it claims, how soon it gives up, and how soon
 //! Ctrl-C ends it.
 
+#[path = "hostile/absent.rs"]
+mod absent;
 #[path = "hostile/deletions.rs"]
 mod deletions;
 mod running;

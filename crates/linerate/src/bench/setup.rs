@@ -229,7 +229,8 @@ impl<'a> Setup<'a> {
         }
         let mut bucket = Bucket::connect_heeding(&self.session, 0, &heed)?;
         self.negotiated = bucket.negotiated();
-        let (exists, server) = bucket.exists()?;
+        // A target of linerate's own has none yet, and says so.
+        let (exists, server) = if self.has_own_target() { bucket.exists()? } else { bucket.is_there()? };
         // It was sent the keys, and may say anything.
         self.server = server.map(|server| masks::without_keys(&server));
         if !exists {

@@ -248,22 +248,6 @@ fn objects_are_not_hidden_where_a_listing_of_versions_lags_behind() {
     assert!(output.status.success() && hostile.count() == 0, "{}", shown(&output));
 }
 
-/// Says once that there is no such bucket.
-fn is_absent_once(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
-    let is_first = asked.method == "GET" && objects.insert("asked/once".to_owned(), 0).is_none();
-    is_first.then(|| Said::Answer(reply("404 Not Found", "<Error><Code>NoSuchBucket</Code></Error>")))
-}
-
-#[test]
-fn that_there_is_no_bucket_is_believed_of_several_answers() {
-    let (hostile, out) = (Hostile::serve(well), tempdir().unwrap());
-    let made = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS} --noclear")));
-    assert!(made.status.success() && hostile.count() == OBJECTS, "{}", shown(&made));
-    hostile.behave(is_absent_once);
-    let output = clean(out.path(), &[]);
-    assert!(shown(&output).contains(&format!("deleted {OBJECTS} objects")), "{}", shown(&output));
-}
-
 /// As proxies refuse: without a code.
 fn refuses_versions_barely(asked: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
     asked.query.contains("versions=").then(|| Said::Answer(reply("403 Forbidden", "")))

@@ -7,6 +7,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use linerate_record::units::grouped;
+use linerate_wire::patience::WaitEnd;
 use md5::{Digest, Md5};
 
 use super::call::BucketCall;
@@ -140,10 +141,13 @@ impl Bucket<'_> {
 
     /// Rests between deletions.
     pub(super) fn rest(&self, so_long: Duration) -> Result<(), BucketError> {
-        self.heed.rest(so_long).map_err(|ended| BucketError::Late {
-            call: "deleting objects of this run".to_owned(),
-            host: self.authority(),
-            ended: Lateness(ended),
+        self.heed.rest(so_long).map_err(|ended| match ended {
+            WaitEnd::Stopped => BucketError::Stopped,
+            ended => BucketError::Late {
+                call: "deleting objects of this run".to_owned(),
+                host: self.authority(),
+                ended: Lateness(ended),
+            },
         })
     }
 
