@@ -31,7 +31,7 @@ use crate::{consent, folder, masks, sources, trust};
 use aim::CleaningTarget;
 use removal::CleaningRun;
 
-pub(crate) use words::{gave_up_after, in_words};
+pub(crate) use words::{command, gave_up_after, in_words};
 
 /// What is cleaned, how, and with whose keys: all that a run folder does not say, or is not believed in.
 pub(crate) struct CleaningOrder<'a> {
@@ -48,6 +48,8 @@ pub(crate) struct CleaningOrder<'a> {
     pub(crate) region: Option<&'a str>,
     /// Hosts, as `name:port`, of which nobody is asked.
     pub(crate) consented: &'a [String],
+    /// The command that cleans again.
+    pub(crate) command: String,
 }
 
 /// Slowest pace of deletions, whatever a folder says that its run was held to.
@@ -88,7 +90,7 @@ pub(crate) fn clean(
     }
     let mut cleaning = CleaningRun::new(bucket, &session, order.dry_run, cap(&manifest));
     if let Err(error) = cleaning.all() {
-        cleaning.tell_unfinished();
+        cleaning.tell_unfinished(&order.command);
         return Err(error);
     }
     // That the run made it is what the folder says: without a note of this machine's, it may be anybody's bucket.

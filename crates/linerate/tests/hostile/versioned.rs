@@ -225,6 +225,17 @@ fn clean_does_not_say_that_nothing_is_left_where_versions_may_be() {
     }
 }
 
+#[test]
+fn objects_whose_versions_may_not_be_listed_are_counted_where_a_listing_shows_them() {
+    let (hostile, out) = (Hostile::serve(keeps_and_denies), tempdir().unwrap());
+    let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
+    assert_eq!((output.status.code(), hostile.count()), (Some(3), OBJECTS), "{}", shown(&output));
+    let reported = String::from_utf8_lossy(&output.stderr);
+    for part in ["run remain at the target", "7 objects of 6.84 KiB together", "s3:ListBucketVersions"] {
+        assert!(reported.contains(part), "{part}: {}", shown(&output));
+    }
+}
+
 /// A bucket that keeps versions, and whose listing of them lags behind.
 fn keeps_and_shows_none(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
     let is_listing = asked.query.contains("versions=");

@@ -57,7 +57,7 @@ pub struct Refusals {
 }
 
 impl Refusals {
-    /// How many were asked for: none once a target is taken to refuse whatever is left.
+    /// How many were asked for, answered or not: none once a target is taken to refuse whatever is left.
     #[must_use]
     pub const fn asked(&self) -> usize {
         self.asked
@@ -176,13 +176,20 @@ impl Bucket<'_> {
                 Err(error) if error.is_an_answer() => {
                     return self.note(keys.len(), Some((keys.len(), error)), refusals);
                 }
-                Err(error) => return Err(error),
+                Err(error) => {
+                    refusals.asked += keys.len();
+                    return Err(error);
+                }
             }
         }
         for (key, version) in keys {
             let refused = match self.delete_one(key, version.as_deref()) {
                 Err(error) if error.is_an_answer() => Some((1, error)),
-                other => other.map(|()| None)?,
+                Err(error) => {
+                    refusals.asked += 1;
+                    return Err(error);
+                }
+                Ok(()) => None,
             };
             self.note(1, refused, refusals)?;
             if self.refuses_all() {
