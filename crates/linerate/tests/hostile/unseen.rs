@@ -286,7 +286,7 @@ fn the_command_that_is_named_signs_as_the_run_did() {
         let reported = String::from_utf8_lossy(&output.stdout).into_owned();
         let line = reported.lines().find(|line| line.contains("linerate clean ")).unwrap_or_default();
         let command = &line[line.find("linerate clean ").unwrap()..];
-        let command = command.split(" when they").next().unwrap();
+        let command = command.split(" when").next().unwrap();
         let binary = Path::new(env!("CARGO_BIN_EXE_linerate")).parent().unwrap().display();
         let typed = format!("PATH={binary}:$PATH {command}");
         let output = Command::new("bash").args(["-c", &typed]).env("HOME", &home).output().unwrap();
