@@ -95,8 +95,8 @@ pub(crate) enum Failure {
     Hidden { left: usize, place: String },
     #[error(
         "it is not known what remains below {place}: neither versions nor whether the bucket keeps them could be seen; \
-         clean again with keys that may list versions (s3:ListBucketVersions), or that may see whether the bucket keeps \
-         them (s3:GetBucketVersioning)"
+         clean again with keys that may list versions (s3:ListBucketVersions), or that may see whether the bucket \
+         keeps them (s3:GetBucketVersioning)"
     )]
     Unseen { place: String },
     #[error("{0}")]

@@ -49,8 +49,8 @@ const VERBS: [(&str, usize); 4] = [("clean", 1), ("report", 1), ("compare", 2), 
 /// Flags behind which a value follows.
 const VALUED: [&str; 2] = ["--ca-file", "--profile"];
 
-/// What a sentence is made of, where it is parted to lines: its words, and commands of linerate that somebody is told to
-/// type. A command is one piece with all its blanks: parted, or with one blank for two, it names something else.
+/// What a sentence is made of, where it is parted to lines: its words, and commands of linerate that somebody is told
+/// to type. A command is one piece with all its blanks: parted, or with one blank for two, it names something else.
 #[must_use]
 pub fn pieces(sentence: &str) -> Vec<&str> {
     let (mut found, mut rest) = (Vec::new(), sentence.trim_start());

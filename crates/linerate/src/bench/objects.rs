@@ -443,7 +443,8 @@ pub(super) fn remaining(setup: &Setup<'_>, left: &LeftAtTarget) -> Finding {
     left_at_target(left, &cleaning(setup), &place(setup))
 }
 
-/// The command that cleans after the run, with the flags that no folder may hold: whom to trust, and whose keys to take.
+/// The command that cleans after the run, with the flags that no folder may hold: whom to trust, and whose keys to
+/// take.
 pub(super) fn cleaning(setup: &Setup<'_>) -> String {
     let endpoint = &setup.load.endpoint;
     command(&setup.folder, &endpoint.tls.clone().unwrap_or_default(), endpoint.anonymous, setup.profile.as_deref())

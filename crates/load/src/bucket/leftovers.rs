@@ -81,8 +81,8 @@ impl Bucket<'_> {
         known(page)
     }
 
-    /// Uploads below the run's prefix that were begun and not ended; `None` where the target does not list them. Of very
-    /// many, the first ones.
+    /// Uploads below the run's prefix that were begun and not ended; `None` where the target does not list them. Of
+    /// very many, the first ones.
     ///
     /// # Errors
     /// [`BucketError`]; [`BucketError::TooMany`] where so many of others come first that none of the run's was found.
