@@ -5,9 +5,8 @@ pub(crate) mod flags;
 use std::process::ExitCode;
 
 use linerate_record::load::TlsTrust;
-use linerate_record::shell;
 
-use crate::cleaning::{CleaningOrder, clean};
+use crate::cleaning::{self, CleaningOrder, clean};
 use crate::failure::Failure;
 use crate::{credentials, folder, interrupt, printing, timing};
 use flags::CleanFlags;
@@ -25,20 +24,22 @@ pub(crate) fn run(flags: &CleanFlags) -> Result<ExitCode, Failure> {
     if let Some(why) = timing::too_short(flags.timeout) {
         return Err(Failure::usage(why));
     }
+    let trust = TlsTrust { insecure: flags.insecure, ca_file: flags.ca_file.clone() };
+    let command = cleaning::command(&flags.run, &trust, flags.keys.anonymous, flags.keys.named_profile());
+    let what = if flags.dry_run { "nothing was deleted" } else { "objects of the run may remain at the target" };
+    interrupt::end_at_once(format!("error: interrupted: {what}; clean again: {command}"))?;
     let order = CleaningOrder {
         run: &flags.run,
         dry_run: flags.dry_run,
         yes_load: flags.yes_load,
         remove_bucket: flags.remove_bucket,
         source: flags.source.as_deref(),
-        trust: TlsTrust { insecure: flags.insecure, ca_file: flags.ca_file.clone() },
+        trust,
         timeout: flags.timeout,
         region: flags.keys.region.as_deref(),
         consented: &[],
+        command,
     };
-    let run = shell::path(&flags.run);
-    let what = if flags.dry_run { "nothing was deleted" } else { "objects of the run may remain at the target" };
-    interrupt::end_at_once(format!("error: interrupted: {what}; clean again: linerate clean {run}"))?;
     let (said, left) = clean(&order, || credentials::find(&flags.keys))?;
     printing::print(&said)?;
     left.map_or(Ok(ExitCode::SUCCESS), Err)

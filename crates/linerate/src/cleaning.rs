@@ -31,11 +31,7 @@ use crate::{consent, folder, masks, sources, trust};
 use aim::CleaningTarget;
 use removal::CleaningRun;
 
-/// How often a bucket is looked for that is said not to be there, and how long it is waited between.
-const ABSENT_LOOKS: u32 = 3;
-const ABSENT_PAUSE: Duration = Duration::from_millis(300);
-
-pub(crate) use words::{gave_up_after, in_words};
+pub(crate) use words::{command, gave_up_after, in_words};
 
 /// What is cleaned, how, and with whose keys: all that a run folder does not say, or is not believed in.
 pub(crate) struct CleaningOrder<'a> {
@@ -52,6 +48,8 @@ pub(crate) struct CleaningOrder<'a> {
     pub(crate) region: Option<&'a str>,
     /// Hosts, as `name:port`, of which nobody is asked.
     pub(crate) consented: &'a [String],
+    /// The command that cleans again.
+    pub(crate) command: String,
 }
 
 /// Slowest pace of deletions, whatever a folder says that its run was held to.
@@ -86,13 +84,13 @@ pub(crate) fn clean(
     let session = Session { timeout_ns, ..session(&manifest, aim, order, keys)? };
     let mut bucket = Bucket::connect_any(&session)?;
     let (made, note) = (manifest.target.bucket_made, aim::bucket_note(&manifest));
-    if !is_there(&mut bucket)? {
-        state::forget(Note::Bucket, &note);
+    if !bucket.is_there()?.0 {
+        // The note stays: what a target says is not there may be there a while later, and be the run's then as now.
         return Ok((no_bucket(&session.bucket), None));
     }
     let mut cleaning = CleaningRun::new(bucket, &session, order.dry_run, cap(&manifest));
     if let Err(error) = cleaning.all() {
-        cleaning.tell_unfinished();
+        cleaning.tell_unfinished(&order.command);
         return Err(error);
     }
     // That the run made it is what the folder says: without a note of this machine's, it may be anybody's bucket.
@@ -102,19 +100,6 @@ pub(crate) fn clean(
     }
     let stays = (!removes).then_some(if made { BucketEnd::NotNoted } else { BucketEnd::Stays });
     Ok((cleaning.said(stays), cleaning.left()))
-}
-
-/// Whether the bucket is there. That it is not is believed of several answers: the note of who made it goes with it.
-fn is_there(bucket: &mut Bucket<'_>) -> Result<bool, Failure> {
-    for look in 0..ABSENT_LOOKS {
-        if bucket.exists()?.0 {
-            return Ok(true);
-        }
-        if look + 1 < ABSENT_LOOKS {
-            std::thread::sleep(ABSENT_PAUSE);
-        }
-    }
-    Ok(false)
 }
 
 /// The session of a run, as far as cleaning needs it: with consent for its hosts.

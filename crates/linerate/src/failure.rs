@@ -97,6 +97,12 @@ pub(crate) enum Failure {
         beside_hidden(*left, place)
     )]
     Hidden { left: usize, place: String },
+    #[error(
+        "it is not known what remains below {place}: neither versions nor whether the bucket keeps them could be seen; \
+         clean again with keys that may list versions (s3:ListBucketVersions), or that may see whether the bucket \
+         keeps them (s3:GetBucketVersioning)"
+    )]
+    Unseen { place: String },
     #[error("{0}")]
     Load(String),
     #[error("{0}")]
@@ -196,6 +202,7 @@ impl Failure {
             | Failure::Unsettled { .. }
             | Failure::Ended { .. }
             | Failure::Hidden { .. }
+            | Failure::Unseen { .. }
             | Failure::Load(_) => code::TARGET,
             Failure::Point(_)
             | Failure::File { .. }

@@ -1,6 +1,8 @@
 //! The binary against servers that lie and servers that say nothing: what it claims, how soon it gives up, and how soon
 //! Ctrl-C ends it.
 
+#[path = "hostile/absent.rs"]
+mod absent;
 #[path = "hostile/deletions.rs"]
 mod deletions;
 mod running;
@@ -356,6 +358,11 @@ fn the_timeout_holds_for_every_call_and_is_told_by_its_length() {
     let output = clean(out.path(), &["--timeout", "1s"]);
     assert!(output.status.code() == Some(3) && begin.elapsed() < SOON, "{}", shown(&output));
     assert!(shown(&output).contains("timed out after 1 s"), "however many it deletes: {}", shown(&output));
+    // What was asked for may have been done.
+    let again = format!("remains; clean again with linerate clean {}\n", out.path().display());
+    for part in ["3 deletions below s3://linerate-bench/linerate-", &again] {
+        assert!(shown(&output).contains(part), "{part}: {}", shown(&output));
+    }
 }
 
 /// How a run that was interrupted ended.

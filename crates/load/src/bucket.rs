@@ -49,6 +49,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest time for finding a host that answers.
 const ANY_HOST_MAX: Duration = Duration::from_secs(30);
 
+/// How often a bucket is looked for that is said not to be there, and how long it is waited between.
+const ABSENT_LOOKS: u32 = 3;
+const ABSENT_PAUSE: Duration = Duration::from_millis(300);
+
 /// What a listing still shows of a run that was to go.
 #[derive(Debug, Default)]
 pub struct Left {
@@ -147,7 +151,7 @@ impl<'a> Bucket<'a> {
             query: &query,
             ..BucketCall::new(format!("access to bucket {:?}", self.session.bucket), "GET")
         };
-        let answer = self.call(&call)?;
+        let answer = self.call_patiently(&call)?;
         // What servers in Go say in plain HTTP on a port that speaks TLS.
         if answer.status == 400 && String::from_utf8_lossy(&answer.body).contains("HTTPS server") {
             return Err(BucketError::NotHttp { host: self.authority(), why: "it is an HTTPS server".into() });
@@ -158,6 +162,22 @@ impl<'a> Bucket<'a> {
         }
         let own = |body: &[u8]| listing::objects(body)?.of(&self.session.bucket, Some(&self.session.run_prefix));
         page(answer, own).map(|_| (true, server))
+    }
+
+    /// The same. That it is not there is believed of several answers, some time apart: whoever made it, a run that does
+    /// not find it takes it for its own.
+    ///
+    /// # Errors
+    /// [`BucketError`], also where access is denied.
+    pub fn is_there(&mut self) -> Result<(bool, Option<String>), BucketError> {
+        for _ in 1..ABSENT_LOOKS {
+            let found = self.exists()?;
+            if found.0 {
+                return Ok(found);
+            }
+            self.rest(ABSENT_PAUSE)?;
+        }
+        self.exists()
     }
 
     /// Makes the bucket; `false` where somebody else has just made it.

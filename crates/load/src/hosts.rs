@@ -15,6 +15,9 @@ pub use recorded::{Recorded, labels, recorded, resolve_recorded};
 /// Most hosts of one target.
 pub const HOSTS_MAX: usize = 1024;
 
+/// Longest name of a host: DNS has no longer one.
+const NAME_MAX: usize = 253;
+
 /// One host of a target, resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
@@ -208,7 +211,7 @@ fn authority(entry: &str, tls: bool) -> Result<String, HostsError> {
         }
     };
     let of_name = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
-    if host.is_empty() || !(host.starts_with('[') || host.bytes().all(of_name)) {
+    if host.is_empty() || host.len() > NAME_MAX || !(host.starts_with('[') || host.bytes().all(of_name)) {
         return Err(fail());
     }
     let port: u16 = match port.strip_prefix(':') {

@@ -43,6 +43,67 @@ fn in_octal(bytes: &[u8]) -> String {
     quoted + "'"
 }
 
+/// Verbs behind whose names words follow that belong to a command whatever they look like: so many.
+const VERBS: [(&str, usize); 4] = [("clean", 1), ("report", 1), ("compare", 2), ("experiment", 2)];
+
+/// Flags behind which a value follows.
+const VALUED: [&str; 2] = ["--ca-file", "--profile"];
+
+/// What a sentence is made of, where it is parted to lines: its words, and commands of linerate that somebody is told
+/// to type. A command is one piece with all its blanks: parted, or with one blank for two, it names something else.
+#[must_use]
+pub fn pieces(sentence: &str) -> Vec<&str> {
+    let (mut found, mut rest) = (Vec::new(), sentence.trim_start());
+    while !rest.is_empty() {
+        let end = command(rest).unwrap_or_else(|| rest.find(char::is_whitespace).unwrap_or(rest.len()));
+        found.push(&rest[..end]);
+        rest = rest[end..].trim_start();
+    }
+    found
+}
+
+/// Where a command ends that a text begins with. One without a word behind its verb is not taken for one.
+fn command(text: &str) -> Option<usize> {
+    let behind = text.strip_prefix("linerate ")?;
+    let (verb, operands) = VERBS.iter().find(|(verb, _)| behind.starts_with(&format!("{verb} ")))?;
+    let start = text.len() - behind.len() + verb.len();
+    let (mut end, mut words, mut is_value) = (start, 0, false);
+    while let Some(behind) = text[end..].strip_prefix(' ') {
+        let length = word_length(behind)?;
+        let word = &behind[..length];
+        let is_argument = word.starts_with(['-', '\'', '$']) || word.contains('/');
+        if length == 0 || !(is_argument || is_value || words < *operands) {
+            break;
+        }
+        (end, words, is_value) = (end + 1 + length, words + 1, VALUED.contains(&word));
+    }
+    (words > 0).then_some(end)
+}
+
+/// How long the word is that a text begins with, as a shell reads it; nothing where its quotes are not closed.
+fn word_length(text: &str) -> Option<usize> {
+    let (mut quote, mut escaped, mut before) = (None, false, ' ');
+    for (at, c) in text.char_indices() {
+        match quote {
+            _ if escaped => escaped = false,
+            // Within plain quotes, a backslash is one.
+            Some(of_octal) => match c {
+                '\'' => quote = None,
+                '\\' => escaped = of_octal,
+                _ => {}
+            },
+            None => match c {
+                '\\' => escaped = true,
+                '\'' if at == 0 || before == '$' || before == '\'' => quote = Some(before == '$'),
+                _ if c.is_whitespace() => return Some(at),
+                _ => {}
+            },
+        }
+        before = c;
+    }
+    quote.is_none().then_some(text.len())
+}
+
 #[cfg(test)]
 mod tests {
     use std::process::Command;
@@ -78,5 +139,26 @@ mod tests {
         }
         assert_eq!(path(Path::new("-x y")), "'./-x y'");
         assert_eq!(path(Path::new("x")), "x");
+    }
+
+    #[test]
+    fn a_command_in_a_sentence_is_one_piece_of_it() {
+        for name in ["a", "a  b", "it's  x", "x y/z", "a\nb  c", "-x  y", "''", "runs/1"] {
+            let command = format!("linerate clean {} --profile {} --insecure", path(Path::new(name)), word("prof  x"));
+            let sentence = format!("delete them with {command} when the  run's are no longer needed");
+            let found = pieces(&sentence);
+            assert!(found.contains(&command.as_str()), "{found:?}");
+            assert_eq!(found[..3], ["delete", "them", "with"]);
+            assert_eq!(found[4..], ["when", "the", "run's", "are", "no", "longer", "needed"]);
+        }
+        for (sentence, expected) in [
+            ("linerate clean r deletes what is below s3://b/p/", "linerate clean r"),
+            ("linerate clean r --profile p deletes it", "linerate clean r --profile p"),
+            ("linerate experiment run x/y --resume goes on", "linerate experiment run x/y --resume"),
+            ("linerate paused after failures", "linerate"),
+            ("linerate clean 'not closed", "linerate"),
+        ] {
+            assert_eq!(pieces(sentence)[0], expected);
+        }
     }
 }

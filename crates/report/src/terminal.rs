@@ -12,6 +12,7 @@ use linerate_analysis::view::{
 };
 use linerate_record::finding::{Finding, Severity};
 use linerate_record::run::FailureKind;
+use linerate_record::shell;
 use linerate_record::shown;
 use linerate_record::units::{Bytes, bytes_per_s_iec, count, duration_ns, percent};
 
@@ -425,16 +426,21 @@ pub(crate) fn hanging_in(ink: Ink, lead: &str, indent: usize, sentence: &str, lo
     text
 }
 
-/// Lines of at most `columns` columns, parted at spaces; a longer word stands alone.
+/// Lines of at most `columns` columns, parted at spaces, and never within a command; a longer word stands alone, and so
+/// does a command that begins a line of several.
 pub(crate) fn wrapped(sentence: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in sentence.split_whitespace() {
+    let (mut is_command, is_long) = (false, width(sentence) > columns);
+    for word in shell::pieces(sentence) {
         match lines.last_mut() {
-            Some(line) if width(line) + 1 + width(word) <= columns => {
+            Some(line) if !is_command && width(line) + 1 + width(word) <= columns => {
                 line.push(' ');
                 line.push_str(word);
             }
-            _ => lines.push(word.to_owned()),
+            _ => {
+                is_command = is_long && word.contains(' ');
+                lines.push(word.to_owned());
+            }
         }
     }
     lines
@@ -480,6 +486,18 @@ mod tests {
         assert_eq!(lines.join(" "), sentence);
         for line in lines {
             assert!(width(&line) <= 20 || !line.contains(' '), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_command_stands_on_a_line_as_it_is_typed_however_long() {
+        let command = "linerate clean 'a  b and c, a name that is longer than any line' --profile 'prof  x'";
+        let sentence = format!("delete them with {command} when they are no longer needed");
+        for columns in [10, 30, 90, 200] {
+            let lines = wrapped(&sentence, columns);
+            assert!(lines.iter().any(|line| line.contains(command)), "{columns}: {lines:?}");
+            assert_eq!(lines.iter().any(|line| line == command), columns < 200, "{columns}: {lines:?}");
+            assert_eq!(lines.join(" "), sentence, "{columns}");
         }
     }
 

@@ -2,10 +2,9 @@
 
 use linerate_analysis::findings::{HowKnown, LeftAtTarget};
 use linerate_load::bucket::{Bucket, BucketError, DefaultLock, Keeping, Left};
-use linerate_record::finding::Finding;
 use linerate_record::units::grouped;
 
-use super::objects::{SWEPT_WITHIN, batch, deleting, remaining, within_reason};
+use super::objects::{SWEPT_WITHIN, batch, deleting, within_reason};
 use super::setup::Setup;
 use crate::consent;
 use crate::failure::Failure;
@@ -66,17 +65,17 @@ pub(super) fn delete(
 
 /// Deletes what is left of versions and delete markers at the end, of so many objects at the most; tells what stays.
 /// `seen` counts what listings of them have shown.
-pub(super) fn sweep(setup: &Setup<'_>, objects: u64, progress: &Progress, seen: &mut u64) -> Option<Finding> {
+pub(super) fn sweep(setup: &Setup<'_>, objects: u64, progress: &Progress, seen: &mut u64) -> Option<LeftAtTarget> {
     if setup.keeping == Keeping::Nothing {
         match looked_for(setup) {
             None | Some(Ok(false)) => return None,
             Some(Ok(true)) => {}
-            Some(Err(error)) => return Some(remaining(setup, &unlisted(&error))),
+            Some(Err(error)) => return Some(unlisted(&error)),
         }
     }
     let swept = setup.afterwards(|bucket| delete(setup, (None, objects), bucket, progress));
     *seen += swept.as_ref().map_or(0, |swept| swept.as_ref().map_or(0, |left| left.seen));
-    let remains = match (swept, &setup.keeping) {
+    Some(match (swept, &setup.keeping) {
         (Ok(Some(Left { objects: 0, .. })), _) | (Ok(None), Keeping::Nothing) => return None,
         (Ok(None), Keeping::Unknown(why)) => {
             LeftAtTarget::PerhapsVersions(why.clone(), "the target does not list versions".to_owned())
@@ -92,8 +91,7 @@ pub(super) fn sweep(setup: &Setup<'_>, objects: u64, progress: &Progress, seen: 
             LeftAtTarget::PerhapsVersions(why.clone(), error.to_string())
         }
         (Err(error), _) => LeftAtTarget::UnseenVersions(error.to_string()),
-    };
-    Some(remaining(setup, &remains))
+    })
 }
 
 /// Whether a listing of versions shows something of the run in a bucket that is said to keep none: what a listing of

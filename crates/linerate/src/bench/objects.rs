@@ -9,12 +9,11 @@ use linerate_load::object::ObjectId;
 use linerate_load::sizes::size_of;
 use linerate_record::finding::{Finding, FindingKind, Severity};
 use linerate_record::load::Sizes;
-use linerate_record::shell;
 use linerate_record::units::grouped;
 
 use super::setup::{Setup, deletions_per_s};
 use super::{kept, stored};
-use crate::cleaning::gave_up_after;
+use crate::cleaning::{command, gave_up_after};
 use crate::interrupt;
 use crate::progress::Progress;
 
@@ -266,7 +265,7 @@ impl<'a> RunObjects<'a> {
         let seen = &mut self.versions_seen;
         if let Some(left) = is_kept.then(|| kept::sweep(self.setup, self.ever, progress, seen)).flatten() {
             // Each object that is left is among its versions, and deleting it by its key would add a delete marker.
-            return vec![left];
+            return vec![remaining(self.setup, &self.counted(left))];
         }
         // Deleted by their keys, objects of a bucket that keeps versions would be hidden below delete markers.
         let left = match self.setup.afterwards(|bucket| match is_kept {
@@ -285,9 +284,24 @@ impl<'a> RunObjects<'a> {
         };
         let versions = match is_kept {
             true => self.never_shown(),
-            false => kept::sweep(self.setup, self.ever, progress, &mut 0),
+            false => {
+                let swept = kept::sweep(self.setup, self.ever, progress, &mut 0);
+                swept.map(|left| remaining(self.setup, &left))
+            }
         };
         left.into_iter().chain(versions).collect()
+    }
+
+    /// What is known of versions that could not be listed: objects that a listing shows remain, and are counted.
+    fn counted(&self, left: LeftAtTarget) -> LeftAtTarget {
+        let LeftAtTarget::UnseenVersions(why) = left else { return left };
+        match self.setup.afterwards(|bucket| bucket.still_shown()) {
+            Ok(Left { objects, bytes, more, wavers, .. }) if objects > 0 => {
+                let known = HowKnown::of(more, wavers);
+                LeftAtTarget::Objects { count: objects, bytes, known, why: Some(why) }
+            }
+            _ => LeftAtTarget::UnseenVersions(why),
+        }
     }
 
     fn is_signalled(&self) -> bool {
@@ -429,13 +443,11 @@ pub(super) fn remaining(setup: &Setup<'_>, left: &LeftAtTarget) -> Finding {
     left_at_target(left, &cleaning(setup), &place(setup))
 }
 
-/// The command that cleans after the run, with the flags that no folder may hold: whom to trust.
+/// The command that cleans after the run, with the flags that no folder may hold: whom to trust, and whose keys to
+/// take.
 pub(super) fn cleaning(setup: &Setup<'_>) -> String {
-    let trust = setup.load.endpoint.tls.as_ref();
-    let ca_file = trust.and_then(|trust| trust.ca_file.as_ref());
-    let ca_file = ca_file.map_or_else(String::new, |path| format!(" --ca-file {}", shell::path(path)));
-    let insecure = if trust.is_some_and(|trust| trust.insecure) { " --insecure" } else { "" };
-    format!("linerate clean {}{ca_file}{insecure}", shell::path(&setup.folder))
+    let endpoint = &setup.load.endpoint;
+    command(&setup.folder, &endpoint.tls.clone().unwrap_or_default(), endpoint.anonymous, setup.profile.as_deref())
 }
 
 pub(super) fn place(setup: &Setup<'_>) -> String {

@@ -88,6 +88,8 @@ pub(crate) struct Setup<'a> {
     id: String,
     /// What is loaded, as it is described.
     site: Option<Site>,
+    /// The profile that a flag takes the keys from.
+    pub(super) profile: Option<String>,
     /// Where the load comes from, where that is not this process: as asked, and once they were met.
     clients_asked: Option<ClientsAsked>,
     pub(super) clients: Option<BenchClients>,
@@ -105,7 +107,7 @@ pub(crate) struct Setup<'a> {
 
 impl<'a> Setup<'a> {
     pub(crate) fn make(load: Load, beside: RunContext<'a>, needs: Needs) -> Result<Self, Failure> {
-        let RunContext { output, yes_load, .. } = beside;
+        let RunContext { keys, output, yes_load, .. } = beside;
         let Needs { id, folder, trust, credentials, metrics, site, clients: clients_asked } = needs;
         allow_open_files();
         let aimed = aim(&load, yes_load, trust, credentials, clients_asked.as_ref())?;
@@ -147,6 +149,7 @@ impl<'a> Setup<'a> {
             given_up: Mutex::default(),
             server: None,
             bucket_is_missing: false,
+            profile: keys.named_profile().map(str::to_owned),
             keeping: Keeping::default(),
             negotiated: None,
             made_bucket: AtomicBool::new(false),
@@ -229,7 +232,8 @@ impl<'a> Setup<'a> {
         }
         let mut bucket = Bucket::connect_heeding(&self.session, 0, &heed)?;
         self.negotiated = bucket.negotiated();
-        let (exists, server) = bucket.exists()?;
+        // A target of linerate's own has none yet, and says so.
+        let (exists, server) = if self.has_own_target() { bucket.exists()? } else { bucket.is_there()? };
         // It was sent the keys, and may say anything.
         self.server = server.map(|server| masks::without_keys(&server));
         if !exists {

@@ -21,10 +21,10 @@ Examples:
   linerate clean runs/1120-0931-get
 
 Exit codes:
-  0    nothing of the run is left
+  0    listings show nothing of the run (of uploads, if they may be listed)
   1    this machine failed: a file of the run cannot be read
   2    bad usage: the folder is not a run folder, or cannot be trusted
-  3    the target could not be reached, or something is left
+  3    the target could not be reached, something is left, or it is not known what is left
   130  interrupted; run it again")]
 pub(crate) struct CleanFlags {
     /// Run folder.

@@ -16,6 +16,8 @@ pub(super) struct CleaningDone {
     pub(super) unlisted: Vec<(&'static str, Option<String>)>,
     /// What is not known of versions, or is known to be hidden from these keys.
     pub(super) hidden: Hidden,
+    /// Why uploads of the run may be left that no listing was followed to: it is not looked for them again.
+    pub(super) unreached: Option<String>,
     /// Why nothing more was deleted, though a listing went on.
     pub(super) ended: Option<String>,
     /// What became of the bucket that was to be removed; an answer that refuses it.

@@ -112,7 +112,7 @@ impl<'a> CleaningRun<'a> {
     /// known to be gone, that is not tried: there are targets that remove a bucket with everything in it.
     pub(super) fn remove_bucket(&mut self) -> Result<bool, Failure> {
         let own = self.done.left() > 0;
-        let removal = match own || self.done.ended.is_some() || self.is_hiding() {
+        let removal = match own || self.done.ended.is_some() || self.done.unreached.is_some() || self.is_hiding() {
             true => self.bucket.contents().map(|found| {
                 let unknown = (!own).then(|| "it may hold something of this run".to_owned());
                 Removal::Kept(InBucket { own: own || found.own, unknown, ..found })
@@ -151,6 +151,12 @@ impl<'a> CleaningRun<'a> {
             let is_unasked = self.is_silent && self.done.objects_by_version.in_all() == 0;
             let why = if is_unasked { Some(SILENT.to_owned()) } else { self.done.why.take() };
             return Some(Failure::Left { left, place, why });
+        }
+        if let Hidden::Perhaps(_) = self.done.hidden {
+            return Some(Failure::Unseen { place });
+        }
+        if let Some(why) = self.done.unreached.take() {
+            return Some(Failure::Ended { place, why });
         }
         match self.done.bucket.take() {
             Some(Err(error)) => Some(Failure::Bucket(error)),
@@ -195,18 +201,28 @@ impl<'a> CleaningRun<'a> {
         Ok(())
     }
 
-    /// What was begun, where a listing that failed does not tell what came of it.
-    pub(super) fn tell_unfinished(&self) {
-        if self.asked > 0 {
-            let (asked, place) = (grouped(self.asked as u64), place(self.session));
-            say(&format!("warning: {asked} deletions below {place} were requested, and it is not known what remains"));
-        }
+    /// What was begun, where a call that failed does not tell what came of it, and the command that goes on.
+    pub(super) fn tell_unfinished(&self, command: &str) {
+        let (place, n) = (place(self.session), grouped(self.asked as u64));
+        let asked = match self.asked {
+            0 => format!("nothing was deleted below {place}"),
+            1 => format!("1 deletion below {place} was requested, and it is not known what remains"),
+            _ => format!("{n} deletions below {place} were requested, and it is not known what remains"),
+        };
+        say(&format!("warning: {asked}; clean again with {command}"));
     }
 
     fn uploads(&mut self) -> Result<(), Failure> {
         for _ in 0..PASSES {
+            if self.done.unreached.is_some() {
+                return Ok(());
+            }
             let uploads = match self.bucket.uploads() {
                 Ok(Some(uploads)) => uploads,
+                Err(error @ BucketError::TooMany { .. }) => {
+                    self.done.unreached = Some(format!("not all unfinished uploads were looked through: {error}"));
+                    return Ok(());
+                }
                 Err(error) if !error.is_forbidden() => return Err(error.into()),
                 other => {
                     self.done.not_looked("unfinished uploads", other.err().as_ref());
@@ -222,9 +238,10 @@ impl<'a> CleaningRun<'a> {
                 if self.dry_run {
                     printing::print(&format!("upload   {} {}\n", in_line(&upload.key), in_line(&upload.id)))?;
                 } else {
+                    // It may have been made also where it was not answered.
+                    self.asked(1);
                     let aborted = self.bucket.abort_upload(upload);
                     refusals.note_one(aborted)?;
-                    self.asked(1);
                 }
             }
             self.note(refusals);
@@ -351,8 +368,10 @@ impl<'a> CleaningRun<'a> {
                 break;
             }
             let before = refusals.asked();
-            self.bucket.delete_leftovers(batch, refusals)?;
+            let answered = self.bucket.delete_leftovers(batch, refusals);
+            // What was asked for may have been made also where it was not answered.
             self.asked(refusals.asked() - before);
+            answered?;
         }
         Ok(entries.len())
     }
@@ -398,7 +417,7 @@ impl<'a> CleaningRun<'a> {
             }
         });
         let unknown = match &done.hidden {
-            Hidden::Nothing => None,
+            Hidden::Nothing => done.unreached.clone(),
             Hidden::Versions => Some("the bucket keeps versions, so versions of the run may be left".to_owned()),
             Hidden::Perhaps(why) => Some(format!(
                 "it is not known whether the bucket keeps versions of the run, which would be left: {why}"

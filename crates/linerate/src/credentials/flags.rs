@@ -29,3 +29,10 @@ pub(crate) struct Keys {
     #[arg(skip)]
     pub(crate) from: Option<String>,
 }
+
+impl Keys {
+    /// The profile that keys are taken from, where a flag names it and no other gives keys.
+    pub(crate) fn named_profile(&self) -> Option<&str> {
+        self.profile.as_deref().filter(|_| self.access_key.is_none() && self.secret_key.is_none())
+    }
+}

@@ -9,14 +9,13 @@ use linerate_analysis::findings::left_behind;
 use linerate_load::hosts;
 use linerate_record::experiment::{KeySource, Means};
 use linerate_record::load::Load;
-use linerate_record::shell;
 use linerate_record::shown::clause;
 
 use super::aim::{ArmTarget, ArmTargets};
 use super::cells::{LOOK, RESTARTING, Scene};
 use super::load::Ended;
 use crate::cleaning::aim::bucket_note;
-use crate::cleaning::{CleaningOrder, clean};
+use crate::cleaning::{CleaningOrder, clean, command};
 use crate::failure::{Failure, code};
 use crate::folder;
 use crate::progress::{Progress, say};
@@ -96,6 +95,7 @@ fn cleared(aim: &ArmTarget, folder: &Path) -> Result<(), Failure> {
         region: None,
         // Who consented to the load did so to its end, and to no other host that a folder names.
         consented: &aim.authorities,
+        command: cleaning(folder, aim, None),
     };
     let (_, left) = clean(&order, || Ok(aim.credentials.clone()))?;
     left.map_or(Ok(()), Err)
@@ -120,16 +120,18 @@ pub(super) fn tell(scene: &Scene, folder: &Path, ended: &Ended, arm: usize, keys
 
 /// The command that cleans after a load of an arm, with what no folder may hold: whom to trust, and whose keys to take.
 fn cleaning(folder: &Path, aim: &ArmTarget, keys: Option<&KeySource>) -> String {
-    let trust = aim.load.endpoint.tls.clone().unwrap_or_default();
-    let ca_file = trust.ca_file.map_or_else(String::new, |path| format!(" --ca-file {}", shell::path(&path)));
-    let insecure = if trust.insecure { " --insecure" } else { "" };
-    let keys = match keys {
-        _ if aim.load.endpoint.anonymous => " --anonymous".to_owned(),
-        Some(KeySource::Profile(name)) => format!(" --profile {}", shell::word(name)),
-        Some(named @ KeySource::Alias(_)) => format!(", with the keys of {named} in the environment"),
-        Some(KeySource::Environment) | None => String::new(),
+    let endpoint = &aim.load.endpoint;
+    let profile = match keys {
+        Some(KeySource::Profile(name)) => Some(name.as_str()),
+        _ => None,
     };
-    format!("linerate clean {}{ca_file}{insecure}{keys}", shell::path(folder))
+    let command = command(folder, &endpoint.tls.clone().unwrap_or_default(), endpoint.anonymous, profile);
+    match keys {
+        Some(named @ KeySource::Alias(_)) if !endpoint.anonymous => {
+            format!("{command}, with the keys of {named} in the environment")
+        }
+        _ => command,
+    }
 }
 
 #[cfg(test)]

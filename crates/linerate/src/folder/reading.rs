@@ -39,8 +39,12 @@ pub(crate) fn read_own_manifest(path: &Path) -> Result<Manifest, Failure> {
     manifest(path, &text.map_err(|error| error.into_failure(|error| not_a_run(path, &error)))?)
 }
 
-fn not_a_run(path: &Path, error: &dyn std::fmt::Display) -> Failure {
-    Failure::NotARun { path: path.to_owned(), why: format!("run.json: {error}") }
+fn not_a_run(path: &Path, error: &io::Error) -> Failure {
+    let why = match error.kind() {
+        io::ErrorKind::NotADirectory => "it is not a folder; give the folder that has run.json in it".to_owned(),
+        _ => format!("run.json: {error}"),
+    };
+    Failure::NotARun { path: path.to_owned(), why }
 }
 
 /// The manifest that a text is.
@@ -132,6 +136,16 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn a_file_in_place_of_a_folder_is_said_to_be_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("run.json");
+        fs::write(&file, "{}").unwrap();
+        for error in [read_manifest(&file).unwrap_err(), read_own_manifest(&file).unwrap_err()] {
+            assert!(error.to_string().contains("it is not a folder; give the folder"), "{error}");
+        }
+    }
 
     #[test]
     fn a_folder_of_a_newer_linerate_is_refused_by_name() {

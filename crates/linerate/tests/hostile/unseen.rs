@@ -62,6 +62,16 @@ fn denies_versions_of_all(asked: &ReceivedRequest, objects: &mut BTreeMap<String
     denied.or_else(|| holds_a_foreign_version(asked, objects))
 }
 
+/// The same, and the target does not know of a listing of versions.
+fn lists_no_versions(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if asked.query.contains("versions=") {
+        return Some(Said::Answer(reply("501 Not Implemented", "<Error><Code>NotImplemented</Code></Error>")));
+    }
+    let is_denied = asked.query == "versioning=" && objects.contains_key("bucket");
+    let denied = is_denied.then(|| says_403("AccessDenied")).flatten();
+    denied.or_else(|| removes_all(asked, objects))
+}
+
 /// The same of uploads.
 fn denies_uploads_of_all(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
     let denied = asked.query.contains("uploads=").then(|| says_403("AccessDenied")).flatten();
@@ -81,9 +91,15 @@ fn shows_a_foreign_object_late(asked: &ReceivedRequest, objects: &mut BTreeMap<S
 #[test]
 fn a_bucket_in_which_something_of_others_is_or_may_be_is_not_removed() {
     let theirs = "versions or delete markers of 1 object that is not of this run are in it";
-    let cases: [(&str, Manner, i32, &str); 4] = [
+    let cases: [(&str, Manner, i32, &str); 5] = [
         ("a version", holds_a_foreign_version, 0, theirs),
         ("versions that are denied", denies_versions_of_all, 3, "not known whether something else is in it"),
+        (
+            "versions that are not listed",
+            lists_no_versions,
+            3,
+            "the target does not list versions; and checking whether",
+        ),
         ("uploads that are denied", denies_uploads_of_all, 3, "not known whether something else is in it"),
         ("an object that is shown late", shows_a_foreign_object_late, 0, "1 object that is not of this run is in it"),
     ];
@@ -246,5 +262,64 @@ fn the_command_that_is_named_for_a_folder_of_any_name_can_be_typed() {
         let typed = format!("PATH={binary}:$PATH {command}");
         let output = Command::new("bash").args(["-c", &typed]).envs(keys()).output().unwrap();
         assert!(output.status.success() && hostile.count() == 0, "{typed}: {}", shown(&output));
+    }
+}
+
+#[test]
+fn the_command_that_is_named_signs_as_the_run_did() {
+    let (hostile, out) = (Hostile::serve(super::server::well), tempdir().unwrap());
+    let home = out.path().join("home");
+    std::fs::create_dir_all(home.join(".aws")).unwrap();
+    let profile = "[prof  x]\naws_access_key_id=AAAAAAAAAAAAAAAA\naws_secret_access_key=BBBBBBBBBBBBBBBBBB\n";
+    std::fs::write(home.join(".aws/credentials"), profile).unwrap();
+    let cases: [(&str, &[&str], &str); 2] =
+        [("nobody", &["--anonymous"], "--anonymous"), ("a profile", &["--profile", "prof  x"], "--profile 'prof  x'")];
+    for (what, given, part) in cases {
+        let run = out.path().join(what.replace(' ', "  "));
+        let flags = flags(&hostile, &format!("--op stat --objects {OBJECTS} --noclear"));
+        let made = super::bench_command(&run, &flags, &[]).args(given).env("HOME", &home).output().unwrap();
+        assert!(made.status.success() && hostile.count() == OBJECTS, "{what}: {}", shown(&made));
+        let found = view(&run).findings.into_iter().find(|f| f.kind == FindingKind::LeftBehind).unwrap();
+        assert!(found.remedy.contains(part), "{what}: {found:?}");
+        // As the report has it, on a line of its own.
+        let output = super::linerate().arg("report").arg(&run).args(["--format", "text"]).output().unwrap();
+        let reported = String::from_utf8_lossy(&output.stdout).into_owned();
+        let line = reported.lines().find(|line| line.contains("linerate clean ")).unwrap_or_default();
+        let command = &line[line.find("linerate clean ").unwrap()..];
+        let command = command.split(" when").next().unwrap();
+        let binary = Path::new(env!("CARGO_BIN_EXE_linerate")).parent().unwrap().display();
+        let typed = format!("PATH={binary}:$PATH {command}");
+        let output = Command::new("bash").args(["-c", &typed]).env("HOME", &home).output().unwrap();
+        assert!(output.status.success() && hostile.count() == 0, "{typed}: {}", shown(&output));
+    }
+}
+
+/// Lists uploads of others, ten thousand a page, and never comes to an end.
+fn lists_uploads_of_others(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if !asked.query.contains("uploads=") {
+        return None;
+    }
+    if asked.query.contains("prefix=linerate") {
+        return says("<ListMultipartUploadsResult/>");
+    }
+    let page = objects.entry("pages".into()).and_modify(|page| *page += 1).or_insert(0);
+    let upload = |i| format!("<Upload><Key>theirs/{page}-{i}</Key><UploadId>u</UploadId></Upload>");
+    let all: String = (0..10_000).map(upload).collect();
+    let next = format!("<NextKeyMarker>{page}</NextKeyMarker><NextUploadIdMarker>u</NextUploadIdMarker>");
+    let text = format!("<ListMultipartUploadsResult><IsTruncated>true</IsTruncated>{next}{all}");
+    Some(Said::Answer(reply("200 OK", &(text + "</ListMultipartUploadsResult>"))))
+}
+
+#[test]
+fn uploads_behind_very_many_of_others_are_not_said_to_be_gone() {
+    let (hostile, out) = (Hostile::serve(super::server::well), tempdir().unwrap());
+    let made = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS} --noclear")));
+    assert!(made.status.success() && hostile.count() == OBJECTS, "{}", shown(&made));
+    hostile.behave(lists_uploads_of_others);
+    let output = clean(out.path(), &[]);
+    // One is where the pages are counted.
+    assert_eq!((output.status.code(), hostile.count()), (Some(3), 1), "{}", shown(&output));
+    for part in ["deleted 7 objects", "not all unfinished uploads were looked through", "100\u{202f}000 uploads"] {
+        assert!(shown(&output).contains(part), "{part}: {}", shown(&output));
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use linerate_record::units::grouped;
+use linerate_wire::patience::WaitEnd;
 use md5::{Digest, Md5};
 
 use super::call::BucketCall;
@@ -56,7 +57,7 @@ pub struct Refusals {
 }
 
 impl Refusals {
-    /// How many were asked for: none once a target is taken to refuse whatever is left.
+    /// How many were asked for, answered or not: none once a target is taken to refuse whatever is left.
     #[must_use]
     pub const fn asked(&self) -> usize {
         self.asked
@@ -140,10 +141,13 @@ impl Bucket<'_> {
 
     /// Rests between deletions.
     pub(super) fn rest(&self, so_long: Duration) -> Result<(), BucketError> {
-        self.heed.rest(so_long).map_err(|ended| BucketError::Late {
-            call: "deleting objects of this run".to_owned(),
-            host: self.authority(),
-            ended: Lateness(ended),
+        self.heed.rest(so_long).map_err(|ended| match ended {
+            WaitEnd::Stopped => BucketError::Stopped,
+            ended => BucketError::Late {
+                call: "deleting objects of this run".to_owned(),
+                host: self.authority(),
+                ended: Lateness(ended),
+            },
         })
     }
 
@@ -172,13 +176,20 @@ impl Bucket<'_> {
                 Err(error) if error.is_an_answer() => {
                     return self.note(keys.len(), Some((keys.len(), error)), refusals);
                 }
-                Err(error) => return Err(error),
+                Err(error) => {
+                    refusals.asked += keys.len();
+                    return Err(error);
+                }
             }
         }
         for (key, version) in keys {
             let refused = match self.delete_one(key, version.as_deref()) {
                 Err(error) if error.is_an_answer() => Some((1, error)),
-                other => other.map(|()| None)?,
+                Err(error) => {
+                    refusals.asked += 1;
+                    return Err(error);
+                }
+                Ok(()) => None,
             };
             self.note(1, refused, refusals)?;
             if self.refuses_all() {

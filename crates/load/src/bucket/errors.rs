@@ -94,6 +94,14 @@ pub enum BucketError {
     /// A call that is not made, for what became of one before it.
     #[error("no further call is made: an earlier one {0}")]
     Unmade(String),
+    /// A listing of uploads that shows so many of others that what lies behind them was not looked through.
+    #[error("{call} was ended: it shows {} uploads, none of them of this run, and goes on", grouped(*shown as u64))]
+    TooMany {
+        /// What was asked, and of whom.
+        call: String,
+        /// So many.
+        shown: usize,
+    },
     /// An answer that does not make sense.
     #[error("the answer to {call} could not be understood: {why}")]
     Answer {
@@ -143,7 +151,8 @@ impl BucketError {
     /// Whether the target has answered, in whatever words: it may have done what was asked, and can be asked again.
     #[must_use]
     pub const fn is_an_answer(&self) -> bool {
-        matches!(self, BucketError::Refused { .. } | BucketError::Several { .. } | BucketError::Answer { .. })
+        use BucketError as E;
+        matches!(self, E::Refused { .. } | E::Several { .. } | E::TooMany { .. } | E::Answer { .. })
     }
 }
 

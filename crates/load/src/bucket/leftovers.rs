@@ -9,7 +9,7 @@ use super::{Bucket, BucketError, DELETE_KEYS_MAX, Pages};
 use crate::listing::{self, Identified, Marker, Page, Version};
 use crate::sigv4::push_encoded_query;
 
-/// Most uploads looked through where a target lists them all or none.
+/// Most uploads looked through where a target lists them all or none; what lies behind is told.
 const FOREIGN_UPLOADS_MAX: usize = 100_000;
 
 /// Something of the run that is still at the target.
@@ -81,10 +81,11 @@ impl Bucket<'_> {
         known(page)
     }
 
-    /// Uploads below the run's prefix that were begun and not ended; `None` where the target does not list them.
+    /// Uploads below the run's prefix that were begun and not ended; `None` where the target does not list them. Of
+    /// very many, the first ones.
     ///
     /// # Errors
-    /// [`BucketError`].
+    /// [`BucketError`]; [`BucketError::TooMany`] where so many of others come first that none of the run's was found.
     pub fn uploads(&mut self) -> Result<Option<Vec<Identified>>, BucketError> {
         let prefix = self.session.run_prefix.clone();
         let Some(below) = self.own_uploads(&prefix)? else { return Ok(None) };
@@ -112,7 +113,7 @@ impl Bucket<'_> {
     fn own_uploads(&mut self, prefix: &str) -> Result<Option<Vec<Identified>>, BucketError> {
         let (session, mut found) = (self.session, Vec::new());
         let (mut seen, mut pages) = (0, Pages::<Marker>::default());
-        while seen < FOREIGN_UPLOADS_MAX {
+        loop {
             let mut names = vec![("uploads", ""), ("prefix", prefix), ("max-uploads", "1000")];
             let marker = pages.from();
             names.extend(marker.into_iter().flat_map(|m| [("key-marker", &*m.key), ("upload-id-marker", &*m.id)]));
@@ -124,10 +125,18 @@ impl Bucket<'_> {
             seen += seen_now;
             found.extend(self.own(page.entries));
             if !pages.turn(seen_now, first, page.next)? {
-                break;
+                return Ok(Some(found));
+            }
+            if seen >= FOREIGN_UPLOADS_MAX {
+                let call = format!("listing uploads below {prefix:?} at {}", self.authority());
+                // What was found is dealt with first: what lies behind it is found by the next listing.
+                return if found.is_empty() {
+                    Err(BucketError::TooMany { call, shown: seen })
+                } else {
+                    Ok(Some(found))
+                };
             }
         }
-        Ok(Some(found))
     }
 
     /// A listing that ignored its prefix must not lead to a deletion outside it.

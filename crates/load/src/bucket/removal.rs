@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use linerate_record::shown::clause;
+
 use super::call::BucketCall;
 use super::pages::first_shown;
 use super::{Bucket, BucketError, Keeping, is_of_run};
@@ -114,17 +116,27 @@ impl Bucket<'_> {
 
     /// Looks for versions and delete markers, anybody's.
     fn find_versions(&mut self, found: &mut InBucket) -> Result<(), BucketError> {
-        let none = || Page { entries: Vec::new(), next: None, of: (None, None) };
-        let listed = first_shown(|from| Ok(self.all_versions("", from)?.unwrap_or_else(none)));
-        let (entries, more) = match listed {
-            Err(error) if error.is_an_answer() => {
-                // A bucket that never kept any has none, whether or not these keys may list them.
-                let is_known = self.keeping()? == Keeping::Nothing;
-                found.unknown = (!is_known).then(|| error.to_string());
-                return Ok(());
-            }
-            listed => listed?,
+        let mut are_listed = true;
+        let listed = first_shown(|from| {
+            let page = self.all_versions("", from)?;
+            are_listed &= page.is_some();
+            Ok(page.unwrap_or_else(|| Page { entries: Vec::new(), next: None, of: (None, None) }))
+        });
+        let unlisted = match &listed {
+            Err(error) if error.is_an_answer() => Some(error.to_string()),
+            Ok(_) if !are_listed => Some("the target does not list versions".to_owned()),
+            _ => None,
         };
+        if let Some(why) = unlisted {
+            // A bucket that never kept any has none, whether or not these keys may list them, or the target lists any.
+            found.unknown = match self.keeping()? {
+                Keeping::Nothing => None,
+                Keeping::Versions { .. } => Some(why),
+                Keeping::Unknown(unknown) => Some(format!("{}; and {unknown}", clause(&why))),
+            };
+            return Ok(());
+        }
+        let (entries, more) = listed?;
         let (own, mut others): (Vec<String>, Vec<String>) =
             entries.into_iter().map(|version| version.of.key).partition(|key| is_of_run(key, &self.session.run_prefix));
         // Those of a key follow each other.

@@ -124,6 +124,8 @@ mod tests {
         ] {
             assert!(recorded(&[label.to_owned()]).is_err(), "{label:?}");
         }
+        let long = recorded(&[format!("{}:80", "a".repeat(5_000))]).unwrap_err().to_string();
+        assert!(long.len() < 1_000, "{long}");
         assert!(recorded(&[]).is_err());
         assert!(recorded(&vec!["a:80".to_owned(); HOSTS_MAX + 1]).is_err());
     }

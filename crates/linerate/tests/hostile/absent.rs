@@ -1,0 +1,65 @@
+//! Buckets of which a target says that they are not there, though they are.
+
+use std::collections::BTreeMap;
+
+use tempfile::tempdir;
+
+use super::deletions::makes;
+use super::server::{Hostile, ReceivedRequest, Said, reply, well};
+use super::{OBJECTS, bench, clean, flags, says, shown};
+
+fn no_such_bucket() -> Option<Said> {
+    Some(Said::Answer(reply("404 Not Found", "<Error><Code>NoSuchBucket</Code></Error>")))
+}
+
+/// Says once that there is no such bucket.
+fn is_absent_once(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    let is_first = asked.method == "GET" && objects.insert("asked/once".to_owned(), 0).is_none();
+    is_first.then(no_such_bucket).flatten()
+}
+
+#[test]
+fn that_there_is_no_bucket_is_believed_of_several_answers() {
+    let (hostile, out) = (Hostile::serve(well), tempdir().unwrap());
+    let made = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS} --noclear")));
+    assert!(made.status.success() && hostile.count() == OBJECTS, "{}", shown(&made));
+    hostile.behave(is_absent_once);
+    let output = clean(out.path(), &[]);
+    assert!(shown(&output).contains(&format!("deleted {OBJECTS} objects")), "{}", shown(&output));
+}
+
+/// The same, lets its owner make the bucket that is there, as us-east-1 does, and notes where it is made or removed.
+fn is_absent_once_and_is_made_again(asked: &ReceivedRequest, objects: &mut BTreeMap<String, u64>) -> Option<Said> {
+    if asked.key.is_empty() && asked.query.is_empty() && ["PUT", "DELETE"].contains(&asked.method.as_str()) {
+        objects.insert(format!("bucket/{}", asked.method), 0);
+        return says("");
+    }
+    is_absent_once(asked, objects)
+}
+
+#[test]
+fn a_bucket_that_is_not_found_once_does_not_become_the_runs_own() {
+    let (hostile, out) = (Hostile::serve(is_absent_once_and_is_made_again), tempdir().unwrap());
+    let output = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS}")));
+    let objects = hostile.objects.lock().unwrap();
+    let of_bucket: Vec<&String> = objects.keys().filter(|key| key.starts_with("bucket/")).collect();
+    assert!(output.status.success() && of_bucket.is_empty(), "{of_bucket:?}: {}", shown(&output));
+}
+
+fn is_absent(_: &ReceivedRequest, _: &mut BTreeMap<String, u64>) -> Option<Said> {
+    no_such_bucket()
+}
+
+#[test]
+fn a_bucket_that_a_run_made_is_its_own_also_after_it_was_not_found() {
+    let (hostile, out) = (Hostile::serve(makes), tempdir().unwrap());
+    let made = bench(out.path(), &flags(&hostile, &format!("--op stat --objects {OBJECTS} --noclear")));
+    assert!(made.status.success() && hostile.count() == OBJECTS + 1, "{}", shown(&made));
+    hostile.behave(is_absent);
+    let output = clean(out.path(), &[]);
+    assert!(output.status.success() && shown(&output).contains("there is no bucket"), "{}", shown(&output));
+    hostile.behave(makes);
+    let output = clean(out.path(), &[]);
+    assert!(output.status.success() && hostile.count() == 0, "{}", shown(&output));
+    assert!(shown(&output).contains("removed bucket"), "{}", shown(&output));
+}
