@@ -175,7 +175,8 @@ fn is_cause(planted: &Single, deviation: &Deviation) -> bool {
     let Some(cause) = &planted.deviation else { return false };
     let fault = |value: &str| value.split_once(": ").map_or(value.to_owned(), |(_, fault)| fault.to_owned());
     let same_value = if planted.odd_group.is_some() {
-        let named = ["one node", "one rack", "storage-2"].iter().any(|who| deviation.value.starts_with(&format!("{who}: ")));
+        let named =
+            ["one node", "one rack", "storage-2"].iter().any(|who| deviation.value.starts_with(&format!("{who}: ")));
         named && (planted.free || fault(&cause.value) == fault(&deviation.value))
     } else {
         planted.free || cause.value == deviation.value
