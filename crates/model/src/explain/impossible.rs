@@ -242,7 +242,7 @@ mod tests {
             assert!(reported.len() == 1 && reported[0].contains(expected), "{figures:?}: {reported:?}");
         }
         // A name that is no node's hides no kind of which there are too many.
-        let both = [("get@fast-1", 1.0), ("get@fast-2", 1.0), ("get@fast-3", 1.0), ("get@foo", 1.0)];
+        let both = [("get@fast-1", 1.0), ("get@fast-2", 1.0), ("get@fast-3", 1.0), ("put@foo", 1.0)];
         let reported = faults(&site, &observed(&both));
         assert!(reported.len() == 2 && reported[0].contains("figures of 3 nodes of \"fast\" and"), "{reported:?}");
         assert!(reported[1].starts_with("\"foo\" is not a node of this site"), "{reported:?}");

@@ -261,9 +261,9 @@ mod tests {
         let bits = 8.0 * 1514.0 / 1448.0;
         for (group, own, others) in [(0, 3e9, 7e9), (1, 1e9, 9e9)] {
             let sent = load(&loaded, group, &link, Direction::Egress);
-            assert!((sent / (bits * (own + others / 4.0)) - 1.0).abs() < 0.001, "{group}: {sent:e}");
+            assert!((sent / (bits * (own + others / 4.0)) - 1.0).abs() < 0.003, "{group}: {sent:e}");
             let received = load(&loaded, group, &link, Direction::Ingress);
-            assert!((received / (bits * own * 0.75) - 1.0).abs() < 0.001, "{group}: {received:e}");
+            assert!((received / (bits * own * 0.75) - 1.0).abs() < 0.003, "{group}: {received:e}");
         }
     }
 }
