@@ -22,8 +22,8 @@ fn places(world: &HypotheticalSite) -> Vec<(usize, String)> {
     places
 }
 
-/// Bytes that an interface counts for each byte of payload, in full packets: from the Ethernet header on, as shaping does,
-/// but neither check sequence nor gap.
+/// Bytes that an interface counts for each byte of payload, in full packets: from the Ethernet header on, as shaping
+/// does, but neither check sequence nor gap.
 fn counted(plane: &Plane) -> f64 {
     1.0 / framed_share(Framing::Shaped, plane.mtu_bytes, plane.encapsulation, plane.ip, plane.timestamps)
 }
