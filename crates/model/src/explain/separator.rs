@@ -38,8 +38,8 @@ pub(super) struct Leader<'a> {
     pub(super) loaded: Vec<LoadedSite<'a>>,
 }
 
-/// The best reading while either operation runs, or the measurement of the operation that nobody observed; nothing where
-/// one hypothesis leads clearly, or no reading tells the leading ones apart.
+/// The best reading while either operation runs, or the measurement of the one that nobody observed; nothing where one
+/// hypothesis leads clearly, or no reading tells the leading ones apart.
 pub(super) fn separator(stated: &Site, leaders: &[Leader], unobserved: Option<bool>) -> Option<Separator> {
     let leaders = &leaders[..leaders.len().min(LEADING)];
     if leaders.len() < 2 || leaders[0].weight >= CLEAR {
