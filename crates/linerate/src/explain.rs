@@ -6,6 +6,7 @@ mod masked;
 mod readings;
 mod source;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -23,7 +24,7 @@ use crate::failure::Failure;
 use crate::output::OutputFormat;
 use crate::progress::say;
 use crate::{bounded, output, printing, sites, views};
-use flags::{ExplainFlags, quantity};
+use flags::{ExplainFlags, is_negative, quantity};
 
 /// What is wrong with the files that the flags name.
 pub(crate) fn check(flags: &ExplainFlags) -> Result<(), Failure> {
@@ -176,6 +177,7 @@ fn of_nodes(path: &Path) -> Result<Vec<Observed>, Failure> {
         return Err(wrong(1, "no column \"get\" or \"put\": write a first line such as node,get,put".to_owned()));
     }
     let (mut figures, mut mistakes) = (Vec::new(), columns(&heads, &wrong));
+    let (mut seen, mut again) = (BTreeSet::new(), Vec::new());
     for (i, row) in rows.records().enumerate() {
         let row = row.map_err(|e| wrong(i + 2, e.to_string()))?;
         let line = row.position().map_or(i + 2, |at| line_of(&text, at));
@@ -189,19 +191,32 @@ fn of_nodes(path: &Path) -> Result<Vec<Observed>, Failure> {
         };
         for (op, place) in &ops {
             let Some(cell) = place.and_then(|place| row.get(place)).filter(|cell| !cell.is_empty()) else { continue };
+            if is_negative(cell) {
+                let what = format!("no throughput in {cell:?}: give one above 0, such as 1.2GiB/s");
+                mistakes.push(wrong(line, what).to_string());
+            }
+            // Among other mistakes; without such, the model tells of it, with those of the other flags.
+            if !seen.insert((*op, node.to_owned())) {
+                again
+                    .push(wrong(line, format!("{op:?} of {node:?} is given twice: give each figure once")).to_string());
+            }
             match (cell.parse::<ByteRate>(), quantity(op, Some(node.to_owned()))) {
                 (Ok(rate), Some(what)) => {
                     figures.push(Observed { what, bytes_per_s: rate.0, error_share: None, in_flight: None });
                 }
-                (Err(error), _) => mistakes.push(wrong(line, error.to_string()).to_string()),
-                (Ok(_), None) => {}
+                (Err(error), _) if !is_negative(cell) => mistakes.push(wrong(line, error.to_string()).to_string()),
+                (Err(_), _) | (Ok(_), None) => {}
             }
         }
     }
     if figures.is_empty() && mistakes.is_empty() {
         return Err(wrong(1, "no figure below the first line: write lines such as node3,1.2GiB/s".to_owned()));
     }
-    if mistakes.is_empty() { Ok(figures) } else { Err(Failure::of_mistakes(mistakes)) }
+    if mistakes.is_empty() {
+        return Ok(figures);
+    }
+    mistakes.extend(again);
+    Err(Failure::of_mistakes(mistakes))
 }
 
 /// Columns that are none of those that are read, or are there twice: what they hold would count for nothing.

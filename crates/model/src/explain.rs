@@ -70,11 +70,9 @@ pub fn explain(site: &Site, observations: &Observations) -> Result<Explanation, 
         .filter_map(|candidate| world(site, &geometries, &candidate.variants(&variants)))
         .collect();
     let survivors = recorded_survivors(&search, &variants, &worlds, observations, &evidence);
-    let separator = moment(&evidence).and_then(|reads| {
-        let leaders = leaders(&evidence, &survivors, (&worlds, &search.survivors), reads);
-        let unobserved = [true, false].into_iter().find(|&reads| !evidence.has(reads));
-        separator(site, &leaders, unobserved)
-    });
+    let leaders = leaders(&evidence, &survivors, (&worlds, &search.survivors));
+    let unobserved = [true, false].into_iter().find(|&reads| !evidence.has(reads));
+    let separator = separator(site, &leaders, unobserved);
     let of_candidate = |candidate: &Candidate| -> Vec<Residual> {
         let world = world(site, &geometries, &candidate.variants(&variants));
         world.map(|world| residuals(observations, &evidence, &world, &candidate.forecast)).unwrap_or_default()
@@ -113,27 +111,29 @@ fn check(site: &Site, observations: &Observations) -> Result<(), ModelError> {
     if faults.is_empty() { Ok(()) } else { Err(ModelError::Observed(faults)) }
 }
 
-/// Whether the readings are taken while reads run, or writes: the first that has a total, or figures of nodes that
-/// were there together.
-fn moment(evidence: &ObservedFigures) -> Option<bool> {
-    let is_of_nodes = |reads: &bool| !evidence.nodes(*reads).alone && !evidence.nodes(*reads).nodes.is_empty();
-    let total = [true, false].into_iter().find(|reads| evidence.total(*reads).is_some());
-    total.or_else(|| [true, false].into_iter().find(is_of_nodes))
+/// Whether readings can be taken while reads run, or writes: one that has a total, or figures of nodes that were there
+/// together.
+fn is_moment(evidence: &ObservedFigures, reads: bool) -> bool {
+    let figures = evidence.nodes(reads);
+    evidence.total(reads).is_some() || !figures.alone && !figures.nodes.is_empty()
 }
 
-/// Survivors while reads or writes run.
+/// Survivors while each of the operations runs of which anything is known.
 fn leaders<'a>(
     evidence: &ObservedFigures,
     survivors: &'a [Hypothesis],
     (worlds, candidates): (&'a [HypotheticalSite], &[Candidate]),
-    reads: bool,
 ) -> Vec<Leader<'a>> {
     let mut found = Vec::new();
     for ((hypothesis, world), candidate) in survivors.iter().zip(worlds).zip(candidates) {
-        let given = candidate.forecast.of(reads).and_then(|ceiling| given(evidence, world, ceiling, reads));
-        let Some(given) = given else { continue };
-        let loaded = LoadedSite { world, reads, given };
-        found.push(Leader { id: &hypothesis.id, weight: hypothesis.weight, loaded });
+        let of = |reads: bool| {
+            let ceiling = candidate.forecast.of(reads).filter(|_| is_moment(evidence, reads))?;
+            Some(LoadedSite { world, reads, given: given(evidence, world, ceiling, reads)? })
+        };
+        let loaded: Vec<LoadedSite> = [true, false].into_iter().filter_map(of).collect();
+        if !loaded.is_empty() {
+            found.push(Leader { id: &hypothesis.id, weight: hypothesis.weight, world, loaded });
+        }
     }
     found
 }

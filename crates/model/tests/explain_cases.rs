@@ -76,9 +76,9 @@ fn of_56_nodes_one_member_and_a_shared_plane_survive_and_put_stays_unexplained()
         );
         let expects = |id: &str| separator.expects.iter().find(|(of, _)| of == id).map(|(_, words)| words.as_str());
         let one = expects("bond-members-in-use(bond0: 1 of 2)").unwrap_or_default();
-        assert!(one.contains("bond0 sends 23.3 Gb/s on 1 of 2 members, the others idle"), "{one}");
+        assert!(one.contains("bond0 sends 24.4 Gb/s on 1 of 2 members, the others idle"), "{one}");
         let shared = expects("plane-shared(bond0)").unwrap_or_default();
-        assert!(shared.contains("bond0 sends 23.1 Gb/s on each of 2 members and receives 11.5 Gb/s"), "{shared}");
+        assert!(shared.contains("bond0 sends 24.2 Gb/s on each of 2 members and receives 12.0 Gb/s"), "{shared}");
         assert!(shared.ends_with("; nothing on bond1"), "{shared}");
     }
 }

@@ -208,3 +208,59 @@ fn what_is_measured_at_the_ceiling_needs_no_more_in_flight() {
     assert!(change(0.85).contains("more in flight give more"), "{}", change(0.85));
     assert!(change(0.975).contains("it runs at its ceiling"), "{}", change(0.975));
 }
+
+/// Only writes are slow: what tells causes of that apart is read while writes run, though reads were measured too. Of a
+/// byte 8 / 6 are written, to 64 drives of 180 MB/s: 3.2 GiB/s are 40 % of what they write.
+#[test]
+fn a_reading_is_taken_while_that_operation_runs_by_which_it_tells_most() {
+    let site = linerate_site::read(
+        "nodes:\n  count: 8\n  cores: 32\n  nics: {speed: 100Gb/s}\n  \
+         drives: {count: 8, capacity: 16TB, read: 220MB/s, write: 180MB/s, lanes: 0, read_iops: 20k, write_iops: 20k}\n\
+         planes:\n  public: {mtu: 9000}\nengine: {product: minio, protection: EC:2, set_drives: 8}\n\
+         data: {object_size: 64MiB}\n",
+        "tests",
+    );
+    let site = site.expect("a site");
+    let found = explain(&site, &observed(Some(12.9 * GIB), Some(3.2 * GIB), 0.02)).expect("the site runs");
+    let separator = found.separator.expect("drives tell");
+    assert!(separator.how.starts_with("iostat") && separator.how.ends_with("while PUT runs"), "{separator:#?}");
+    let busy: Vec<&str> = separator.expects.iter().map(|(_, seen)| seen.as_str()).collect();
+    assert!(busy.contains(&"drives 40 % busy"), "{busy:?}");
+    assert!(busy.iter().any(|seen| seen.ends_with("100 % busy") || seen.ends_with("9 % busy")), "{busy:?}");
+}
+
+/// Nodes with ports of 50 Gb/s and of 25 Gb/s, six shards of data and two of parity; one of the fast ones gives half by
+/// itself. An even load is held by the slow kind either way, so that only one with as many requests at each node gains.
+#[test]
+fn a_remedy_tells_which_load_gains_where_an_even_one_gains_nothing() {
+    let group = |name: &str, speed: &str| {
+        format!(
+            "  - name: {name}\n    count: 4\n    cores: 64\n    nics: {{ports: 1, speed: {speed}}}\n    \
+             drives: {{count: 8, capacity: 7.68TB, read: 3GB/s, write: 1.5GB/s}}\n"
+        )
+    };
+    let text = format!(
+        "nodes:\n{}{}planes:\n  public: {{mtu: 9000}}\nengine: {{product: minio, protection: 6+2}}\n\
+         data: {{object_size: 64MiB}}\n",
+        group("big", "50Gb/s"),
+        group("old", "25Gb/s")
+    );
+    let site = linerate_site::read(&text, "tests").expect("a site");
+    let of = |(node, rate): (String, f64)| Observed {
+        what: Quantity::NodeGet { node },
+        bytes_per_s: rate * GIB,
+        error_share: None,
+        in_flight: None,
+    };
+    let bigs = (1..=4).map(|node| (format!("big{node}"), if node == 4 { 2.8 } else { 5.6 }));
+    let olds = (1..=4).map(|node| (format!("old{node}"), 2.8));
+    let figures = bigs.chain(olds).map(of).collect();
+    let observations = Observations { figures, nodes_alone: true, ..observed(None, None, 0.02) };
+    let found = explain(&site, &observations).expect("the site runs");
+    let first = &found.survivors[0];
+    assert!(first.id.contains("big4"), "{}", leaders(&found));
+    let gain = first.remedy.gains.first().unwrap_or_else(|| panic!("{:#?}", first.remedy));
+    assert!(gain.to_bytes_per_s > gain.from_bytes_per_s * 1.01, "{gain:#?}");
+    let condition = first.remedy.condition.as_deref().unwrap_or_default();
+    assert!(condition.starts_with("GET only with as many requests at each node: asked evenly"), "{:#?}", first.remedy);
+}

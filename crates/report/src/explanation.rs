@@ -52,7 +52,7 @@ fn whole(explanation: &Explanation, look: TextStyle) -> String {
         text.push_str(&hanging_in(ink, " needs", 14, &standing.claim, look));
     }
     if between > 0 {
-        let reported = format!("{} of single nodes between these", words::plural(between as u64, "more figure"));
+        let reported = format!("{} between these", words::of_single_nodes(between as u64, "more figure"));
         text.push_str(&hanging("", 14, &reported, look));
     }
     text.push('\n');
@@ -91,7 +91,7 @@ fn observed(explanation: &Explanation, look: TextStyle) -> String {
     let mut reported: Vec<String> = site.map(model::observed).collect();
     if let Some(nodes) = &explanation.node_figures {
         let range = explained::range(Some(nodes.least_bytes_per_s), nodes.most_bytes_per_s);
-        reported.push(format!("{} of single nodes, {range}", words::plural(nodes.figures, "figure")));
+        reported.push(format!("{}, {range}", words::of_single_nodes(nodes.figures, "figure")));
     }
     reported.push(model::measuring_error(explanation));
     hanging(" observed", 14, &reported.join("; "), look)
@@ -147,7 +147,9 @@ fn kind_lines(kind: &Kind, survivors: &[Hypothesis], look: TextStyle) -> String 
         text.push_str(&hanging_in(ink, lead, 14, &explained::residual(residual), look));
     }
     if let Some(more) = nodes.len().checked_sub(NODES_SHOWN).filter(|more| *more > 0) {
-        let reported = format!("{} of single nodes that fit better", words::plural(more as u64, "more figure"));
+        // Of many that miss alike, those that are named miss by no less.
+        let fit = if more == 1 { "that fits no worse" } else { "that fit no worse" };
+        let reported = format!("{} {fit}", words::of_single_nodes(more as u64, "more figure"));
         text.push_str(&hanging("", 14, &reported, look));
     }
     for stated in hypothesis.deviations.iter().flat_map(|deviation| &deviation.contradicts) {

@@ -441,6 +441,11 @@ pub(crate) fn plural(n: u64, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{} {noun}s", grouped(n)) }
 }
 
+/// So many figures that are each of one node: `1 more figure of a single node`.
+pub(crate) fn of_single_nodes(n: u64, figure: &str) -> String {
+    format!("{} {}", plural(n, figure), if n == 1 { "of a single node" } else { "of single nodes" })
+}
+
 /// The same as programs read it (RFC 3339): `2025-11-20T09:31:07.250Z`.
 pub(crate) fn utc_exact(unix_ms: u64) -> String {
     let reported = utc(unix_ms).replacen(' ', "T", 1);

@@ -52,9 +52,10 @@ pub(crate) struct ExplainFlags {
     /// Client throughput per node: a CSV file with the columns node, and get or put or both, such as `node3,1.2GiB/s`.
     #[arg(long, value_name = "FILE")]
     pub(crate) nodes: Option<PathBuf>,
-    /// Each node was measured separately, one after the other: the per-node figures are not added up, and are only
-    /// compared with each other. Without this flag, they are the parts of one load over all nodes. It needs per-node
-    /// figures, from --observed, --nodes or the hosts of --run.
+    /// Each node was measured separately, one after the other: the per-node figures are not added up. Each is compared
+    /// with what that node can give alone, and with the others of its kind, by which causes at one node or two are
+    /// weighed; causes that all nodes share are not. Without this flag, they are the parts of one load over all nodes.
+    /// It needs per-node figures, from --observed, --nodes or the hosts of --run.
     #[arg(long)]
     pub(crate) nodes_alone: bool,
     /// Run folder of bench. Its best GET and PUT at the object size of --obj.size (without it, at the largest size) are
@@ -121,15 +122,25 @@ fn figure(text: &str) -> Result<Observed, String> {
         None => (what.trim(), None),
     };
     let what = quantity(op, node).ok_or_else(|| format!("unknown figure {op:?} in {text:?}: {fix}"))?;
+    let none = || format!("no throughput in {text:?}: give one above 0, such as get=152GiB/s");
     let (rate, error) = match reported.split_once("+-").or_else(|| reported.split_once('±')) {
         Some((rate, error)) => (rate, Some(error_share(error).map_err(|why| format!("{text:?}: {why}"))?.0)),
         None => (reported, None),
     };
+    if is_negative(rate) {
+        return Err(none());
+    }
     let ByteRate(bytes_per_s) = rate.parse().map_err(|e: linerate_record::units::UnitError| e.to_string())?;
     if bytes_per_s <= 0.0 {
-        return Err(format!("no throughput in {text:?}: give one above 0, such as get=152GiB/s"));
+        return Err(none());
     }
     Ok(Observed { what, bytes_per_s, error_share: error, in_flight: None })
+}
+
+/// Whether a throughput is written as one below 0, which its unit does not make wrong.
+pub(crate) fn is_negative(rate: &str) -> bool {
+    let below = rate.trim().strip_prefix(['-', '−']);
+    below.is_some_and(|above| above.parse::<ByteRate>().is_ok())
 }
 
 /// Reads a standard error that a figure may have.
@@ -184,6 +195,7 @@ mod tests {
             ("get=1GB/s+-50%", "\"get=1GB/s+-50%\": a measuring error of 50 % is out of range"),
             ("get=1GB/s+-0", "a measuring error of 0 % is out of range: write 0.05 % to 30 %"),
             ("get=1GB/s+-0.0001%", "a measuring error of 0.0001 % is out of range"),
+            ("get=-1GiB/s", "no throughput in \"get=-1GiB/s\": give one above 0"),
             ("get=0GB/s", "no throughput in \"get=0GB/s\": give one above 0"),
         ] {
             let error = figure(text).unwrap_err();

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use linerate_record::plan::{Resource, Work};
-use linerate_record::site::{NodeGroup, Site};
+use linerate_record::site::Site;
 
 use super::deviation::{Hold, Odd, SiteParts, Variant};
 use super::mixed::{MixedLoad, is_mixed, peers, rate_of};
@@ -303,8 +303,9 @@ pub(super) fn odd_share_alone(world: &HypotheticalSite, reads: bool) -> f64 {
 pub(super) struct OddLoad {
     nodes: f64,
     odd: f64,
-    /// What each of the others gives at the most.
-    most_of_others: f64,
+    /// Of each resource that holds the others, the seconds that a byte of all of theirs takes together, and one of all
+    /// odd nodes'.
+    of_others: Vec<(f64, f64)>,
     /// Of each resource of an odd node, the seconds that a byte of its own clients takes, and one of another node's.
     seconds: Vec<(f64, f64)>,
     /// The least share that they give of what each of the others does where all wait for them, with as many requests at
@@ -320,11 +321,10 @@ impl OddLoad {
         let world = unheld.world;
         let group = world.odd.as_ref()?.group;
         let groups = &world.site.groups;
-        let is_other = |(place, of): &(usize, &NodeGroup)| *place != group && of.count > 0;
-        if groups.iter().enumerate().filter(is_other).count() != 1 {
-            return None;
-        }
-        let alone = alone(unheld, &[group], reads).pop()?;
+        let mut others = (0..groups.len()).filter(|&place| place != group && groups[place].count > 0);
+        let (peers, None) = (others.next()?, others.next()) else { return None };
+        let mut alone = alone(unheld, &[group, peers], reads);
+        let (alone_of_peers, alone) = (alone.pop()?, alone.pop()?);
         let (nodes, odd) = (f64::from(world.site.nodes()), f64::from(groups.get(group)?.count));
         let of_rack = rack_load(unheld, group, reads);
         let of = |limit: &ResourceLimit| {
@@ -338,9 +338,11 @@ impl OddLoad {
         };
         let mut of_odd = all.iter().filter(|limit| limit.group == Some(group)).map(of);
         let seconds: Vec<_> = std::iter::once(of_odd.next()??).chain(of_odd.flatten()).collect();
-        let others = all.iter().find(|limit| limit.group != Some(group))?;
-        let most_of_others = others.limit_bytes_per_s / nodes;
-        let load = OddLoad { nodes, odd, most_of_others, seconds, waiting_share: 1.0 };
+        let is_whole_rack = world.odd.as_ref().is_some_and(|of| of.rack.is_some());
+        let shares = is_whole_rack.then(|| own_shares_of_rack(world, reads));
+        let of = |limit: &ResourceLimit| taken_of_others(limit, &alone_of_peers, (nodes, odd), shares);
+        let of_others: Vec<_> = all.iter().filter(|limit| limit.group != Some(group)).map(of).collect();
+        let load = OddLoad { nodes, odd, of_others, seconds, waiting_share: 1.0 };
         Some(OddLoad { waiting_share: load.waiting_share(), ..load })
     }
 
@@ -353,9 +355,26 @@ impl OddLoad {
         self.seconds.iter().map(of).fold(1.0, f64::min).max(0.0)
     }
 
-    /// The same while the others give as much as they can beside them.
+    /// The same while the others give as much as they can beside them, or where all wait for the odd ones.
     fn least_share(&self) -> f64 {
-        self.share(self.most_of_others).max(self.waiting_share)
+        let is_left = |share: f64| self.beside(share) >= self.most_of_others(share);
+        if is_left(1.0) {
+            return 1.0;
+        }
+        let (mut least, mut most) = (0.0, 1.0);
+        // The less odd nodes give, the less they hold the others back: until these are full themselves.
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(least, most);
+            *if is_left(middle) { &mut least } else { &mut most } = middle;
+        }
+        self.share(self.most_of_others(least)).max(self.waiting_share)
+    }
+
+    /// What each of the others gives at the most while each odd node gives such a share of it: the less these give, the
+    /// less they ask of the others, and send them.
+    fn most_of_others(&self, share: f64) -> f64 {
+        let of = |(others, odd): &(f64, f64)| 1.0 / (others + odd * share);
+        self.of_others.iter().map(of).fold(f64::INFINITY, f64::min)
     }
 
     fn waiting_share(&self) -> f64 {
@@ -387,7 +406,7 @@ impl OddLoad {
 
     /// What all give together while each odd node, at its limit, gives such a share.
     pub(super) fn total_bytes_per_s(&self, share: f64) -> f64 {
-        let others = self.beside(share).min(self.most_of_others);
+        let others = self.beside(share).min(self.most_of_others(share));
         others * (self.nodes - self.odd + self.odd * share)
     }
 }
@@ -400,6 +419,28 @@ fn seconds(limit: &ResourceLimit, alone: &[ResourceLimit], nodes: f64) -> (f64, 
     let own = alone.map_or(0.0, |alone| 1.0 / alone.limit_bytes_per_s);
     let of_all = nodes / limit.limit_bytes_per_s;
     (own, ((of_all - own) / (nodes - 1.0)).max(0.0))
+}
+
+/// Of a limit that is not the odd nodes', the seconds that a byte of all others' clients takes together, and one of all
+/// odd nodes'. `shares`: what of its own uplinks a rack takes itself, where the odd nodes are a whole one.
+fn taken_of_others(
+    limit: &ResourceLimit,
+    alone: &[ResourceLimit],
+    (nodes, odd): (f64, f64),
+    shares: Option<[f64; 2]>,
+) -> (f64, f64) {
+    let others = nodes - odd;
+    if let Some([up, down]) = shares.filter(|_| is_of_rack(limit)) {
+        let own = if limit.resource == Resource::RackUp { up } else { down };
+        let of_odd = (1.0 - own) * odd / others;
+        return ((1.0 - of_odd) * nodes / limit.limit_bytes_per_s, of_odd * nodes / limit.limit_bytes_per_s);
+    }
+    // What belongs to no node has its part of all alike.
+    let (own, other) = match limit.group {
+        Some(_) => seconds(limit, alone, nodes),
+        None => (1.0 / limit.limit_bytes_per_s, 1.0 / limit.limit_bytes_per_s),
+    };
+    (own + (others - 1.0) * other, odd * other)
 }
 
 /// How full the fullest of some resources is while each node of each group gives so much, and whose it is.
@@ -440,8 +481,7 @@ fn is_of_rack(limit: &ResourceLimit) -> bool {
 fn rack_load(unheld: &Unheld, group: usize, reads: bool) -> Option<impl Fn(&ResourceLimit) -> (f64, f64)> {
     let world = unheld.world;
     world.odd.as_ref().filter(|odd| matches!(odd.hold, Some(Hold::Uplinks { .. })))?;
-    let site = world.even.as_ref().unwrap_or(&world.site);
-    let [up, down] = own_shares(site, &world.geometries, &work(&world.site, reads));
+    let [up, down] = own_shares_of_rack(world, reads);
     let (nodes, odd) = (f64::from(world.site.nodes()), f64::from(world.site.groups.get(group)?.count));
     Some(move |limit: &ResourceLimit| {
         let of_all = nodes / limit.limit_bytes_per_s;
@@ -449,6 +489,12 @@ fn rack_load(unheld: &Unheld, group: usize, reads: bool) -> Option<impl Fn(&Reso
         let other = (1.0 - own) * of_all / (nodes - odd).max(1.0);
         (own * of_all - (odd - 1.0) * other, other)
     })
+}
+
+/// What of all that passes uplinks of a rack, up and down, its own nodes' clients ask for.
+fn own_shares_of_rack(world: &HypotheticalSite, reads: bool) -> [f64; 2] {
+    let site = world.even.as_ref().unwrap_or(&world.site);
+    own_shares(site, &world.geometries, &work(&world.site, reads))
 }
 
 fn held(unheld: &Unheld, reads: bool) -> Vec<ResourceLimit> {

@@ -41,7 +41,9 @@ pub(super) fn faults(site: &Site, observations: &Observations) -> Vec<String> {
     found.extend(observations.figures.iter().filter_map(of_figure));
     found.extend(twice(observations));
     let strangers = strangers(site, observations);
-    found.extend(if strangers.is_empty() { too_many(site, observations) } else { strangers });
+    // Whose names are none of its nodes' are not counted among these.
+    found.extend(too_many(site, observations, &strangers.names));
+    found.extend(strangers.told);
     let figures = observations.figures.iter().filter(|figure| is_rate(figure)).cloned();
     let figures = figures.map(|figure| Observed { error_share: figure.error_share.map(usable), ..figure }).collect();
     let sound = Observations { figures, error_share: usable(observations.error_share), ..observations.clone() };
@@ -114,10 +116,10 @@ fn twice(observations: &Observations) -> Vec<String> {
 }
 
 /// More nodes than the site has, of all kinds or of one.
-fn too_many(site: &Site, observations: &Observations) -> Vec<String> {
+fn too_many(site: &Site, observations: &Observations, strangers: &BTreeSet<&str>) -> Vec<String> {
     const QUOTED: usize = 4;
-    let named: BTreeSet<&str> =
-        observations.figures.iter().filter_map(|figure| node_of(&figure.what)).map(|(node, _)| node).collect();
+    let all = observations.figures.iter().filter_map(|figure| node_of(&figure.what)).map(|(node, _)| node);
+    let named: BTreeSet<&str> = all.filter(|node| !strangers.contains(node)).collect();
     let reported = |nodes: &[&&str], of: &str, has: u32| {
         let quoted: Vec<String> = nodes.iter().take(QUOTED).map(|node| format!("{node:?}")).collect();
         let more = if nodes.len() > QUOTED { ", …" } else { "" };
@@ -239,6 +241,11 @@ mod tests {
             let reported = faults(&site, &observed(figures));
             assert!(reported.len() == 1 && reported[0].contains(expected), "{figures:?}: {reported:?}");
         }
+        // A name that is no node's hides no kind of which there are too many.
+        let both = [("get@fast-1", 1.0), ("get@fast-2", 1.0), ("get@fast-3", 1.0), ("put@foo", 1.0)];
+        let reported = faults(&site, &observed(&both));
+        assert!(reported.len() == 2 && reported[0].contains("figures of 3 nodes of \"fast\" and"), "{reported:?}");
+        assert!(reported[1].starts_with("\"foo\" is not a node of this site"), "{reported:?}");
         let several = observed(&[("get@n1", 40.0), ("get@n2", 40.0), ("get@n2", 40.0)]);
         assert_eq!(faults(&site, &several).len(), 4, "{:?}", faults(&site, &several));
     }

@@ -107,8 +107,9 @@ pub(super) fn remedy(
     // A correction of the description risks nothing, which is not worth a word beside what is risked.
     let risked: Vec<&str> = chosen.iter().map(|variant| variant.cure.risks).filter(|of| *of != CORRECTION).collect();
     let found = Gains::of(described, hypothesis, evidence);
-    let condition = condition(&nodes::left_slow(&evidence.get, &evidence.put, nodes_of(hypothesis.0)));
-    let condition = condition.filter(|_| !found.gains.is_empty());
+    let slow = condition(&nodes::left_slow(&evidence.get, &evidence.put, nodes_of(hypothesis.0)));
+    let conditions: Vec<String> = slow.into_iter().chain(only_as_many(&found.only_as_many)).collect();
+    let condition = (!found.gains.is_empty() && !conditions.is_empty()).then(|| conditions.join("; "));
     Remedy {
         change: changes.join("; "),
         gives: found.in_words(condition.as_deref()),
@@ -126,6 +127,8 @@ struct Gains {
     is_known: bool,
     /// Whether the site gives more than described.
     is_faster: bool,
+    /// Reads, writes or both, of which an even load gives no more, and nothing says that it was not one.
+    only_as_many: Vec<bool>,
 }
 
 impl Gains {
@@ -137,7 +140,7 @@ impl Gains {
         hypothesis: (&HypotheticalSite, &Forecast),
         evidence: &ObservedFigures,
     ) -> Gains {
-        let mut found = Gains { gains: Vec::new(), is_known: true, is_faster: false };
+        let mut found = Gains { gains: Vec::new(), is_known: true, is_faster: false, only_as_many: Vec::new() };
         let (mut is_touched, mut is_explained) = (false, false);
         for reads in [true, false] {
             let (Some(of), Some(then)) = (hypothesis.1.of(reads), described.1.of(reads)) else { continue };
@@ -147,12 +150,17 @@ impl Gains {
             is_touched = true;
             let Some(now) = now_given(evidence, hypothesis.0, of, reads) else { continue };
             is_explained = true;
+            let even_gains = then.even_bytes_per_s / of.even_bytes_per_s - 1.0;
+            let is_only_as_many = now.is_open && even_gains.abs() <= WORTH;
             let (least, most) = now.bytes_per_s;
+            // What an even load gives, which nothing changes, is no end of what is gained.
+            let least = if is_only_as_many { most } else { least };
             let (ceiling, bottleneck) = mended(evidence, (described.0, then), reads, &now);
             found.is_faster |= least > ceiling * (1.0 + WORTH);
             let to = ceiling * then.reach;
             // What reads alike is no gain that is worth a word.
             if to > least * (1.0 + WORTH) && bytes_per_s_iec(to) != bytes_per_s_iec(least) {
+                found.only_as_many.extend(is_only_as_many.then_some(reads));
                 let from_least_bytes_per_s = (most > least * (1.0 + WORTH)).then_some(least);
                 found.gains.push(RemedyGain {
                     what: total(reads),
@@ -199,6 +207,13 @@ fn condition(left_slow: &[String]) -> Option<String> {
             Some(format!("only once {} {verb} as fast as the others", joined(left_slow)))
         }
     }
+}
+
+/// Operations of which a load that asks all nodes evenly gains nothing.
+fn only_as_many(reads: &[bool]) -> Option<String> {
+    let verbs: Vec<&str> = reads.iter().map(|&reads| if reads { "GET" } else { "PUT" }).collect();
+    let load = "only with as many requests at each node: asked evenly, all nodes give no more";
+    (!verbs.is_empty()).then(|| format!("{} {load}", verbs.join(" and ")))
 }
 
 #[cfg(test)]

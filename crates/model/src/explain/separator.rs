@@ -32,12 +32,14 @@ pub(super) struct Leader<'a> {
     pub(super) id: &'a str,
     /// Its weight.
     pub(super) weight: f64,
-    /// The site under it, while it is read.
-    pub(super) loaded: LoadedSite<'a>,
+    /// The site under it.
+    pub(super) world: &'a HypotheticalSite,
+    /// The same while it is read: of each operation of which anything is known.
+    pub(super) loaded: Vec<LoadedSite<'a>>,
 }
 
-/// The best reading, or the measurement of the operation that nobody observed; nothing where one hypothesis leads
-/// clearly, or no reading tells the leading ones apart.
+/// The best reading while either operation runs, or the measurement of the one that nobody observed; nothing where one
+/// hypothesis leads clearly, or no reading tells the leading ones apart.
 pub(super) fn separator(stated: &Site, leaders: &[Leader], unobserved: Option<bool>) -> Option<Separator> {
     let leaders = &leaders[..leaders.len().min(LEADING)];
     if leaders.len() < 2 || leaders[0].weight >= CLEAR {
@@ -45,16 +47,21 @@ pub(super) fn separator(stated: &Site, leaders: &[Leader], unobserved: Option<bo
     }
     let mut offers: Vec<(String, String, Vec<Option<ExpectedReading>>)> = Vec::new();
     for row in &READINGS {
-        let seen = leaders.iter().map(|leader| (row.expected)(stated, &leader.loaded)).collect();
-        let verb = if leaders[0].loaded.reads { "GET" } else { "PUT" };
-        offers.push((row.what.to_owned(), format!("{}, while {verb} runs", row.how), seen));
+        for (verb, reads) in [("GET", true), ("PUT", false)] {
+            let seen = |leader: &Leader| {
+                let loaded = leader.loaded.iter().find(|loaded| loaded.reads == reads)?;
+                (row.expected)(stated, loaded)
+            };
+            let seen = leaders.iter().map(seen).collect();
+            offers.push((row.what.to_owned(), format!("{}, while {verb} runs", row.how), seen));
+        }
     }
     if let Some(reads) = unobserved {
         let verb = if reads { "get" } else { "put" };
         offers.push((
             format!("throughput of {} as well", verb.to_uppercase()),
             format!("linerate bench --op {verb}, then explain again with both figures"),
-            leaders.iter().map(|leader| of_other_operation(leader.loaded.world, reads)).collect(),
+            leaders.iter().map(|leader| of_other_operation(leader.world, reads)).collect(),
         ));
     }
     let weights: Vec<f64> = leaders.iter().map(|leader| leader.weight).collect();

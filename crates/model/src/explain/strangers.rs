@@ -37,12 +37,27 @@ fn node_of(what: &Quantity) -> Option<&str> {
     }
 }
 
-/// Names that can be of no node of the site, each with those that it may stand for.
-pub(super) fn strangers(site: &Site, observations: &Observations) -> Vec<String> {
+/// Names that can be of no node of the site.
+pub(super) struct Strangers<'a> {
+    /// All of them.
+    pub(super) names: BTreeSet<&'a str>,
+    /// The first of them, each with those that it may stand for.
+    pub(super) told: Vec<String>,
+}
+
+impl<'a> Strangers<'a> {
+    fn of(names: BTreeSet<&'a str>, why: impl Fn(&str) -> String) -> Strangers<'a> {
+        let told = names.iter().take(QUOTED).map(|name| no_node(name, &why(name))).collect();
+        Strangers { names, told }
+    }
+}
+
+/// Names that can be of no node of the site.
+pub(super) fn strangers<'a>(site: &Site, observations: &'a Observations) -> Strangers<'a> {
     let (get, put) = (named(observations, true), named(observations, false));
     let all: BTreeSet<&str> = get.union(&put).copied().collect();
     let unlisted = unlisted(site, &all);
-    if !unlisted.is_empty() {
+    if !unlisted.names.is_empty() {
         return unlisted;
     }
     // One operation has figures of every node: no other name is one.
@@ -50,33 +65,31 @@ pub(super) fn strangers(site: &Site, observations: &Observations) -> Vec<String>
     if let Some((verb, nodes)) = whole {
         let why =
             |name: &str| format!("it is none of the {} that {verb} has figures of{}", nodes.len(), meant(name, nodes));
-        return all.difference(nodes).take(QUOTED).map(|name| no_node(name, &why(name))).collect();
+        return Strangers::of(all.difference(nodes).copied().collect(), why);
     }
     let (of_kind, others): (BTreeSet<&str>, BTreeSet<&str>) =
         all.iter().copied().partition(|name| group_of(site, name).is_some());
-    if of_kind.is_empty() {
-        return Vec::new();
-    }
+    let others = if of_kind.is_empty() { BTreeSet::new() } else { others };
     let kinds: Vec<String> = site.groups.iter().map(|group| format!("{:?}", group.name)).collect();
     let (kinds, are) = (kinds.join(" or "), if kinds.len() > 1 { "kinds" } else { "kind" });
     let why = |name: &str| {
         format!("others begin with the {are} {kinds} of the site, and it does not{}", meant(name, &of_kind))
     };
-    others.into_iter().take(QUOTED).map(|name| no_node(name, &why(name))).collect()
+    Strangers::of(others, why)
 }
 
 /// Names that are not among those that the site has for Kubernetes, where other names are, or theirs is numbered like
 /// these. Figures may well have other names throughout, such as addresses.
-fn unlisted(site: &Site, names: &BTreeSet<&str>) -> Vec<String> {
+fn unlisted<'a>(site: &Site, names: &BTreeSet<&'a str>) -> Strangers<'a> {
     let hosts = site.kubernetes.iter().flat_map(|of| &of.hosts).flat_map(|hosts| &hosts.names);
     let listed: BTreeSet<&str> = hosts.map(String::as_str).collect();
     let is_listed = |name: &str| listed.contains(name) || listed.contains(label(name));
     let is_any_listed = names.iter().any(|name| is_listed(name));
     let stems: BTreeSet<&str> = listed.iter().filter_map(|name| Some(in_parts(name)?.0)).collect();
     let is_like = |name: &str| in_parts(name).is_some_and(|(stem, ..)| stems.contains(stem));
-    let unlisted = names.iter().filter(|name| !is_listed(name) && (is_any_listed || is_like(name)));
+    let unlisted = names.iter().copied().filter(|name| !is_listed(name) && (is_any_listed || is_like(name)));
     let why = |name: &str| format!("kubernetes.hosts names {} others{}", listed.len(), meant(name, &listed));
-    unlisted.take(QUOTED).map(|name| no_node(name, &why(name))).collect()
+    Strangers::of(unlisted.collect(), why)
 }
 
 /// The first label of a host's name, without a port.
@@ -220,7 +233,8 @@ mod tests {
             (4, &["a1", "a2", "a3", "a4"], &["a1", "a2"], &[]),
         ];
         for (count, get, put, parts) in rows {
-            let found = strangers(&of_kind("node", count), &of(get, put));
+            let observations = of(get, put);
+            let found = strangers(&of_kind("node", count), &observations).told;
             assert_eq!(found.len(), usize::from(!parts.is_empty()), "{get:?} {put:?}: {found:?}");
             assert!(parts.iter().all(|part| found[0].contains(part)), "{get:?} {put:?}: {found:?}");
         }
@@ -244,7 +258,8 @@ kubernetes: {hosts: {names: \"n{1...4}\", mounts: \"/data{1...4}\"}}
             (&["n1", "n2.example:9000"], &[]),
             (&["10.0.0.1:9000", "10.0.0.2:9000"], &[]),
         ] {
-            let found = strangers(&site, &of(get, &[]));
+            let observations = of(get, &[]);
+            let found = strangers(&site, &observations).told;
             assert_eq!(found.len(), usize::from(!parts.is_empty()), "{get:?}: {found:?}");
             assert!(parts.iter().all(|part| found[0].contains(part)), "{get:?}: {found:?}");
         }

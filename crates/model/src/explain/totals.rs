@@ -143,7 +143,9 @@ fn most(
 /// Whether no figure of a node says which load it was: there is none, or a slow node that none names may be one of
 /// those that have none.
 fn is_open(evidence: &ObservedFigures, world: &HypotheticalSite, reads: bool) -> bool {
-    let figures = evidence.nodes(reads).nodes.len();
+    let figures = evidence.nodes(reads);
+    // What each gives by itself tells nothing of a load over all.
+    let figures = if figures.alone { 0 } else { figures.nodes.len() };
     let is_among_others = world.odd.is_some() && nodes_of(world).is_empty() && figures < world.site.nodes() as usize;
     figures == 0 || is_among_others
 }
@@ -244,6 +246,8 @@ pub(super) struct Given {
     pub(super) is_predicted: bool,
     /// Whether that is, or may be, of a load with as many requests at each node.
     pub(super) is_as_many: bool,
+    /// Whether nothing says that it was not of an even load.
+    pub(super) is_open: bool,
 }
 
 /// What was measured, where that is explained. Without a figure, what its requests in flight reach of what either load
@@ -266,10 +270,11 @@ pub(super) fn now_given(
             bytes_per_s: (least, most),
             is_predicted: true,
             is_as_many: instead.is_some() || shows_odd,
+            is_open: instead.is_some(),
         });
     };
     let said = TotalForecast::of(evidence, world, ceiling, reads, sigma);
     let is_explained = is_explained(observed / said.nearest(observed), said.sigma, 1);
     let is_as_many = shows_odd || said.is_instead(observed);
-    is_explained.then_some(Given { bytes_per_s: (observed, observed), is_predicted: false, is_as_many })
+    is_explained.then_some(Given { bytes_per_s: (observed, observed), is_predicted: false, is_as_many, is_open: false })
 }

@@ -168,7 +168,7 @@ fn observed(explanation: &Explanation) -> Vec<String> {
     let mut reported = vec![of_site.clone().enumerate().map(share).collect::<Vec<_>>().join(", ")];
     if let Some(nodes) = &explanation.node_figures {
         let range = explained::range(Some(nodes.least_bytes_per_s), nodes.most_bytes_per_s);
-        reported.push(format!("{} of single nodes, {range}", words::plural(nodes.figures, "figure")));
+        reported.push(format!("{}, {range}", words::of_single_nodes(nodes.figures, "figure")));
     }
     reported.push(model::figures_error(&explanation.observations));
     if let Some(in_flight) = explanation.observations.figures.iter().find_map(|figure| figure.in_flight) {

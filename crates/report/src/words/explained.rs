@@ -4,7 +4,7 @@ use linerate_record::explanation::{Explanation, Hypothesis, Kind, Quantity, Reme
 use linerate_record::units::{bytes_per_s_iec, share_of};
 
 use super::model::{of_site, quantity};
-use super::{change, grouped};
+use super::{change, grouped, of_single_nodes};
 
 /// What a hypothesis says, in one sentence.
 pub(crate) fn hypothesis(hypothesis: &Hypothesis) -> String {
@@ -71,14 +71,11 @@ pub(crate) fn lacks_beside(hypothesis: &Hypothesis, known: &[&Quantity]) -> Stri
         nodes.iter().take(NAMED).map(|of| format!("{} ({})", quantity(&of.what), off(of))).collect();
     if !named.is_empty() {
         let more = nodes.len() - named.len();
-        let more = if more == 0 { String::new() } else { format!(" and {} of single nodes", more_figures(more)) };
+        let more =
+            if more == 0 { String::new() } else { format!(" and {}", of_single_nodes(more as u64, "more figure")) };
         reported.push(format!("leaves {}{more} unexplained", named.join(", ")));
     }
     reported.join("; ")
-}
-
-fn more_figures(more: usize) -> String {
-    if more == 1 { "1 more figure".to_owned() } else { format!("{} more figures", grouped(more as u64)) }
 }
 
 /// What the site states that is not so under a hypothesis.
@@ -393,6 +390,6 @@ mod tests {
         };
         assert_eq!(lacks(&described), "leaves GET of n3 (60.0 % below), GET of n2 (50.0 % below) unexplained");
         described.residuals.extend(["n4", "n5", "n6"].map(|name| node(name, 60.0, false)));
-        assert!(lacks(&described).ends_with("GET of n5 (40.0 % below) and 1 more figure of single nodes unexplained"));
+        assert!(lacks(&described).ends_with("GET of n5 (40.0 % below) and 1 more figure of a single node unexplained"));
     }
 }

@@ -6,6 +6,7 @@ use linerate_record::units::bits_per_s;
 
 use super::{ExpectedReading, LoadedSite};
 use crate::bond::{Direction, mode_name, nics_of, ports, usable_members};
+use crate::ethernet::{Framing, framed_share};
 use crate::explain::deviation::{Hold, links};
 use crate::explain::forecast::{HypotheticalSite, work};
 use crate::traffic::{NodeFlow, NodeTraffic, serving, traffic};
@@ -21,7 +22,14 @@ fn places(world: &HypotheticalSite) -> Vec<(usize, String)> {
     places
 }
 
-/// Bits per second that a node of a group sends or receives on a link: for its own clients, and for all others'.
+/// Bytes that an interface counts for each byte of payload, in full packets: from the Ethernet header on, as shaping
+/// does, but neither check sequence nor gap.
+fn counted(plane: &Plane) -> f64 {
+    1.0 / framed_share(Framing::Shaped, plane.mtu_bytes, plane.encapsulation, plane.ip, plane.timestamps)
+}
+
+/// Bits per second that a node of a group sends or receives on a link, as its interface counts them: for its own
+/// clients, and for all others'.
 fn load(loaded: &LoadedSite, group: usize, link: &str, direction: Direction) -> f64 {
     let (site, geometries) = (&loaded.world.site, &loaded.world.geometries);
     let work = work(site, loaded.reads);
@@ -37,8 +45,10 @@ fn load(loaded: &LoadedSite, group: usize, link: &str, direction: Direction) -> 
         (true, Direction::Egress) => flow.egress,
         (true, Direction::Ingress) => flow.ingress,
     };
-    let on_link =
-        |node: &NodeTraffic| of(planes.public.link == link, node.public()) + of(private == link, node.private());
+    let [of_public, of_private] = [&planes.public, planes.private.as_ref().unwrap_or(&planes.public)].map(counted);
+    let on_link = |node: &NodeTraffic| {
+        of_public * of(planes.public.link == link, node.public()) + of_private * of(private == link, node.private())
+    };
     // Of an even share, what is not for its own clients is for those of all other nodes, of each as much.
     let others = f64::from(site.nodes()) - 1.0;
     let (own, even) = (on_link(own), on_link(even));
@@ -242,15 +252,18 @@ mod tests {
         slow.count = 1;
         site.groups.push(slow);
         site.planes.private = None;
+        (site.planes.public.mtu_bytes, site.planes.public.timestamps) = (1500, true);
         site.engine.product = Product::Minio;
         let world = world(&site, &geometries(&site).expect("it runs"), &[]).expect("it runs");
         let link = site.planes.public.link.clone();
         let loaded = LoadedSite { world: &world, reads: true, given: vec![3e9, 1e9] };
+        // Of a packet of 1500 bytes 1448 are payload, and 14 of Ethernet are counted beside it.
+        let bits = 8.0 * 1514.0 / 1448.0;
         for (group, own, others) in [(0, 3e9, 7e9), (1, 1e9, 9e9)] {
             let sent = load(&loaded, group, &link, Direction::Egress);
-            assert!((sent / (8.0 * (own + others / 4.0)) - 1.0).abs() < 0.01, "{group}: {sent:e}");
+            assert!((sent / (bits * (own + others / 4.0)) - 1.0).abs() < 0.003, "{group}: {sent:e}");
             let received = load(&loaded, group, &link, Direction::Ingress);
-            assert!((received / (8.0 * own * 0.75) - 1.0).abs() < 0.01, "{group}: {received:e}");
+            assert!((received / (bits * own * 0.75) - 1.0).abs() < 0.003, "{group}: {received:e}");
         }
     }
 }
