@@ -76,7 +76,7 @@ pub(crate) enum Verb {
     /// Find why a cluster is slower than planned.
     ///
     /// It shows which deviations from the cluster's description fit the measurements.
-    Explain(ExplainFlags),
+    Explain(Box<ExplainFlags>),
     /// Test whether a setting, a server or a command makes a difference.
     Experiment(Box<ExperimentFlags>),
     /// Delete what a run left at its target.
