@@ -49,7 +49,7 @@ pub enum Side {
 
 /// What a comparison is held to.
 #[derive(Clone, Copy, Debug)]
-pub struct Bar {
+pub struct OddBar {
     /// Standard deviation that healthy ones are taken to have, in the unit of the values.
     pub scatter: f64,
     /// The least difference from the others that matters, in the same unit.
@@ -77,7 +77,7 @@ pub struct OddOne {
 
 /// Those that are odd, the oddest first.
 #[must_use]
-pub fn odd_ones(values: &[f64], bar: &Bar) -> Vec<OddOne> {
+pub fn odd_ones(values: &[f64], bar: &OddBar) -> Vec<OddOne> {
     if values.len() < LEAST {
         return Vec::new();
     }
@@ -92,7 +92,7 @@ pub fn odd_ones(values: &[f64], bar: &Bar) -> Vec<OddOne> {
 }
 
 /// The one of a rank against the others; `None` where it is not odd.
-fn held(sorted: &[f64], rank: usize, place: usize, bar: &Bar) -> Option<OddOne> {
+fn held(sorted: &[f64], rank: usize, place: usize, bar: &OddBar) -> Option<OddOne> {
     let count = sorted.len() - 1;
     let at = |i: usize| sorted[i + usize::from(i >= rank)];
     let quantile = |share: f64| {
@@ -142,8 +142,8 @@ mod tests {
     /// Readings that are compared of each node.
     const KINDS: usize = 20;
 
-    fn bar(family: usize) -> Bar {
-        Bar { scatter: 0.1, least: 0.2, side: Side::Both, family }
+    fn bar(family: usize) -> OddBar {
+        OddBar { scatter: 0.1, least: 0.2, side: Side::Both, family }
     }
 
     /// Share of healthy windows in which something is called odd, where nodes scatter so.
@@ -208,10 +208,10 @@ mod tests {
     fn what_does_not_matter_is_not_odd_however_certain() {
         let mut values = vec![0.0; 20];
         values[3] = 0.15;
-        assert_eq!(odd_ones(&values, &Bar { scatter: 1e-6, ..bar(400) }), []);
+        assert_eq!(odd_ones(&values, &OddBar { scatter: 1e-6, ..bar(400) }), []);
         values[3] = 0.25;
-        assert_eq!(odd_ones(&values, &Bar { scatter: 1e-6, ..bar(400) }).len(), 1);
-        assert_eq!(odd_ones(&values, &Bar { side: Side::Low, scatter: 1e-6, ..bar(400) }), []);
+        assert_eq!(odd_ones(&values, &OddBar { scatter: 1e-6, ..bar(400) }).len(), 1);
+        assert_eq!(odd_ones(&values, &OddBar { side: Side::Low, scatter: 1e-6, ..bar(400) }), []);
         assert_eq!(odd_ones(&[0.0, 9.0], &bar(2)), []);
     }
 }

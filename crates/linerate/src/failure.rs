@@ -8,7 +8,7 @@ use linerate_load::hosts::HostsError;
 use linerate_load::naming::NameError;
 use linerate_load::point::PointError;
 use linerate_load::tls::TlsError;
-use linerate_prometheus::Fault;
+use linerate_prometheus::PrometheusFault;
 use linerate_record::shown::clause;
 use linerate_record::units::{Bytes, grouped};
 use linerate_site::SiteError;
@@ -58,7 +58,7 @@ pub(crate) enum Failure {
     Point(#[from] PointError),
     /// A Prometheus that cannot be asked, or that refuses.
     #[error(transparent)]
-    Prometheus(#[from] Fault),
+    Prometheus(#[from] PrometheusFault),
     #[error("failed to {what} {}: {source}", path.display())]
     File { what: &'static str, path: PathBuf, source: std::io::Error },
     #[error(
@@ -194,7 +194,7 @@ impl Failure {
             Failure::Hosts(HostsError::Resolve { .. }) => code::TARGET,
             Failure::Hosts(_) => code::USAGE,
             Failure::Bucket(BucketError::Stopped) => code::INTERRUPTED,
-            Failure::Prometheus(Fault::Stopped) => code::INTERRUPTED,
+            Failure::Prometheus(PrometheusFault::Stopped) => code::INTERRUPTED,
             Failure::Bucket(_)
             | Failure::Prometheus(_)
             | Failure::Prepare { .. }

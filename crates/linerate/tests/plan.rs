@@ -239,7 +239,7 @@ fn bad_usage_is_told_with_the_fix() {
         (format!("plan {site} --mix get=1e308,put=1e308"), "invalid mix \"get=1e308,put=1e308\""),
         (
             format!("explain --site {site}"),
-            "no figures given: give --observed get=152GiB/s, --nodes FILE with per-node figures, --run RUN, or --prometheus URL",
+            "no figures given: give --observed get=152GiB/s, --nodes FILE with per-node figures, --run RUN, or",
         ),
         (
             format!("explain --site {four} --nodes {twice_read} --concurrent 4"),

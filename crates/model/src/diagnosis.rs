@@ -89,7 +89,7 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
     })
 }
 
-fn read_node(site: &Site, node: &machines::Machine) -> ReadNode {
+fn read_node(site: &Site, node: &machines::ReadMachine) -> ReadNode {
     ReadNode {
         name: node.name.clone(),
         group: site.groups[node.group].name.clone(),
@@ -122,7 +122,7 @@ fn unknown_links(grid: &Grid<'_>, site: &Site, interfaces: &[Vec<Option<&str>>])
         let lacking: Vec<usize> = (0..interfaces.len()).filter(|node| interfaces[*node][place].is_none()).collect();
         let first = *lacking.first()?;
         let seen: Vec<&str> =
-            grid.parts(linerate_record::readings::Measure::LinkSent, first).iter().map(|(name, _)| *name).collect();
+            grid.parts(linerate_record::readings::ReadMeasure::LinkSent, first).iter().map(|(name, _)| *name).collect();
         let seen = if seen.is_empty() { "none".to_owned() } else { seen.join(", ") };
         Some(format!(
             "{} of {} nodes have no interface {:?} for the {} plane, so that its link is not judged there: interfaces \

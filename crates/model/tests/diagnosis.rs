@@ -3,7 +3,7 @@
 
 use linerate_model::diagnosis::diagnose;
 use linerate_record::diagnosis::{Cause, Diagnosis};
-use linerate_record::readings::{Measure, READINGS_SCHEMA, ReadSeries, Readings};
+use linerate_record::readings::{READINGS_SCHEMA, ReadMeasure, ReadSeries, Readings};
 use linerate_record::site::Site;
 use linerate_worlds::Dice;
 
@@ -56,7 +56,7 @@ struct Fleet {
 }
 
 impl Fleet {
-    fn add(&mut self, of: Measure, node: u32, part: &str, values: Vec<Option<f64>>) {
+    fn add(&mut self, of: ReadMeasure, node: u32, part: &str, values: Vec<Option<f64>>) {
         let machine = format!("node{node}");
         self.readings.series.push(ReadSeries { of, machine, part: part.to_owned(), values });
     }
@@ -86,11 +86,11 @@ fn fleet(nodes: u32, planted: Planted, at: u32, seed: u64) -> Readings {
         let is_it = node == at;
         let is = |what: Planted| is_it && planted == what;
         let links = if planted == Planted::OneMember { 0.48 } else { 0.4 };
-        for (of, share) in [(Measure::LinkSent, links), (Measure::LinkReceived, 0.6 * links)] {
+        for (of, share) in [(ReadMeasure::LinkSent, links), (ReadMeasure::LinkReceived, 0.6 * links)] {
             let middle = share * 2.0 * LINK_BYTES_PER_S * if is(Planted::AllRequests) { 2.0 } else { 1.0 };
             let mut bond = fleet.about(middle, 0.04, 0.04);
             bond.iter_mut().zip(&load).for_each(|(value, load)| *value = value.map(|value| value * load));
-            if is(Planted::SlowLink) && of == Measure::LinkSent {
+            if is(Planted::SlowLink) && of == ReadMeasure::LinkSent {
                 bond = fleet.about(0.8 * middle, 0.0, 0.004);
             }
             let first = if planted == Planted::OneMember { 0.999 } else { 0.5 + 0.03 * fleet.dice.normal() };
@@ -100,30 +100,30 @@ fn fleet(nodes: u32, planted: Planted, at: u32, seed: u64) -> Readings {
             fleet.add(of, node, "bond0", bond.clone());
         }
         let busy = fleet.about(if is(Planted::OtherProgram) { 24.0 } else { 9.0 }, 0.06, 0.05);
-        fleet.add(Measure::CoresBusy, node, "", busy);
-        fleet.add(Measure::Cores, node, "", vec![Some(32.0); STEPS]);
+        fleet.add(ReadMeasure::CoresBusy, node, "", busy);
+        fleet.add(ReadMeasure::Cores, node, "", vec![Some(32.0); STEPS]);
         let waited = fleet.about(if is(Planted::OtherProgram) { 0.5 } else { 0.03 }, 0.3, 0.2);
-        fleet.add(Measure::CpuPressure, node, "", waited);
+        fleet.add(ReadMeasure::CpuPressure, node, "", waited);
         let again = fleet.about(if is(Planted::Losses) { 0.03 } else { 2e-4 }, 0.5, 0.5);
-        fleet.add(Measure::Retransmitted, node, "", again);
+        fleet.add(ReadMeasure::Retransmitted, node, "", again);
         for drive in ["nvme0n1", "nvme1n1"] {
             let slow = is(Planted::SlowDrive) && drive == "nvme1n1";
             let latency = fleet.about(if slow { 4e-3 } else { 5e-4 }, 0.2, 0.2);
-            fleet.add(Measure::DriveLatency, node, drive, latency);
+            fleet.add(ReadMeasure::DriveLatency, node, drive, latency);
             let queue = fleet.about(if slow { 12.0 } else { 1.5 }, 0.25, 0.2);
-            fleet.add(Measure::DriveQueue, node, drive, queue);
+            fleet.add(ReadMeasure::DriveQueue, node, drive, queue);
         }
         if is(Planted::Quota) {
             let throttled = fleet.about(0.6, 0.0, 0.1);
-            fleet.add(Measure::Throttled, node, "s3/minio-0/minio", throttled);
+            fleet.add(ReadMeasure::Throttled, node, "s3/minio-0/minio", throttled);
         }
         let factor = if is(Planted::AllRequests) { 2.5 } else { 1.0 };
         let sent = fleet.about(factor * 2e9, 0.05, 0.1);
-        fleet.add(Measure::ClientSent, node, "", sent);
+        fleet.add(ReadMeasure::ClientSent, node, "", sent);
         let received = fleet.about(1e9, 0.05, 0.1);
-        fleet.add(Measure::ClientReceived, node, "", received);
+        fleet.add(ReadMeasure::ClientReceived, node, "", received);
         let in_flight = fleet.about(factor * 12.0, 0.25, 0.3);
-        fleet.add(Measure::InFlight, node, "", in_flight);
+        fleet.add(ReadMeasure::InFlight, node, "", in_flight);
     }
     fleet.readings
 }

@@ -2,7 +2,7 @@
 
 /// Where a Prometheus answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Address {
+pub struct PrometheusAddress {
     /// Whether it speaks TLS.
     pub is_tls: bool,
     /// Name or address, without brackets.
@@ -33,12 +33,12 @@ pub enum AddressError {
     Host(String),
 }
 
-impl Address {
+impl PrometheusAddress {
     /// Reads a URL.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn read(text: &str) -> Result<Address, AddressError> {
+    pub fn read(text: &str) -> Result<PrometheusAddress, AddressError> {
         let of_host = || AddressError::Host(text.to_owned());
         let text = text.trim();
         let (is_tls, rest) = match text.split_once("://") {
@@ -84,7 +84,7 @@ impl Address {
             .iter()
             .find_map(|end| path.strip_suffix(end))
             .unwrap_or(path);
-        Ok(Address { is_tls, host: host.to_owned(), port, prefix: path.trim_end_matches('/').to_owned() })
+        Ok(PrometheusAddress { is_tls, host: host.to_owned(), port, prefix: path.trim_end_matches('/').to_owned() })
     }
 
     /// `host:port`, as `Host` has it.
@@ -117,7 +117,7 @@ mod tests {
             ("HTTP://[::1]:9090/", "http://[::1]:9090", "::1", 9090),
             ("http://10.0.0.1", "http://10.0.0.1", "10.0.0.1", 80),
         ] {
-            let read = Address::read(text).unwrap_or_else(|why| panic!("{text}: {why}"));
+            let read = PrometheusAddress::read(text).unwrap_or_else(|why| panic!("{text}: {why}"));
             assert_eq!((read.url().as_str(), read.host.as_str(), read.port), (url, host, port), "{text}");
         }
     }
@@ -136,7 +136,7 @@ mod tests {
             ("http://[::1", "no host"),
             ("http://a b:9090", "no host"),
         ] {
-            let why = Address::read(text).unwrap_err().to_string();
+            let why = PrometheusAddress::read(text).unwrap_err().to_string();
             assert!(why.contains(part) && !why.contains("hunter2"), "{text}: {why}");
         }
     }

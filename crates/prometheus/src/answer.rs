@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 
-use crate::call::{Answer, beginning};
-use crate::fault::Fault;
+use crate::call::{WholeAnswer, beginning};
+use crate::fault::PrometheusFault;
 
 /// Most series of an answer: 484 machines with 60 drives and interfaces each.
 const SERIES_MAX: usize = 100_000;
@@ -17,26 +17,26 @@ pub(crate) type Labels = BTreeMap<String, String>;
 
 /// One series of an answer.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Found {
+pub(crate) struct FoundSeries {
     pub(crate) metric: Labels,
     #[serde(default)]
-    pub(crate) values: Vec<(f64, Value)>,
+    pub(crate) values: Vec<(f64, SampleValue)>,
 }
 
 /// A value, which JSON has as text: `NaN` and `+Inf` are values too.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Value(pub(crate) f64);
+pub(crate) struct SampleValue(pub(crate) f64);
 
-impl<'de> Deserialize<'de> for Value {
+impl<'de> Deserialize<'de> for SampleValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Read;
         impl Visitor<'_> for Read {
-            type Value = Value;
+            type Value = SampleValue;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("a value as text")
             }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Value, E> {
-                text.parse().map(Value).map_err(|_| E::invalid_value(de::Unexpected::Str(text), &self))
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<SampleValue, E> {
+                text.parse().map(SampleValue).map_err(|_| E::invalid_value(de::Unexpected::Str(text), &self))
             }
         }
         deserializer.deserialize_str(Read)
@@ -60,18 +60,18 @@ struct Whole<'a> {
 struct Data {
     #[serde(rename = "resultType")]
     result_type: String,
-    result: Vec<Found>,
+    result: Vec<FoundSeries>,
 }
 
 /// What was found, and what Prometheus warns of.
 pub(crate) struct Matrix {
-    pub(crate) series: Vec<Found>,
+    pub(crate) series: Vec<FoundSeries>,
     pub(crate) warnings: Vec<String>,
 }
 
 /// Reads an answer to a range query.
-pub(crate) fn matrix(answer: &Answer, url: &str, query: &str) -> Result<Matrix, Fault> {
-    let not_json = |what: &str| Fault::NotJson {
+pub(crate) fn matrix(answer: &WholeAnswer, url: &str, query: &str) -> Result<Matrix, PrometheusFault> {
+    let not_json = |what: &str| PrometheusFault::NotJson {
         url: url.to_owned(),
         kind: if what.is_empty() { beginning(answer.kind.as_bytes()) } else { what.to_owned() },
         beginning: beginning(&answer.body),
@@ -82,12 +82,12 @@ pub(crate) fn matrix(answer: &Answer, url: &str, query: &str) -> Result<Matrix, 
     })?;
     if whole.status != "success" {
         let (kind, message) = (beginning(whole.error_type.as_bytes()), beginning(whole.error.as_bytes()));
-        return Err(Fault::Query { query: query.to_owned(), kind, message });
+        return Err(PrometheusFault::Query { query: query.to_owned(), kind, message });
     }
     let data = whole.data.filter(|data| data.result_type == "matrix");
     let data = data.ok_or_else(|| not_json("another kind of result"))?;
     if data.result.len() > SERIES_MAX {
-        return Err(Fault::TooLarge { query: query.to_owned(), most: format!("{SERIES_MAX} series") });
+        return Err(PrometheusFault::TooLarge { query: query.to_owned(), most: format!("{SERIES_MAX} series") });
     }
     let warnings = whole.warnings.iter().map(|text| beginning(text.as_bytes())).collect();
     Ok(Matrix { series: data.result, warnings })

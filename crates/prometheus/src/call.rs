@@ -14,8 +14,8 @@ use linerate_wire::tls::{Stream, TlsClient, Trust, words};
 use linerate_wire::transport::dial_blocking;
 use rustls::pki_types::ServerName;
 
-use crate::address::Address;
-use crate::fault::Fault;
+use crate::address::PrometheusAddress;
+use crate::fault::PrometheusFault;
 
 /// Largest answer: 484 machines with six interfaces each at 480 instants have some 40 MB.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
@@ -28,7 +28,7 @@ const QUOTED_MAX: usize = 160;
 
 /// What a caller shows that it may ask. Never printed.
 #[derive(Clone, Default)]
-pub enum Access {
+pub enum PrometheusAccess {
     /// Nothing.
     #[default]
     Open,
@@ -43,22 +43,22 @@ pub enum Access {
     },
 }
 
-impl fmt::Debug for Access {
+impl fmt::Debug for PrometheusAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Access::Open => "Open",
-            Access::Bearer(_) => "Bearer(***)",
-            Access::Basic { .. } => "Basic(***)",
+            PrometheusAccess::Open => "Open",
+            PrometheusAccess::Bearer(_) => "Bearer(***)",
+            PrometheusAccess::Basic { .. } => "Basic(***)",
         })
     }
 }
 
 /// What is asked of whom, and how.
-pub struct Asked {
+pub struct AskedPrometheus {
     /// Where.
-    pub address: Address,
+    pub address: PrometheusAddress,
     /// With which right.
-    pub access: Access,
+    pub access: PrometheusAccess,
     /// Headers that a proxy wants besides: name and value. Values may be secrets, and are never printed.
     pub headers: Vec<(String, String)>,
     /// Whom to believe, over TLS.
@@ -70,8 +70,8 @@ pub struct Asked {
 }
 
 /// A Prometheus that can be asked.
-pub struct Server {
-    asked: Asked,
+pub struct PrometheusServer {
+    asked: AskedPrometheus,
     sockets: Vec<SocketAddr>,
     tls: Option<(TlsClient, ServerName<'static>)>,
     /// Whether it takes forms, or queries in the path alone: some proxies let nothing but GET through.
@@ -79,21 +79,21 @@ pub struct Server {
 }
 
 /// A whole answer.
-pub(crate) struct Answer {
+pub(crate) struct WholeAnswer {
     pub(crate) status: u16,
     pub(crate) kind: String,
     location: Option<String>,
     pub(crate) body: Vec<u8>,
 }
 
-impl Server {
+impl PrometheusServer {
     /// Looks up where it is.
     ///
     /// # Errors
     /// A name that is not found, or that no certificate can be for.
-    pub fn new(asked: Asked) -> Result<Server, Fault> {
-        let Address { host, port, is_tls, .. } = &asked.address;
-        let no_name = |why: String| Fault::Name { host: host.clone(), why };
+    pub fn new(asked: AskedPrometheus) -> Result<PrometheusServer, PrometheusFault> {
+        let PrometheusAddress { host, port, is_tls, .. } = &asked.address;
+        let no_name = |why: String| PrometheusFault::Name { host: host.clone(), why };
         let sockets: Vec<SocketAddr> =
             (host.as_str(), *port).to_socket_addrs().map_err(|error| no_name(error.to_string()))?.collect();
         if sockets.is_empty() {
@@ -101,10 +101,10 @@ impl Server {
         }
         let tls = is_tls.then(|| {
             let name = ServerName::try_from(host.clone()).map_err(|error| no_name(error.to_string()))?;
-            let of_tls = |error: rustls::Error| Fault::Tls { url: asked.address.url(), why: words(&error) };
+            let of_tls = |error: rustls::Error| PrometheusFault::Tls { url: asked.address.url(), why: words(&error) };
             Ok((TlsClient::new(asked.trust.clone()).map_err(of_tls)?, name))
         });
-        Ok(Server { sockets, tls: tls.transpose()?, asked, takes_forms: true })
+        Ok(PrometheusServer { sockets, tls: tls.transpose()?, asked, takes_forms: true })
     }
 
     /// Where it is, as a URL.
@@ -114,7 +114,12 @@ impl Server {
     }
 
     /// Asks, and waits for a whole answer of success. `query` is quoted where there is none.
-    pub(crate) fn ask(&mut self, path: &str, form: &[(&str, &str)], query: &str) -> Result<Answer, Fault> {
+    pub(crate) fn ask(
+        &mut self,
+        path: &str,
+        form: &[(&str, &str)],
+        query: &str,
+    ) -> Result<WholeAnswer, PrometheusFault> {
         let form = encoded(form);
         let mut answer = self.once(path, &form, query)?;
         if self.takes_forms && matches!(answer.status, 405 | 501) {
@@ -129,27 +134,29 @@ impl Server {
         Err(self.refused(&answer, query))
     }
 
-    fn refused(&self, answer: &Answer, query: &str) -> Fault {
+    fn refused(&self, answer: &WholeAnswer, query: &str) -> PrometheusFault {
         let url = format!("{}/api/v1", self.url());
         let begins = beginning(&answer.body);
         let why = if begins.is_empty() { String::new() } else { format!(": {}", self.without_secrets(&begins)) };
         match (answer.status, &answer.location) {
-            (status @ (401 | 403), _) => Fault::Forbidden { url, status, why },
-            (404, _) => Fault::NoSuchPath { url, why },
+            (status @ (401 | 403), _) => PrometheusFault::Forbidden { url, status, why },
+            (404, _) => PrometheusFault::NoSuchPath { url, why },
             (status @ 300..=399, Some(location)) => {
                 // What is behind a question mark may be a secret of somebody's.
                 let location = location.split(['?', '#']).next().unwrap_or_default();
-                Fault::Moved { url, status, location: shown::in_line(location).into_owned() }
+                PrometheusFault::Moved { url, status, location: shown::in_line(location).into_owned() }
             }
-            (status, _) => Fault::Status { url, status, query: query.to_owned(), why },
+            (status, _) => PrometheusFault::Status { url, status, query: query.to_owned(), why },
         }
     }
 
     /// What others say may have what they were sent in it.
     pub(crate) fn without_secrets(&self, text: &str) -> String {
         let of_access = match &self.asked.access {
-            Access::Open => None,
-            Access::Bearer(secret) | Access::Basic { password: secret, .. } => Some(secret.as_str()),
+            PrometheusAccess::Open => None,
+            PrometheusAccess::Bearer(secret) | PrometheusAccess::Basic { password: secret, .. } => {
+                Some(secret.as_str())
+            }
         };
         let mut text = text.to_owned();
         for secret in of_access.into_iter().chain(self.asked.headers.iter().map(|(_, value)| value.as_str())) {
@@ -160,14 +167,14 @@ impl Server {
         text
     }
 
-    fn once(&self, path: &str, form: &str, query: &str) -> Result<Answer, Fault> {
+    fn once(&self, path: &str, form: &str, query: &str) -> Result<WholeAnswer, PrometheusFault> {
         let patience = Patience::new(self.asked.timeout, &self.asked.heed);
         let mut stream = self.open(&patience, query)?;
         let sent = stream.write_all(&self.request(path, form)).and_then(|()| stream.flush());
         sent.and_then(|()| read_answer(&mut stream)).map_err(|error| self.broken(&error, query))
     }
 
-    fn open(&self, patience: &Patience, query: &str) -> Result<Stream, Fault> {
+    fn open(&self, patience: &Patience, query: &str) -> Result<Stream, PrometheusFault> {
         let mut last = None;
         for address in &self.sockets {
             let mut connecting = patience.clone();
@@ -185,29 +192,31 @@ impl Server {
         }
         let error = last.unwrap_or_else(|| io::ErrorKind::AddrNotAvailable.into());
         match WaitEnd::of(&error) {
-            Some(WaitEnd::Stopped) => Err(Fault::Stopped),
-            _ => Err(Fault::Unreachable { url: self.url(), why: error.to_string() }),
+            Some(WaitEnd::Stopped) => Err(PrometheusFault::Stopped),
+            _ => Err(PrometheusFault::Unreachable { url: self.url(), why: error.to_string() }),
         }
     }
 
-    fn not_shaken(&self, error: &io::Error) -> Fault {
+    fn not_shaken(&self, error: &io::Error) -> PrometheusFault {
         if WaitEnd::of(error) == Some(WaitEnd::Stopped) {
-            return Fault::Stopped;
+            return PrometheusFault::Stopped;
         }
         let of_tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-        Fault::Tls { url: self.url(), why: of_tls.map_or_else(|| error.to_string(), words) }
+        PrometheusFault::Tls { url: self.url(), why: of_tls.map_or_else(|| error.to_string(), words) }
     }
 
-    fn broken(&self, error: &io::Error, query: &str) -> Fault {
+    fn broken(&self, error: &io::Error, query: &str) -> PrometheusFault {
         let (url, query) = (self.url(), query.to_owned());
         match WaitEnd::of(error) {
-            Some(WaitEnd::Stopped) => Fault::Stopped,
-            Some(_) => Fault::Late { url, limit_s: self.asked.timeout.as_secs(), query },
+            Some(WaitEnd::Stopped) => PrometheusFault::Stopped,
+            Some(_) => PrometheusFault::Late { url, limit_s: self.asked.timeout.as_secs(), query },
             None if error.kind() == io::ErrorKind::FileTooLarge => {
-                Fault::TooLarge { query, most: format!("{} MiB", ANSWER_BYTES_MAX >> 20) }
+                PrometheusFault::TooLarge { query, most: format!("{} MiB", ANSWER_BYTES_MAX >> 20) }
             }
-            None if error.kind() == io::ErrorKind::InvalidData => Fault::NotHttp { url, why: error.to_string() },
-            None => Fault::Unreachable { url, why: error.to_string() },
+            None if error.kind() == io::ErrorKind::InvalidData => {
+                PrometheusFault::NotHttp { url, why: error.to_string() }
+            }
+            None => PrometheusFault::Unreachable { url, why: error.to_string() },
         }
     }
 
@@ -224,9 +233,9 @@ impl Server {
             address.authority()
         );
         match &self.asked.access {
-            Access::Open => {}
-            Access::Bearer(token) => head += &format!("Authorization: Bearer {token}\r\n"),
-            Access::Basic { user, password } => {
+            PrometheusAccess::Open => {}
+            PrometheusAccess::Bearer(token) => head += &format!("Authorization: Bearer {token}\r\n"),
+            PrometheusAccess::Basic { user, password } => {
                 let both = BASE64_STANDARD.encode(format!("{user}:{password}"));
                 head += &format!("Authorization: Basic {both}\r\n");
             }
@@ -295,7 +304,7 @@ fn read_head(stream: &mut Stream, bytes: &mut Vec<u8>, buffer: &mut [u8]) -> io:
     }
 }
 
-fn read_answer(stream: &mut Stream) -> io::Result<Answer> {
+fn read_answer(stream: &mut Stream) -> io::Result<WholeAnswer> {
     let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
     let head = read_head(stream, &mut bytes, &mut buffer)?;
     let header = |name: &str| response::header(&bytes, name).map(str::to_owned);
@@ -329,7 +338,7 @@ fn read_answer(stream: &mut Stream) -> io::Result<Answer> {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }
-        return Ok(Answer { status: head.status, kind, location, body });
+        return Ok(WholeAnswer { status: head.status, kind, location, body });
     }
 }
 
@@ -354,8 +363,8 @@ mod tests {
 
     #[test]
     fn no_secret_is_shown_by_what_has_it() {
-        let basic = Access::Basic { user: "u".to_owned(), password: "hunter2".to_owned() };
-        for access in [Access::Bearer("hunter2".to_owned()), basic] {
+        let basic = PrometheusAccess::Basic { user: "u".to_owned(), password: "hunter2".to_owned() };
+        for access in [PrometheusAccess::Bearer("hunter2".to_owned()), basic] {
             assert!(!format!("{access:?}").contains("hunter2"));
         }
     }

@@ -2,7 +2,7 @@
 
 /// What went wrong, quoted, with what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum PrometheusFault {
     /// A name that cannot be looked up.
     #[error("failed to look up {host:?}: {why}: check the name in --prometheus")]
     Name {
@@ -139,30 +139,30 @@ pub enum Fault {
     Stopped,
 }
 
-impl Fault {
+impl PrometheusFault {
     /// The same with what is quoted of an answer put otherwise.
-    pub(crate) fn quoted(self, as_shown: impl Fn(&str) -> String) -> Fault {
+    pub(crate) fn quoted(self, as_shown: impl Fn(&str) -> String) -> PrometheusFault {
         match self {
-            Fault::NotJson { url, kind, beginning } => {
-                Fault::NotJson { url, kind: as_shown(&kind), beginning: as_shown(&beginning) }
+            PrometheusFault::NotJson { url, kind, beginning } => {
+                PrometheusFault::NotJson { url, kind: as_shown(&kind), beginning: as_shown(&beginning) }
             }
-            Fault::Query { query, kind, message } => {
-                Fault::Query { query, kind: as_shown(&kind), message: as_shown(&message) }
+            PrometheusFault::Query { query, kind, message } => {
+                PrometheusFault::Query { query, kind: as_shown(&kind), message: as_shown(&message) }
             }
             other => other,
         }
     }
 }
 
-impl Fault {
+impl PrometheusFault {
     /// Whether a part of the window may be answered where the whole was not.
     pub(crate) fn is_of_size(&self) -> bool {
         match self {
-            Fault::TooLarge { .. } | Fault::Late { .. } => true,
-            Fault::Query { kind, message, .. } => {
+            PrometheusFault::TooLarge { .. } | PrometheusFault::Late { .. } => true,
+            PrometheusFault::Query { kind, message, .. } => {
                 kind == "timeout" || message.contains("too many samples") || message.contains("maximum resolution")
             }
-            Fault::Status { status, .. } => matches!(status, 413 | 504),
+            PrometheusFault::Status { status, .. } => matches!(status, 413 | 504),
             _ => false,
         }
     }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use linerate_record::readings::{AbsentReading, Measure, OtherName, READINGS_SCHEMA, ReadSeries, Readings};
+use linerate_record::readings::{AbsentReading, OtherName, READINGS_SCHEMA, ReadMeasure, ReadSeries, Readings};
 use linerate_record::site::Product;
 
-use crate::answer::{Found, Labels, Matrix, matrix};
-use crate::call::Server;
-use crate::fault::Fault;
+use crate::answer::{FoundSeries, Labels, Matrix, matrix};
+use crate::call::PrometheusServer;
+use crate::fault::PrometheusFault;
 use crate::naming::Names;
-use crate::table::{Exporter, NAMES, NameRow, Need, SCRAPED, SourceRow, TABLE};
+use crate::table::{MetricExporter, NAMES, NameRow, SCRAPED, SeriesNeed, SourceRow, TABLE};
 
 /// Instants of a window, unless the step is given: columns that a page has room for.
 const STEPS: u64 = 240;
@@ -28,7 +28,7 @@ const LOOK_MS: u64 = 600_000;
 
 /// From when to when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
+pub struct GatheredWindow {
     /// Milliseconds since 1970.
     pub from_unix_ms: i64,
     /// Behind `from_unix_ms`.
@@ -37,7 +37,7 @@ pub struct Window {
     pub step_ms: Option<u64>,
 }
 
-impl Window {
+impl GatheredWindow {
     fn length_ms(&self) -> u64 {
         u64::try_from(self.to_unix_ms - self.from_unix_ms).unwrap_or(0).max(1)
     }
@@ -69,12 +69,12 @@ impl Instants {
 /// # Errors
 /// Where the server cannot be asked, or has nothing of any machine in that window.
 pub fn gather(
-    server: &mut Server,
-    window: Window,
+    server: &mut PrometheusServer,
+    window: GatheredWindow,
     names: &Names,
     product: Product,
     mut tell: impl FnMut(&str),
-) -> Result<Readings, Fault> {
+) -> Result<Readings, PrometheusFault> {
     let mut remarks = Vec::new();
     let interval_ms = interval(server, window, names)?.unwrap_or_else(|| {
         let assumed = format!("how often machines are scraped does not show: {} s is assumed", INTERVAL_MS / 1000);
@@ -94,12 +94,12 @@ pub fn gather(
         match over_steps(server, &instants, (0, instants.steps), &query) {
             Ok(matrix) => gathered.take(row, names, matrix),
             // One that this version of an exporter or of Prometheus does not allow.
-            Err(Fault::Query { kind, message, .. }) => {
+            Err(PrometheusFault::Query { kind, message, .. }) => {
                 gathered.remarks.push(format!("{}: {kind}: {message}", row.metric));
             }
             Err(fault) => return Err(fault),
         }
-        if !gathered.has(row.of) && row.need != Need::Rare {
+        if !gathered.has(row.of) && row.need != SeriesNeed::Rare {
             absent.push(absent_row(row, names));
         }
     }
@@ -128,7 +128,7 @@ pub fn gather(
 /// What Garage does not export.
 fn nothing_exported(product: Product) -> Option<AbsentReading> {
     (product == Product::Garage).then(|| AbsentReading {
-        of: Measure::ClientSent,
+        of: ReadMeasure::ClientSent,
         metric: "none".to_owned(),
         from: "Garage exports no bytes per client or request: links show what nodes carry".to_owned(),
         is_needed: false,
@@ -140,12 +140,16 @@ fn absent_row(row: &SourceRow, names: &Names) -> AbsentReading {
         of: row.of,
         metric: names.of(row.metric).to_owned(),
         from: row.exporter.scraped().to_owned(),
-        is_needed: row.need == Need::Needed,
+        is_needed: row.need == SeriesNeed::Needed,
     }
 }
 
 /// How far apart scrapes are: the least of what the window shows.
-fn interval(server: &mut Server, window: Window, names: &Names) -> Result<Option<u64>, Fault> {
+fn interval(
+    server: &mut PrometheusServer,
+    window: GatheredWindow,
+    names: &Names,
+) -> Result<Option<u64>, PrometheusFault> {
     let look_ms = window.length_ms().min(LOOK_MS);
     let steps = window.length_ms().div_ceil(look_ms).min(STEPS);
     let step_ms = window.length_ms() / steps;
@@ -165,7 +169,7 @@ fn interval(server: &mut Server, window: Window, names: &Names) -> Result<Option
 
 /// Instants of a window: no closer than scrapes, and no rate of them reaches before the window where that is long
 /// enough.
-fn instants(window: Window, interval_ms: u64) -> Instants {
+fn instants(window: GatheredWindow, interval_ms: u64) -> Instants {
     let length_ms = window.length_ms();
     let coarse_ms = length_ms.div_ceil(STEPS).div_ceil(interval_ms) * interval_ms;
     let step_ms = window.step_ms.unwrap_or(coarse_ms).max(interval_ms);
@@ -178,11 +182,11 @@ fn instants(window: Window, interval_ms: u64) -> Instants {
 
 /// An answer over some steps: in parts, where the whole is too much.
 fn over_steps(
-    server: &mut Server,
+    server: &mut PrometheusServer,
     instants: &Instants,
     (first, end): (u64, u64),
     query: &str,
-) -> Result<Matrix, Fault> {
+) -> Result<Matrix, PrometheusFault> {
     let steps = end - first;
     let is_too_long = steps > POINTS_MAX;
     let whole = if is_too_long { None } else { Some(ask(server, instants, (first, end), query)) };
@@ -199,7 +203,12 @@ fn over_steps(
     Ok(found)
 }
 
-fn ask(server: &mut Server, instants: &Instants, (first, end): (u64, u64), query: &str) -> Result<Matrix, Fault> {
+fn ask(
+    server: &mut PrometheusServer,
+    instants: &Instants,
+    (first, end): (u64, u64),
+    query: &str,
+) -> Result<Matrix, PrometheusFault> {
     let seconds = |unix_ms: i64| format!("{}.{:03}", unix_ms.div_euclid(1000), unix_ms.rem_euclid(1000));
     let (start, stop) = (seconds(instants.at(first)), seconds(instants.at(end.max(1) - 1)));
     let step = format!("{}.{:03}", instants.step_ms / 1000, instants.step_ms % 1000);
@@ -214,12 +223,12 @@ fn ask(server: &mut Server, instants: &Instants, (first, end): (u64, u64), query
 /// What is there so far.
 struct Gathered {
     instants: Instants,
-    found: BTreeMap<(Measure, String, String), Vec<Option<f64>>>,
+    found: BTreeMap<(ReadMeasure, String, String), Vec<Option<f64>>>,
     remarks: Vec<String>,
 }
 
 impl Gathered {
-    fn has(&self, of: Measure) -> bool {
+    fn has(&self, of: ReadMeasure) -> bool {
         self.found.range((of, String::new(), String::new())..).next().is_some_and(|((found, ..), _)| *found == of)
     }
 
@@ -230,7 +239,7 @@ impl Gathered {
                 self.remarks.push(remark);
             }
         }
-        for Found { metric, values } in matrix.series {
+        for FoundSeries { metric, values } in matrix.series {
             let Some(machine) = first_of(&metric, row.machine, names) else { continue };
             let parts: Vec<&str> = row.part.iter().filter_map(|label| label_of(&metric, names.of(label))).collect();
             let key = (row.of, host_of(machine).to_owned(), parts.join("/"));
@@ -251,7 +260,11 @@ impl Gathered {
 
 /// Two series of one machine: servers of an engine add up, and of anything else they are the same told twice.
 fn together(row: &SourceRow, before: f64, value: f64) -> f64 {
-    if matches!(row.exporter, Exporter::Node | Exporter::Cadvisor) { before.max(value) } else { before + value }
+    if matches!(row.exporter, MetricExporter::Node | MetricExporter::Cadvisor) {
+        before.max(value)
+    } else {
+        before + value
+    }
 }
 
 /// To six digits: more than any counter is worth, and a file of a third of the size.
@@ -282,11 +295,11 @@ fn host_of(instance: &str) -> &str {
 
 /// Other names of the machines that have series.
 fn other_names(
-    server: &mut Server,
-    window: Window,
+    server: &mut PrometheusServer,
+    window: GatheredWindow,
     names: &Names,
     gathered: &Gathered,
-) -> Result<Vec<OtherName>, Fault> {
+) -> Result<Vec<OtherName>, PrometheusFault> {
     let machines: std::collections::BTreeSet<&str> =
         gathered.found.keys().map(|(_, machine, _)| machine.as_str()).collect();
     let at_end = Instants { begin_unix_ms: window.to_unix_ms, step_ms: 1000, steps: 1 };
@@ -296,10 +309,10 @@ fn other_names(
         let query = names.expression(expression, &format!("{}ms", window.length_ms().max(LOOK_MS)));
         let found = match ask(server, &at_end, (0, 1), &query) {
             Ok(found) => found,
-            Err(Fault::Query { .. } | Fault::TooLarge { .. }) => continue,
+            Err(PrometheusFault::Query { .. } | PrometheusFault::TooLarge { .. }) => continue,
             Err(fault) => return Err(fault),
         };
-        for Found { metric, .. } in found.series {
+        for FoundSeries { metric, .. } in found.series {
             let of = label_of(&metric, names.of(machine)).map(host_of);
             let (Some(of), Some(other)) = (of, label_of(&metric, names.of(name))) else { continue };
             // A pod's name is the first label of its address.
@@ -334,7 +347,7 @@ mod tests {
 
     #[test]
     fn instants_are_no_closer_than_scrapes_and_end_with_the_window() {
-        let window = |length_ms: i64, step_ms| Window { from_unix_ms: 0, to_unix_ms: length_ms, step_ms };
+        let window = |length_ms: i64, step_ms| GatheredWindow { from_unix_ms: 0, to_unix_ms: length_ms, step_ms };
         for (window, interval_ms, step_ms, steps) in [
             (window(20_000, None), 1000, 1000, 17),
             (window(3_600_000, None), 15_000, 15_000, 237),

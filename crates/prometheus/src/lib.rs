@@ -13,6 +13,6 @@ mod gather;
 pub mod naming;
 pub mod table;
 
-pub use call::{Access, Asked, Server};
-pub use fault::Fault;
-pub use gather::{Window, gather};
+pub use call::{AskedPrometheus, PrometheusAccess, PrometheusServer};
+pub use fault::PrometheusFault;
+pub use gather::{GatheredWindow, gather};

@@ -5,12 +5,12 @@
 //! innermost aggregation is always a maximum over what tells parts apart, so that a pair of Prometheus that scrape the same does
 //! not count twice.
 
-use linerate_record::readings::Measure;
+use linerate_record::readings::ReadMeasure;
 use linerate_record::site::Product;
 
 /// Who exports a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exporter {
+pub enum MetricExporter {
     /// node_exporter on every storage node.
     Node,
     /// The kubelet's cAdvisor.
@@ -25,20 +25,20 @@ pub enum Exporter {
     Ceph,
 }
 
-impl Exporter {
+impl MetricExporter {
     /// What to scrape for it.
     #[must_use]
     pub const fn scraped(self) -> &'static str {
         match self {
-            Exporter::Node => "node_exporter on every storage node (port 9100)",
-            Exporter::Cadvisor => "the kubelet's /metrics/cadvisor of every node",
-            Exporter::MinioV2 => {
+            MetricExporter::Node => "node_exporter on every storage node (port 9100)",
+            MetricExporter::Cadvisor => "the kubelet's /metrics/cadvisor of every node",
+            MetricExporter::MinioV2 => {
                 "MinIO's /minio/v2/metrics/cluster, with a token of `mc admin prometheus generate` or \
                  MINIO_PROMETHEUS_AUTH_TYPE=public"
             }
-            Exporter::MinioV3 => "MinIO's /minio/metrics/v3/api/requests of every node",
-            Exporter::Rustfs => "RustFS's metrics, which it sends by OpenTelemetry (RUSTFS_OBS_ENDPOINT)",
-            Exporter::Ceph => "Ceph's manager, after `ceph mgr module enable prometheus` (port 9283)",
+            MetricExporter::MinioV3 => "MinIO's /minio/metrics/v3/api/requests of every node",
+            MetricExporter::Rustfs => "RustFS's metrics, which it sends by OpenTelemetry (RUSTFS_OBS_ENDPOINT)",
+            MetricExporter::Ceph => "Ceph's manager, after `ceph mgr module enable prometheus` (port 9283)",
         }
     }
 
@@ -46,17 +46,17 @@ impl Exporter {
     #[must_use]
     pub fn is_of(self, product: Product) -> bool {
         match self {
-            Exporter::Node | Exporter::Cadvisor => true,
-            Exporter::MinioV2 | Exporter::MinioV3 => product == Product::Minio,
-            Exporter::Rustfs => product == Product::Rustfs,
-            Exporter::Ceph => product == Product::CephRgw,
+            MetricExporter::Node | MetricExporter::Cadvisor => true,
+            MetricExporter::MinioV2 | MetricExporter::MinioV3 => product == Product::Minio,
+            MetricExporter::Rustfs => product == Product::Rustfs,
+            MetricExporter::Ceph => product == Product::CephRgw,
         }
     }
 }
 
 /// Whether an answer suffers without a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
+pub enum SeriesNeed {
     /// It does.
     Needed,
     /// It says more with it.
@@ -69,9 +69,9 @@ pub enum Need {
 #[derive(Clone, Copy, Debug)]
 pub struct SourceRow {
     /// What it is a reading of.
-    pub of: Measure,
+    pub of: ReadMeasure,
     /// Who exports it.
-    pub exporter: Exporter,
+    pub exporter: MetricExporter,
     /// The metric whose absence is told.
     pub metric: &'static str,
     /// What is asked.
@@ -81,7 +81,7 @@ pub struct SourceRow {
     /// Labels that say of which part.
     pub part: &'static [&'static str],
     /// Whether it is missed.
-    pub need: Need,
+    pub need: SeriesNeed,
 }
 
 const INSTANCE: &[&str] = &["instance"];
@@ -90,17 +90,22 @@ const SERVER: &[&str] = &["server", "instance"];
 const SCRAPED_SERVER: &[&str] = &["instance", "server"];
 const DEVICE: &[&str] = &["device"];
 
-const fn of_machine(of: Measure, metric: &'static str, expression: &'static str, need: Need) -> SourceRow {
-    SourceRow { of, exporter: Exporter::Node, metric, expression, machine: INSTANCE, part: &[], need }
+const fn of_machine(of: ReadMeasure, metric: &'static str, expression: &'static str, need: SeriesNeed) -> SourceRow {
+    SourceRow { of, exporter: MetricExporter::Node, metric, expression, machine: INSTANCE, part: &[], need }
 }
 
-const fn of_device(of: Measure, metric: &'static str, expression: &'static str, need: Need) -> SourceRow {
-    SourceRow { of, exporter: Exporter::Node, metric, expression, machine: INSTANCE, part: DEVICE, need }
+const fn of_device(of: ReadMeasure, metric: &'static str, expression: &'static str, need: SeriesNeed) -> SourceRow {
+    SourceRow { of, exporter: MetricExporter::Node, metric, expression, machine: INSTANCE, part: DEVICE, need }
 }
 
-const fn of_engine(of: Measure, exporter: Exporter, metric: &'static str, expression: &'static str) -> SourceRow {
-    let machine = if matches!(exporter, Exporter::MinioV2) { SERVER } else { SCRAPED_SERVER };
-    SourceRow { of, exporter, metric, expression, machine, part: &[], need: Need::Useful }
+const fn of_engine(
+    of: ReadMeasure,
+    exporter: MetricExporter,
+    metric: &'static str,
+    expression: &'static str,
+) -> SourceRow {
+    let machine = if matches!(exporter, MetricExporter::MinioV2) { SERVER } else { SCRAPED_SERVER };
+    SourceRow { of, exporter, metric, expression, machine, part: &[], need: SeriesNeed::Useful }
 }
 
 /// Interfaces that carry nothing of their own: loopback, and a container's ends of what a link carries already.
@@ -178,128 +183,133 @@ macro_rules! gateway {
     };
 }
 
-const fn of_gateway(of: Measure, metric: &'static str, expression: &'static str) -> SourceRow {
-    let exporter = Exporter::Ceph;
-    SourceRow { of, exporter, metric, expression, machine: &["hostname"], part: &[], need: Need::Useful }
+const fn of_gateway(of: ReadMeasure, metric: &'static str, expression: &'static str) -> SourceRow {
+    let exporter = MetricExporter::Ceph;
+    SourceRow { of, exporter, metric, expression, machine: &["hostname"], part: &[], need: SeriesNeed::Useful }
 }
 
 /// All of it. Of several rows for one reading, the first that has series counts.
 pub const TABLE: &[SourceRow] = &[
     of_device(
-        Measure::LinkReceived,
+        ReadMeasure::LinkReceived,
         "node_network_receive_bytes_total",
         link_rate!("node_network_receive_bytes_total"),
-        Need::Needed,
+        SeriesNeed::Needed,
     ),
     of_device(
-        Measure::LinkSent,
+        ReadMeasure::LinkSent,
         "node_network_transmit_bytes_total",
         link_rate!("node_network_transmit_bytes_total"),
-        Need::Needed,
+        SeriesNeed::Needed,
     ),
     of_device(
-        Measure::LinkSpeed,
+        ReadMeasure::LinkSpeed,
         "node_network_speed_bytes",
         links!("max by (instance, device) (", "node_network_speed_bytes", " > 0)"),
-        Need::Useful,
+        SeriesNeed::Useful,
     ),
     of_device(
-        Measure::LinkReceivedDrops,
+        ReadMeasure::LinkReceivedDrops,
         "node_network_receive_drop_total",
         link_rate!("node_network_receive_drop_total"),
-        Need::Useful,
+        SeriesNeed::Useful,
     ),
     of_device(
-        Measure::LinkSentDrops,
+        ReadMeasure::LinkSentDrops,
         "node_network_transmit_drop_total",
         link_rate!("node_network_transmit_drop_total"),
-        Need::Useful,
+        SeriesNeed::Useful,
     ),
     of_device(
-        Measure::LinkErrors,
+        ReadMeasure::LinkErrors,
         "node_network_receive_errs_total",
         concat!(link_rate!("node_network_receive_errs_total"), " + ", link_rate!("node_network_transmit_errs_total")),
-        Need::Useful,
+        SeriesNeed::Useful,
     ),
     of_machine(
-        Measure::Retransmitted,
+        ReadMeasure::Retransmitted,
         "node_netstat_Tcp_RetransSegs",
         "max by (instance) (rate(node_netstat_Tcp_RetransSegs{%S}[%W])) / max by (instance) \
          (rate(node_netstat_Tcp_OutSegs{%S}[%W]))",
-        Need::Useful,
+        SeriesNeed::Useful,
     ),
     of_machine(
-        Measure::QueueDrops,
+        ReadMeasure::QueueDrops,
         "node_softnet_dropped_total",
         "sum by (instance) (max by (instance, cpu) (rate(node_softnet_dropped_total{%S}[%W])))",
-        Need::Useful,
+        SeriesNeed::Useful,
     ),
-    of_machine(Measure::CoresBusy, "node_cpu_seconds_total", cores!("user|nice|system|irq|softirq"), Need::Needed),
     of_machine(
-        Measure::Cores,
+        ReadMeasure::CoresBusy,
+        "node_cpu_seconds_total",
+        cores!("user|nice|system|irq|softirq"),
+        SeriesNeed::Needed,
+    ),
+    of_machine(
+        ReadMeasure::Cores,
         "node_cpu_seconds_total",
         "count by (instance) (count by (instance, cpu) (node_cpu_seconds_total{%Smode=\"idle\"}))",
-        Need::Needed,
+        SeriesNeed::Needed,
     ),
     of_machine(
-        Measure::BusiestCore,
+        ReadMeasure::BusiestCore,
         "node_cpu_seconds_total",
         "max by (instance) (1 - sum by (instance, cpu) (max by (instance, cpu, mode) \
          (rate(node_cpu_seconds_total{%Smode=~\"idle|iowait\"}[%W]))))",
-        Need::Useful,
+        SeriesNeed::Useful,
     ),
-    of_machine(Measure::CoresSoftirq, "node_cpu_seconds_total", cores!("irq|softirq"), Need::Useful),
-    of_machine(Measure::CoresStolen, "node_cpu_seconds_total", cores!("steal"), Need::Useful),
+    of_machine(ReadMeasure::CoresSoftirq, "node_cpu_seconds_total", cores!("irq|softirq"), SeriesNeed::Useful),
+    of_machine(ReadMeasure::CoresStolen, "node_cpu_seconds_total", cores!("steal"), SeriesNeed::Useful),
     of_machine(
-        Measure::CpuPressure,
+        ReadMeasure::CpuPressure,
         "node_pressure_cpu_waiting_seconds_total",
         pressure!("node_pressure_cpu_waiting_seconds_total"),
-        Need::Useful,
+        SeriesNeed::Useful,
     ),
     of_machine(
-        Measure::IoPressure,
+        ReadMeasure::IoPressure,
         "node_pressure_io_waiting_seconds_total",
         pressure!("node_pressure_io_waiting_seconds_total"),
-        Need::Useful,
+        SeriesNeed::Useful,
     ),
     of_machine(
-        Measure::MemoryPressure,
+        ReadMeasure::MemoryPressure,
         "node_pressure_memory_waiting_seconds_total",
         pressure!("node_pressure_memory_waiting_seconds_total"),
-        Need::Useful,
+        SeriesNeed::Useful,
     ),
     of_machine(
-        Measure::MemoryAvailable,
+        ReadMeasure::MemoryAvailable,
         "node_memory_MemAvailable_bytes",
         "max by (instance) (node_memory_MemAvailable_bytes{%S}) / max by (instance) (node_memory_MemTotal_bytes{%S})",
-        Need::Useful,
+        SeriesNeed::Useful,
     ),
     of_device(
-        Measure::DriveRead,
+        ReadMeasure::DriveRead,
         "node_disk_read_bytes_total",
         drive_rate!("node_disk_read_bytes_total"),
-        Need::Needed,
+        SeriesNeed::Needed,
     ),
     of_device(
-        Measure::DriveWritten,
+        ReadMeasure::DriveWritten,
         "node_disk_written_bytes_total",
         drive_rate!("node_disk_written_bytes_total"),
-        Need::Needed,
+        SeriesNeed::Needed,
     ),
     of_device(
-        Measure::DriveBusy,
+        ReadMeasure::DriveBusy,
         "node_disk_io_time_seconds_total",
         drive_rate!("node_disk_io_time_seconds_total"),
-        Need::Useful,
+        SeriesNeed::Useful,
     ),
     of_device(
-        Measure::DriveQueue,
+        ReadMeasure::DriveQueue,
         "node_disk_io_time_weighted_seconds_total",
         drive_rate!("node_disk_io_time_weighted_seconds_total"),
-        Need::Useful,
+        SeriesNeed::Useful,
     ),
     of_device(
-        Measure::DriveLatency,
+        ReadMeasure::DriveLatency,
         "node_disk_read_time_seconds_total",
         concat!(
             "(",
@@ -312,120 +322,120 @@ pub const TABLE: &[SourceRow] = &[
             drive_rate!("node_disk_writes_completed_total"),
             ")"
         ),
-        Need::Useful,
+        SeriesNeed::Useful,
     ),
     SourceRow {
-        of: Measure::Throttled,
-        exporter: Exporter::Cadvisor,
+        of: ReadMeasure::Throttled,
+        exporter: MetricExporter::Cadvisor,
         metric: "container_cpu_cfs_throttled_periods_total",
         expression: "max by (node, instance, namespace, pod, container) \
                      (rate(container_cpu_cfs_throttled_periods_total{%Scontainer!=\"\"}[%W])) / max by (node, \
                      instance, namespace, pod, container) (rate(container_cpu_cfs_periods_total{%Scontainer!=\"\"}[%W])) > 0.05",
         machine: &["node", "instance"],
         part: &["namespace", "pod", "container"],
-        need: Need::Rare,
+        need: SeriesNeed::Rare,
     },
     of_engine(
-        Measure::ClientSent,
-        Exporter::MinioV3,
+        ReadMeasure::ClientSent,
+        MetricExporter::MinioV3,
         "minio_api_requests_traffic_sent_bytes",
         served!("type", "minio_api_requests_traffic_sent_bytes"),
     ),
     of_engine(
-        Measure::ClientSent,
-        Exporter::MinioV2,
+        ReadMeasure::ClientSent,
+        MetricExporter::MinioV2,
         "minio_s3_traffic_sent_bytes",
         served!("job", "minio_s3_traffic_sent_bytes"),
     ),
     of_engine(
-        Measure::ClientSent,
-        Exporter::Rustfs,
+        ReadMeasure::ClientSent,
+        MetricExporter::Rustfs,
         "rustfs_api_requests_traffic_sent_bytes",
         served!("type", "rustfs_api_requests_traffic_sent_bytes"),
     ),
-    of_gateway(Measure::ClientSent, "ceph_rgw_op_get_obj_bytes", gateway!("ceph_rgw_op_get_obj_bytes")),
-    of_gateway(Measure::ClientSent, "ceph_rgw_get_b", gateway!("ceph_rgw_get_b")),
+    of_gateway(ReadMeasure::ClientSent, "ceph_rgw_op_get_obj_bytes", gateway!("ceph_rgw_op_get_obj_bytes")),
+    of_gateway(ReadMeasure::ClientSent, "ceph_rgw_get_b", gateway!("ceph_rgw_get_b")),
     of_engine(
-        Measure::ClientReceived,
-        Exporter::MinioV3,
+        ReadMeasure::ClientReceived,
+        MetricExporter::MinioV3,
         "minio_api_requests_traffic_received_bytes",
         served!("type", "minio_api_requests_traffic_received_bytes"),
     ),
     of_engine(
-        Measure::ClientReceived,
-        Exporter::MinioV2,
+        ReadMeasure::ClientReceived,
+        MetricExporter::MinioV2,
         "minio_s3_traffic_received_bytes",
         served!("job", "minio_s3_traffic_received_bytes"),
     ),
     of_engine(
-        Measure::ClientReceived,
-        Exporter::Rustfs,
+        ReadMeasure::ClientReceived,
+        MetricExporter::Rustfs,
         "rustfs_api_requests_traffic_received_bytes",
         served!("type", "rustfs_api_requests_traffic_received_bytes"),
     ),
-    of_gateway(Measure::ClientReceived, "ceph_rgw_op_put_obj_bytes", gateway!("ceph_rgw_op_put_obj_bytes")),
-    of_gateway(Measure::ClientReceived, "ceph_rgw_put_b", gateway!("ceph_rgw_put_b")),
+    of_gateway(ReadMeasure::ClientReceived, "ceph_rgw_op_put_obj_bytes", gateway!("ceph_rgw_op_put_obj_bytes")),
+    of_gateway(ReadMeasure::ClientReceived, "ceph_rgw_put_b", gateway!("ceph_rgw_put_b")),
     of_engine(
-        Measure::InFlight,
-        Exporter::MinioV3,
+        ReadMeasure::InFlight,
+        MetricExporter::MinioV3,
         "minio_api_requests_inflight_total",
         standing!("name", "minio_api_requests_inflight_total"),
     ),
     of_engine(
-        Measure::InFlight,
-        Exporter::MinioV2,
+        ReadMeasure::InFlight,
+        MetricExporter::MinioV2,
         "minio_s3_requests_inflight_total",
         standing!("api", "minio_s3_requests_inflight_total"),
     ),
     of_engine(
-        Measure::InFlight,
-        Exporter::Rustfs,
+        ReadMeasure::InFlight,
+        MetricExporter::Rustfs,
         "rustfs_api_requests_inflight_total",
         standing!("name", "rustfs_api_requests_inflight_total"),
     ),
     SourceRow {
-        of: Measure::InFlight,
-        exporter: Exporter::Ceph,
+        of: ReadMeasure::InFlight,
+        exporter: MetricExporter::Ceph,
         metric: "ceph_rgw_qactive",
         expression: "sum by (hostname) (max by (instance_id) (ceph_rgw_qactive{%S}) * on (instance_id) group_left \
                      (hostname) max by (instance_id, hostname) (ceph_rgw_metadata{%S}))",
         machine: &["hostname"],
         part: &[],
-        need: Need::Useful,
+        need: SeriesNeed::Useful,
     },
     of_engine(
-        Measure::Waiting,
-        Exporter::MinioV3,
+        ReadMeasure::Waiting,
+        MetricExporter::MinioV3,
         "minio_api_requests_waiting_total",
         standing!("type", "minio_api_requests_waiting_total"),
     ),
     of_engine(
-        Measure::Waiting,
-        Exporter::MinioV2,
+        ReadMeasure::Waiting,
+        MetricExporter::MinioV2,
         "minio_s3_requests_waiting_total",
         standing!("job", "minio_s3_requests_waiting_total"),
     ),
     SourceRow {
-        need: Need::Rare,
+        need: SeriesNeed::Rare,
         ..of_engine(
-            Measure::RequestErrors,
-            Exporter::MinioV2,
+            ReadMeasure::RequestErrors,
+            MetricExporter::MinioV2,
             "minio_s3_requests_errors_total",
             served!("api", "minio_s3_requests_errors_total"),
         )
     },
     SourceRow {
-        need: Need::Rare,
+        need: SeriesNeed::Rare,
         ..of_engine(
-            Measure::RequestErrors,
-            Exporter::MinioV3,
+            ReadMeasure::RequestErrors,
+            MetricExporter::MinioV3,
             "minio_api_requests_errors_total",
             served!("name", "minio_api_requests_errors_total"),
         )
     },
     SourceRow {
-        need: Need::Rare,
-        ..of_gateway(Measure::RequestErrors, "ceph_rgw_failed_req", gateway!("ceph_rgw_failed_req"))
+        need: SeriesNeed::Rare,
+        ..of_gateway(ReadMeasure::RequestErrors, "ceph_rgw_failed_req", gateway!("ceph_rgw_failed_req"))
     },
 ];
 
@@ -484,13 +494,13 @@ mod tests {
 
     #[test]
     fn every_reading_has_a_row_and_every_engine_has_those_that_it_exports() {
-        for of in Measure::ALL {
+        for of in ReadMeasure::ALL {
             assert!(TABLE.iter().any(|row| row.of == of), "{of:?}");
         }
         for (product, exports) in
             [(Product::Minio, true), (Product::Rustfs, true), (Product::CephRgw, true), (Product::Garage, false)]
         {
-            let has = TABLE.iter().any(|row| row.of == Measure::ClientSent && row.exporter.is_of(product));
+            let has = TABLE.iter().any(|row| row.of == ReadMeasure::ClientSent && row.exporter.is_of(product));
             assert_eq!(has, exports, "{product:?}");
         }
     }

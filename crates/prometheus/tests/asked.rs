@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use linerate_prometheus::address::Address;
+use linerate_prometheus::address::PrometheusAddress;
 use linerate_prometheus::naming::{Names, pair};
-use linerate_prometheus::{Access, Asked, Fault, Server, Window, gather};
-use linerate_record::readings::{Measure, Readings};
+use linerate_prometheus::{
+    AskedPrometheus, GatheredWindow, PrometheusAccess, PrometheusFault, PrometheusServer, gather,
+};
+use linerate_record::readings::{ReadMeasure, Readings};
 use linerate_record::site::Product;
 use linerate_wire::patience::Heed;
 use linerate_wire::tls::Trust;
@@ -18,10 +20,10 @@ use linerate_wire::tls::Trust;
 type Requests = Arc<Mutex<Vec<String>>>;
 
 /// A server that answers each request by what it asks; whole replies, heads and bodies.
-fn serving(answer: impl Fn(&str) -> String + Send + 'static) -> (Address, Requests) {
+fn serving(answer: impl Fn(&str) -> String + Send + 'static) -> (PrometheusAddress, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address =
-        Address::read(&format!("http://{}/prom", listener.local_addr().expect("its address"))).expect("an address");
+    let address = PrometheusAddress::read(&format!("http://{}/prom", listener.local_addr().expect("its address")))
+        .expect("an address");
     let requests = Requests::default();
     let kept = Arc::clone(&requests);
     thread::spawn(move || {
@@ -62,16 +64,16 @@ fn matrix(series: &str) -> String {
     json(&format!("{{\"status\":\"success\",\"data\":{{\"resultType\":\"matrix\",\"result\":[{series}]}}}}"))
 }
 
-const WINDOW: Window = Window { from_unix_ms: 1_000_000_000, to_unix_ms: 1_000_060_000, step_ms: None };
+const WINDOW: GatheredWindow = GatheredWindow { from_unix_ms: 1_000_000_000, to_unix_ms: 1_000_060_000, step_ms: None };
 
-fn asked(address: Address, access: Access, names: &Names) -> Result<Readings, Fault> {
+fn asked(address: PrometheusAddress, access: PrometheusAccess, names: &Names) -> Result<Readings, PrometheusFault> {
     let (headers, timeout) = (vec![("X-Tenant".to_owned(), "a-secret-tenant".to_owned())], Duration::from_secs(2));
-    let asked = Asked { address, access, headers, trust: Trust::Anything, timeout, heed: Heed::Nothing };
-    gather(&mut Server::new(asked)?, WINDOW, names, Product::Minio, |_| {})
+    let asked = AskedPrometheus { address, access, headers, trust: Trust::Anything, timeout, heed: Heed::Nothing };
+    gather(&mut PrometheusServer::new(asked)?, WINDOW, names, Product::Minio, |_| {})
 }
 
-fn bearer() -> Access {
-    Access::Bearer("hunter2-hunter2".to_owned())
+fn bearer() -> PrometheusAccess {
+    PrometheusAccess::Bearer("hunter2-hunter2".to_owned())
 }
 
 /// Says of a query what a healthy server would: scrapes 5 s apart, and one machine that sends.
@@ -96,7 +98,7 @@ fn readings_have_what_was_found_and_tell_what_was_not() {
     let readings = asked(address, bearer(), &Names::default()).unwrap();
     assert_eq!((readings.interval_ms, readings.step_ms), (5000, 5000));
     let [series] = &readings.series[..] else { panic!("{:?}", readings.series) };
-    assert_eq!((series.of, series.machine.as_str(), series.part.as_str()), (Measure::LinkSent, "10.0.0.1", "eth0"));
+    assert_eq!((series.of, series.machine.as_str(), series.part.as_str()), (ReadMeasure::LinkSent, "10.0.0.1", "eth0"));
     let there: Vec<f64> = series.values.iter().flatten().copied().collect();
     assert_eq!(there, [1_250_000.0]);
     assert_eq!(readings.names[0].name, "storage-1");
@@ -115,7 +117,7 @@ fn readings_have_what_was_found_and_tell_what_was_not() {
 fn names_are_those_of_a_federated_server() {
     let (address, requests) = serving(healthy);
     let names = Names::new([pair("device=interface").unwrap()], &["cluster=\"a\"".to_owned()]);
-    assert!(asked(address, Access::Open, &names).is_ok());
+    assert!(asked(address, PrometheusAccess::Open, &names).is_ok());
     let all = requests.lock().unwrap().join("\n");
     assert!(all.contains("interface%21~") && !all.contains("device%21~") && all.contains("cluster%3D%22a%22"), "{all}");
 }
@@ -157,7 +159,7 @@ fn one_query_that_is_refused_leaves_the_others() {
             healthy(request)
         }
     });
-    let readings = asked(address, Access::Open, &Names::default()).unwrap();
+    let readings = asked(address, PrometheusAccess::Open, &Names::default()).unwrap();
     assert!(readings.remarks.iter().any(|remark| remark.contains("many-to-many")), "{:?}", readings.remarks);
     assert_eq!(readings.series.len(), 1);
 }
@@ -174,7 +176,7 @@ fn what_is_too_much_at_once_is_asked_for_in_parts() {
             healthy(request)
         }
     });
-    let readings = asked(address, Access::Open, &Names::default()).unwrap();
+    let readings = asked(address, PrometheusAccess::Open, &Names::default()).unwrap();
     assert_eq!(readings.series.len(), 1, "{:?}", readings.remarks);
     let sent = "node_network_transmit_bytes_total%7B";
     let parts = requests.lock().unwrap().iter().filter(|request| request.contains(sent)).count();
@@ -186,7 +188,7 @@ fn a_proxy_that_lets_nothing_but_get_through_is_asked_so() {
     let (address, requests) = serving(|request| {
         if request.starts_with("POST") { reply("405 Method Not Allowed", "text/plain", "") } else { healthy(request) }
     });
-    assert_eq!(asked(address, Access::Open, &Names::default()).unwrap().series.len(), 1);
+    assert_eq!(asked(address, PrometheusAccess::Open, &Names::default()).unwrap().series.len(), 1);
     let posts = requests.lock().unwrap().iter().filter(|request| request.starts_with("POST")).count();
     assert_eq!(posts, 1);
 }
@@ -194,11 +196,11 @@ fn a_proxy_that_lets_nothing_but_get_through_is_asked_so() {
 #[test]
 fn a_server_that_does_not_answer_is_given_up_in_time() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = Address::read(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
-    let fault = asked(address, Access::Open, &Names::default()).unwrap_err();
-    assert!(matches!(fault, Fault::Late { limit_s: 2, .. }), "{fault}");
+    let address = PrometheusAddress::read(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let fault = asked(address, PrometheusAccess::Open, &Names::default()).unwrap_err();
+    assert!(matches!(fault, PrometheusFault::Late { limit_s: 2, .. }), "{fault}");
     drop(listener);
-    let nobody = Address::read("http://127.0.0.1:9").unwrap();
-    let fault = asked(nobody, Access::Open, &Names::default()).unwrap_err().to_string();
+    let nobody = PrometheusAddress::read("http://127.0.0.1:9").unwrap();
+    let fault = asked(nobody, PrometheusAccess::Open, &Names::default()).unwrap_err().to_string();
     assert!(fault.contains("failed to reach http://127.0.0.1:9"), "{fault}");
 }

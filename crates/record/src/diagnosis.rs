@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::explanation::Explanation;
 use crate::plan::Resource;
-use crate::readings::{AbsentReading, Measure};
+use crate::readings::{AbsentReading, ReadMeasure};
 
 /// The version of [`Diagnosis`] as JSON.
 pub const DIAGNOSIS_SCHEMA: u32 = 1;
@@ -107,12 +107,12 @@ pub struct ReadLoad {
     /// Requests in flight at all nodes.
     pub in_flight: Option<f64>,
     /// Where throughput stopped following demand.
-    pub turn: Option<Turn>,
+    pub turn: Option<LoadTurn>,
 }
 
 /// An instant from which more requests in flight gave no more throughput.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Turn {
+pub struct LoadTurn {
     /// In milliseconds since 1970.
     pub at_unix_ms: i64,
     /// Requests in flight before and behind it.
@@ -172,9 +172,9 @@ pub struct MemberUse {
 #[serde(rename_all = "kebab-case", tag = "kind", content = "of")]
 pub enum OddKind {
     /// The value of a reading.
-    Value(Measure),
+    Value(ReadMeasure),
     /// How little it varies: what is at a limit stays there while others vary.
-    Steadiness(Measure),
+    Steadiness(ReadMeasure),
 }
 
 /// One that is not like the others.

@@ -47,7 +47,7 @@ pub struct Readings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReadSeries {
     /// What is read.
-    pub of: Measure,
+    pub of: ReadMeasure,
     /// Of which machine, as the source names it.
     pub machine: String,
     /// Of which part of it: an interface, a drive, a pod; empty where it is of the machine as a whole.
@@ -70,7 +70,7 @@ pub struct OtherName {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AbsentReading {
     /// What.
-    pub of: Measure,
+    pub of: ReadMeasure,
     /// By which name it was asked for: `node_network_receive_bytes_total`.
     pub metric: String,
     /// What exports it, and what is to be done for that.
@@ -82,7 +82,7 @@ pub struct AbsentReading {
 /// What is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Measure {
+pub enum ReadMeasure {
     /// Bytes that an interface received per second.
     LinkReceived,
     /// Bytes that an interface sent per second.
@@ -141,71 +141,71 @@ pub enum Measure {
     RequestErrors,
 }
 
-impl Measure {
+impl ReadMeasure {
     /// All of them.
-    pub const ALL: [Measure; 28] = [
-        Measure::LinkReceived,
-        Measure::LinkSent,
-        Measure::LinkSpeed,
-        Measure::LinkReceivedDrops,
-        Measure::LinkSentDrops,
-        Measure::LinkErrors,
-        Measure::Retransmitted,
-        Measure::QueueDrops,
-        Measure::CoresBusy,
-        Measure::Cores,
-        Measure::BusiestCore,
-        Measure::CoresSoftirq,
-        Measure::CoresStolen,
-        Measure::CpuPressure,
-        Measure::IoPressure,
-        Measure::MemoryPressure,
-        Measure::MemoryAvailable,
-        Measure::DriveRead,
-        Measure::DriveWritten,
-        Measure::DriveBusy,
-        Measure::DriveQueue,
-        Measure::DriveLatency,
-        Measure::Throttled,
-        Measure::ClientSent,
-        Measure::ClientReceived,
-        Measure::InFlight,
-        Measure::Waiting,
-        Measure::RequestErrors,
+    pub const ALL: [ReadMeasure; 28] = [
+        ReadMeasure::LinkReceived,
+        ReadMeasure::LinkSent,
+        ReadMeasure::LinkSpeed,
+        ReadMeasure::LinkReceivedDrops,
+        ReadMeasure::LinkSentDrops,
+        ReadMeasure::LinkErrors,
+        ReadMeasure::Retransmitted,
+        ReadMeasure::QueueDrops,
+        ReadMeasure::CoresBusy,
+        ReadMeasure::Cores,
+        ReadMeasure::BusiestCore,
+        ReadMeasure::CoresSoftirq,
+        ReadMeasure::CoresStolen,
+        ReadMeasure::CpuPressure,
+        ReadMeasure::IoPressure,
+        ReadMeasure::MemoryPressure,
+        ReadMeasure::MemoryAvailable,
+        ReadMeasure::DriveRead,
+        ReadMeasure::DriveWritten,
+        ReadMeasure::DriveBusy,
+        ReadMeasure::DriveQueue,
+        ReadMeasure::DriveLatency,
+        ReadMeasure::Throttled,
+        ReadMeasure::ClientSent,
+        ReadMeasure::ClientReceived,
+        ReadMeasure::InFlight,
+        ReadMeasure::Waiting,
+        ReadMeasure::RequestErrors,
     ];
 
     /// In words, as the first of a row.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Measure::LinkReceived => "received on",
-            Measure::LinkSent => "sent on",
-            Measure::LinkSpeed => "speed of",
-            Measure::LinkReceivedDrops => "packets received and dropped on",
-            Measure::LinkSentDrops => "packets dropped instead of sent on",
-            Measure::LinkErrors => "packets with errors on",
-            Measure::Retransmitted => "TCP segments sent again",
-            Measure::QueueDrops => "packets that a processor's queue had no room for",
-            Measure::CoresBusy => "busy cores",
-            Measure::Cores => "cores",
-            Measure::BusiestCore => "busiest core",
-            Measure::CoresSoftirq => "cores busy with interrupts",
-            Measure::CoresStolen => "cores given to others by the hypervisor",
-            Measure::CpuPressure => "time in which tasks waited for processors",
-            Measure::IoPressure => "time in which tasks waited for drives",
-            Measure::MemoryPressure => "time in which tasks waited for memory",
-            Measure::MemoryAvailable => "memory available",
-            Measure::DriveRead => "read from",
-            Measure::DriveWritten => "written to",
-            Measure::DriveBusy => "time busy of",
-            Measure::DriveQueue => "requests at",
-            Measure::DriveLatency => "latency of",
-            Measure::Throttled => "periods out of processor quota of",
-            Measure::ClientSent => "sent to clients",
-            Measure::ClientReceived => "received from clients",
-            Measure::InFlight => "requests in flight",
-            Measure::Waiting => "requests waiting",
-            Measure::RequestErrors => "failed requests",
+            ReadMeasure::LinkReceived => "received on",
+            ReadMeasure::LinkSent => "sent on",
+            ReadMeasure::LinkSpeed => "speed of",
+            ReadMeasure::LinkReceivedDrops => "packets received and dropped on",
+            ReadMeasure::LinkSentDrops => "packets dropped instead of sent on",
+            ReadMeasure::LinkErrors => "packets with errors on",
+            ReadMeasure::Retransmitted => "TCP segments sent again",
+            ReadMeasure::QueueDrops => "packets that a processor's queue had no room for",
+            ReadMeasure::CoresBusy => "busy cores",
+            ReadMeasure::Cores => "cores",
+            ReadMeasure::BusiestCore => "busiest core",
+            ReadMeasure::CoresSoftirq => "cores busy with interrupts",
+            ReadMeasure::CoresStolen => "cores given to others by the hypervisor",
+            ReadMeasure::CpuPressure => "time in which tasks waited for processors",
+            ReadMeasure::IoPressure => "time in which tasks waited for drives",
+            ReadMeasure::MemoryPressure => "time in which tasks waited for memory",
+            ReadMeasure::MemoryAvailable => "memory available",
+            ReadMeasure::DriveRead => "read from",
+            ReadMeasure::DriveWritten => "written to",
+            ReadMeasure::DriveBusy => "time busy of",
+            ReadMeasure::DriveQueue => "requests at",
+            ReadMeasure::DriveLatency => "latency of",
+            ReadMeasure::Throttled => "periods out of processor quota of",
+            ReadMeasure::ClientSent => "sent to clients",
+            ReadMeasure::ClientReceived => "received from clients",
+            ReadMeasure::InFlight => "requests in flight",
+            ReadMeasure::Waiting => "requests waiting",
+            ReadMeasure::RequestErrors => "failed requests",
         }
     }
 
@@ -213,31 +213,32 @@ impl Measure {
     #[must_use]
     pub fn amount(self, value: f64) -> String {
         match self {
-            Measure::LinkReceived | Measure::LinkSent | Measure::LinkSpeed => bits_per_s(8.0 * value),
-            Measure::DriveRead | Measure::DriveWritten | Measure::ClientSent | Measure::ClientReceived => {
-                bytes_per_s_iec(value)
-            }
-            Measure::LinkReceivedDrops
-            | Measure::LinkSentDrops
-            | Measure::LinkErrors
-            | Measure::QueueDrops
-            | Measure::RequestErrors => format!("{} a second", count(value)),
-            Measure::Retransmitted
-            | Measure::BusiestCore
-            | Measure::CpuPressure
-            | Measure::IoPressure
-            | Measure::MemoryPressure
-            | Measure::MemoryAvailable
-            | Measure::DriveBusy
-            | Measure::Throttled => percent(value),
-            Measure::DriveLatency => duration_ns(value * 1e9),
-            Measure::CoresBusy
-            | Measure::Cores
-            | Measure::CoresSoftirq
-            | Measure::CoresStolen
-            | Measure::DriveQueue
-            | Measure::InFlight
-            | Measure::Waiting => count(value),
+            ReadMeasure::LinkReceived | ReadMeasure::LinkSent | ReadMeasure::LinkSpeed => bits_per_s(8.0 * value),
+            ReadMeasure::DriveRead
+            | ReadMeasure::DriveWritten
+            | ReadMeasure::ClientSent
+            | ReadMeasure::ClientReceived => bytes_per_s_iec(value),
+            ReadMeasure::LinkReceivedDrops
+            | ReadMeasure::LinkSentDrops
+            | ReadMeasure::LinkErrors
+            | ReadMeasure::QueueDrops
+            | ReadMeasure::RequestErrors => format!("{} a second", count(value)),
+            ReadMeasure::Retransmitted
+            | ReadMeasure::BusiestCore
+            | ReadMeasure::CpuPressure
+            | ReadMeasure::IoPressure
+            | ReadMeasure::MemoryPressure
+            | ReadMeasure::MemoryAvailable
+            | ReadMeasure::DriveBusy
+            | ReadMeasure::Throttled => percent(value),
+            ReadMeasure::DriveLatency => duration_ns(value * 1e9),
+            ReadMeasure::CoresBusy
+            | ReadMeasure::Cores
+            | ReadMeasure::CoresSoftirq
+            | ReadMeasure::CoresStolen
+            | ReadMeasure::DriveQueue
+            | ReadMeasure::InFlight
+            | ReadMeasure::Waiting => count(value),
         }
     }
 }
@@ -288,7 +289,8 @@ mod tests {
     use super::*;
 
     fn one(values: Vec<Option<f64>>) -> Readings {
-        let series = ReadSeries { of: Measure::LinkSent, machine: "n1".to_owned(), part: "eth0".to_owned(), values };
+        let series =
+            ReadSeries { of: ReadMeasure::LinkSent, machine: "n1".to_owned(), part: "eth0".to_owned(), values };
         Readings { schema: READINGS_SCHEMA, step_ms: 1000, steps: 2, series: vec![series], ..Readings::default() }
     }
 
@@ -315,9 +317,9 @@ mod tests {
 
     #[test]
     fn every_measure_has_a_name_and_an_amount() {
-        for (place, of) in Measure::ALL.into_iter().enumerate() {
+        for (place, of) in ReadMeasure::ALL.into_iter().enumerate() {
             assert!(!of.name().is_empty() && !of.amount(0.5).is_empty(), "{of:?}");
-            assert!(Measure::ALL[..place].iter().all(|other| *other != of && other.name() != of.name()), "{of:?}");
+            assert!(ReadMeasure::ALL[..place].iter().all(|other| *other != of && other.name() != of.name()), "{of:?}");
         }
     }
 }

@@ -161,8 +161,8 @@ fn set_name(name: &str, i: usize) -> String {
 fn require_bound(kubernetes: &Kubernetes, replaced: &[(String, String)]) -> Result<(), RenderError> {
     match (kubernetes.provisioner, replaced.first()) {
         (Some(_), Some((old, new))) => Err(RenderError::Asked(format!(
-            "--replace {old}={new}: kubernetes.provisioner makes volumes wherever a pod is scheduled, and no file binds \
-             one to {old}; write {new} for {old} in kubernetes.hosts, and delete the claims of its pod"
+            "--replace {old}={new}: kubernetes.provisioner makes volumes wherever a pod is scheduled, and no file \
+             binds one to {old}; write {new} for {old} in kubernetes.hosts, and delete the claims of its pod"
         ))),
         _ => Ok(()),
     }

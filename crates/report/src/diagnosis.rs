@@ -300,7 +300,7 @@ pub(crate) mod tests {
         Cause, DIAGNOSIS_SCHEMA, HeatMap, HeatRows, OddKind, ReadLoad, ReadNode, ReadWindow,
     };
     use linerate_record::plan::Resource;
-    use linerate_record::readings::Measure;
+    use linerate_record::readings::ReadMeasure;
 
     use super::*;
 
@@ -350,7 +350,7 @@ pub(crate) mod tests {
             members: Vec::new(),
             odd: (1..=7)
                 .map(|node| OddReading {
-                    of: OddKind::Steadiness(Measure::LinkSent),
+                    of: OddKind::Steadiness(ReadMeasure::LinkSent),
                     node: format!("node{node}"),
                     part: "eth0".to_owned(),
                     value: 0.003,

@@ -57,7 +57,7 @@ pub(super) fn masked(readings: &Readings) -> Readings {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::readings::Measure;
+    use linerate_record::readings::ReadMeasure;
 
     use super::*;
 
@@ -71,9 +71,9 @@ mod tests {
         };
         let readings = Readings {
             series: vec![
-                one(Measure::LinkSent, "secret10", "bond0"),
-                one(Measure::LinkSent, "secret9", "bond0"),
-                one(Measure::Throttled, "secret9", "tenant/secret-pod/minio"),
+                one(ReadMeasure::LinkSent, "secret10", "bond0"),
+                one(ReadMeasure::LinkSent, "secret9", "bond0"),
+                one(ReadMeasure::Throttled, "secret9", "tenant/secret-pod/minio"),
             ],
             names: vec![OtherName { machine: "secret9".to_owned(), name: "secret-nine".to_owned() }],
             remarks: vec!["secret".to_owned()],

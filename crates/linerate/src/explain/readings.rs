@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use linerate_prometheus::naming::Names;
 use linerate_prometheus::table::{NAMES, TABLE};
-use linerate_prometheus::{Access, Asked, Server, Window, gather};
+use linerate_prometheus::{AskedPrometheus, GatheredWindow, PrometheusAccess, PrometheusServer, gather};
 use linerate_record::readings::Readings;
 use linerate_record::site::Site;
 use linerate_wire::patience::Heed;
@@ -29,7 +29,7 @@ const READINGS_BYTES_MAX: u64 = 1 << 30;
 const WINDOW_LEAST_MS: i64 = 5_000;
 
 /// The window that the flags ask for, or everything that is wrong with it.
-pub(crate) fn window(flags: &SourceFlags) -> Result<Window, Failure> {
+pub(crate) fn window(flags: &SourceFlags) -> Result<GatheredWindow, Failure> {
     let (now, zone) = (Timestamp::now(), TimeZone::system());
     let read = |flag: &str, text: &str| {
         instant(text, now, &zone).map_err(|why| Failure::usage(format!("invalid value for --{flag}: {why}")))
@@ -48,7 +48,7 @@ pub(crate) fn window(flags: &SourceFlags) -> Result<Window, Failure> {
         )));
     }
     let step_ms = flags.step.map(|step| u64::try_from(step.as_millis()).unwrap_or(u64::MAX));
-    Ok(Window { from_unix_ms, to_unix_ms, step_ms })
+    Ok(GatheredWindow { from_unix_ms, to_unix_ms, step_ms })
 }
 
 /// Readings, from wherever the flags say.
@@ -58,7 +58,7 @@ pub(crate) fn readings(flags: &SourceFlags, site: &Site) -> Result<Readings, Fai
     }
     let window = window(flags)?;
     let asked = asked(flags)?;
-    let mut server = Server::new(asked)?;
+    let mut server = PrometheusServer::new(asked)?;
     let names = Names::new(flags.map.clone(), &flags.select);
     let expressions: Vec<&str> =
         TABLE.iter().map(|row| row.expression).chain(NAMES.iter().map(|row| row.expression)).collect();
@@ -88,23 +88,23 @@ fn replayed(path: &Path) -> Result<Readings, Failure> {
 }
 
 /// What to ask whom, with secrets out of their files.
-fn asked(flags: &SourceFlags) -> Result<Asked, Failure> {
+fn asked(flags: &SourceFlags) -> Result<AskedPrometheus, Failure> {
     let address = flags.prometheus.clone().ok_or_else(|| Failure::usage("no --prometheus"))?;
     let access = match (&flags.bearer_file, &flags.user, &flags.password_file) {
-        (Some(path), ..) => Access::Bearer(secret("bearer-file", path)?),
+        (Some(path), ..) => PrometheusAccess::Bearer(secret("bearer-file", path)?),
         (None, Some(user), Some(path)) => {
             if user.contains(':') || user.chars().any(char::is_control) {
                 return Err(Failure::usage(format!("{user:?} of --user has a colon or a control character")));
             }
-            Access::Basic { user: user.clone(), password: secret("password-file", path)? }
+            PrometheusAccess::Basic { user: user.clone(), password: secret("password-file", path)? }
         }
-        _ => Access::Open,
+        _ => PrometheusAccess::Open,
     };
     let mut headers = Vec::new();
     for given in &flags.header {
         headers.extend(self::headers(given)?);
     }
-    Ok(Asked {
+    Ok(AskedPrometheus {
         address,
         access,
         headers,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use linerate_prometheus::address::Address;
+use linerate_prometheus::address::PrometheusAddress;
 use linerate_prometheus::naming;
 use linerate_record::units::parse_duration;
 
@@ -15,7 +15,7 @@ pub(crate) struct SourceFlags {
     /// is judged against the site. It is only queried; nothing is changed, and no agent runs anywhere.
     #[arg(long, value_name = "URL", value_parser = url, requires = "from")]
     #[arg(conflicts_with_all = ["observed", "nodes", "run", "nodes_alone", "concurrent", "error"])]
-    pub(crate) prometheus: Option<Address>,
+    pub(crate) prometheus: Option<PrometheusAddress>,
     /// Begin of the window, which should hold the load: 2026-11-20T09:31:00Z, "2026-11-20 09:31" in local time, seconds
     /// since 1970, now-2h.
     #[arg(long, value_name = "TIME", requires = "prometheus", allow_hyphen_values = true)]
@@ -78,8 +78,8 @@ impl SourceFlags {
     }
 }
 
-fn url(text: &str) -> Result<Address, String> {
-    Address::read(text).map_err(|error| error.to_string())
+fn url(text: &str) -> Result<PrometheusAddress, String> {
+    PrometheusAddress::read(text).map_err(|error| error.to_string())
 }
 
 fn link(text: &str) -> Result<(String, String), String> {

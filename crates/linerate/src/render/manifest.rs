@@ -155,8 +155,8 @@ impl RenderManifest {
         let is_whole = self.pending.is_empty() && !self.files.is_empty();
         if is_whole && self.pools.is_empty() != next.pools.is_empty() {
             return Err(Failure::usage(format!(
-                "{} was written {} kubernetes.provisioner, and a StatefulSet keeps the class of its claims: name another \
-                 folder for a cluster without data",
+                "{} was written {} kubernetes.provisioner, and a StatefulSet keeps the class of its claims: name \
+                 another folder for a cluster without data",
                 folder.display(),
                 if next.pools.is_empty() { "without" } else { "with" }
             )));

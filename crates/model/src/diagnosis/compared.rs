@@ -1,8 +1,8 @@
 //! What is compared among nodes that should be alike, a row each, and which of them are odd.
 
-use linerate_analysis::odd::{Bar, LEAST, Side, odd_ones};
+use linerate_analysis::odd::{LEAST, OddBar, Side, odd_ones};
 use linerate_record::diagnosis::{OddKind, OddReading};
-use linerate_record::readings::Measure;
+use linerate_record::readings::ReadMeasure;
 
 use super::grid::{Grid, Values, quantile};
 use super::resources::NodeUse;
@@ -54,7 +54,7 @@ enum Take {
     Standing,
 }
 
-const fn row(of: Measure, per: Per, side: Side, scale: Scale, (scatter, least): (f64, f64)) -> ComparedRow {
+const fn row(of: ReadMeasure, per: Per, side: Side, scale: Scale, (scatter, least): (f64, f64)) -> ComparedRow {
     ComparedRow { of: OddKind::Value(of), per, side, scale, scatter, least, take: Take::Middle }
 }
 
@@ -68,7 +68,7 @@ const fn standing(row: ComparedRow) -> ComparedRow {
 
 /// How little a rate varies that is at a limit: less than a quarter of how others vary. Its scatter follows from how
 /// long it was watched.
-const fn steady(of: Measure) -> ComparedRow {
+const fn steady(of: ReadMeasure) -> ComparedRow {
     ComparedRow {
         of: OddKind::Steadiness(of),
         per: Per::Link,
@@ -82,26 +82,26 @@ const fn steady(of: Measure) -> ComparedRow {
 
 /// Everything that is compared. Least differences of ratios are logarithms: 0.18 is a fifth, 0.69 is twice.
 const ROWS: &[ComparedRow] = &[
-    row(Measure::LinkSent, Per::Link, Side::Both, Scale::Ratio(1e3), (0.08, 0.18)),
-    row(Measure::LinkReceived, Per::Link, Side::Both, Scale::Ratio(1e3), (0.08, 0.18)),
-    steady(Measure::LinkSent),
-    steady(Measure::LinkReceived),
-    row(Measure::LinkSpeed, Per::Link, Side::Low, Scale::Ratio(1.0), (0.01, 0.05)),
-    mean(row(Measure::LinkReceivedDrops, Per::Link, Side::High, Scale::Ratio(1.0), (0.7, 1.6))),
-    mean(row(Measure::LinkSentDrops, Per::Link, Side::High, Scale::Ratio(1.0), (0.7, 1.6))),
-    mean(row(Measure::LinkErrors, Per::Link, Side::High, Scale::Ratio(0.1), (0.7, 1.6))),
-    mean(row(Measure::Retransmitted, Per::Node, Side::High, Scale::Ratio(1e-3), (0.6, 1.4))),
-    row(Measure::CoresBusy, Per::Node, Side::High, Scale::Ratio(0.5), (0.12, 0.3)),
-    row(Measure::CoresStolen, Per::Node, Side::High, Scale::Ratio(0.2), (0.3, 0.7)),
-    row(Measure::CpuPressure, Per::Node, Side::High, Scale::Difference, (0.06, 0.2)),
-    row(Measure::IoPressure, Per::Node, Side::High, Scale::Difference, (0.06, 0.2)),
-    row(Measure::MemoryPressure, Per::Node, Side::High, Scale::Difference, (0.03, 0.1)),
-    row(Measure::DriveLatency, Per::Drive, Side::High, Scale::Ratio(2e-4), (0.35, 0.7)),
-    row(Measure::DriveQueue, Per::Drive, Side::High, Scale::Ratio(0.5), (0.4, 1.1)),
-    mean(row(Measure::ClientSent, Per::Node, Side::Both, Scale::Ratio(1e3), (0.1, 0.26))),
-    mean(row(Measure::ClientReceived, Per::Node, Side::Both, Scale::Ratio(1e3), (0.1, 0.26))),
-    standing(row(Measure::InFlight, Per::Node, Side::High, Scale::Ratio(1.0), (0.5, 1.1))),
-    standing(row(Measure::Waiting, Per::Node, Side::High, Scale::Ratio(1.0), (0.5, 1.1))),
+    row(ReadMeasure::LinkSent, Per::Link, Side::Both, Scale::Ratio(1e3), (0.08, 0.18)),
+    row(ReadMeasure::LinkReceived, Per::Link, Side::Both, Scale::Ratio(1e3), (0.08, 0.18)),
+    steady(ReadMeasure::LinkSent),
+    steady(ReadMeasure::LinkReceived),
+    row(ReadMeasure::LinkSpeed, Per::Link, Side::Low, Scale::Ratio(1.0), (0.01, 0.05)),
+    mean(row(ReadMeasure::LinkReceivedDrops, Per::Link, Side::High, Scale::Ratio(1.0), (0.7, 1.6))),
+    mean(row(ReadMeasure::LinkSentDrops, Per::Link, Side::High, Scale::Ratio(1.0), (0.7, 1.6))),
+    mean(row(ReadMeasure::LinkErrors, Per::Link, Side::High, Scale::Ratio(0.1), (0.7, 1.6))),
+    mean(row(ReadMeasure::Retransmitted, Per::Node, Side::High, Scale::Ratio(1e-3), (0.6, 1.4))),
+    row(ReadMeasure::CoresBusy, Per::Node, Side::High, Scale::Ratio(0.5), (0.12, 0.3)),
+    row(ReadMeasure::CoresStolen, Per::Node, Side::High, Scale::Ratio(0.2), (0.3, 0.7)),
+    row(ReadMeasure::CpuPressure, Per::Node, Side::High, Scale::Difference, (0.06, 0.2)),
+    row(ReadMeasure::IoPressure, Per::Node, Side::High, Scale::Difference, (0.06, 0.2)),
+    row(ReadMeasure::MemoryPressure, Per::Node, Side::High, Scale::Difference, (0.03, 0.1)),
+    row(ReadMeasure::DriveLatency, Per::Drive, Side::High, Scale::Ratio(2e-4), (0.35, 0.7)),
+    row(ReadMeasure::DriveQueue, Per::Drive, Side::High, Scale::Ratio(0.5), (0.4, 1.1)),
+    mean(row(ReadMeasure::ClientSent, Per::Node, Side::Both, Scale::Ratio(1e3), (0.1, 0.26))),
+    mean(row(ReadMeasure::ClientReceived, Per::Node, Side::Both, Scale::Ratio(1e3), (0.1, 0.26))),
+    standing(row(ReadMeasure::InFlight, Per::Node, Side::High, Scale::Ratio(1.0), (0.5, 1.1))),
+    standing(row(ReadMeasure::Waiting, Per::Node, Side::High, Scale::Ratio(1.0), (0.5, 1.1))),
 ];
 
 /// One of those that are compared.
@@ -128,7 +128,7 @@ pub(super) fn odd(grid: &Grid<'_>, interfaces: &[Vec<Option<&str>>], uses: &[Nod
     for (row, all) in &families {
         let values: Vec<f64> = all.iter().map(|one| scaled(row.scale, one.value)).collect();
         let scatter = if matches!(row.of, OddKind::Steadiness(_)) { steady_scatter(grid) } else { row.scatter };
-        let bar = Bar { scatter, least: row.least, side: row.side, family: comparisons };
+        let bar = OddBar { scatter, least: row.least, side: row.side, family: comparisons };
         for odd in odd_ones(&values, &bar) {
             let one = &all[odd.place];
             let others = match row.scale {
@@ -197,9 +197,13 @@ fn compared(
     all
 }
 
-fn measure_of(used: &NodeUse) -> Measure {
+fn measure_of(used: &NodeUse) -> ReadMeasure {
     use linerate_record::plan::Resource as R;
-    if matches!(used.resource, R::PublicEgress | R::PrivateEgress) { Measure::LinkSent } else { Measure::LinkReceived }
+    if matches!(used.resource, R::PublicEgress | R::PrivateEgress) {
+        ReadMeasure::LinkSent
+    } else {
+        ReadMeasure::LinkReceived
+    }
 }
 
 /// Fewest rates that do not overlap, from which it shows how much a rate varies.

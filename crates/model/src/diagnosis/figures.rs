@@ -2,7 +2,7 @@
 
 use linerate_record::diagnosis::ReadLoad;
 use linerate_record::explanation::{Observations, Observed, Quantity};
-use linerate_record::readings::Measure;
+use linerate_record::readings::ReadMeasure;
 
 use super::grid::Grid;
 
@@ -25,7 +25,7 @@ const STEPPED_LEAST_MS: f64 = 120_000.0;
 const STILL: f64 = 0.3;
 
 /// Whether the engine's counters move in steps.
-fn is_stepped(grid: &Grid<'_>, of: Measure) -> bool {
+fn is_stepped(grid: &Grid<'_>, of: ReadMeasure) -> bool {
     (0..grid.nodes.len()).filter_map(|node| grid.whole(of, node)).any(|values| {
         let busy = grid.busy(values);
         busy.iter().filter(|value| **value <= 0.0).count() as f64 > STILL * busy.len() as f64
@@ -53,7 +53,7 @@ pub(super) fn observations(grid: &Grid<'_>, load: &ReadLoad) -> Result<Observati
         }
     };
     let judged_ms = grid.is_busy.iter().filter(|busy| **busy).count() as f64 * grid.readings.step_ms as f64;
-    let of = if reads { Measure::ClientSent } else { Measure::ClientReceived };
+    let of = if reads { ReadMeasure::ClientSent } else { ReadMeasure::ClientReceived };
     let is_stepped = is_stepped(grid, of);
     if is_stepped && judged_ms < STEPPED_LEAST_MS {
         let why = "the engine's counters move in steps, since its exporter keeps what it read for some seconds \

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use linerate_record::readings::{Measure, Readings};
+use linerate_record::readings::{ReadMeasure, Readings};
 
-use super::machines::Machine;
+use super::machines::ReadMachine;
 
 /// Values over all instants.
 pub(super) type Values = [Option<f64>];
@@ -12,8 +12,8 @@ pub(super) type Values = [Option<f64>];
 /// Readings by measure and node.
 pub(super) struct Grid<'r> {
     pub(super) readings: &'r Readings,
-    pub(super) nodes: &'r [Machine],
-    by_node: BTreeMap<(Measure, usize), Vec<(&'r str, &'r Values)>>,
+    pub(super) nodes: &'r [ReadMachine],
+    by_node: BTreeMap<(ReadMeasure, usize), Vec<(&'r str, &'r Values)>>,
     /// Whether an instant is judged.
     pub(super) is_busy: Vec<bool>,
 }
@@ -26,12 +26,12 @@ const MOST: f64 = 0.75;
 
 impl<'r> Grid<'r> {
     /// Readings by node; every instant counts as judged.
-    pub(super) fn new(readings: &'r Readings, nodes: &'r [Machine]) -> Self {
+    pub(super) fn new(readings: &'r Readings, nodes: &'r [ReadMachine]) -> Self {
         let mut of_key: BTreeMap<&str, usize> = BTreeMap::new();
         for (place, node) in nodes.iter().enumerate() {
             of_key.extend(node.keys.iter().map(|key| (key.as_str(), place)));
         }
-        let mut by_node: BTreeMap<(Measure, usize), Vec<(&str, &Values)>> = BTreeMap::new();
+        let mut by_node: BTreeMap<(ReadMeasure, usize), Vec<(&str, &Values)>> = BTreeMap::new();
         for series in &readings.series {
             if let Some(place) = of_key.get(series.machine.as_str()) {
                 by_node.entry((series.of, *place)).or_default().push((&series.part, &series.values));
@@ -41,17 +41,17 @@ impl<'r> Grid<'r> {
     }
 
     /// Series of a node's parts.
-    pub(super) fn parts(&self, of: Measure, node: usize) -> &[(&'r str, &'r Values)] {
+    pub(super) fn parts(&self, of: ReadMeasure, node: usize) -> &[(&'r str, &'r Values)] {
         self.by_node.get(&(of, node)).map_or(&[], Vec::as_slice)
     }
 
     /// The series of one part of a node.
-    pub(super) fn part(&self, of: Measure, node: usize, part: &str) -> Option<&'r Values> {
+    pub(super) fn part(&self, of: ReadMeasure, node: usize, part: &str) -> Option<&'r Values> {
         self.parts(of, node).iter().find(|(name, _)| *name == part).map(|(_, values)| *values)
     }
 
     /// The series of a node as a whole.
-    pub(super) fn whole(&self, of: Measure, node: usize) -> Option<&'r Values> {
+    pub(super) fn whole(&self, of: ReadMeasure, node: usize) -> Option<&'r Values> {
         self.parts(of, node).first().map(|(_, values)| *values)
     }
 

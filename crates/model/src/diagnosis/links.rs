@@ -1,7 +1,7 @@
 //! Links of planes among the interfaces of nodes, what they can carry as interfaces count it, and members of bonds.
 
 use linerate_record::plan::Resource;
-use linerate_record::readings::Measure;
+use linerate_record::readings::ReadMeasure;
 use linerate_record::site::{NodeGroup, Plane, Site};
 
 use super::grid::Grid;
@@ -9,8 +9,8 @@ use crate::bond::{Direction, line_rate_bits_per_s, ports, usable_members};
 
 /// A direction of a plane's link.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Way {
-    pub(super) measure: Measure,
+pub(super) struct LinkWay {
+    pub(super) measure: ReadMeasure,
     pub(super) direction: Direction,
     pub(super) resource: Resource,
 }
@@ -20,15 +20,15 @@ pub(super) struct Way {
 pub(super) struct LinkPlane<'s> {
     pub(super) name: &'static str,
     pub(super) plane: &'s Plane,
-    pub(super) ways: [Way; 2],
+    pub(super) ways: [LinkWay; 2],
 }
 
 /// Planes with links of their own.
 pub(super) fn planes(site: &Site) -> Vec<LinkPlane<'_>> {
     let ways = |sent, received| {
         [
-            Way { measure: Measure::LinkSent, direction: Direction::Egress, resource: sent },
-            Way { measure: Measure::LinkReceived, direction: Direction::Ingress, resource: received },
+            LinkWay { measure: ReadMeasure::LinkSent, direction: Direction::Egress, resource: sent },
+            LinkWay { measure: ReadMeasure::LinkReceived, direction: Direction::Ingress, resource: received },
         ]
     };
     let public = &site.planes.public;
@@ -74,7 +74,7 @@ pub(super) fn interface<'r>(
     plane: &LinkPlane<'_>,
     given: &[(String, String)],
 ) -> Option<&'r str> {
-    let all = grid.parts(Measure::LinkSent, node);
+    let all = grid.parts(ReadMeasure::LinkSent, node);
     let named = |wanted: &str| all.iter().map(|(name, _)| *name).find(|name| *name == wanted);
     if let Some((_, interface)) = given.iter().find(|(of, _)| of == plane.name) {
         return named(interface);
@@ -107,12 +107,12 @@ const SUM_WITHIN: f64 = 0.05;
 pub(super) fn members<'r>(grid: &Grid<'r>, node: usize, bond: &str, count: u32) -> Option<Vec<&'r str>> {
     let both = |name: &str| -> Option<f64> {
         let of = |measure| grid.part(measure, node, name).and_then(|values| grid.mean(values));
-        Some(of(Measure::LinkSent)? + of(Measure::LinkReceived)?)
+        Some(of(ReadMeasure::LinkSent)? + of(ReadMeasure::LinkReceived)?)
     };
     let whole = both(bond).filter(|bytes| *bytes > 0.0)?;
     let is_port =
         |name: &&str| *name != bond && !name.contains('.') && !name.starts_with("vlan") && !name.starts_with("br");
-    let all = grid.parts(Measure::LinkSent, node);
+    let all = grid.parts(ReadMeasure::LinkSent, node);
     let mut among: Vec<(&str, f64)> =
         all.iter().map(|(name, _)| *name).filter(is_port).filter_map(|name| Some((name, both(name)?))).collect();
     among.truncate(MEMBERS_AMONG);

@@ -1,7 +1,7 @@
 //! What was served, at which instants the load was near its most, and where throughput stopped following demand.
 
-use linerate_record::diagnosis::{ReadLoad, Turn};
-use linerate_record::readings::Measure;
+use linerate_record::diagnosis::{LoadTurn, ReadLoad};
+use linerate_record::readings::ReadMeasure;
 
 use super::grid::{Grid, Values, quantile};
 
@@ -20,7 +20,7 @@ fn over_nodes<'r>(grid: &Grid<'r>, of: impl Fn(usize) -> Vec<&'r Values>) -> Vec
 }
 
 /// The series of the whole of each node, as lists.
-fn whole<'r>(grid: &Grid<'r>, of: Measure) -> impl Fn(usize) -> Vec<&'r Values> {
+fn whole<'r>(grid: &Grid<'r>, of: ReadMeasure) -> impl Fn(usize) -> Vec<&'r Values> {
     let series: Vec<Vec<&'r Values>> =
         (0..grid.nodes.len()).map(|node| grid.whole(of, node).into_iter().collect()).collect();
     move |node| series[node].clone()
@@ -28,7 +28,7 @@ fn whole<'r>(grid: &Grid<'r>, of: Measure) -> impl Fn(usize) -> Vec<&'r Values> 
 
 /// Bytes that links of planes carry: what the load is told by, since every engine's nodes have them.
 pub(super) fn carried<'r>(grid: &Grid<'r>, interfaces: &[Vec<&'r str>]) -> [Vec<f64>; 2] {
-    [Measure::LinkSent, Measure::LinkReceived].map(|of| {
+    [ReadMeasure::LinkSent, ReadMeasure::LinkReceived].map(|of| {
         over_nodes(grid, |node| {
             let links = interfaces.get(node).into_iter().flatten();
             links.filter_map(|link| grid.part(of, node, link)).collect()
@@ -37,8 +37,8 @@ pub(super) fn carried<'r>(grid: &Grid<'r>, interfaces: &[Vec<&'r str>]) -> [Vec<
 }
 
 /// The mean of a measure over all nodes and judged instants; absent where any node lacks it.
-fn served(grid: &Grid<'_>, of: Measure) -> Option<f64> {
-    let mean = |values| if of == Measure::InFlight { grid.standing(values) } else { grid.mean(values) };
+fn served(grid: &Grid<'_>, of: ReadMeasure) -> Option<f64> {
+    let mean = |values| if of == ReadMeasure::InFlight { grid.standing(values) } else { grid.mean(values) };
     let each: Option<Vec<f64>> = (0..grid.nodes.len()).map(|node| grid.whole(of, node).and_then(mean)).collect();
     each.filter(|each| !each.is_empty()).map(|each| each.iter().sum())
 }
@@ -51,11 +51,11 @@ pub(super) fn load(grid: &Grid<'_>, carried: &[Vec<f64>; 2]) -> ReadLoad {
         busy.iter().sum::<f64>() / busy.len().max(1) as f64
     };
     ReadLoad {
-        get_bytes_per_s: served(grid, Measure::ClientSent),
-        put_bytes_per_s: served(grid, Measure::ClientReceived),
+        get_bytes_per_s: served(grid, ReadMeasure::ClientSent),
+        put_bytes_per_s: served(grid, ReadMeasure::ClientReceived),
         sent_bytes_per_s: mean(&carried[0]),
         received_bytes_per_s: mean(&carried[1]),
-        in_flight: served(grid, Measure::InFlight),
+        in_flight: served(grid, ReadMeasure::InFlight),
         turn: turn(grid, carried),
     }
 }
@@ -71,15 +71,15 @@ const FOLLOWS: f64 = 0.25;
 
 /// The instant from which more requests in flight gave no more throughput: the one that parts the window into what has
 /// fewer of them and what has more, where throughput grows least for it.
-fn turn(grid: &Grid<'_>, carried: &[Vec<f64>; 2]) -> Option<Turn> {
-    let demand = over_nodes(grid, whole(grid, Measure::InFlight));
+fn turn(grid: &Grid<'_>, carried: &[Vec<f64>; 2]) -> Option<LoadTurn> {
+    let demand = over_nodes(grid, whole(grid, ReadMeasure::InFlight));
     let bytes: Vec<f64> = carried[0].iter().zip(&carried[1]).map(|(sent, received)| sent + received).collect();
     let most = quantile(&mut bytes.clone(), 0.9)?;
     // Only once the load has begun.
     let first = bytes.iter().position(|bytes| *bytes >= 0.3 * most)?;
     let last = bytes.iter().rposition(|bytes| *bytes >= 0.3 * most)? + 1;
     let middle = |values: &[f64]| quantile(&mut values.to_vec(), 0.5).unwrap_or(0.0);
-    let mut best: Option<(f64, Turn)> = None;
+    let mut best: Option<(f64, LoadTurn)> = None;
     for at in (first + SIDE_LEAST)..last.saturating_sub(SIDE_LEAST - 1) {
         let in_flight = [middle(&demand[first..at]), middle(&demand[at..last])];
         let per_s = [middle(&bytes[first..at]), middle(&bytes[at..last])];
@@ -90,7 +90,7 @@ fn turn(grid: &Grid<'_>, carried: &[Vec<f64>; 2]) -> Option<Turn> {
         let growth = in_flight[1] / in_flight[0];
         if followed < FOLLOWS && best.as_ref().is_none_or(|(most, _)| growth > *most) {
             let at_unix_ms = grid.readings.at_unix_ms(at);
-            best = Some((growth, Turn { at_unix_ms, in_flight, bytes_per_s: per_s }));
+            best = Some((growth, LoadTurn { at_unix_ms, in_flight, bytes_per_s: per_s }));
         }
     }
     best.map(|(_, turn)| turn)

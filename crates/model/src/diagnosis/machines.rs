@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use linerate_record::readings::{Measure, Readings};
+use linerate_record::readings::{ReadMeasure, Readings};
 use linerate_record::site::Site;
 
 /// A node with readings.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Machine {
+pub(super) struct ReadMachine {
     /// As it is told.
     pub(super) name: String,
     /// Place of its kind in the site.
@@ -21,7 +21,7 @@ pub(super) struct Machine {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Machines {
     /// Nodes of the site, by their names as people count.
-    pub(super) nodes: Vec<Machine>,
+    pub(super) nodes: Vec<ReadMachine>,
     /// The others.
     pub(super) strangers: Vec<String>,
     /// What that rests on.
@@ -39,8 +39,8 @@ pub(super) fn machines(site: &Site, readings: &Readings) -> Machines {
     let found = joined(readings);
     let kinds: Vec<Option<usize>> = found.iter().map(|one| kind(site, one)).collect();
     let mut sorted = Machines::default();
-    let served = keys_with(readings, &[Measure::ClientSent, Measure::ClientReceived, Measure::InFlight]);
-    let linked = keys_with(readings, &[Measure::LinkSent]);
+    let served = keys_with(readings, &[ReadMeasure::ClientSent, ReadMeasure::ClientReceived, ReadMeasure::InFlight]);
+    let linked = keys_with(readings, &[ReadMeasure::LinkSent]);
     let has = |one: &Found, keys: &BTreeSet<&str>| one.keys.iter().any(|key| keys.contains(key.as_str()));
     let is_named = kinds.iter().any(Option::is_some);
     let all = site.nodes() as usize;
@@ -50,7 +50,7 @@ pub(super) fn machines(site: &Site, readings: &Readings) -> Machines {
         let is_node = if is_named { kind.is_some() } else { !by_service || has(one, &served) };
         if is_node && (has(one, &linked) || has(one, &served)) {
             let group = kind.unwrap_or(0);
-            sorted.nodes.push(Machine { name: told(site, one, group), group, keys: one.keys.clone() });
+            sorted.nodes.push(ReadMachine { name: told(site, one, group), group, keys: one.keys.clone() });
         } else {
             sorted.strangers.push(told(site, one, 0));
         }
@@ -79,14 +79,14 @@ fn caveats(site: &Site, sorted: &mut Machines, is_named: bool) {
     }
 }
 
-fn keys_with<'r>(readings: &'r Readings, measures: &[Measure]) -> BTreeSet<&'r str> {
+fn keys_with<'r>(readings: &'r Readings, measures: &[ReadMeasure]) -> BTreeSet<&'r str> {
     readings.series.iter().filter(|one| measures.contains(&one.of)).map(|one| one.machine.as_str()).collect()
 }
 
 /// Keys that are of one machine together. A name that several machines with links of their own have is none's.
 fn joined(readings: &Readings) -> Vec<Found> {
     let keys = readings.machines();
-    let linked = keys_with(readings, &[Measure::LinkSent]);
+    let linked = keys_with(readings, &[ReadMeasure::LinkSent]);
     let mut by_name: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for other in readings.names.iter().filter(|other| keys.contains(other.machine.as_str())) {
         let named = by_name.entry(&other.name).or_default();
@@ -161,8 +161,8 @@ mod tests {
     use super::*;
     use crate::sites::site;
 
-    fn readings(keys: &[(&str, Measure)], names: &[(&str, &str)]) -> Readings {
-        let one = |(machine, of): &(&str, Measure)| ReadSeries {
+    fn readings(keys: &[(&str, ReadMeasure)], names: &[(&str, &str)]) -> Readings {
+        let one = |(machine, of): &(&str, ReadMeasure)| ReadSeries {
             of: *of,
             machine: (*machine).to_owned(),
             part: String::new(),
@@ -184,11 +184,11 @@ mod tests {
     #[test]
     fn names_of_hosts_join_addresses_and_pods_and_say_which_kind_a_machine_is_of() {
         let keys = [
-            ("10.0.0.10", Measure::LinkSent),
-            ("10.0.0.2", Measure::LinkSent),
-            ("10.0.0.9", Measure::LinkSent),
-            ("minio-0.hl", Measure::ClientSent),
-            ("storage-10", Measure::Throttled),
+            ("10.0.0.10", ReadMeasure::LinkSent),
+            ("10.0.0.2", ReadMeasure::LinkSent),
+            ("10.0.0.9", ReadMeasure::LinkSent),
+            ("minio-0.hl", ReadMeasure::ClientSent),
+            ("storage-10", ReadMeasure::Throttled),
         ];
         let names = [
             ("10.0.0.2", "storage-2"),
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_name_that_many_machines_have_is_none_of_theirs() {
-        let keys = [("10.0.0.1", Measure::LinkSent), ("10.0.0.2", Measure::LinkSent)];
+        let keys = [("10.0.0.1", ReadMeasure::LinkSent), ("10.0.0.2", ReadMeasure::LinkSent)];
         let found = machines(&site(), &readings(&keys, &[("10.0.0.1", "vm"), ("10.0.0.2", "vm")]));
         assert_eq!(told(&found), [("10.0.0.1", 1), ("10.0.0.2", 1)]);
         assert!(found.caveats[0].contains("no machine is named after \"storage\""), "{:?}", found.caveats);
@@ -212,8 +212,9 @@ mod tests {
     #[test]
     fn of_more_machines_than_the_site_has_those_that_serve_are_its_nodes() {
         let names: Vec<String> = (0..20).map(|i| format!("m{i}")).collect();
-        let mut keys: Vec<(&str, Measure)> = names.iter().map(|name| (name.as_str(), Measure::LinkSent)).collect();
-        keys.extend(names[..16].iter().map(|name| (name.as_str(), Measure::ClientSent)));
+        let mut keys: Vec<(&str, ReadMeasure)> =
+            names.iter().map(|name| (name.as_str(), ReadMeasure::LinkSent)).collect();
+        keys.extend(names[..16].iter().map(|name| (name.as_str(), ReadMeasure::ClientSent)));
         let found = machines(&site(), &readings(&keys, &[]));
         assert_eq!((found.nodes.len(), found.strangers.len()), (16, 4));
         assert_eq!(found.nodes[2].name, "m2");

@@ -2,7 +2,7 @@
 
 use linerate_record::diagnosis::{MemberUse, UsedResource};
 use linerate_record::plan::Resource;
-use linerate_record::readings::Measure;
+use linerate_record::readings::ReadMeasure;
 use linerate_record::site::{NodeGroup, Site};
 
 use super::grid::{Grid, Values, quantile};
@@ -56,8 +56,8 @@ pub(super) fn node_uses(grid: &Grid<'_>, site: &Site, interfaces: &[Vec<Option<&
 const NS_PER_S: f64 = 1e9;
 
 fn processors(grid: &Grid<'_>, node: usize, group: &NodeGroup) -> Option<NodeUse> {
-    let busy = grid.whole(Measure::CoresBusy, node)?;
-    let cores = grid.whole(Measure::Cores, node).and_then(|values| grid.median(values));
+    let busy = grid.whole(ReadMeasure::CoresBusy, node)?;
+    let cores = grid.whole(ReadMeasure::Cores, node).and_then(|values| grid.median(values));
     let cores = cores.unwrap_or(f64::from(group.cores));
     Some(NodeUse {
         resource: Resource::Cpu,
@@ -76,7 +76,7 @@ fn drives(grid: &Grid<'_>, node: usize, group: &NodeGroup) -> Option<NodeUse> {
     };
     let (read_most, write_most) = (each(|drives| drives.read_bytes_per_s), each(|drives| drives.write_bytes_per_s));
     let count: u32 = group.drives.iter().map(|drives| drives.count).sum();
-    let (read, written) = (grid.parts(Measure::DriveRead, node), grid.parts(Measure::DriveWritten, node));
+    let (read, written) = (grid.parts(ReadMeasure::DriveRead, node), grid.parts(ReadMeasure::DriveWritten, node));
     // A system's own drive may be among them; far fewer than the site has are others.
     if (read.len() as u32) < count || read_most <= 0.0 || write_most <= 0.0 {
         return None;
@@ -175,7 +175,7 @@ fn of_node<'r>(
     node: usize,
     bond: &'r str,
     (plane, group): (&LinkPlane<'_>, &NodeGroup),
-    (of, count): (Measure, u32),
+    (of, count): (ReadMeasure, u32),
 ) -> Option<NodeMembers<'r>> {
     let members = members(grid, node, bond, count)?;
     let each: Vec<f64> =

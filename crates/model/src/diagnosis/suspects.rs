@@ -1,7 +1,7 @@
 //! What can have held the site back: odd readings as causes, and resources that are full everywhere, with weights.
 
 use linerate_record::diagnosis::{Cause, MemberUse, OddKind, OddReading, Suspect, UsedResource};
-use linerate_record::readings::Measure;
+use linerate_record::readings::ReadMeasure;
 use linerate_record::site::Site;
 
 use super::grid::Grid;
@@ -24,30 +24,30 @@ const fn row(of: OddKind, is_higher: bool, cause: Cause, worth: f64) -> CauseRow
 
 /// Everything that odd readings tell of by themselves. A judgement: what is closer to the cause is worth more.
 const ROWS: &[CauseRow] = &[
-    row(OddKind::Steadiness(Measure::LinkSent), false, Cause::SlowLinkSending, 10.0),
-    row(OddKind::Steadiness(Measure::LinkReceived), false, Cause::SlowLinkReceiving, 10.0),
-    row(OddKind::Value(Measure::LinkSpeed), false, Cause::LinkSpeed, 11.0),
-    row(OddKind::Value(Measure::LinkErrors), true, Cause::LossyLink, 9.0),
-    row(OddKind::Value(Measure::Retransmitted), true, Cause::LossyLink, 7.0),
-    row(OddKind::Value(Measure::LinkReceivedDrops), true, Cause::LossyLink, 7.0),
-    row(OddKind::Value(Measure::LinkSentDrops), true, Cause::LossyLink, 7.0),
-    row(OddKind::Value(Measure::DriveLatency), true, Cause::SlowDrive, 9.0),
-    row(OddKind::Value(Measure::DriveQueue), true, Cause::SlowDrive, 8.0),
-    row(OddKind::Value(Measure::CoresStolen), true, Cause::StolenProcessors, 9.0),
-    row(OddKind::Value(Measure::CoresBusy), true, Cause::BusyProcessors, 7.0),
-    row(OddKind::Value(Measure::CpuPressure), true, Cause::BusyProcessors, 8.0),
-    row(OddKind::Value(Measure::MemoryPressure), true, Cause::Memory, 8.0),
-    row(OddKind::Value(Measure::ClientSent), true, Cause::UnevenLoad, 7.0),
-    row(OddKind::Value(Measure::ClientReceived), true, Cause::UnevenLoad, 7.0),
-    row(OddKind::Value(Measure::LinkSent), true, Cause::UnevenLoad, 5.0),
-    row(OddKind::Value(Measure::LinkReceived), true, Cause::UnevenLoad, 5.0),
-    row(OddKind::Value(Measure::InFlight), true, Cause::SlowNode, 6.0),
-    row(OddKind::Value(Measure::Waiting), true, Cause::SlowNode, 5.0),
-    row(OddKind::Value(Measure::ClientSent), false, Cause::SlowNode, 6.0),
-    row(OddKind::Value(Measure::ClientReceived), false, Cause::SlowNode, 6.0),
-    row(OddKind::Value(Measure::LinkSent), false, Cause::SlowNode, 5.0),
-    row(OddKind::Value(Measure::LinkReceived), false, Cause::SlowNode, 5.0),
-    row(OddKind::Value(Measure::IoPressure), true, Cause::SlowDrive, 6.0),
+    row(OddKind::Steadiness(ReadMeasure::LinkSent), false, Cause::SlowLinkSending, 10.0),
+    row(OddKind::Steadiness(ReadMeasure::LinkReceived), false, Cause::SlowLinkReceiving, 10.0),
+    row(OddKind::Value(ReadMeasure::LinkSpeed), false, Cause::LinkSpeed, 11.0),
+    row(OddKind::Value(ReadMeasure::LinkErrors), true, Cause::LossyLink, 9.0),
+    row(OddKind::Value(ReadMeasure::Retransmitted), true, Cause::LossyLink, 7.0),
+    row(OddKind::Value(ReadMeasure::LinkReceivedDrops), true, Cause::LossyLink, 7.0),
+    row(OddKind::Value(ReadMeasure::LinkSentDrops), true, Cause::LossyLink, 7.0),
+    row(OddKind::Value(ReadMeasure::DriveLatency), true, Cause::SlowDrive, 9.0),
+    row(OddKind::Value(ReadMeasure::DriveQueue), true, Cause::SlowDrive, 8.0),
+    row(OddKind::Value(ReadMeasure::CoresStolen), true, Cause::StolenProcessors, 9.0),
+    row(OddKind::Value(ReadMeasure::CoresBusy), true, Cause::BusyProcessors, 7.0),
+    row(OddKind::Value(ReadMeasure::CpuPressure), true, Cause::BusyProcessors, 8.0),
+    row(OddKind::Value(ReadMeasure::MemoryPressure), true, Cause::Memory, 8.0),
+    row(OddKind::Value(ReadMeasure::ClientSent), true, Cause::UnevenLoad, 7.0),
+    row(OddKind::Value(ReadMeasure::ClientReceived), true, Cause::UnevenLoad, 7.0),
+    row(OddKind::Value(ReadMeasure::LinkSent), true, Cause::UnevenLoad, 5.0),
+    row(OddKind::Value(ReadMeasure::LinkReceived), true, Cause::UnevenLoad, 5.0),
+    row(OddKind::Value(ReadMeasure::InFlight), true, Cause::SlowNode, 6.0),
+    row(OddKind::Value(ReadMeasure::Waiting), true, Cause::SlowNode, 5.0),
+    row(OddKind::Value(ReadMeasure::ClientSent), false, Cause::SlowNode, 6.0),
+    row(OddKind::Value(ReadMeasure::ClientReceived), false, Cause::SlowNode, 6.0),
+    row(OddKind::Value(ReadMeasure::LinkSent), false, Cause::SlowNode, 5.0),
+    row(OddKind::Value(ReadMeasure::LinkReceived), false, Cause::SlowNode, 5.0),
+    row(OddKind::Value(ReadMeasure::IoPressure), true, Cause::SlowDrive, 6.0),
 ];
 
 /// What another odd reading of the same node adds to a cause of it, in log odds.
@@ -168,7 +168,7 @@ fn gives(grid: &Grid<'_>, uses: &[NodeUse], slow: &NodeUse) -> Option<String> {
 fn throttled(grid: &Grid<'_>) -> Vec<Scored> {
     let mut found = Vec::new();
     for (node, machine) in grid.nodes.iter().enumerate() {
-        for (container, values) in grid.parts(Measure::Throttled, node) {
+        for (container, values) in grid.parts(ReadMeasure::Throttled, node) {
             // Where it has no value, it was not out of its quota.
             let judged = grid.is_busy.iter().filter(|busy| **busy).count().max(1) as f64;
             let share = grid.busy(values).iter().sum::<f64>() / judged;

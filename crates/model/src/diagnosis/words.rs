@@ -2,12 +2,12 @@
 
 use linerate_record::diagnosis::{Cause, MemberUse, OddKind, OddReading, ReadWindow, UsedResource};
 use linerate_record::plan::Resource;
-use linerate_record::readings::{Measure, Readings};
+use linerate_record::readings::{ReadMeasure, Readings};
 use linerate_record::site::Site;
 use linerate_record::units::{bits_per_s, duration_ns, percent};
 
 /// What a reading is of, with its part: `sent on eth0`.
-fn named(of: Measure, part: &str) -> String {
+fn named(of: ReadMeasure, part: &str) -> String {
     if part.is_empty() { of.name().to_owned() } else { format!("{} {part}", of.name()) }
 }
 
@@ -42,8 +42,8 @@ pub(super) fn cause(cause: Cause, node: &str, lead: &OddReading, link: Option<(f
         Cause::SlowLinkReceiving => held("receives"),
         Cause::LinkSpeed => format!(
             "the port {part} of {node} negotiated {}, the others {}",
-            Measure::LinkSpeed.amount(lead.value),
-            Measure::LinkSpeed.amount(lead.others)
+            ReadMeasure::LinkSpeed.amount(lead.value),
+            ReadMeasure::LinkSpeed.amount(lead.others)
         ),
         Cause::LossyLink => format!("the link of {node} loses packets"),
         Cause::SlowDrive if part.is_empty() => format!("drives of {node} are slower than those of others"),
@@ -161,15 +161,15 @@ pub(super) fn blind(readings: &Readings, window: &ReadWindow, site: &Site) -> Ve
          as a site that is not busy"
             .to_owned(),
     );
-    let has = |of: Measure| readings.series.iter().any(|one| one.of == of);
-    if has(Measure::Retransmitted) && site.kubernetes.is_some() {
+    let has = |of: ReadMeasure| readings.series.iter().any(|one| one.of == of);
+    if has(ReadMeasure::Retransmitted) && site.kubernetes.is_some() {
         blind.push(
             "TCP counters of node_exporter are of the host's network namespace: those of pods without hostNetwork are \
              not among them"
                 .to_owned(),
         );
     }
-    if has(Measure::DriveBusy) {
+    if has(ReadMeasure::DriveBusy) {
         blind.push(
             "the time that a drive is busy says little of NVMe, which serves many requests at once: its bytes are held \
              against what the site states"

@@ -144,7 +144,8 @@ fn environment(deployment: &Deployment<'_>, pool: &DeployedPool<'_>) -> Vec<Tree
         match pool.provisioner {
             Some(_) => "Ordinals, not machines: erasure sets are consecutive ordinals, wherever they are scheduled.",
             None => {
-                "Ordinals, not machines: erasure sets are consecutive ordinals, and the volumes bind each to its machine."
+                "Ordinals, not machines: erasure sets are consecutive ordinals, and the volumes bind each to its \
+                 machine."
             }
         },
     )];
