@@ -2,8 +2,8 @@
 //! labels a series is of a machine and of a part of it.
 //!
 //! An expression has `%S` where matchers of `--select` go, and `%W` for the time that a rate is a mean of. The
-//! innermost aggregation is always a maximum over what tells parts apart, so that a pair of Prometheus that scrape the same does
-//! not count twice.
+//! innermost aggregation is always a maximum over what tells parts apart, so that a pair of Prometheus that scrape the
+//! same does not count twice.
 
 use linerate_record::readings::ReadMeasure;
 use linerate_record::site::Product;
@@ -330,7 +330,8 @@ pub const TABLE: &[SourceRow] = &[
         metric: "container_cpu_cfs_throttled_periods_total",
         expression: "max by (node, instance, namespace, pod, container) \
                      (rate(container_cpu_cfs_throttled_periods_total{%Scontainer!=\"\"}[%W])) / max by (node, \
-                     instance, namespace, pod, container) (rate(container_cpu_cfs_periods_total{%Scontainer!=\"\"}[%W])) > 0.05",
+                     instance, namespace, pod, container) \
+                     (rate(container_cpu_cfs_periods_total{%Scontainer!=\"\"}[%W])) > 0.05",
         machine: &["node", "instance"],
         part: &["namespace", "pod", "container"],
         need: SeriesNeed::Rare,

@@ -2,8 +2,9 @@
 
 use linerate_record::diagnosis::{Diagnosis, OddReading, Suspect, UsedResource};
 use linerate_record::readings::AbsentReading;
-use linerate_record::units::{bits_per_s, bytes_per_s_iec, count, duration_ns};
+use linerate_record::units::count;
 
+use crate::diagnosed::{load, of_members, window};
 use crate::ink::Ink;
 use crate::terminal::{TextStyle, hanging_in};
 use crate::words::{self, plural};
@@ -152,50 +153,6 @@ fn cut(line: &Line, lines: usize, look: TextStyle) -> String {
     rendered(&format!("{} …", said.join(" ")))
 }
 
-fn instant(unix_ms: i64) -> String {
-    words::utc(u64::try_from(unix_ms).unwrap_or(0))
-}
-
-pub(crate) fn window(diagnosis: &Diagnosis) -> String {
-    let window = &diagnosis.window;
-    let (begin, end) = (instant(window.busy_begin_unix_ms), instant(window.busy_end_unix_ms));
-    let ms = |ms: u64| duration_ns(ms as f64 * 1e6);
-    let heard = diagnosis.nodes.len() as u64;
-    let all = heard + u64::from(diagnosis.unheard);
-    format!(
-        "{begin} to {end}, {} of {} instants near the most load; scrapes {} apart; {heard} of {} read",
-        window.busy_steps,
-        window.steps,
-        ms(window.interval_ms),
-        plural(all, "node")
-    )
-}
-
-pub(crate) fn load(diagnosis: &Diagnosis) -> String {
-    let load = &diagnosis.load;
-    let mut said = Vec::new();
-    if let (Some(get), Some(put)) = (load.get_bytes_per_s, load.put_bytes_per_s) {
-        said.push(format!("GET {}, PUT {}", bytes_per_s_iec(get), bytes_per_s_iec(put)));
-    }
-    if let Some(in_flight) = load.in_flight {
-        said.push(format!("{} in flight", count(in_flight.round())));
-    }
-    said.push(format!(
-        "nodes sent {} and received {}",
-        bits_per_s(8.0 * load.sent_bytes_per_s),
-        bits_per_s(8.0 * load.received_bytes_per_s)
-    ));
-    if let Some(turn) = &load.turn {
-        said.push(format!(
-            "from {} on, {} in flight instead of {} gave no more",
-            instant(turn.at_unix_ms),
-            count(turn.in_flight[1].round()),
-            count(turn.in_flight[0].round())
-        ));
-    }
-    said.join("; ")
-}
-
 fn fullest(used: &[UsedResource]) -> String {
     const SHOWN: usize = 3;
     let one = |used: &UsedResource| {
@@ -276,22 +233,6 @@ fn behind(diagnosis: &Diagnosis, look: TextStyle) -> String {
         text.push_str(&crate::explanation::text(explanation, false, look));
     }
     text
-}
-
-/// How a bond uses its members.
-pub(crate) fn of_members(members: &linerate_record::diagnosis::MemberUse) -> String {
-    format!(
-        "{} of {} nodes, {}: the busiest of {} members carries {} of the bytes, at {} of its speed; one carries nearly \
-         all on {} of {}",
-        members.bond,
-        members.group,
-        if members.is_sent { "sending" } else { "receiving" },
-        members.members,
-        words::percent(members.busiest_share),
-        words::percent(members.busiest_used_share),
-        members.on_one_nodes,
-        plural(u64::from(members.nodes), "node")
-    )
 }
 
 #[cfg(test)]

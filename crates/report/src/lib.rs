@@ -10,6 +10,7 @@ pub mod audit;
 pub mod cleaned;
 pub mod comparison;
 mod csv;
+mod diagnosed;
 pub mod diagnosis;
 pub mod evidence;
 pub mod experiment;

@@ -405,11 +405,7 @@ const OF_KUBERNETES: [(&str, &str, &str); 32] = [
     ("hosts: {names: ['n{1...7}', n1], mounts: '/d{1...8}'}", "hosts.names", "machine \"n1\" a second time"),
     ("hosts: {names: 'n{1...8}', mounts: ['/d{1...7}', /d1]}", "hosts.mounts", "folder \"/d1\" a second time"),
     ("hosts: {names: 'n{1...8}', mounts: '/run/d{1...8}'}", "hosts.mounts", "folder \"/run/d1\", which the system"),
-    (
-        "hosts: {names: 'n{1...8}', mounts: ['/d{1...7}', /d1/e]}",
-        "hosts.mounts",
-        "folder \"/d1/e\", which is on the drive",
-    ),
+    ("hosts: {names: 'n{1...8}', mounts: ['/d{1...7}', /d1/e]}", "hosts.mounts", "\"/d1/e\", which is on the drive"),
     ("hosts: {kind: old, names: 'n{1...8}', mounts: '/d{1...8}'}", "hosts.kind", "kinds: storage"),
 ];
 

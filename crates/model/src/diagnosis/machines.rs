@@ -135,7 +135,7 @@ fn kind(site: &Site, one: &Found) -> Option<usize> {
 fn told(site: &Site, one: &Found, group: usize) -> String {
     let all = || one.names.iter().chain(&one.keys);
     let is_of_kind = |name: &&String| name.starts_with(site.groups[group].name.as_str());
-    let is_name = |name: &&String| name.parse::<std::net::IpAddr>().is_err();
+    let is_name = |name: &&String| !name.contains(':') && name.contains(|c: char| c.is_ascii_alphabetic());
     let name = all().find(is_of_kind).or_else(|| all().find(is_name)).or_else(|| all().next());
     name.cloned().unwrap_or_default()
 }

@@ -34,7 +34,7 @@ pub(super) fn even_share(site: &Site, observations: &Observations, reads: bool, 
 }
 
 /// What figures of nodes of one kind are held against.
-pub(super) struct Reference {
+pub(super) struct FewReference {
     /// Bytes per second.
     pub(super) bytes_per_s: f64,
     /// By what factor the error of a figure is that of its ratio to this.
@@ -45,14 +45,14 @@ pub(super) struct Reference {
 
 /// Their median, of as many figures as there are of all kinds. Of two the middle is neither: the lower one is held
 /// against the other.
-pub(super) fn reference(rates: Vec<f64>, figures: usize) -> Reference {
+pub(super) fn reference(rates: Vec<f64>, figures: usize) -> FewReference {
     if rates.len() == 2 && figures >= LEAST_NODES {
         let bytes_per_s = rates.iter().copied().fold(0.0, f64::max);
-        return Reference { bytes_per_s, widening: std::f64::consts::SQRT_2, is_of_pair: true };
+        return FewReference { bytes_per_s, widening: std::f64::consts::SQRT_2, is_of_pair: true };
     }
     // The median of n has π/2 times the variance of their mean.
     let widening = (1.0 + std::f64::consts::FRAC_PI_2 / figures as f64).sqrt();
-    Reference { bytes_per_s: median(rates), widening, is_of_pair: false }
+    FewReference { bytes_per_s: median(rates), widening, is_of_pair: false }
 }
 
 /// What to bear in mind of figures of so few nodes.

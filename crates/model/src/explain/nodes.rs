@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use linerate_record::explanation::{Observations, Quantity};
 use linerate_record::site::Site;
 
-use super::few::{self, EvenShare, LEAST_NODES, Reference, even_share};
+use super::few::{self, EvenShare, FewReference, LEAST_NODES, even_share};
 use super::likelihood::{is_refuted_of_node, normal, normal_tail};
 use super::rack::slow_rack;
 
@@ -195,7 +195,7 @@ pub(super) fn figures(site: &Site, observations: &Observations, reads: bool) -> 
     for (node, rate, _) in raw.iter().filter(|(node, ..)| !is_of_rack(node)) {
         of_kinds.entry(kind_of(site, node)).or_default().push(*rate);
     }
-    let references: BTreeMap<usize, Reference> =
+    let references: BTreeMap<usize, FewReference> =
         of_kinds.into_iter().map(|(kind, rates)| (kind, few::reference(rates, raw.len()))).collect();
     let of_total = even_share(site, observations, reads, raw.len());
     let mut nodes: Vec<_> = raw

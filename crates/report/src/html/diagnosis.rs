@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::DIAGNOSIS_SCRIPT;
 use super::markup::{escaped, table};
 use super::sheet::{self, HtmlRow, Section, exact, named};
-use crate::diagnosis::{load, of_members, window};
+use crate::diagnosed::{load, of_members, window};
 use crate::words;
 
 /// What the script draws.
