@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use libtest_mimic::Failed;
 use linerate_record::diagnosis::{Cause, Diagnosis, OddKind};
-use linerate_record::readings::Measure;
+use linerate_record::readings::ReadMeasure;
 use tempfile::tempdir;
 
 use super::cluster::{Cluster, Parts, Way};
@@ -154,7 +154,7 @@ pub(crate) fn a_slow_link_is_named() -> Result<(), Failed> {
     let planted = diagnosed(&cluster, folder.path(), "planted")?;
     let first = planted.suspects.first().ok_or("no suspect at all")?;
     let is_steady =
-        planted.odd.iter().any(|odd| odd.of == OddKind::Steadiness(Measure::LinkSent) && odd.node == "node3");
+        planted.odd.iter().any(|odd| odd.of == OddKind::Steadiness(ReadMeasure::LinkSent) && odd.node == "node3");
     if first.cause != Cause::SlowLinkSending || first.node.as_deref() != Some("node3") || !is_steady {
         return Err(format!("planted at node3, and named: {first:?}").into());
     }
