@@ -176,7 +176,7 @@ pub fn spread_of_link(resource: Resource, group: Option<&str>, bundle: &Bundle, 
         share_p50: shares.p50,
         share_p95: shares.p95,
         flows_to_fill: placed.flows_to_fill(bundle),
-        why: bundle.placement.why.clone(),
+        why: bundle.placement.why.to_owned(),
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn loads(case: &Case, place: usize, traffic: &NodeTraffic) -> Vec<Res
 }
 
 /// What a node of each of these groups gives while only it serves, for work that only reads or only writes: the limits
-/// of what it has itself, of its site's drives as far as they are of such nodes, and of clients; the lowest first.
+/// of what it has itself, of its site's drives as far as they are of such nodes, and of clients; in no order.
 pub(crate) fn limits_by_themselves(
     site: &Site,
     geometries: &Geometries,
@@ -44,8 +44,9 @@ pub(crate) fn limits_by_themselves(
     let served = serving(site, geometries, work.object_bytes, work.read_share > 0.5);
     let remain = [R::DriveBandwidth, R::DriveOperations, R::PcieDrives, R::ClientIngress, R::ClientEgress];
     // Hypotheses ask it thousands of times: links, memory and processors are not among what remains.
-    let of_site = limits_of_kinds(&case, &[drives::KIND, pcie::KIND, clients::KIND]);
-    let of_site: Vec<ResourceLimit> = of_site.into_iter().filter(|limit| remain.contains(&limit.resource)).collect();
+    let mut of_site = limits_of_kinds(&case, &[drives::KIND, clients::KIND]);
+    pcie::limits_of_drives(&case, &mut of_site);
+    of_site.retain(|limit| remain.contains(&limit.resource));
     let of = |&place: &usize| {
         let Some(served) = served.get(place).filter(|_| case.nodes > 0.0) else { return Vec::new() };
         let of = |load: ResourceDemand| ResourceLimit {
@@ -57,9 +58,7 @@ pub(crate) fn limits_by_themselves(
         };
         let own = loads(&case, place, served).into_iter().filter(|load| load.demand > 0.0).map(of);
         let is_there = |limit: &&ResourceLimit| limit.group.is_none_or(|group| group == place);
-        let mut all: Vec<ResourceLimit> = own.chain(of_site.iter().filter(is_there).copied()).collect();
-        all.sort_by(|a, b| a.limit_bytes_per_s.total_cmp(&b.limit_bytes_per_s));
-        all
+        own.chain(of_site.iter().filter(is_there).copied()).collect()
     };
     places.iter().map(of).collect()
 }

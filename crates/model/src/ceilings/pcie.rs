@@ -3,7 +3,7 @@
 use linerate_record::plan::Resource;
 use linerate_record::site::{NodeGroup, Pcie};
 
-use super::links::{private, public, share_of_nic};
+use super::links::{private, public, shares_of_nics};
 use super::one_node::ResourceDemand;
 use super::wording::{Wording, derived, estimate, factor, group, nodes, path, percent, rate, stated, way_in};
 use super::{Case, Kind, ResourceLimit};
@@ -43,16 +43,23 @@ fn lane(generation: u32) -> (f64, f64) {
 
 fn limits(case: &Case, out: &mut Vec<ResourceLimit>) {
     for place in case.groups() {
-        let group = &case.site.groups[place];
         let traffic = &case.traffic.nodes[place];
         let nics = of_nics(case, place, traffic);
         case.of_node(out, nics.resource, place, nics.demand, nics.capacity);
-        let drives = drives_lanes(case, group);
+        let sockets = of_sockets(case, place, traffic);
+        case.of_node(out, sockets.resource, place, sockets.demand, sockets.capacity);
+    }
+    limits_of_drives(case, out);
+}
+
+/// The lanes of the drives.
+pub(super) fn limits_of_drives(case: &Case, out: &mut Vec<ResourceLimit>) {
+    for place in case.groups() {
+        let traffic = &case.traffic.nodes[place];
+        let drives = drives_lanes(case, &case.site.groups[place]);
         if drives.is_finite() {
             case.of_node(out, Resource::PcieDrives, place, traffic.drive_read.max(traffic.drive_write), drives);
         }
-        let sockets = of_sockets(case, place, traffic);
-        case.of_node(out, sockets.resource, place, sockets.demand, sockets.capacity);
     }
 }
 
@@ -73,10 +80,9 @@ pub(super) fn of_sockets(case: &Case, place: usize, traffic: &NodeTraffic) -> Re
 /// The NIC that is full first: its place, and its demand in the busier direction with its capacity.
 fn narrowest_nic(case: &Case, place: usize, traffic: &NodeTraffic) -> Option<(usize, (f64, f64))> {
     let group = &case.site.groups[place];
-    (0..group.nics.len())
-        .filter(|&nic| group.nics[nic].lanes > 0)
-        .map(|nic| {
-            let (card, flow) = (&group.nics[nic], of_nic(case, place, nic, traffic));
+    of_cards(case, place, traffic)
+        .map(|(nic, flow)| {
+            let card = &group.nics[nic];
             let generation = card.generation.min(group.pcie.generation);
             (nic, (flow.ingress.max(flow.egress), lanes_bytes_per_s(generation, card.lanes)))
         })
@@ -84,14 +90,18 @@ fn narrowest_nic(case: &Case, place: usize, traffic: &NodeTraffic) -> Option<(us
         .min_by(|(_, a), (_, b)| (a.1 / a.0).total_cmp(&(b.1 / b.0)))
 }
 
-/// What one NIC moves over PCIe per client byte: payload with headers, without what only the wire sees.
-fn of_nic(case: &Case, place: usize, nic: usize, traffic: &NodeTraffic) -> NodeFlow {
+/// What each NIC with lanes moves over PCIe per client byte: payload with headers, without what only the wire sees. With
+/// its place among all.
+fn of_cards<'a>(case: &'a Case, place: usize, traffic: &NodeTraffic) -> impl Iterator<Item = (usize, NodeFlow)> + 'a {
     let group = &case.site.groups[place];
     let planes = &case.site.planes;
     let private_link = &planes.private.as_ref().unwrap_or(&planes.public).link;
-    let front = share_of_nic(group, &planes.public.link, nic) * public(case.site).host_bytes();
-    let back = share_of_nic(group, private_link, nic) * private(case.site).host_bytes();
-    traffic.public().scaled(front).plus(traffic.private().scaled(back))
+    let front = traffic.public().scaled(public(case.site).host_bytes());
+    let back = traffic.private().scaled(private(case.site).host_bytes());
+    let of_front = shares_of_nics(group, &planes.public.link);
+    let of_back = shares_of_nics(group, private_link);
+    let with_lanes = group.nics.iter().enumerate().filter(|(_, nic)| nic.lanes > 0);
+    with_lanes.map(move |(place, nic)| (place, front.scaled(of_front(nic)).plus(back.scaled(of_back(nic)))))
 }
 
 /// What a node's drives can move over their own lanes; infinite where none has any.
@@ -112,9 +122,7 @@ fn drives_lanes(case: &Case, group: &NodeGroup) -> f64 {
 /// What all devices with lanes move: into memory (from the network, from drives) and out of it.
 fn all_devices(case: &Case, place: usize, traffic: &NodeTraffic) -> NodeFlow {
     let group = &case.site.groups[place];
-    let nics = (0..group.nics.len())
-        .filter(|&nic| group.nics[nic].lanes > 0)
-        .fold(NodeFlow::default(), |sum, nic| sum.plus(of_nic(case, place, nic, traffic)));
+    let nics = of_cards(case, place, traffic).fold(NodeFlow::default(), |sum, (_, flow)| sum.plus(flow));
     let drives = if group.drives.iter().any(|drives| drives.lanes > 0) {
         NodeFlow { ingress: traffic.drive_read, egress: traffic.drive_write }
     } else {

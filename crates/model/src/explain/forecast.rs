@@ -277,6 +277,7 @@ fn of_others(unheld: &Unheld, place: usize, reads: bool) -> Vec<ResourceLimit> {
     held(unheld, reads).into_iter().filter(|limit| !is_of_rack(limit)).filter_map(of).collect()
 }
 
+/// What nodes of these groups have themselves, while only one serves; in no order.
 fn alone(unheld: &Unheld, places: &[usize], reads: bool) -> Vec<Vec<ResourceLimit>> {
     let world = unheld.world;
     let mut all = limits_by_themselves(&world.site, &world.geometries, &work(&world.site, reads), places);
@@ -285,7 +286,6 @@ fn alone(unheld: &Unheld, places: &[usize], reads: bool) -> Vec<Vec<ResourceLimi
         if let Some((odd, hold)) = world.odd.as_ref().and_then(|odd| Some((odd, odd.hold?))) {
             hold_back(unheld, odd.group, hold, of_one);
         }
-        of_one.sort_by(|a, b| a.limit_bytes_per_s.total_cmp(&b.limit_bytes_per_s));
     }
     all
 }

@@ -96,7 +96,7 @@ pub(crate) struct MemberReach {
     /// Whether it is one, and the same for any other peer too.
     pub(crate) is_fixed: bool,
     /// Why not all, in one sentence; empty where it is all.
-    pub(crate) why: String,
+    pub(crate) why: &'static str,
 }
 
 /// How many members of a link of a group traffic reaches at the most. A NIC's ports have no choice to make.
@@ -104,15 +104,15 @@ pub(crate) fn reach(site: &Site, group: &NodeGroup, public: bool, direction: Dir
     let link = &plane(site, public).link;
     let Some(bond) = group.bonds.iter().find(|bond| bond.name == *link) else {
         let ports = ports(group, link);
-        return MemberReach { members: ports, of: ports, is_fixed: ports == 1, why: String::new() };
+        return MemberReach { members: ports, of: ports, is_fixed: ports == 1, why: "" };
     };
     let of = ports(group, link);
     if of < 2 {
-        return MemberReach { members: of, of, is_fixed: of == 1, why: String::new() };
+        return MemberReach { members: of, of, is_fixed: of == 1, why: "" };
     }
     let placement = of_bond(site, group, bond, public, direction);
     let members = placement.choosing.reach(of);
     let two = Peers { count: 2, ..peers_of(site, public) };
     let is_fixed = members == 1 && of_peers(site, group, bond, (public, direction), two).choosing.reach(of) == 1;
-    MemberReach { members, of, is_fixed, why: if members < of { placement.why } else { String::new() } }
+    MemberReach { members, of, is_fixed, why: if members < of { placement.why } else { "" } }
 }

@@ -72,7 +72,7 @@ pub struct Placement {
     /// How.
     pub choosing: Choosing,
     /// Why, in one sentence without a full stop.
-    pub why: String,
+    pub why: &'static str,
 }
 
 impl Choosing {
@@ -104,8 +104,8 @@ impl Choosing {
     }
 }
 
-fn placement(choosing: Choosing, why: impl Into<String>) -> Placement {
-    Placement { choosing, why: why.into() }
+const fn placement(choosing: Choosing, why: &'static str) -> Placement {
+    Placement { choosing, why }
 }
 
 /// Whether a hash over ports tells flows of two nodes apart, outside of the tunnel.
@@ -159,8 +159,7 @@ pub fn ingress(bond: &Bond, plane: &Plane, peers: Peers) -> Placement {
         MemberChoice::None => one_member(bond.mode, Direction::Ingress),
         MemberChoice::Load if peers.routed || plane.ip == IpVersion::V6 => placement(
             Choosing::One,
-            "balance-alb balances received traffic by ARP: not IPv6, and not traffic from a \
-                                      router",
+            "balance-alb balances received traffic by ARP: not IPv6, and not traffic from a router",
         ),
         MemberChoice::Load => placement(
             Choosing::Dealt(Some(peers.count)),

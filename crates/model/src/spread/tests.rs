@@ -33,7 +33,7 @@ fn lacp(policy: TransmitHash, encapsulation: Encapsulation, peers: Peers, member
 }
 
 fn random(members: u32, flows: u32) -> Bundle {
-    let placement = Placement { choosing: Choosing::PerFlow, why: "at random".to_owned() };
+    let placement = Placement { choosing: Choosing::PerFlow, why: "at random" };
     Bundle { members, flows, flow_cap: FREE, placement }
 }
 

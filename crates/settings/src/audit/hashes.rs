@@ -49,11 +49,11 @@ fn of_bond(snapshot: &Snapshot, site: &Site, name: &str, bond: &machine::Machine
     let spread = |routed: bool| spread(&described, kernel, plane, site, members, routed);
     let (as_described, why) = spread(routed);
     if as_described.p50 < SPREAD {
-        return Some(unspread(name, bond, &as_described, members, &why, Confidence::Likely));
+        return Some(unspread(name, bond, &as_described, members, why, Confidence::Likely));
     }
     // Whether clients are behind a router, a site without racks does not say.
     let (behind_router, why) = spread(true);
-    (behind_router.p50 < SPREAD).then(|| unspread(name, bond, &behind_router, members, &why, Confidence::Possible))
+    (behind_router.p50 < SPREAD).then(|| unspread(name, bond, &behind_router, members, why, Confidence::Possible))
 }
 
 /// What members carry when each flow asks for its equal part of all of them.
@@ -64,11 +64,11 @@ fn spread(
     site: &Site,
     members: u32,
     routed: bool,
-) -> (Shares, String) {
+) -> (Shares, &'static str) {
     let peers = site.clients.count.max(1) + site.nodes().saturating_sub(1);
     let flows = u32::try_from(facts::connections(site)).unwrap_or(u32::MAX).min(1 << 16).max(members);
     let placement = egress(bond, kernel, plane, Peers { count: peers, routed, macs: Macs::Vendor });
-    let why = placement.why.clone();
+    let why = placement.why;
     let bundle = Bundle { members, flows, flow_cap: f64::from(members) / f64::from(flows), placement };
     (shares(&bundle, SEED, ROUNDS), why)
 }
