@@ -162,7 +162,13 @@ fn largest(view: &View) -> Option<u64> {
 fn measured(view: &View) -> Vec<String> {
     let reported = |series: &Series| {
         let sized = if series.size.is_unsaid() { String::new() } else { format!(" of {}", series.size) };
-        let unit = if series.measure == Measure::Requests { ", reported in requests per second" } else { "" };
+        let is_failed = series.points.iter().all(|point| point.requests == 0)
+            && series.points.iter().any(|point| point.error_count() + point.warmup_error_count() > 0);
+        let unit = match series.measure {
+            _ if is_failed => ", of which every request failed",
+            Measure::Requests => ", reported in requests per second",
+            Measure::Bytes => "",
+        };
         let none = if series.points.is_empty() { ", without a whole interval" } else { "" };
         format!("{}{sized}{unit}{none}", series.workload.to_string().to_uppercase())
     };
@@ -192,7 +198,7 @@ fn refused(view: &View, series: &Series, visits: &[&Point], best: &Estimate, sit
         Bottleneck::RateCap => Some(Refused::RateCap),
         Bottleneck::AskedRate => Some(Refused::AskedRate),
         Bottleneck::Rests => Some(Refused::Rests),
-        Bottleneck::Nic | Bottleneck::Target => None,
+        Bottleneck::Nic | Bottleneck::Target | Bottleneck::Unread => None,
     };
     // One concurrency has no knee: it is held against the curve there, if it is steady.
     let unsteady = best.half_width_95.is_some_and(|half| half > UNSTEADY * best.mean).then_some(KneeOutcome::Unsteady);

@@ -231,7 +231,7 @@ fn target(best: &Point, ceiling: Option<&ClientCeiling>, measure: Measure, recor
         format!("linerate's threads were busy {:.0} % of the time", best.client_busy.unwrap_or_default() * 100.0);
     if best.machine_busy.is_none() && records.manifest.target.on_this_machine {
         return SeriesLimit {
-            bound: Bottleneck::Target,
+            bound: Bottleneck::Unread,
             claim: "the target is the bottleneck, or this machine's processors, which it shares".into(),
             evidence: format!("{threads}{headroom}; this point has no reading of this machine's processors"),
             remedy: "measure longer (--duration 10s), so that each point has readings of this machine".into(),

@@ -198,6 +198,8 @@ pub enum Bottleneck {
     Rests,
     /// The target, or the way to it.
     Target,
+    /// The target, or this machine's processors, which it shares: there is no reading of these.
+    Unread,
 }
 
 /// Who bound the best point of a series, and how that is known.

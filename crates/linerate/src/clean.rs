@@ -4,8 +4,10 @@ pub(crate) mod flags;
 
 use std::process::ExitCode;
 
+use linerate_record::experiment::KeySource;
 use linerate_record::load::TlsTrust;
 
+use crate::bench::alias;
 use crate::cleaning::{self, CleaningOrder, clean};
 use crate::failure::Failure;
 use crate::{credentials, folder, interrupt, printing, timing};
@@ -25,7 +27,8 @@ pub(crate) fn run(flags: &CleanFlags) -> Result<ExitCode, Failure> {
         return Err(Failure::usage(why));
     }
     let trust = TlsTrust { insecure: flags.insecure, ca_file: flags.ca_file.clone() };
-    let command = cleaning::command(&flags.run, &trust, flags.keys.anonymous, flags.keys.named_profile());
+    let named = flags.alias.clone().map_or_else(|| flags.keys.source(), KeySource::Alias);
+    let command = cleaning::command(&flags.run, &trust, flags.keys.anonymous, &named);
     let what = if flags.dry_run { "nothing was deleted" } else { "objects of the run may remain at the target" };
     interrupt::end_at_once(format!("error: interrupted: {what}; clean again: {command}"))?;
     let order = CleaningOrder {
@@ -40,7 +43,10 @@ pub(crate) fn run(flags: &CleanFlags) -> Result<ExitCode, Failure> {
         consented: &[],
         command,
     };
-    let (said, left) = clean(&order, || credentials::find(&flags.keys))?;
+    let (said, left) = clean(&order, |aim| match &flags.alias {
+        Some(alias) => credentials::find(&alias::keys_of_hosts(alias, &aim.authorities(), aim.tls)?),
+        None => credentials::find(&flags.keys),
+    })?;
     printing::print(&said)?;
     left.map_or(Ok(ExitCode::SUCCESS), Err)
 }

@@ -58,7 +58,7 @@ const SLOWEST_PER_S: f64 = 0.01;
 /// Deletes what a run left; says what was done, and what could not be. Keys are looked for once there is consent.
 pub(crate) fn clean(
     order: &CleaningOrder<'_>,
-    keys: impl FnOnce() -> Result<Option<Credentials>, Failure>,
+    keys: impl FnOnce(&CleaningTarget) -> Result<Option<Credentials>, Failure>,
 ) -> Result<(String, Option<Failure>), Failure> {
     let manifest = folder::read_own_manifest(order.run)?;
     if let Some(kind @ (TargetKind::Embedded | TargetKind::Null)) = manifest.target.kind.known() {
@@ -107,7 +107,7 @@ fn session(
     manifest: &Manifest,
     aim: CleaningTarget,
     order: &CleaningOrder<'_>,
-    keys: impl FnOnce() -> Result<Option<Credentials>, Failure>,
+    keys: impl FnOnce(&CleaningTarget) -> Result<Option<Credentials>, Failure>,
 ) -> Result<Session, Failure> {
     if let Some(flag) = of_tls(&order.trust).filter(|_| !aim.tls) {
         let run = order.run.display();
@@ -127,7 +127,8 @@ fn session(
         Some(text) => sources::parse(text, &hosts)?,
         None => sources_of(&manifest.asked.sources, &hosts),
     };
-    let mut session = session_with(manifest.seed, aim, hosts, keys()?);
+    let credentials = keys(&aim)?;
+    let mut session = session_with(manifest.seed, aim, hosts, credentials);
     (session.tls, session.sources) = (tls, sources);
     if let Some(region) = order.region {
         check_region(region)?;

@@ -115,7 +115,10 @@ pub(crate) enum Verb {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
+    use std::ffi::OsString;
+
+    use clap::error::ErrorKind;
+    use clap::{Arg, Command, CommandFactory as _, value_parser};
 
     use super::*;
 
@@ -140,6 +143,71 @@ mod tests {
                 assert!(stated <= usize::from(takes_value), "{}: two defaults", arg.get_id());
             }
         }
+    }
+
+    /// What clap requires it does not miss where something is given that excludes it: the flag would be ignored.
+    #[test]
+    fn a_flag_that_needs_another_is_refused_beside_what_excludes_that() {
+        let mut ignored = Vec::new();
+        let command = Cli::command();
+        for verb in leaves(&command) {
+            // What values mean is not asked here.
+            let any = |arg: Arg| {
+                if arg.get_action().takes_values() { arg.value_parser(value_parser!(OsString)) } else { arg }
+            };
+            let command = verb.clone().mut_args(any);
+            let flags: Vec<&Arg> = command.get_arguments().filter(|arg| arg.get_long().is_some()).collect();
+            let refused = |given: &[&Arg]| {
+                let words = given.iter().flat_map(|arg| typed(arg));
+                let places = command.get_positionals().filter(|arg| arg.is_required_set()).map(|_| "x".to_owned());
+                let line = std::iter::once(String::new()).chain(words).chain(places);
+                command.clone().try_get_matches_from(line).err()
+            };
+            let excludes = |a: &Arg, b: &Arg| {
+                let of =
+                    |a: &Arg, b: &Arg| command.get_arg_conflicts_with(a).iter().any(|of| of.get_id() == b.get_id());
+                of(a, b) || of(b, a)
+            };
+            for flag in &flags {
+                // Some are needed unless something else is given, whatever this flag is.
+                let always = refused(&[]).map(|error| error.to_string()).unwrap_or_default();
+                let lacking = refused(&[flag]).filter(|error| error.kind() == ErrorKind::MissingRequiredArgument);
+                let lacking = lacking.map(|error| error.to_string()).unwrap_or_default();
+                let needs = |other: &&&Arg| {
+                    let long = format!("--{}", other.get_long().unwrap_or_default());
+                    let is_in = |text: &str| text.split_whitespace().any(|word| word == long);
+                    other.get_id() != flag.get_id() && is_in(&lacking) && !is_in(&always)
+                };
+                // Behind the usage, the line is shown as it should be.
+                for needed in flags.iter().filter(needs) {
+                    for other in flags.iter().filter(|other| excludes(needed, other)) {
+                        if refused(&[flag, other]).is_none() {
+                            let [flag, needed, other] =
+                                [flag, needed, other].map(|arg| arg.get_long().unwrap_or_default());
+                            ignored.push(format!(
+                                "{}: --{flag} needs --{needed}, and not with --{other}",
+                                verb.get_name()
+                            ));
+                        }
+                    }
+                }
+            }
+        }
+        assert!(ignored.is_empty(), "{ignored:#?}");
+    }
+
+    /// Verbs without verbs of their own.
+    fn leaves(command: &Command) -> Vec<&Command> {
+        if command.get_subcommands().next().is_none() {
+            return vec![command];
+        }
+        command.get_subcommands().flat_map(|verb| leaves(verb)).collect()
+    }
+
+    /// A flag as it is typed.
+    fn typed(arg: &Arg) -> Vec<String> {
+        let flag = format!("--{}", arg.get_long().unwrap_or_default());
+        if arg.get_action().takes_values() { vec![flag, "x".to_owned()] } else { vec![flag] }
     }
 
     /// The code, the help and the documents name the same exit codes and say the same of them.

@@ -42,7 +42,7 @@ pub(crate) fn find(keys: &Keys) -> Result<Option<Credentials>, Failure> {
 /// The same, of which there may be none.
 pub(crate) fn find_given(keys: &Keys) -> Result<Option<Credentials>, Failure> {
     let given = |key: &Option<String>, flag: &str, names: [&'static str; 2]| {
-        let flag = || keys.from.clone().unwrap_or_else(|| flag.to_owned());
+        let flag = || keys.of_alias.as_deref().map_or_else(|| flag.to_owned(), mc::place);
         let env = || names.into_iter().filter(|_| keys.profile.is_none()).find_map(in_env);
         key.clone().map(|key| (key, flag())).or_else(env).map_or((None, None), |(key, from)| (Some(key), Some(from)))
     };

@@ -64,13 +64,18 @@ pub(crate) struct Remains(Arc<Mutex<Option<RunRemains>>>);
 
 /// Where a run writes, and what becomes of it.
 #[derive(Clone)]
-pub(crate) struct RunRemains {
-    /// `s3://bucket/prefix`.
-    pub(crate) place: String,
-    /// The command that cleans after it.
-    pub(crate) cleaning: String,
-    /// Whether it is to stay.
-    pub(crate) stays: bool,
+pub(crate) enum RunRemains {
+    /// A target of linerate's own, which ends with all that is in it.
+    Own,
+    /// Somebody's.
+    AtTarget {
+        /// `s3://bucket/prefix`.
+        place: String,
+        /// The command that cleans after it.
+        cleaning: String,
+        /// Whether it is to stay.
+        stays: bool,
+    },
 }
 
 impl Remains {
@@ -88,11 +93,15 @@ impl Remains {
         let second = "a second Ctrl-C ends linerate at once";
         match self.get() {
             None => format!("interrupted: nothing of the run is at the target; {second}"),
-            Some(RunRemains { place, cleaning, stays: true }) => format!(
+            Some(RunRemains::Own) => format!(
+                "interrupted: requests in flight get one second to finish, then the run's own target ends with all that is \
+                 in it; {second}"
+            ),
+            Some(RunRemains::AtTarget { place, cleaning, stays: true }) => format!(
                 "interrupted: requests in flight get one second to finish; what is below {place} stays until \
                  {cleaning} deletes it; {second}"
             ),
-            Some(RunRemains { place, cleaning, stays: false }) => format!(
+            Some(RunRemains::AtTarget { place, cleaning, stays: false }) => format!(
                 "interrupted: requests in flight get one second to finish, then what the run wrote below {place} is \
                  deleted for {} seconds at most; {second}, and {cleaning} then deletes what remains",
                 DELETED_WITHIN.as_secs()
@@ -104,7 +113,10 @@ impl Remains {
     fn second(&self) -> String {
         match self.get() {
             None => "error: interrupted again: nothing of the run is at the target".to_owned(),
-            Some(RunRemains { place, cleaning, .. }) => {
+            Some(RunRemains::Own) => {
+                "error: interrupted again: the run's own target ends with all that is in it".to_owned()
+            }
+            Some(RunRemains::AtTarget { place, cleaning, .. }) => {
                 format!(
                     "error: interrupted again: what the run wrote may remain below {place}, and the bucket if the run \
                      made it; {cleaning} deletes it"

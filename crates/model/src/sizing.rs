@@ -3,9 +3,9 @@
 //! Clients are left out, for they are not what is sized, and the answer says where they are too few; so are goals. The
 //! first group with nodes is the one that grows, as in [`crate::scaling`].
 
-use linerate_record::plan::{Intolerant, Resource, ScalePoint, Sizing, Work};
+use linerate_record::plan::{Intolerant, MEAN_LOSS, Resource, ScalePoint, Sizing, Work};
 use linerate_record::site::{Protection, Site, Tolerates};
-use linerate_record::units::bytes_iec;
+use linerate_record::units::{bytes_iec, share_of};
 
 use crate::error::ModelError;
 use crate::layout::pools;
@@ -79,11 +79,25 @@ pub fn sizing(site: &Site, need: &Need, tolerates: Tolerates, object_bytes: u64)
             match &found {
                 Some(found) => {
                     let too_few = clients::too_few(asked, need, found.nodes, object_bytes);
-                    [Some(question.why(found)), too_few].into_iter().flatten().collect::<Vec<_>>().join("; ")
+                    [Some(question.why(found)), margin(need, found), too_few]
+                        .into_iter()
+                        .flatten()
+                        .collect::<Vec<_>>()
+                        .join("; ")
                 }
                 None => format!("no number of nodes up to {MOST_NODES} is enough: {}", question.lacking()),
             },
         ),
+    })
+}
+
+/// What is said of a ceiling that is above what is needed by less than clusters lose on average.
+fn margin(need: &Need, point: &ScalePoint) -> Option<String> {
+    let of = |place: usize, needed: Option<f64>| Some(needed? / point.limits_bytes_per_s.get(place)?);
+    let share = of(0, need.get_bytes_per_s).into_iter().chain(of(1, need.put_bytes_per_s)).fold(0.0, f64::max);
+    (share > 1.0 - MEAN_LOSS).then(|| {
+        let (share, reached) = (share_of(share, 0), share_of(1.0 - MEAN_LOSS, 0));
+        format!("what is needed is {share} the ceiling there, and clusters reach {reached} theirs on average")
     })
 }
 

@@ -479,7 +479,7 @@ fn a_figure_above_the_ceiling_is_explained_by_an_assumed_value_that_is_higher() 
     let explanation = explained(&site, &observed(Some(300.0 * GIB), None, 0.02));
     let faster = survivor(&explanation, "link-speed(bond0 and bond1: 25.0 Gb/s)");
     assert!(faster.residuals[0].explained, "{}", survivors_in_lines(&explanation));
-    assert_eq!(faster.remedy.gives, "nothing: the site is faster than described");
+    assert_eq!(faster.remedy.gives, "no more than now: the site is already faster than described");
     assert!(explanation.survivors.iter().all(|hypothesis| hypothesis.id != "as-described"));
 }
 

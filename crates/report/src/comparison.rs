@@ -4,7 +4,7 @@ use linerate_analysis::compare::{
     CompareVerdict, ComparedRuns, Comparison, Contrast, Metric, PointComparison, RelativeChange, SeriesComparison,
     SideEstimate,
 };
-use linerate_analysis::view::Measure;
+use linerate_analysis::view::{Bottleneck, Measure};
 use linerate_record::units::{count, grouped};
 
 use crate::csv::{cell, push_row};
@@ -173,7 +173,9 @@ fn series_table(series: &SeriesComparison, look: TextStyle) -> String {
         let reported = format!("A: {}; B: {}; reported, not tested", listed(&series.a_knees), listed(&series.b_knees));
         text.push_str(&hanging(" ▸ knee at", 15, &reported, look));
     }
-    if let (Some(a), Some(b)) = (series.a_bound, series.b_bound) {
+    // Of two sides without one, a note says why.
+    let bounds = series.a_bound.zip(series.b_bound);
+    if let Some((a, b)) = bounds.filter(|both| *both != (Bottleneck::Disturbed, Bottleneck::Disturbed)) {
         text.push_str(&hanging(" ▸ bottleneck", 15, &format!("A: {}; B: {}", words::bound(a), words::bound(b)), look));
     }
     text

@@ -99,6 +99,7 @@ fn headline(series: &Series) -> String {
     };
     let bound = match series.limit.as_ref().map(|limit| limit.bound) {
         Some(Bottleneck::Disturbed) => ", disturbed".to_owned(),
+        Some(Bottleneck::Unread) => ", bottleneck not known".to_owned(),
         Some(bound) => format!(", bottleneck: {}", words::bound(bound)),
         None => String::new(),
     };

@@ -136,6 +136,7 @@ pub(crate) const fn bound(bound: Bottleneck) -> &'static str {
         Bottleneck::AskedRate => "rate asked for",
         Bottleneck::Rests => "rests after failures",
         Bottleneck::Target => "target",
+        Bottleneck::Unread => "not known",
     }
 }
 

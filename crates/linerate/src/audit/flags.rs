@@ -31,6 +31,9 @@ Exit codes:
   3    a node of a fleet was not reached
   5    with --check: a setting differs, nodes of one role differ, or a finding is a warning or worse";
 
+/// What needs --fleet: where that is excluded, clap does not say that they need it.
+const OF_NODES: [&str; 2] = ["ReachFlags", "yes_exec"];
+
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct AuditFlags {
@@ -42,13 +45,13 @@ pub(crate) struct AuditFlags {
     #[arg(long, value_name = "SITE")]
     pub(super) site: Option<PathBuf>,
     /// A process to treat as an S3 server, in addition to minio, rustfs, radosgw and garage, which are found by name.
-    #[arg(long, value_name = "PID", conflicts_with = "root")]
+    #[arg(long, value_name = "PID", conflicts_with = "root", conflicts_with_all = OF_NODES)]
     pub(super) pid: Vec<u32>,
     /// An additional network namespace to read, by its name in `ip netns`.
-    #[arg(long, value_name = "NAME", conflicts_with = "root")]
+    #[arg(long, value_name = "NAME", conflicts_with = "root", conflicts_with_all = OF_NODES)]
     pub(super) netns: Option<String>,
     /// A captured machine to read instead of this one: a complete folder from linerate capture.
-    #[arg(long, value_name = "CAPTURE")]
+    #[arg(long, value_name = "CAPTURE", conflicts_with_all = OF_NODES)]
     pub(super) root: Option<PathBuf>,
     /// A fleet file: read all its nodes instead of this machine, and compare nodes of the same role with each other.
     #[arg(long, value_name = "FLEET", conflicts_with_all = ["root", "pid", "netns"])]

@@ -55,13 +55,10 @@ pub(crate) fn apply(flags: &mut BenchFlags) -> Result<(), Failure> {
 pub(crate) fn keys(name: &str, endpoint: &Endpoint) -> Result<Keys, Failure> {
     let alias = found(name)?;
     let Server::Hosts { authorities, .. } = &endpoint.server else { return Ok(Keys::default()) };
-    let stands_for =
-        hosts::parse(&alias.url, endpoint.tls.is_some(), bounded::text).map_err(|e| Failure::usage(e.to_string()))?;
-    if stands_for.authorities != *authorities || stands_for.tls != endpoint.tls.is_some() {
+    if let Some(other) = other_hosts(&alias, authorities, endpoint.tls.is_some())? {
         return Err(Failure::usage(format!(
-            "mc alias {name:?} now stands for {}, but the experiment loads {}: point the alias back, or begin a new \
-             experiment",
-            stands_for.authorities.join(", "),
+            "mc alias {name:?} now stands for {other}, but the experiment loads {}: point the alias back, or begin a \
+             new experiment",
             authorities.join(", ")
         )));
     }
@@ -76,6 +73,28 @@ pub(crate) fn keys(name: &str, endpoint: &Endpoint) -> Result<Keys, Failure> {
     Ok(keys)
 }
 
+/// The keys of an alias for the hosts of a run: for no others are they meant.
+pub(crate) fn keys_of_hosts(name: &str, authorities: &[String], tls: bool) -> Result<Keys, Failure> {
+    let alias = found(name)?;
+    if let Some(other) = other_hosts(&alias, authorities, tls)? {
+        return Err(Failure::usage(format!(
+            "mc alias {name:?} stands for {other}, but the run loaded {}: name an alias of these, or give keys by the \
+             environment",
+            authorities.join(", ")
+        )));
+    }
+    let mut keys = Keys::default();
+    give(&mut keys, name, alias);
+    Ok(keys)
+}
+
+/// The hosts that an alias stands for, where they are not these.
+fn other_hosts(alias: &Alias, authorities: &[String], tls: bool) -> Result<Option<String>, Failure> {
+    let stands_for = hosts::parse(&alias.url, tls, bounded::text).map_err(|e| Failure::usage(e.to_string()))?;
+    let is_other = stands_for.authorities != *authorities || stands_for.tls != tls;
+    Ok(is_other.then(|| stands_for.authorities.join(", ")))
+}
+
 /// The alias of a name. What it holds is told nowhere.
 fn found(name: &str) -> Result<Alias, Failure> {
     let alias = mc::find(name)?;
@@ -87,7 +106,7 @@ fn found(name: &str) -> Result<Alias, Failure> {
 fn give(keys: &mut Keys, name: &str, alias: Alias) {
     keys.anonymous = alias.access_key.is_empty() && alias.secret_key.is_empty();
     let some = |text: String| Some(text).filter(|t| !t.is_empty());
-    keys.from = Some(mc::place(name));
+    keys.of_alias = Some(name.to_owned());
     keys.access_key = some(alias.access_key);
     keys.secret_key = some(alias.secret_key);
     keys.session_token = keys.session_token.take().or_else(|| some(alias.session_token));

@@ -447,7 +447,7 @@ pub(super) fn remaining(setup: &Setup<'_>, left: &LeftAtTarget) -> Finding {
 /// take.
 pub(super) fn cleaning(setup: &Setup<'_>) -> String {
     let endpoint = &setup.load.endpoint;
-    command(&setup.folder, &endpoint.tls.clone().unwrap_or_default(), endpoint.anonymous, setup.profile.as_deref())
+    command(&setup.folder, &endpoint.tls.clone().unwrap_or_default(), endpoint.anonymous, &setup.key_source)
 }
 
 pub(super) fn place(setup: &Setup<'_>) -> String {

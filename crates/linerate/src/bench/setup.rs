@@ -15,6 +15,7 @@ use linerate_load::hosts::{Host, labels};
 use linerate_load::session::{Existing, Session};
 use linerate_load::sigv4::Credentials;
 use linerate_load::tls::Tls;
+use linerate_record::experiment::KeySource;
 use linerate_record::load::{Load, OwnTarget, Server, TlsTrust};
 use linerate_record::run::{Client, LoadRequest, Manifest, Op, SCHEMA, Target, TargetKind, TlsUsed, series};
 use linerate_record::site::Site;
@@ -88,8 +89,8 @@ pub(crate) struct Setup<'a> {
     id: String,
     /// What is loaded, as it is described.
     site: Option<Site>,
-    /// The profile that a flag takes the keys from.
-    pub(super) profile: Option<String>,
+    /// Where the keys come from.
+    pub(super) key_source: KeySource,
     /// Where the load comes from, where that is not this process: as asked, and once they were met.
     clients_asked: Option<ClientsAsked>,
     pub(super) clients: Option<BenchClients>,
@@ -149,7 +150,7 @@ impl<'a> Setup<'a> {
             given_up: Mutex::default(),
             server: None,
             bucket_is_missing: false,
-            profile: keys.named_profile().map(str::to_owned),
+            key_source: keys.source(),
             keeping: Keeping::default(),
             negotiated: None,
             made_bucket: AtomicBool::new(false),
@@ -407,8 +408,11 @@ impl<'a> Setup<'a> {
     /// Notes that the run may write from now on.
     fn begin_writing(&self) {
         // A target of linerate's own goes with all that is in it. What another says of itself is no proof.
-        let left = RunRemains { place: place(self), cleaning: cleaning(self), stays: self.load.objects.noclear };
-        self.remains.set((!self.has_own_target()).then_some(left));
+        self.remains.set(Some(if self.has_own_target() {
+            RunRemains::Own
+        } else {
+            RunRemains::AtTarget { place: place(self), cleaning: cleaning(self), stays: self.load.objects.noclear }
+        }));
     }
 
     /// Whether the target is linerate's null target, which keeps nothing of what it takes.

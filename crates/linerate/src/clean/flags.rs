@@ -54,4 +54,9 @@ pub(crate) struct CleanFlags {
     pub(crate) timeout: Duration,
     #[command(flatten)]
     pub(crate) keys: Keys,
+    /// Keys of an alias of mc: `MC_HOST_<NAME>`, or config.json in MC_CONFIG_DIR or ~/.mc. It must stand for the hosts
+    /// of the run.
+    #[arg(long, value_name = "NAME", help_heading = "Credentials")]
+    #[arg(conflicts_with_all = ["access_key", "secret_key", "session_token", "profile", "anonymous"])]
+    pub(crate) alias: Option<String>,
 }

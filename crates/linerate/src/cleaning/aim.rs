@@ -21,6 +21,15 @@ pub(crate) struct CleaningTarget {
     pub(crate) region: String,
 }
 
+impl CleaningTarget {
+    /// Names of its hosts, each once.
+    pub(crate) fn authorities(&self) -> Vec<String> {
+        let mut all: Vec<String> = self.hosts.iter().map(|host| host.authority.clone()).collect();
+        all.dedup();
+        all
+    }
+}
+
 /// Reads it from a manifest; where it says what no run of linerate writes, why it does not lead anywhere.
 pub(crate) fn of(manifest: &Manifest) -> Result<CleaningTarget, String> {
     let (target, asked) = (&manifest.target, &manifest.asked);

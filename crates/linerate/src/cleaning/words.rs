@@ -4,19 +4,21 @@ use std::path::Path;
 use std::time::Duration;
 
 use linerate_load::bucket::{InBucket, is_of_run};
+use linerate_record::experiment::KeySource;
 use linerate_record::load::TlsTrust;
 use linerate_record::shell;
 use linerate_record::shown::{clause, in_line};
 use linerate_record::units::{duration_ns, grouped};
 
 /// The command that cleans after a run, with what no folder may hold: whom to trust, and whose keys to take.
-pub(crate) fn command(run: &Path, trust: &TlsTrust, anonymous: bool, profile: Option<&str>) -> String {
+pub(crate) fn command(run: &Path, trust: &TlsTrust, anonymous: bool, keys: &KeySource) -> String {
     let ca_file = trust.ca_file.as_ref().map_or_else(String::new, |path| format!(" --ca-file {}", shell::path(path)));
     let insecure = if trust.insecure { " --insecure" } else { "" };
-    let keys = match profile {
+    let keys = match keys {
         _ if anonymous => " --anonymous".to_owned(),
-        Some(name) => format!(" --profile {}", shell::word(name)),
-        None => String::new(),
+        KeySource::Profile(name) => format!(" --profile {}", shell::word(name)),
+        KeySource::Alias(name) => format!(" --alias {}", shell::word(name)),
+        KeySource::Environment => String::new(),
     };
     format!("linerate clean {}{ca_file}{insecure}{keys}", shell::path(run))
 }

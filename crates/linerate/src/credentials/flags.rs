@@ -1,6 +1,7 @@
 //! Flags of verbs that take keys.
 
 use clap::Args;
+use linerate_record::experiment::KeySource;
 
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Credentials")]
@@ -25,14 +26,19 @@ pub(crate) struct Keys {
     /// Send unsigned requests, for a public bucket.
     #[arg(long, conflicts_with_all = ["access_key", "secret_key", "session_token"])]
     pub(crate) anonymous: bool,
-    /// Where the keys come from, where no flag was typed that gives them: an alias of mc.
+    /// The alias of mc that the keys come from, where no flag was typed that gives them.
     #[arg(skip)]
-    pub(crate) from: Option<String>,
+    pub(crate) of_alias: Option<String>,
 }
 
 impl Keys {
-    /// The profile that keys are taken from, where a flag names it and no other gives keys.
-    pub(crate) fn named_profile(&self) -> Option<&str> {
-        self.profile.as_deref().filter(|_| self.access_key.is_none() && self.secret_key.is_none())
+    /// Where the keys come from, as far as a name says it: keys that flags gave are left to the environment.
+    pub(crate) fn source(&self) -> KeySource {
+        let is_typed = self.access_key.is_some() || self.secret_key.is_some();
+        match (&self.of_alias, &self.profile) {
+            (Some(alias), _) => KeySource::Alias(alias.clone()),
+            (None, Some(profile)) if !is_typed => KeySource::Profile(profile.clone()),
+            _ => KeySource::Environment,
+        }
     }
 }

@@ -100,7 +100,7 @@ pub(super) struct ArmFlags {
     #[arg(long, value_name = "PROFILE")]
     pub(super) profile: Vec<String>,
     /// Site file of the cluster: the values of --profile follow from it. [default: derived from the machine]
-    #[arg(long, value_name = "SITE", requires = "profile")]
+    #[arg(long, value_name = "SITE", requires = "profile", conflicts_with_all = ["arm", "with"])]
     pub(super) site: Option<PathBuf>,
     /// A command that puts an arm in place, run by /bin/sh before each of its cells. The first is the baseline's; it
     /// is run once more at the end. If linerate is killed, resume the experiment or run that command yourself. Objects
@@ -111,11 +111,11 @@ pub(super) struct ArmFlags {
     #[arg(long, value_name = "NAME=FLAGS", conflicts_with_all = ["knob", "profile"])]
     pub(super) with: Vec<String>,
     /// Change settings in the network namespace of this process, such as an engine's.
-    #[arg(long, value_name = "PID", conflicts_with_all = ["netns", "restart"])]
+    #[arg(long, value_name = "PID", conflicts_with_all = ["netns", "restart", "arm", "with"])]
     pub(super) pid: Option<u32>,
     /// Change settings in the network namespace with this name in ip netns. A server that --restart starts must stay in
     /// it.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["arm", "with"])]
     pub(super) netns: Option<String>,
     /// Command, run by /bin/sh, that restarts the target after each change and at the end: for settings that processes
     /// read when they start.

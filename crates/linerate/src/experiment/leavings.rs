@@ -97,7 +97,7 @@ fn cleared(aim: &ArmTarget, folder: &Path) -> Result<(), Failure> {
         consented: &aim.authorities,
         command: cleaning(folder, aim, None),
     };
-    let (_, left) = clean(&order, || Ok(aim.credentials.clone()))?;
+    let (_, left) = clean(&order, |_| Ok(aim.credentials.clone()))?;
     left.map_or(Ok(()), Err)
 }
 
@@ -121,17 +121,8 @@ pub(super) fn tell(scene: &Scene, folder: &Path, ended: &Ended, arm: usize, keys
 /// The command that cleans after a load of an arm, with what no folder may hold: whom to trust, and whose keys to take.
 fn cleaning(folder: &Path, aim: &ArmTarget, keys: Option<&KeySource>) -> String {
     let endpoint = &aim.load.endpoint;
-    let profile = match keys {
-        Some(KeySource::Profile(name)) => Some(name.as_str()),
-        _ => None,
-    };
-    let command = command(folder, &endpoint.tls.clone().unwrap_or_default(), endpoint.anonymous, profile);
-    match keys {
-        Some(named @ KeySource::Alias(_)) if !endpoint.anonymous => {
-            format!("{command}, with the keys of {named} in the environment")
-        }
-        _ => command,
-    }
+    let keys = keys.unwrap_or(&KeySource::Environment);
+    command(folder, &endpoint.tls.clone().unwrap_or_default(), endpoint.anonymous, keys)
 }
 
 #[cfg(test)]
@@ -201,6 +192,9 @@ mod tests {
         let of = |arm: usize, keys: &KeySource| cleaning(Path::new("x/objects"), &aims.of_arms[arm], Some(keys));
         let profile = KeySource::Profile("storage".to_owned());
         assert_eq!(of(0, &profile), "linerate clean x/objects --ca-file ca.pem --profile storage");
+        let alias = KeySource::Alias("storage".to_owned());
+        assert_eq!(of(0, &alias), "linerate clean x/objects --ca-file ca.pem --alias storage");
         assert_eq!(of(1, &profile), "linerate clean x/objects --insecure --anonymous");
+        assert_eq!(of(1, &alias), "linerate clean x/objects --insecure --anonymous");
     }
 }

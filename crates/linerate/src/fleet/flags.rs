@@ -164,7 +164,7 @@ pub(super) struct DownFlags {
     #[arg(long, value_name = "NAME")]
     pub(super) instance: Option<String>,
     /// Namespace of the clients, with --instance.
-    #[arg(long, value_name = "NAMESPACE", default_value = "linerate")]
+    #[arg(long, value_name = "NAMESPACE", default_value = "linerate", conflicts_with = "fleet")]
     pub(super) namespace: String,
     #[command(flatten)]
     pub(super) cluster: ClusterFlags,

@@ -46,7 +46,7 @@ pub(crate) struct RenderFlags {
     #[arg(long, value_name = "OLD=NEW", value_parser = replaced, requires = "rendered")]
     pub(crate) replace: Vec<(String, String)>,
     /// Write nothing, and fail if the folder differs from what would be written.
-    #[arg(long, conflicts_with_all = ["overwrite", "init_secrets"], requires = "output")]
+    #[arg(long, conflicts_with_all = ["overwrite", "init_secrets", "diff"], requires = "output")]
     pub(crate) check: bool,
     /// Write nothing; say where a running cluster differs from what would be written, and fail if it does.
     #[arg(long, conflicts_with_all = ["output", "init_secrets"])]
@@ -54,7 +54,7 @@ pub(crate) struct RenderFlags {
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
     /// Overwrite files that were changed since they were written.
-    #[arg(long, requires = "output")]
+    #[arg(long, requires = "output", conflicts_with = "diff")]
     pub(crate) overwrite: bool,
     /// Draw the engine's first credentials, and write them as a Secret to a file for its owner alone. It must not
     /// exist, and must not be in the folder.

@@ -44,7 +44,13 @@ fn asked(flags: &DiffFlags) -> Result<Wanted, Failure> {
     };
     let name = flags.profile.as_deref().or(flags.set.is_empty().then_some(PROFILE));
     let profile = name.map(profile_named).transpose();
-    let site = flags.site.as_deref().filter(|_| name.is_some()).map(sites::read_site).transpose();
+    let site = match flags.site.as_deref() {
+        Some(path) if name.is_none() => Err(Failure::usage(format!(
+            "--site {} is what values of a profile follow from, and --set alone has none: give --profile, or drop --site",
+            path.display()
+        ))),
+        path => path.map(sites::read_site).transpose(),
+    };
     match (root, stood, profile, site, by_hand) {
         (Ok(root), Ok(stood), Ok(profile), Ok(site), Ok(by_hand)) => Ok(Wanted { root, stood, by_hand, profile, site }),
         (root, stood, profile, site, by_hand) => {

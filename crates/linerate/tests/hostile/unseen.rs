@@ -272,11 +272,23 @@ fn the_command_that_is_named_signs_as_the_run_did() {
     std::fs::create_dir_all(home.join(".aws")).unwrap();
     let profile = "[prof  x]\naws_access_key_id=AAAAAAAAAAAAAAAA\naws_secret_access_key=BBBBBBBBBBBBBBBBBB\n";
     std::fs::write(home.join(".aws/credentials"), profile).unwrap();
-    let cases: [(&str, &[&str], &str); 2] =
-        [("nobody", &["--anonymous"], "--anonymous"), ("a profile", &["--profile", "prof  x"], "--profile 'prof  x'")];
+    let address = &hostile.address;
+    std::fs::create_dir_all(home.join(".mc")).unwrap();
+    let alias =
+        |place: &str| format!(r#"{{"url": "http://{place}", "accessKey": "AAAAAAAAAAAA", "secretKey": "BBBBBBB"}}"#);
+    let aliases = format!(r#"{{"aliases": {{"s3": {}, "other": {}}}}}"#, alias(address), alias("127.0.0.1:1"));
+    std::fs::write(home.join(".mc/config.json"), aliases).unwrap();
+    let cases: [(&str, &[&str], &str); 3] = [
+        ("nobody", &["--anonymous"], "--anonymous"),
+        ("a profile", &["--profile", "prof  x"], "--profile 'prof  x'"),
+        ("an alias", &["--alias", "s3"], "--alias s3"),
+    ];
     for (what, given, part) in cases {
         let run = out.path().join(what.replace(' ', "  "));
         let flags = flags(&hostile, &format!("--op stat --objects {OBJECTS} --noclear"));
+        // An alias names the host, too.
+        let host = format!("--host {address} ");
+        let flags = if what == "an alias" { flags.replace(&host, "") } else { flags };
         let made = super::bench_command(&run, &flags, &[]).args(given).env("HOME", &home).output().unwrap();
         assert!(made.status.success() && hostile.count() == OBJECTS, "{what}: {}", shown(&made));
         let found = view(&run).findings.into_iter().find(|f| f.kind == FindingKind::LeftBehind).unwrap();
@@ -291,6 +303,12 @@ fn the_command_that_is_named_signs_as_the_run_did() {
         let typed = format!("PATH={binary}:$PATH {command}");
         let output = Command::new("bash").args(["-c", &typed]).env("HOME", &home).output().unwrap();
         assert!(output.status.success() && hostile.count() == 0, "{typed}: {}", shown(&output));
+        if what == "an alias" {
+            let mut other = super::linerate();
+            let output = other.arg("clean").arg(&run).args(["--alias", "other"]).env("HOME", &home).output().unwrap();
+            let said = format!("mc alias \"other\" stands for 127.0.0.1:1, but the run loaded {address}");
+            assert!(output.status.code() == Some(2) && shown(&output).contains(&said), "{}", shown(&output));
+        }
     }
 }
 

@@ -4,13 +4,8 @@
 //! one-sided: a little below 1, never above. And each figure may be held back by something that the model does not
 //! know; then it can be anything below the ceiling.
 
+pub(super) use linerate_record::plan::MEAN_LOSS;
 use linerate_record::site::Product;
-
-/// What systems lose to the ceiling of their bottleneck, on average: the loss is exponential. Learnt from the cases of
-/// the test `what_systems_lose_is_learnt_from_cases_and_covers_those_held_out`.
-/// Engines and operations have one loss: there are too few cases of each to tell theirs apart (GET of gateways 1 to
-/// 6 %, of MinIO 6 to 9 %).
-pub(super) const MEAN_LOSS: f64 = 0.05;
 
 /// The chance that something outside of the model holds one figure back, from which a ceiling need account for it
 /// better to be called a cause at all.

@@ -175,7 +175,7 @@ pub(super) const READINGS: [DiagnosticReading; 16] = [
     },
     DiagnosticReading {
         id: ReadingId::Inventory,
-        what: "what nodes are made of, and how large objects are",
+        what: "the hardware of the nodes (links of cards, memory, processors), and the size of objects",
         how: "lscpu; lspci -vv: LnkSta; dmidecode -t memory; the load's object size",
         expected: loads::inventory,
     },

@@ -51,14 +51,14 @@ pub(super) fn healthy(candidate: &Candidate, residuals: &[Residual]) -> Remedy {
         let runs = below.unwrap_or_else(|| "it runs at its ceiling".to_owned());
         format!("{none}: {runs}; more needs more of the bottleneck ({})", bottleneck.join("; "))
     };
-    Remedy {
-        change,
-        gives: "nothing beyond the observed figures".to_owned(),
-        risks: "none".to_owned(),
-        gains: Vec::new(),
-        condition: None,
-        is_known: true,
-    }
+    let of = |&(reads, _): &(bool, f64)| {
+        let ceiling = candidate.forecast.of(reads)?.even_bytes_per_s;
+        Some(format!("{} up to {}", if reads { "GET" } else { "PUT" }, bytes_per_s_iec(ceiling)))
+    };
+    let more: Vec<String> = short.iter().filter_map(of).collect();
+    let is_more = !more.is_empty() && !residuals.iter().any(|residual| !residual.explained);
+    let gives = if is_more { more.join(", ") } else { "nothing beyond the observed figures".to_owned() };
+    Remedy { change, gives, risks: "none".to_owned(), gains: Vec::new(), condition: None, is_known: true }
 }
 
 /// What is the same for several figures, once.
@@ -183,7 +183,7 @@ impl Gains {
             return "unknown: it explains none of the totals that it changes".to_owned();
         }
         match (self.gains.is_empty(), self.is_faster) {
-            (true, true) => return "nothing: the site is faster than described".to_owned(),
+            (true, true) => return "no more than now: the site is already faster than described".to_owned(),
             (true, false) => return "nothing: the site is no worse than described".to_owned(),
             (false, _) => {}
         }

@@ -14,7 +14,8 @@ const HEADS: [&str; 7] = ["At", "<Figure", "A", "B", "B against A", "<95 % inter
 pub(crate) fn page(comparison: &Comparison) -> String {
     let header = sheet::header("Two sides compared", &[("A", arm(&comparison.a)), ("B", arm(&comparison.b))]);
     let notes = noted(comparison);
-    let short = notes.iter().filter(|(lead, _)| matches!(*lead, "in short" | "runs" | "drift" | "threshold"));
+    let short =
+        notes.iter().filter(|(lead, _)| matches!(*lead, "in short" | "runs" | "drift" | "disturbed" | "threshold"));
     let short: String = short
         .map(|(_, reported)| format!("<article class=\"card\"><p>{}</p></article>\n", escaped(reported)))
         .collect();

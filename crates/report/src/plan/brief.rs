@@ -2,7 +2,7 @@
 //! certain. Everything else is behind `--why`.
 
 use linerate_record::finding::Severity;
-use linerate_record::plan::{Plan, PlanFinding, SiteGoal, WorkPlan};
+use linerate_record::plan::{MEAN_LOSS, Plan, PlanFinding, SiteGoal, WorkPlan};
 use linerate_record::units::{bytes_per_s_iec, duration_ns};
 
 use super::{ink, scaling, sizing_lines};
@@ -91,7 +91,15 @@ fn goals(plan: &Plan, look: TextStyle) -> String {
         let Some(goal) = work.goal else { continue };
         let told = format!("{} {}", model::work_alone(&work.work), bytes_per_s_iec(goal.bytes_per_s));
         if goal.within_reach {
-            reached.push(format!("{told} ({} of the ceiling)", words::percent(goal.ceiling_share)));
+            let share = words::percent(goal.ceiling_share);
+            reached.push(if goal.ceiling_share > 1.0 - MEAN_LOSS {
+                format!(
+                    "{told} ({share} of the ceiling; clusters reach {} on average)",
+                    words::percent(1.0 - MEAN_LOSS)
+                )
+            } else {
+                format!("{told} ({share} of the ceiling)")
+            });
         } else {
             missed.push(told);
         }

@@ -1,9 +1,10 @@
 //! The wording of comparisons, of the terminal and the page.
 
 use linerate_analysis::compare::{
-    CompareVerdict, Comparison, ComparisonThreshold, Contrast, Metric, RelativeChange, Scarce, SideEstimate, TooLittle,
+    CompareVerdict, Comparison, ComparisonThreshold, Contrast, Metric, RelativeChange, Scarce, SeriesComparison,
+    SideEstimate, TooLittle,
 };
-use linerate_analysis::view::Measure;
+use linerate_analysis::view::{Bottleneck, Measure};
 use linerate_record::units::{bytes_per_s_iec, duration_ns};
 
 use crate::ink::Ink;
@@ -80,12 +81,20 @@ pub(crate) fn noted(comparison: &Comparison) -> Vec<(&'static str, String)> {
         (tests, _) => note(
             "read",
             &format!(
-                "{} together: between equals, any difference is called in 5 % of comparisons at most (Holm). \
-                 \"Would have been\" means in four comparisons of five. An interval is at the level that its test has \
-                 among all, and rests on how runs differ from each other, within A and within B",
-                words::plural(u64::from(tests), "test")
+                "{} together: between equals, any difference is called in 5 % of comparisons at most (Holm). {}An \
+                 interval is at the level that its test has among all, and rests on how runs differ from each other, \
+                 within A and within B",
+                words::plural(u64::from(tests), "test"),
+                if says_what_would_be_shown(comparison) {
+                    "\"Would have been\" means in four comparisons of five. "
+                } else {
+                    ""
+                }
             ),
         ),
+    }
+    if let Some(sides) = disturbed(comparison) {
+        note("disturbed", &format!("other programs used the processors in runs of {sides}: differences may be theirs"));
     }
     if !comparison.enough_runs {
         note("runs", &format!("{FEW_RUNS} {HOW_TO_MAKE_RUNS}"));
@@ -104,6 +113,27 @@ pub(crate) fn noted(comparison: &Comparison) -> Vec<(&'static str, String)> {
         note("threshold", &threshold_in_words(threshold, comparison));
     }
     notes
+}
+
+/// Whether a row says from which difference on it would have been shown.
+fn says_what_would_be_shown(comparison: &Comparison) -> bool {
+    let says = |c: &Contrast| {
+        c.verdict == CompareVerdict::NotShown && c.change.is_some_and(|c| !c.too_unsteady && c.shown_from.is_some())
+    };
+    comparison.series.iter().flat_map(|series| &series.points).flat_map(|point| &point.contrasts).any(says)
+}
+
+/// The sides of which a run has no bottleneck, since other programs used its processors.
+fn disturbed(comparison: &Comparison) -> Option<&'static str> {
+    let is = |bound: fn(&SeriesComparison) -> Option<Bottleneck>| {
+        comparison.series.iter().any(|series| bound(series) == Some(Bottleneck::Disturbed))
+    };
+    match (is(|series| series.a_bound), is(|series| series.b_bound)) {
+        (true, true) => Some("A and of B"),
+        (true, false) => Some("A"),
+        (false, true) => Some("B"),
+        (false, false) => None,
+    }
 }
 
 pub(crate) const fn metric_word(metric: Metric) -> &'static str {
@@ -151,6 +181,20 @@ fn threshold_in_words(threshold: &ComparisonThreshold, comparison: &Comparison) 
     let untested = match untested.as_slice() {
         [] => String::new(),
         names => format!("; too little data at {}", names.join(", ")),
+    };
+    let unsteady = comparison.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)));
+    let unsteady: Vec<String> = unsteady
+        .filter(|(_, point)| {
+            let is_unsteady =
+                |c: &Contrast| c.verdict == CompareVerdict::NotShown && c.change.is_some_and(|c| c.too_unsteady);
+            point.contrasts.iter().any(|c| c.metric == Metric::Throughput && is_unsteady(c))
+        })
+        .map(|(series, point)| format!("{} {}", words::compared_name(series), series.load(point)))
+        .filter(|name| !threshold.missed.contains(name))
+        .collect();
+    let untested = match unsteady.as_slice() {
+        [] => untested,
+        names => format!("{untested}; too unsteady to tell at {}", names.join(", ")),
     };
     match threshold.missed.as_slice() {
         [] => format!("no throughput is shown to be more than {share} lower{untested}"),
