@@ -169,7 +169,12 @@ fn written_in_words(load: &Load, before: WrittenBefore) -> String {
     let most = by_load.map_or_else(|| taken_in_words(writing_s), by_load_in_words);
     let by_load = (!writing.is_empty()).then(|| format!("by {} {most}", writing.join(", ")));
     let all: Vec<String> = before.into_iter().chain(by_load).collect();
-    let end = if load.objects.noclear { "which stays" } else { "which is deleted again" };
+    let is_own = matches!(load.endpoint.server, Server::Own { .. });
+    let end = match load.objects.noclear {
+        true if is_own => "which is removed with the run's own target",
+        true => "which stays",
+        false => "which is deleted again",
+    };
     if all.is_empty() {
         "nothing would be written".to_owned()
     } else {

@@ -21,7 +21,7 @@ pub fn junit(view: &View, held: &[Held]) -> String {
     };
     let mut cases = vec![
         case("run", "every point is measured", unmeasured(view)),
-        case("run", "requests succeed", severe(requests_failed(view))),
+        case("run", "requests succeed, and objects are as written", severe(requests_failed(view))),
     ];
     for series in &view.series {
         cases.push(case(&words::series_name(series), "requests succeed", failed(series)));

@@ -93,6 +93,9 @@ pub fn broken(path: &str, started_unix_ms: Option<u64>, why: &str, columns: Opti
 fn headline(series: &Series) -> String {
     let Some((point, best)) = words::best(series) else { return "nothing measured".to_owned() };
     let best = &best.throughput;
+    if point.requests == 0 && point.error_count() > 0 {
+        return format!("no request succeeded at {}", words::load(point));
+    }
     let figure = match series.measure {
         Measure::Bytes => bytes_per_s_iec(best.mean),
         Measure::Requests => format!("{} req/s", count(best.mean)),

@@ -85,7 +85,11 @@ mod tests {
     fn what_would_be_written_is_told_before() {
         for (flags, reported) in [
             ("--op get --concurrent 2", "written: 574 MiB in 1128 objects beforehand, which is deleted again"),
-            ("--op stat --noclear", "written: 3.91 MiB in 1000 objects beforehand, which stays"),
+            (
+                "--op stat --noclear",
+                "written: 3.91 MiB in 1000 objects beforehand, which is removed with the run's own",
+            ),
+            ("--op stat --noclear --host 127.0.0.1:9", "written: 3.91 MiB in 1000 objects beforehand, which stays"),
             ("--op delete", "19.5 MiB in 5000 objects beforehand, those to delete anew for each point"),
             ("--op put --obj.size 1MiB", "written: by put what the target takes in its time, at most "),
             (

@@ -12,9 +12,10 @@ fn flags(words: &str) -> BenchFlags {
     }
 }
 
-/// The load that flags ask for, against a target of linerate's own.
+/// The load that flags ask for, against a target of linerate's own where they name no host.
 pub(crate) fn load(words: &str) -> Load {
-    check(&flags(&format!("--target embedded {words}"))).unwrap().0
+    let own = if words.contains("--host") { "" } else { "--target embedded" };
+    check(&flags(&format!("{own} {words}"))).unwrap().0
 }
 
 /// Each part of a load is what its flags say.

@@ -10,7 +10,8 @@ minor=${version#v1.}
 values="-X k8s.io/component-base/version.gitVersion=$version -X k8s.io/component-base/version.gitMajor=1"
 values="$values -X k8s.io/component-base/version.gitMinor=${minor%%.*}"
 mkdir -p "$folder"
-CGO_ENABLED=0 go build -p 2 -trimpath -ldflags "-s -w $values" -o "$folder/components" .
+# Without debug information, a seventh of the processor time is saved.
+CGO_ENABLED=0 go build -p 2 -trimpath -gcflags=all=-dwarf=false -ldflags "-s -w $values" -o "$folder/components" .
 for name in etcd kube-apiserver kube-controller-manager kube-proxy kube-scheduler kubectl kubelet; do
     ln -sf components "$folder/$name"
 done
