@@ -11,7 +11,7 @@ TRIPLE_arm64 = aarch64-unknown-linux-musl
 TRIPLES = $(foreach architecture,$(ARCHITECTURES),$(TRIPLE_$(architecture)))
 ZIG = $(CURDIR)/target/zig/bin
 
-.PHONY: demo test test-system test-cluster servers watched kubernetes kubernetes-scale cilium bench soak scale streams placed series shapes worlds test-series fuzz fuzz-build lint dist test-dist
+.PHONY: demo test test-system test-cluster servers watched kubernetes kubernetes-scale cilium machine bench soak scale streams placed series shapes worlds test-series fuzz fuzz-build lint dist test-dist
 
 # The main job, on the embedded S3 target: about a minute after the build, which leaves Kubernetes out.
 demo:
@@ -107,9 +107,16 @@ $(CILIUM)/debian:
 	    libnetfilter-conntrack3 libnfnetlink0 frr libyang2 libc-ares2 libjson-c5 libreadline8 libcap2 libpam0g \
 	    libssh-gcrypt-4 || echo 'no packages of Debian: what needs a Cilium is skipped'
 
+# A kernel that has Geneve and netkit, for nodes that are virtual machines.
+MACHINE = $(SERVERS)/machine
+machine: servers $(MACHINE)/vmlinuz
+
+$(MACHINE)/vmlinuz:
+	.ci/kernel $@ linux-image-6.12-cloud-amd64 || echo 'no kernel of Debian: what needs one is skipped'
+
 # Root: what `linerate render` writes, on a real Kubernetes with that Cilium and that router.
-test-cluster: kubernetes cilium
-	KUBERNETES=$(KUBERNETES) CILIUM=$(CILIUM) \
+test-cluster: kubernetes cilium machine
+	KUBERNETES=$(KUBERNETES) CILIUM=$(CILIUM) MACHINE=$(MACHINE) \
 	$(CARGO) test -p linerate --test cluster -- --test-threads 1 --nocapture $(TESTS)
 
 # Client processor time against a bare epoll loop, wrk and (with WARP=/path) warp: half an hour.

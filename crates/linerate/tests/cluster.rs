@@ -6,16 +6,18 @@ mod running;
 
 use std::time::Instant;
 
-use cluster_parts::{end, has_links, missing, reach};
+use cluster_parts::{end, has_links, machines, missing, reach};
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {
     let arguments = Arguments::from_args();
     let no_skip = std::env::var_os("LINERATE_NO_SKIP").is_some();
     let absent = missing();
-    let trials = reach::CHECKS.into_iter().map(|(name, kind, check)| {
+    let trials = reach::CHECKS.into_iter().chain(machines::CHECKS).map(|(name, kind, check)| {
         let mut absent: Vec<String> = absent.iter().map(ToString::to_string).collect();
-        if absent.is_empty() && !kind.is_empty() && !has_links(kind) {
+        if absent.is_empty() && kind == machines::NEEDED {
+            absent.extend(machines::missing());
+        } else if absent.is_empty() && !kind.is_empty() && !has_links(kind) {
             absent.push(format!("{kind} in the kernel"));
         }
         let reported =

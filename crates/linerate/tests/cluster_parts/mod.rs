@@ -2,6 +2,7 @@
 //! their own: `make cilium` builds it, and `KUBERNETES` and `CILIUM` name the folders.
 
 pub(crate) mod loss;
+pub(crate) mod machines;
 pub(crate) mod reach;
 
 use std::fs;
@@ -63,8 +64,8 @@ pub(crate) struct Cluster {
 /// The one that checks of a variant share.
 static SHARED: Mutex<Option<(&'static str, Result<Cluster, String>)>> = Mutex::new(None);
 
-/// What a check does with the cluster of a variant, or of `VARIANT+VALUES`, with these values beside the overlay. It
-/// begins with the first of its checks, and ends with another's.
+/// What a check does with the cluster of a variant, or of `VARIANT+VALUES`, with these values beside the overlay, or of
+/// `machines/SITE`, whose nodes are virtual machines. The name of a site is a variant's, `VARIANT-KIND` of a kind of it. It begins with the first of its checks, and ends with another's.
 pub(crate) fn of_variant(
     variant: &'static str,
     check: impl FnOnce(&Cluster) -> Result<(), Failed>,
@@ -87,11 +88,12 @@ pub(crate) fn end() {
 
 impl Cluster {
     fn start(name: &str) -> Result<Self, String> {
-        let (variant, more) = name.split_once('+').map_or((name, None), |(variant, more)| (variant, Some(more)));
+        let (site, more) = name.split_once('+').map_or((name, None), |(variant, more)| (variant, Some(more)));
+        let (tier, site) = site.split_once('/').unwrap_or(("cilium", site));
         let began = Instant::now();
         let told = |what: &str| println!("{:6.1} s {what}", began.elapsed().as_secs_f64());
-        let rendered = render(variant);
-        let cluster = Cluster::hold(&format!("cluster-{name}"), rendered)?;
+        let rendered = render(site);
+        let cluster = Cluster::hold(&format!("cluster-{}", name.replace('/', "-")), tier, rendered)?;
         told("control plane and kubelets");
         let mut values = vec![cluster.path("cilium/values.yaml"), parts("overlay.yaml")];
         values.extend(more.map(|more| parts(&format!("{more}.yaml"))));
@@ -121,12 +123,12 @@ impl Cluster {
     }
 
     /// A control plane, kubelets and a router, and no network yet.
-    fn hold(name: &str, rendered: PathBuf) -> Result<Self, String> {
+    fn hold(name: &str, tier: &str, rendered: PathBuf) -> Result<Self, String> {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = fs::remove_dir_all(folder.join("logs"));
         fs::create_dir_all(&folder).expect("a folder");
         let mut command = script();
-        command.arg("hold").arg(&folder).args(["cilium", &NODES.to_string()]);
+        command.arg("hold").arg(&folder).args([tier, &NODES.to_string()]);
         command.env("LINERATE", linerate().get_program());
         let mut holder = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the script runs");
         let said = BufReader::new(holder.stdout.take().expect("piped"));
@@ -203,12 +205,13 @@ impl Drop for Cluster {
     }
 }
 
-/// What the built program writes of the site of a variant.
-fn render(variant: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cluster-rendered-{variant}"));
+/// What the built program writes of a site, whose name begins with its variant.
+fn render(site: &str) -> PathBuf {
+    let variant = site.split_once('-').map_or(site, |(variant, _)| variant);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cluster-rendered-{site}"));
     let _ = fs::remove_dir_all(&folder);
     let mut command = linerate();
-    command.arg("render").arg(parts(&format!("sites/{variant}.yaml"))).arg("-o").arg(&folder);
+    command.arg("render").arg(parts(&format!("sites/{site}.yaml"))).arg("-o").arg(&folder);
     let output = command.args(["--variant", variant]).output().expect("linerate runs");
     assert!(output.status.success(), "{}", shown(&output));
     folder

@@ -9,6 +9,7 @@ debian=$KUBERNETES/debian
 plugins=$debian/usr/lib/cni
 logs=$FOLDER/logs/$name
 hostname "$name"
+root_group=/$GROUP/$name
 
 # Kubelet wants a group of its own in every hierarchy, and what the last boot left in them is none of its pods.
 make_groups() {
@@ -113,7 +114,7 @@ address: $address
 authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}
 authorization: {mode: AlwaysAllow}
 cgroupDriver: cgroupfs
-cgroupRoot: /$GROUP/$name
+cgroupRoot: $root_group
 clusterDomain: cluster.local
 containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
 evictionHard: {memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%, nodefs.inodesFree: 1%}
@@ -139,11 +140,13 @@ proxy() {
         --conntrack-tcp-timeout-established=0s --conntrack-tcp-timeout-close-wait=0s >>"$logs.kube-proxy" 2>&1 &
 }
 
+source=$(dirname "$(realpath "$0")")
+[ "$tier" != machines ] || . "$source/../machine/node.sh"
 make_groups
 make_disk
 make_path
-if [ "$tier" = cilium ]; then
-    . "$(dirname "$(realpath "$0")")/../cilium/node.sh"
+if [ "$tier" != nodes ]; then
+    . "$source/../cilium/node.sh"
     make_room
     write_cilium_network
 else
@@ -151,6 +154,6 @@ else
 fi
 containerd
 kubelet
-if [ "$tier" = cilium ]; then agent & else proxy; fi
+if [ "$tier" != nodes ]; then agent & else proxy; fi
 # The node ends with the first of them that does, and the kernel ends the others.
 wait -n

@@ -1,0 +1,136 @@
+//! What the kernel of this machine may not have, Geneve and netkit, on nodes that are virtual machines with Debian's:
+//! `make machine` takes it, and `MACHINE` names the folder.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use libtest_mimic::Failed;
+
+use super::loss::{ask_often, await_both, by_node};
+use super::reach::{
+    Check, address_of_service, announcing, answered_directly, over_both, pods_and_services, pods_by_the_router,
+};
+use super::{Cluster, NODES, of_variant};
+
+/// What these checks need beside the others, in the place of a kind of link.
+pub(crate) const NEEDED: &str = "machines";
+
+/// A connection with an answer: what accepts it, the answer with the end, and what confirms the client's end.
+const PACKETS_OF_AN_ANSWER: u64 = 3;
+
+pub(crate) const CHECKS: [Check; 5] = [
+    ("machines_variant_b_pods_reach_each_other_through_geneve", NEEDED, || of_variant("machines/b", through_geneve)),
+    ("machines_variant_b_one_announces_and_the_other_answers_the_client_itself", NEEDED, || {
+        of_variant("machines/b", answered_by_its_own_link)
+    }),
+    ("machines_variant_b_takes_netkit_with_geneve", NEEDED, || {
+        of_variant("machines/b-netkit", |cluster| {
+            through_geneve(cluster)?;
+            answered_by_its_own_link(cluster)?;
+            have_devices(cluster, "netkit")
+        })
+    }),
+    ("machines_variant_c_pods_have_netkit_and_reach_each_other", NEEDED, || {
+        of_variant("machines/c-netkit", |cluster| {
+            pods_by_the_router(cluster)?;
+            have_devices(cluster, "netkit")
+        })
+    }),
+    ("machines_variant_c_address_is_reached_over_both_nodes_with_netkit", NEEDED, || {
+        of_variant("machines/c-netkit", over_both)
+    }),
+];
+
+/// What this machine lacks for others.
+pub(crate) fn missing() -> Vec<String> {
+    let kernel = std::env::var_os("MACHINE").map(|folder| Path::new(&folder).join("vmlinuz"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    let parts = [
+        ("a kernel for machines", kernel.is_some_and(|kernel| kernel.exists())),
+        ("qemu-system-x86_64", on_path("qemu-system-x86_64")),
+        ("virtiofsd of qemu", Path::new("/usr/lib/qemu/virtiofsd").exists()),
+        ("busybox", on_path("busybox")),
+    ];
+    parts.into_iter().filter(|(_, is_there)| !is_there).map(|(name, _)| name.to_owned()).collect()
+}
+
+/// Packets that the other end of a link has sent, and those that have been sent to it.
+fn packets(cluster: &Cluster, link: &str) -> (u64, u64) {
+    let output = cluster.inside("ip").args(["-json", "-stats", "link", "show", link]).output().expect("it runs");
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("ip says JSON");
+    let of = |way: &str| said[0]["stats64"][way]["packets"].as_u64().expect("a count");
+    (of("rx"), of("tx"))
+}
+
+/// Of the links of both planes, for something that is done meanwhile.
+fn counted<T>(cluster: &Cluster, act: impl FnOnce() -> T) -> (T, BTreeMap<String, (u64, u64)>) {
+    let links: Vec<String> = (1..=NODES).flat_map(|node| [format!("to-n{node}"), format!("out-n{node}")]).collect();
+    let before: Vec<(u64, u64)> = links.iter().map(|link| packets(cluster, link)).collect();
+    let done = act();
+    let counts = links.into_iter().zip(before).map(|(link, before)| {
+        let after = packets(cluster, &link);
+        (link, (after.0 - before.0, after.1 - before.1))
+    });
+    (done, counts.collect())
+}
+
+/// Links of a machine, as its own kernel tells of them.
+fn links_of(cluster: &Cluster, node: u32) -> Result<Vec<serde_json::Value>, Failed> {
+    let said = cluster.act(&["on", &node.to_string(), "ip", "-json", "-details", "-stats", "link", "show"]);
+    Ok(serde_json::from_str(&said).map_err(|error| format!("{error}: {said}"))?)
+}
+
+/// What is between pods of both nodes goes through the link of the tunnel, which is Geneve's.
+fn through_geneve(cluster: &Cluster) -> Result<(), Failed> {
+    let sent = || -> Result<Vec<u64>, Failed> {
+        let of = |node| -> Result<u64, Failed> {
+            let links = links_of(cluster, node)?;
+            let tunnel = links.iter().find(|link| link["linkinfo"]["info_kind"] == "geneve");
+            Ok(tunnel.and_then(|link| link["stats64"]["tx"]["packets"].as_u64()).ok_or("a tunnel with counts")?)
+        };
+        (1..=NODES).map(of).collect()
+    };
+    let before = sent()?;
+    pods_and_services(cluster)?;
+    let after = sent()?;
+    println!("packets that each node has sent in Geneve: {before:?}, then {after:?}");
+    for (before, after) in before.iter().zip(&after) {
+        // Each pod has asked the other node's, and been asked by it.
+        assert!(after - before >= 2 * PACKETS_OF_AN_ANSWER, "{before} to {after}");
+    }
+    Ok(())
+}
+
+/// Replies of the node that does not announce are on its own link, on which no request has come; requests have come to
+/// it from the one that announces.
+fn answered_by_its_own_link(cluster: &Cluster) -> Result<(), Failed> {
+    answered_directly(cluster)?;
+    let address = address_of_service(cluster)?;
+    await_both(cluster, address);
+    let (asked, counts) = counted(cluster, || ask_often(cluster, address, 60));
+    let asked = asked?;
+    let one = announcing(cluster, address).ok_or("one of the nodes announces it")?;
+    let other = (1..=NODES).find(|node| *node != one).ok_or("there is another")?;
+    let answered = by_node(&asked).get(&*format!("n{other}")).copied().unwrap_or_default() as u64;
+    println!("announced by n{one}; n{other} answered {answered}: packets {{link: (from it, to it)}} {counts:?}");
+    let ((replies, requests), (_, forwarded)) = (counts[&format!("out-n{other}")], counts[&format!("to-n{other}")]);
+    assert!(answered >= 10, "{:?}", by_node(&asked));
+    assert!(replies >= answered * PACKETS_OF_AN_ANSWER, "{counts:?}");
+    assert!(requests < answered, "{counts:?}");
+    assert!(forwarded >= answered * PACKETS_OF_AN_ANSWER, "{counts:?}");
+    Ok(())
+}
+
+/// Devices of pods are of that kind, on both nodes.
+fn have_devices(cluster: &Cluster, kind: &str) -> Result<(), Failed> {
+    for node in 1..=NODES {
+        let links = links_of(cluster, node)?;
+        let of_pods = links.iter().filter(|link| link["ifname"].as_str().is_some_and(|name| name.starts_with("lxc")));
+        let kinds: Vec<_> = of_pods.map(|link| (&link["ifname"], &link["linkinfo"]["info_kind"])).collect();
+        println!("n{node}: {kinds:?}");
+        // One of the pod, and one of what Cilium asks for its health.
+        assert!(kinds.len() >= 2 && kinds.iter().all(|(_, its)| *its == kind), "{kinds:?}");
+    }
+    Ok(())
+}
