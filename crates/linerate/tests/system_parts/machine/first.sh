@@ -17,6 +17,8 @@ for link in 0 1; do
 done
 ip route add default via 10.231.80.2
 echo 1 >/proc/sys/net/ipv4/ip_forward
+# What comes before this in the path of programs is for others too.
+cp "$source/../machine/clang.sh" "$FOLDER/inside/programs/clang"
 busybox nc -ll -p 7000 -e "$source/../machine/answer.sh" &
 "$source/node.sh" "$number" machines &
 # Whoever is left to it is reaped while it waits. Its end would be the kernel's.

@@ -25,12 +25,20 @@ write_first_files() {
     (cd "$root" && find . | busybox cpio -o -H newc 2>/dev/null) >"$here/initramfs"
 }
 
+# Agents compile their datapath when they begin. Emulated, one program of it takes a minute, and they do not wait for
+# several: each is compiled out here, by the same compiler.
+begin_compiler() {
+    [ -e "$here/compiler.pid" ] || begin compiler busybox nc -ll -p 7001 -e \
+        unshare --mount --propagation private "$source/../machine/compile.sh" "$here/programs/clang"
+}
+
 # Two processes: one shows it files, and ends with the other. Where programs are at the same addresses from process to
 # process, what they are translated to is used again.
 boot_machine() {
     local node=$1 socket=$here/n$1.socket link
     local cards=()
     write_first_files
+    begin_compiler
     rm -f "$socket"
     # shellcheck disable=SC2016 # the shell that is begun expands them
     begin "n$node.files" unshare --mount --propagation private sh -c '
