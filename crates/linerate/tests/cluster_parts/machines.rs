@@ -23,13 +23,6 @@ pub(crate) const CHECKS: [Check; 5] = [
     ("machines_variant_b_one_announces_and_the_other_answers_the_client_itself", NEEDED, || {
         of_variant("machines/b", answered_by_its_own_link)
     }),
-    ("machines_variant_b_takes_netkit_with_geneve", NEEDED, || {
-        of_variant("machines/b-netkit", |cluster| {
-            through_geneve(cluster)?;
-            answered_by_its_own_link(cluster)?;
-            have_devices(cluster, "netkit")
-        })
-    }),
     ("machines_variant_c_pods_have_netkit_and_reach_each_other", NEEDED, || {
         of_variant("machines/c-netkit", |cluster| {
             pods_by_the_router(cluster)?;
@@ -38,6 +31,13 @@ pub(crate) const CHECKS: [Check; 5] = [
     }),
     ("machines_variant_c_address_is_reached_over_both_nodes_with_netkit", NEEDED, || {
         of_variant("machines/c-netkit", over_both)
+    }),
+    ("machines_variant_b_takes_netkit_with_geneve", NEEDED, || {
+        of_variant("machines/b-netkit", |cluster| {
+            through_geneve(cluster)?;
+            answered_by_its_own_link(cluster)?;
+            have_devices(cluster, "netkit")
+        })
     }),
 ];
 

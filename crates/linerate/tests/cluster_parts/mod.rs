@@ -16,8 +16,8 @@ use libtest_mimic::Failed;
 
 use crate::running::{eventually_within, linerate, shown};
 
-/// Agents, routes and pods of a machine that does something else as well.
-pub(crate) const PATIENT: Duration = Duration::from_secs(180);
+/// Agents, routes and pods of a machine that does something else as well, or that is emulated by one that does.
+pub(crate) const PATIENT: Duration = Duration::from_secs(600);
 
 /// Nodes of a cluster.
 pub(crate) const NODES: u32 = 2;
@@ -99,7 +99,7 @@ impl Cluster {
         values.extend(more.map(|more| parts(&format!("{more}.yaml"))));
         cluster.act(&["cilium"].into_iter().chain(values.iter().map(String::as_str)).collect::<Vec<_>>());
         told("every agent says OK");
-        cluster.kubectl(&["wait", "--for=condition=Ready", "node", "--all", "--timeout=300s"]);
+        cluster.kubectl(&["wait", "--for=condition=Ready", "node", "--all", "--timeout=900s"]);
         // Definitions come from the operator. A variant without addresses and BGP has no resources.
         for part in ["addresses", "bgp", "l2-announcement"] {
             let path = cluster.path(&format!("cilium/{part}.yaml"));
@@ -148,7 +148,7 @@ impl Cluster {
     /// Servers on both nodes that the rendered services select.
     fn serve(&self) {
         self.apply(&servers());
-        self.kubectl(&["rollout", "status", "daemonset/answer", "--namespace", "minio", "--timeout=300s"]);
+        self.kubectl(&["rollout", "status", "daemonset/answer", "--namespace", "minio", "--timeout=900s"]);
     }
 
     /// Makes what a manifest describes, or makes it so.
