@@ -18,28 +18,35 @@ pub(crate) const NEEDED: &str = "machines";
 /// A connection with an answer: what accepts it, the answer with the end, and what confirms the client's end.
 const PACKETS_OF_AN_ANSWER: u64 = 3;
 
-pub(crate) const CHECKS: [Check; 5] = [
-    ("machines_variant_b_pods_reach_each_other_through_geneve", NEEDED, || of_variant("machines/b", through_geneve)),
+pub(crate) const CHECKS: [Check; 6] = [
+    ("machines_variant_b_agents_take_geneve_and_dsr_as_rendered", NEEDED, || of_variant("machines/b", tell_of_geneve)),
+    ("machines_variant_b_pods_reach_each_other_through_geneve", NEEDED, || {
+        of_variant("machines/b", served(through_geneve))
+    }),
     ("machines_variant_b_one_announces_and_the_other_answers_the_client_itself", NEEDED, || {
-        of_variant("machines/b", answered_by_its_own_link)
+        of_variant("machines/b", served(answered_by_its_own_link))
     }),
     ("machines_variant_c_pods_have_netkit_and_reach_each_other", NEEDED, || {
-        of_variant("machines/c-netkit", |cluster| {
-            pods_by_the_router(cluster)?;
-            have_devices(cluster, "netkit")
-        })
+        of_variant(
+            "machines/c-netkit",
+            served(|cluster| pods_by_the_router(cluster).and_then(|()| have_netkit(cluster))),
+        )
     }),
     ("machines_variant_c_address_is_reached_over_both_nodes_with_netkit", NEEDED, || {
-        of_variant("machines/c-netkit", over_both)
+        of_variant("machines/c-netkit", served(over_both))
     }),
     ("machines_variant_b_takes_netkit_with_geneve", NEEDED, || {
-        of_variant("machines/b-netkit", |cluster| {
-            through_geneve(cluster)?;
-            answered_by_its_own_link(cluster)?;
-            have_devices(cluster, "netkit")
-        })
+        of_variant("machines/b-netkit", served(|cluster| through_geneve(cluster).and_then(|()| have_netkit(cluster))))
     }),
 ];
+
+/// A check that needs pods.
+fn served(check: impl FnOnce(&Cluster) -> Result<(), Failed>) -> impl FnOnce(&Cluster) -> Result<(), Failed> {
+    |cluster| {
+        cluster.serve();
+        check(cluster)
+    }
+}
 
 /// What this machine lacks for others.
 pub(crate) fn missing() -> Vec<String> {
@@ -79,6 +86,24 @@ fn counted<T>(cluster: &Cluster, act: impl FnOnce() -> T) -> (T, BTreeMap<String
 fn links_of(cluster: &Cluster, node: u32) -> Result<Vec<serde_json::Value>, Failed> {
     let said = cluster.act(&["on", &node.to_string(), "ip", "-json", "-details", "-stats", "link", "show"]);
     Ok(serde_json::from_str(&said).map_err(|error| format!("{error}: {said}"))?)
+}
+
+/// Agents are well with what was rendered, and tell of it; the link of the tunnel is Geneve's, and cards have programs.
+fn tell_of_geneve(cluster: &Cluster) -> Result<(), Failed> {
+    for node in 1..=NODES {
+        let told = cluster.act(&["agent", &node.to_string(), "status", "--verbose"]);
+        for part in ["Tunnel [geneve]", "DSR", "Geneve", "Device Mode:"] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+        let links = links_of(cluster, node)?;
+        assert!(links.iter().any(|link| link["linkinfo"]["info_kind"] == "geneve"), "{links:?}");
+        for card in ["eth0", "eth1"] {
+            let its = links.iter().find(|link| link["ifname"] == card).ok_or("a card")?;
+            println!("n{node} {card}: xdp {}", its["xdp"]["prog"]["name"]);
+            assert_eq!(its["xdp"]["prog"]["name"], "cil_xdp_entry", "{its}");
+        }
+    }
+    Ok(())
 }
 
 /// What is between pods of both nodes goes through the link of the tunnel, which is Geneve's.
@@ -122,15 +147,15 @@ fn answered_by_its_own_link(cluster: &Cluster) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Devices of pods are of that kind, on both nodes.
-fn have_devices(cluster: &Cluster, kind: &str) -> Result<(), Failed> {
+/// Devices of pods are netkit's, on both nodes.
+fn have_netkit(cluster: &Cluster) -> Result<(), Failed> {
     for node in 1..=NODES {
         let links = links_of(cluster, node)?;
         let of_pods = links.iter().filter(|link| link["ifname"].as_str().is_some_and(|name| name.starts_with("lxc")));
         let kinds: Vec<_> = of_pods.map(|link| (&link["ifname"], &link["linkinfo"]["info_kind"])).collect();
         println!("n{node}: {kinds:?}");
         // One of the pod, and one of what Cilium asks for its health.
-        assert!(kinds.len() >= 2 && kinds.iter().all(|(_, its)| *its == kind), "{kinds:?}");
+        assert!(kinds.len() >= 2 && kinds.iter().all(|(_, its)| *its == "netkit"), "{kinds:?}");
     }
     Ok(())
 }

@@ -65,7 +65,8 @@ pub(crate) struct Cluster {
 static SHARED: Mutex<Option<(&'static str, Result<Cluster, String>)>> = Mutex::new(None);
 
 /// What a check does with the cluster of a variant, or of `VARIANT+VALUES`, with these values beside the overlay, or of
-/// `machines/SITE`, whose nodes are virtual machines. The name of a site is a variant's, `VARIANT-KIND` of a kind of it. It begins with the first of its checks, and ends with another's.
+/// `machines/SITE`, whose nodes are virtual machines. The name of a site is a variant's, or `VARIANT-KIND` of a kind of
+/// it. It begins with the first of its checks, and ends with another's.
 pub(crate) fn of_variant(
     variant: &'static str,
     check: impl FnOnce(&Cluster) -> Result<(), Failed>,
@@ -117,8 +118,10 @@ impl Cluster {
                 &cluster.path(&format!("engine/{part}.yaml")),
             ]);
         }
-        cluster.serve();
-        told("pods are ready");
+        if tier == "cilium" {
+            cluster.serve();
+            told("pods are ready");
+        }
         Ok(cluster)
     }
 
@@ -145,7 +148,7 @@ impl Cluster {
         self.rendered.join(name).display().to_string()
     }
 
-    /// Servers on both nodes that the rendered services select.
+    /// Servers on both nodes that the rendered services select. On machines each check begins with it.
     fn serve(&self) {
         self.apply(&servers());
         self.kubectl(&["rollout", "status", "daemonset/answer", "--namespace", "minio", "--timeout=900s"]);

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Compiles for the agent of a machine, with what it has written: compile.sh CLANG, in mounts of its own, whose paths are the machine's.
-# It reads the compiler's words in a line and the agent's headers as an archive, and writes three lines: status, what
-# the compiler said, and the program.
+# Compiles for the agent of a machine, with what it has written: compile.sh CLANG, in mounts of its own, whose paths are
+# the machine's. It reads the compiler's words in a line and the agent's headers as an archive, and writes three lines:
+# status, what the compiler said, and the program.
 set -euo pipefail
 clang=$1
 read -r words

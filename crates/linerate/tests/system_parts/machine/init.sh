@@ -9,10 +9,10 @@ for name in overlay failover net_failover virtio_net; do $busybox insmod "/lib/m
 $busybox mount -t virtiofs host /lower
 $busybox mount -t tmpfs upper /upper
 $busybox mkdir /upper/files /upper/work
-$busybox mount -t overlay -o lowerdir=/lower,upperdir=/upper/files,workdir=/upper/work overlay /root
-$busybox mount --bind "/lower/$FOLDER/logs" "/root/$FOLDER/logs"
-$busybox mkdir -p /root/lib/modules
-$busybox mount --bind "/lower/$MACHINE/modules" /root/lib/modules
-for folder in proc sys dev; do $busybox mount --move "/$folder" "/root/$folder"; done
-[ -e /root/sbin/modprobe ] || $busybox ln -s "$($busybox which busybox || echo /usr/bin/busybox)" /root/sbin/modprobe
-exec $busybox switch_root /root "$source/../machine/first.sh" "$NODE"
+$busybox mount -t overlay -o lowerdir=/lower,upperdir=/upper/files,workdir=/upper/work overlay /new
+$busybox mount --bind "/lower/$FOLDER/logs" "/new/$FOLDER/logs"
+$busybox mkdir -p /new/lib/modules
+$busybox mount --bind "/lower/$MACHINE/modules" /new/lib/modules
+for folder in proc sys dev; do $busybox mount --move "/$folder" "/new/$folder"; done
+[ -e /new/sbin/modprobe ] || $busybox ln -s "$($busybox which busybox || echo /usr/bin/busybox)" /new/sbin/modprobe
+exec $busybox switch_root /new "$source/../machine/first.sh" "$NODE"

@@ -15,13 +15,14 @@ write_first_files() {
     local root=$here/first-files version name
     version=$(ls "$MACHINE/modules")
     [ ! -e "$here/initramfs" ] || return 0
-    mkdir -p "$root"/{bin,proc,sys,dev,lower,upper,root} "$root/lib/modules/$version"
+    mkdir -p "$root"/{bin,proc,sys,dev,lower,upper,new} "$root/lib/modules/$version"
     cp "$(command -v busybox)" "$root/bin/busybox"
     for name in overlay failover net_failover virtio_net; do
         find "$MACHINE/modules/$version" -name "$name.ko" -exec cp {} "$root/lib/modules" \;
     done
     cp "$source/../machine/init.sh" "$root/init"
-    declare -p FOLDER GROUP KUBERNETES CILIUM MACHINE PATH source | sed 's/^declare -[-x]* /export /' >"$root/environment"
+    declare -p FOLDER GROUP KUBERNETES CILIUM MACHINE PATH source | sed 's/^declare -[-x]* /export /' \
+        >"$root/environment"
     (cd "$root" && find . | busybox cpio -o -H newc 2>/dev/null) >"$here/initramfs"
 }
 
@@ -32,7 +33,8 @@ begin_compiler() {
         unshare --mount --propagation private "$source/../machine/compile.sh" "$here/programs/clang"
 }
 
-# Two processes: one shows it files, and ends with the other. Where programs are at the same addresses from process to
+# Two processes: one shows it files, and ends with the other. A kernel that waits for a processor would miss its timer
+# and give up: it is not to look. Where programs are at the same addresses from process to
 # process, what they are translated to is used again.
 boot_machine() {
     local node=$1 socket=$here/n$1.socket link
@@ -53,7 +55,8 @@ boot_machine() {
         -object "memory-backend-memfd,id=memory,size=${MACHINE_MEMORY:-3G},share=on" -m "${MACHINE_MEMORY:-3G}" \
         -accel tcg,thread=single,tb-size=512 -cpu max,cx16=off -smp 1 -nographic -no-reboot \
         -kernel "$MACHINE/vmlinuz" -initrd "$here/initramfs" \
-        -append "console=ttyS0 quiet panic=-1 norandmaps nokaslr mitigations=off net.ifnames=0 nowatchdog NODE=$node" \
+        -append "console=ttyS0 quiet panic=-1 norandmaps nokaslr mitigations=off net.ifnames=0 nowatchdog \
+no_timer_check NODE=$node" \
         -chardev "socket,id=files,path=$socket" -device vhost-user-fs-pci,chardev=files,tag=host "${cards[@]}"
 }
 
