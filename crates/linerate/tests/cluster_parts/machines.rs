@@ -10,7 +10,8 @@ use super::loss::{ask_often, await_both, by_node};
 use super::reach::{
     Check, address_of_service, announcing, answered_directly, over_both, pods_and_services, pods_by_the_router,
 };
-use super::{Cluster, NODES, of_variant};
+use super::{Cluster, NODES, PATIENT, of_variant};
+use crate::running::eventually_within;
 
 /// What these checks need beside the others, in the place of a kind of link.
 pub(crate) const NEEDED: &str = "machines";
@@ -97,10 +98,14 @@ fn tell_of_geneve(cluster: &Cluster) -> Result<(), Failed> {
         }
         let links = links_of(cluster, node)?;
         assert!(links.iter().any(|link| link["linkinfo"]["info_kind"] == "geneve"), "{links:?}");
+        // An agent says that all is well before its programs are on every card.
+        let program = |card: &str| -> Option<String> {
+            let links = links_of(cluster, node).ok()?;
+            let its = links.iter().find(|link| link["ifname"] == card)?;
+            Some(its["xdp"]["prog"]["name"].as_str()?.to_owned())
+        };
         for card in ["eth0", "eth1"] {
-            let its = links.iter().find(|link| link["ifname"] == card).ok_or("a card")?;
-            println!("n{node} {card}: xdp {}", its["xdp"]["prog"]["name"]);
-            assert_eq!(its["xdp"]["prog"]["name"], "cil_xdp_entry", "{its}");
+            eventually_within(PATIENT, "a program of XDP", || program(card).as_deref() == Some("cil_xdp_entry"));
         }
     }
     Ok(())
