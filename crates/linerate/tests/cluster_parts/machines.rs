@@ -2,13 +2,15 @@
 //! `make machine` takes it, and `MACHINE` names the folder.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use libtest_mimic::Failed;
 
 use super::loss::{ask_often, await_both, by_node};
 use super::reach::{
-    Check, address_of_service, announcing, answered_directly, over_both, pods_and_services, pods_by_the_router,
+    Check, IN_SEGMENT, address_of_service, all_see, announcing, answered_directly, over_both, pods_and_services,
+    pods_by_the_router,
 };
 use super::{Cluster, NODES, PATIENT, of_variant};
 use crate::running::eventually_within;
@@ -19,13 +21,16 @@ pub(crate) const NEEDED: &str = "machines";
 /// A connection with an answer: what accepts it, the answer with the end, and what confirms the client's end.
 const PACKETS_OF_AN_ANSWER: u64 = 3;
 
-pub(crate) const CHECKS: [Check; 6] = [
+pub(crate) const CHECKS: [Check; 7] = [
     ("machines_variant_b_agents_take_geneve_and_dsr_as_rendered", NEEDED, || of_variant("machines/b", tell_of_geneve)),
     ("machines_variant_b_pods_reach_each_other_through_geneve", NEEDED, || {
         of_variant("machines/b", served(through_geneve))
     }),
     ("machines_variant_b_one_announces_and_the_other_answers_the_client_itself", NEEDED, || {
         of_variant("machines/b", served(answered_by_its_own_link))
+    }),
+    ("machines_variant_b_ports_of_a_node_are_served_by_both_which_see_the_client", NEEDED, || {
+        of_variant("machines/b", served(ports_by_both))
     }),
     ("machines_variant_c_pods_have_netkit_and_reach_each_other", NEEDED, || {
         of_variant(
@@ -111,16 +116,16 @@ fn tell_of_geneve(cluster: &Cluster) -> Result<(), Failed> {
     Ok(())
 }
 
-/// What is between pods of both nodes goes through the link of the tunnel, which is Geneve's.
+/// Packets of a way, `tx` or `rx`, that the link of a node's tunnel has counted, which is Geneve's.
+fn tunnelled(cluster: &Cluster, node: u32, way: &str) -> Result<u64, Failed> {
+    let links = links_of(cluster, node)?;
+    let tunnel = links.iter().find(|link| link["linkinfo"]["info_kind"] == "geneve");
+    Ok(tunnel.and_then(|link| link["stats64"][way]["packets"].as_u64()).ok_or("a tunnel with counts")?)
+}
+
+/// What is between pods of both nodes goes through the link of the tunnel.
 fn through_geneve(cluster: &Cluster) -> Result<(), Failed> {
-    let sent = || -> Result<Vec<u64>, Failed> {
-        let of = |node| -> Result<u64, Failed> {
-            let links = links_of(cluster, node)?;
-            let tunnel = links.iter().find(|link| link["linkinfo"]["info_kind"] == "geneve");
-            Ok(tunnel.and_then(|link| link["stats64"]["tx"]["packets"].as_u64()).ok_or("a tunnel with counts")?)
-        };
-        (1..=NODES).map(of).collect()
-    };
+    let sent = || (1..=NODES).map(|node| tunnelled(cluster, node, "tx")).collect::<Result<Vec<u64>, Failed>>();
     let before = sent()?;
     pods_and_services(cluster)?;
     let after = sent()?;
@@ -133,22 +138,51 @@ fn through_geneve(cluster: &Cluster) -> Result<(), Failed> {
 }
 
 /// Replies of the node that does not announce are on its own link, on which no request has come; requests have come to
-/// it from the one that announces.
+/// it in Geneve from the one that announces.
 fn answered_by_its_own_link(cluster: &Cluster) -> Result<(), Failed> {
     answered_directly(cluster)?;
     let address = address_of_service(cluster)?;
     await_both(cluster, address);
-    let (asked, counts) = counted(cluster, || ask_often(cluster, address, 60));
-    let asked = asked?;
     let one = announcing(cluster, address).ok_or("one of the nodes announces it")?;
     let other = (1..=NODES).find(|node| *node != one).ok_or("there is another")?;
+    let before = tunnelled(cluster, other, "rx")?;
+    let (asked, counts) = counted(cluster, || ask_often(cluster, address, 60));
+    let forwarded = tunnelled(cluster, other, "rx")? - before;
+    let asked = asked?;
+    assert_eq!(announcing(cluster, address), Some(one), "it announces still");
     let answered = by_node(&asked).get(&*format!("n{other}")).copied().unwrap_or_default() as u64;
-    println!("announced by n{one}; n{other} answered {answered}: packets {{link: (from it, to it)}} {counts:?}");
-    let ((replies, requests), (_, forwarded)) = (counts[&format!("out-n{other}")], counts[&format!("to-n{other}")]);
+    println!(
+        "announced by n{one}; n{other} answered {answered} and took {forwarded} packets out of Geneve: \
+         packets {{link: (from it, to it)}} {counts:?}"
+    );
+    let (replies, requests) = counts[&format!("out-n{other}")];
     assert!(answered >= 10, "{:?}", by_node(&asked));
     assert!(replies >= answered * PACKETS_OF_AN_ANSWER, "{counts:?}");
     assert!(requests < answered, "{counts:?}");
-    assert!(forwarded >= answered * PACKETS_OF_AN_ANSWER, "{counts:?}");
+    assert!(forwarded >= answered * PACKETS_OF_AN_ANSWER, "{forwarded}");
+    Ok(())
+}
+
+/// A port of each node, which the variant itself has none of: policy Cluster.
+fn ports_by_both(cluster: &Cluster) -> Result<(), Failed> {
+    let labels = serde_json::json!({"app.kubernetes.io/name": "minio", "pool": "minio"});
+    let service = serde_json::json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "ports", "namespace": "minio"},
+        "spec": {"type": "NodePort", "selector": labels, "ports": [{"name": "s3", "port": 9000}]},
+    });
+    cluster.apply(&service.to_string());
+    let path = "jsonpath={.spec.ports[0].nodePort}";
+    let port = cluster.kubectl(&["get", "service", "ports", "--namespace", "minio", "--output", path]).parse()?;
+    for node in 1..=NODES {
+        let address = SocketAddr::new(format!("10.231.82.{}", 10 + node).parse()?, port);
+        await_both(cluster, address);
+        let asked = ask_often(cluster, address, 60)?;
+        println!("{address}: {:?}", by_node(&asked));
+        assert!(by_node(&asked).values().all(|&count| count >= 10), "{:?}", by_node(&asked));
+        all_see(&asked, IN_SEGMENT);
+    }
     Ok(())
 }
 

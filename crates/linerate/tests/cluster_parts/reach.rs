@@ -10,7 +10,7 @@ use crate::running::eventually_within;
 
 /// The client behind the router, and in the segment of the nodes' second links.
 const BEHIND_ROUTER: &str = "10.231.81.2";
-const IN_SEGMENT: &str = "10.231.82.2";
+pub(crate) const IN_SEGMENT: &str = "10.231.82.2";
 
 /// Silence after which a session has ended, and what is granted to the rest: sites state nothing else.
 const HEALED_S: f64 = 5.0;
@@ -102,7 +102,8 @@ fn next_hops(cluster: &Cluster, address: SocketAddr) -> usize {
     route.matches("via ").count()
 }
 
-fn all_see(asked: &[Asked], client: &str) {
+/// Each request has an answer of a server that sees this client.
+pub(crate) fn all_see(asked: &[Asked], client: &str) {
     for one in asked {
         let (node, seen) = one.answer.as_ref().expect("an answer");
         assert_eq!(seen, client, "{node}");
