@@ -97,6 +97,7 @@ impl Cluster {
         let cluster = Cluster::hold(&format!("cluster-{}", name.replace('/', "-")), tier, rendered)?;
         told("control plane and kubelets");
         let mut values = vec![cluster.path("cilium/values.yaml"), parts("overlay.yaml")];
+        values.extend((tier == "machines").then(|| parts("machines.yaml")));
         values.extend(more.map(|more| parts(&format!("{more}.yaml"))));
         cluster.act(&["cilium"].into_iter().chain(values.iter().map(String::as_str)).collect::<Vec<_>>());
         told("every agent says OK");
