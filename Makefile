@@ -11,7 +11,7 @@ TRIPLE_arm64 = aarch64-unknown-linux-musl
 TRIPLES = $(foreach architecture,$(ARCHITECTURES),$(TRIPLE_$(architecture)))
 ZIG = $(CURDIR)/target/zig/bin
 
-.PHONY: demo test test-system test-cluster servers watched kubernetes kubernetes-scale cilium bench soak scale streams placed series shapes worlds test-series fuzz fuzz-build lint dist test-dist
+.PHONY: demo test test-system test-cluster servers watched kubernetes kubernetes-scale cilium machine bench soak scale streams placed series shapes worlds test-series fuzz fuzz-build lint dist test-dist
 
 # The main job, on the embedded S3 target: about a minute after the build, which leaves Kubernetes out.
 demo:
@@ -113,14 +113,21 @@ $(CILIUM)/debian:
 	    libnetfilter-conntrack3 libnfnetlink0 frr libyang2 libc-ares2 libjson-c5 libreadline8 libcap2 libpam0g \
 	    libssh-gcrypt-4 || echo 'no packages of Debian: what needs a Cilium is skipped'
 
+# A kernel that has Geneve and netkit, for nodes that are virtual machines.
+MACHINE = $(SERVERS)/machine
+machine: servers $(MACHINE)/vmlinuz
+
+$(MACHINE)/vmlinuz:
+	.ci/kernel $@ linux-image-6.12-cloud-amd64 || echo 'no kernel of Debian: what needs one is skipped'
+
 # CoreDNS, by which pods find each other.
 DNS_SOURCE = crates/linerate/tests/system_parts/dns
 $(SERVERS)/coredns: $(addprefix $(DNS_SOURCE)/,main.go go.mod go.sum)
 	CGO_ENABLED=0 go build -C $(DNS_SOURCE) -p 2 -trimpath -ldflags '-s -w' -o $@ .
 
 # Root: what `linerate render` writes, on a real Kubernetes: with that Cilium and that router, and with MinIO on XFS.
-test-cluster: kubernetes cilium $(SERVERS)/minio $(SERVERS)/xfs $(SERVERS)/coredns
-	KUBERNETES=$(KUBERNETES) CILIUM=$(CILIUM) \
+test-cluster: kubernetes cilium machine $(SERVERS)/minio $(SERVERS)/xfs $(SERVERS)/coredns
+	KUBERNETES=$(KUBERNETES) CILIUM=$(CILIUM) MACHINE=$(MACHINE) \
 	MINIO=$(SERVERS)/minio XFS=$(SERVERS)/xfs COREDNS=$(SERVERS)/coredns \
 	$(CARGO) test -p linerate --test cluster -- --test-threads 1 --nocapture $(TESTS)
 

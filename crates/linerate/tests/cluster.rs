@@ -7,15 +7,17 @@ mod running;
 
 use std::time::Instant;
 
-use cluster_parts::{end, has_links, minio, missing_for_cilium, reach};
+use cluster_parts::{end, has_links, machines, minio, missing_for_cilium, reach};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() {
     let arguments = Arguments::from_args();
     let (of_cilium, of_minio) = (missing_for_cilium(), minio::missing_for_minio());
-    let of_variants = reach::CHECKS.into_iter().map(|(name, kind, check)| {
+    let of_variants = reach::CHECKS.into_iter().chain(machines::CHECKS).map(|(name, kind, check)| {
         let mut absent: Vec<String> = of_cilium.iter().map(ToString::to_string).collect();
-        if absent.is_empty() && !kind.is_empty() && !has_links(kind) {
+        if absent.is_empty() && kind == machines::NEEDED {
+            absent.extend(machines::missing());
+        } else if absent.is_empty() && !kind.is_empty() && !has_links(kind) {
             absent.push(format!("{kind} in the kernel"));
         }
         trial(name, &absent, check)

@@ -3,6 +3,7 @@
 //! `CILIUM`, `MINIO`, `XFS` and `COREDNS` name what was built.
 
 pub(crate) mod loss;
+pub(crate) mod machines;
 pub(crate) mod minio;
 pub(crate) mod objects;
 pub(crate) mod reach;
@@ -19,8 +20,8 @@ use libtest_mimic::Failed;
 
 use crate::running::{eventually_within, linerate, shown};
 
-/// Agents, routes and pods of a machine that does something else as well.
-pub(crate) const PATIENT: Duration = Duration::from_secs(180);
+/// Agents, routes and pods of a machine that does something else as well, or that is emulated by one that does.
+pub(crate) const PATIENT: Duration = Duration::from_secs(600);
 
 /// Nodes of a cluster.
 pub(crate) const NODES: u32 = 2;
@@ -78,7 +79,9 @@ pub(crate) struct Cluster {
 /// The one that checks of a variant share.
 static SHARED: Mutex<Option<(&'static str, Result<Cluster, String>)>> = Mutex::new(None);
 
-/// What a check does with the cluster of a variant, or of `VARIANT+VALUES`, with these values beside the overlay.
+/// What a check does with the cluster of a variant, or of `VARIANT+VALUES`, with these values beside the overlay, or of
+/// `machines/SITE`, whose nodes are virtual machines. The name of a site is a variant's, or `VARIANT-KIND` of a kind of
+/// it. It begins with the first of its checks, and ends with another's.
 pub(crate) fn of_variant(
     variant: &'static str,
     check: impl FnOnce(&Cluster) -> Result<(), Failed>,
@@ -110,17 +113,20 @@ pub(crate) fn end() {
 
 impl Cluster {
     fn start(name: &str) -> Result<Self, String> {
-        let (variant, more) = name.split_once('+').map_or((name, None), |(variant, more)| (variant, Some(more)));
+        let (site, more) = name.split_once('+').map_or((name, None), |(variant, more)| (variant, Some(more)));
+        let (tier, site) = site.split_once('/').unwrap_or(("cilium", site));
         let began = Instant::now();
         let told = |what: &str| println!("{:6.1} s {what}", began.elapsed().as_secs_f64());
-        let rendered = render(variant, variant);
-        let cluster = Cluster::hold(&format!("cluster-{name}"), rendered, ["cilium", &NODES.to_string()], &[])?;
+        let rendered = render(site, site.split_once('-').map_or(site, |(variant, _)| variant));
+        let name = format!("cluster-{}", name.replace('/', "-"));
+        let cluster = Cluster::hold(&name, rendered, [tier, &NODES.to_string()], &[])?;
         told("control plane and kubelets");
         let mut values = vec![cluster.path("cilium/values.yaml"), parts("overlay.yaml")];
+        values.extend((tier == "machines").then(|| parts("machines.yaml")));
         values.extend(more.map(|more| parts(&format!("{more}.yaml"))));
         cluster.act(&["cilium"].into_iter().chain(values.iter().map(String::as_str)).collect::<Vec<_>>());
         told("every agent says OK");
-        cluster.kubectl(&["wait", "--for=condition=Ready", "node", "--all", "--timeout=300s"]);
+        cluster.kubectl(&["wait", "--for=condition=Ready", "node", "--all", "--timeout=900s"]);
         // Definitions come from the operator. A variant without addresses and BGP has no resources.
         for part in ["addresses", "bgp", "l2-announcement"] {
             let path = cluster.path(&format!("cilium/{part}.yaml"));
@@ -138,8 +144,10 @@ impl Cluster {
                 &cluster.path(&format!("engine/{part}.yaml")),
             ]);
         }
-        cluster.serve();
-        told("pods are ready");
+        if tier == "cilium" {
+            cluster.serve();
+            told("pods are ready");
+        }
         Ok(cluster)
     }
 
@@ -166,10 +174,10 @@ impl Cluster {
         self.rendered.join(name).display().to_string()
     }
 
-    /// Servers on both nodes that the rendered services select.
+    /// Servers on both nodes that the rendered services select. On machines each check begins with it.
     fn serve(&self) {
         self.apply(&servers());
-        self.kubectl(&["rollout", "status", "daemonset/answer", "--namespace", "minio", "--timeout=300s"]);
+        self.kubectl(&["rollout", "status", "daemonset/answer", "--namespace", "minio", "--timeout=900s"]);
     }
 
     /// Makes what a manifest describes, or makes it so.

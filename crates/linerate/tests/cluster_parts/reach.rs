@@ -10,7 +10,7 @@ use crate::running::eventually_within;
 
 /// The client behind the router, and in the segment of the nodes' second links.
 const BEHIND_ROUTER: &str = "10.231.81.2";
-const IN_SEGMENT: &str = "10.231.82.2";
+pub(crate) const IN_SEGMENT: &str = "10.231.82.2";
 
 /// Silence after which a session has ended, and what is granted to the rest: sites state nothing else.
 const HEALED_S: f64 = 5.0;
@@ -19,7 +19,7 @@ const HEALED_S: f64 = 5.0;
 const LEASE_PASSED_S: f64 = 15.0;
 
 /// A check of a cluster's own; what it needs beside it.
-type Check = (&'static str, &'static str, fn() -> Result<(), Failed>);
+pub(crate) type Check = (&'static str, &'static str, fn() -> Result<(), Failed>);
 
 /// The checks, variant after variant: each has a cluster of its own.
 pub(crate) const CHECKS: [Check; 11] = [
@@ -37,7 +37,7 @@ pub(crate) const CHECKS: [Check; 11] = [
 ];
 
 /// The pod of a node, and its address.
-fn pod(cluster: &Cluster, node: u32) -> (String, String) {
+pub(crate) fn pod(cluster: &Cluster, node: u32) -> (String, String) {
     let of = format!("--field-selector=spec.nodeName=n{node},status.phase=Running");
     let path = "jsonpath={.items[0].metadata.name} {.items[0].status.podIP}";
     let said = cluster.kubectl(&["get", "pods", "--namespace", "minio", &of, "--output", path]);
@@ -61,7 +61,7 @@ fn await_pods(cluster: &Cluster) {
     eventually_within(PATIENT, "pods to reach each other", || cluster.ended(&words).status.success());
 }
 
-fn pods_and_services(cluster: &Cluster) -> Result<(), Failed> {
+pub(crate) fn pods_and_services(cluster: &Cluster) -> Result<(), Failed> {
     await_pods(cluster);
     let inside = service(cluster, ".spec.clusterIP");
     for from in 1..=NODES {
@@ -79,7 +79,7 @@ fn pods_and_services(cluster: &Cluster) -> Result<(), Failed> {
 }
 
 /// Agents install no routes here: what a node does not know goes to the router.
-fn pods_by_the_router(cluster: &Cluster) -> Result<(), Failed> {
+pub(crate) fn pods_by_the_router(cluster: &Cluster) -> Result<(), Failed> {
     pods_and_services(cluster)?;
     let routes = cluster.act(&["router", "show ip route bgp"]);
     println!("{routes}");
@@ -89,7 +89,7 @@ fn pods_by_the_router(cluster: &Cluster) -> Result<(), Failed> {
 }
 
 /// The address that the pool has given to the service.
-fn address_of_service(cluster: &Cluster) -> Result<SocketAddr, Failed> {
+pub(crate) fn address_of_service(cluster: &Cluster) -> Result<SocketAddr, Failed> {
     let path = ".status.loadBalancer.ingress[0].ip";
     eventually_within(PATIENT, "an address of the pool", || !service(cluster, path).is_empty());
     let address: IpAddr = service(cluster, path).parse()?;
@@ -102,14 +102,15 @@ fn next_hops(cluster: &Cluster, address: SocketAddr) -> usize {
     route.matches("via ").count()
 }
 
-fn all_see(asked: &[Asked], client: &str) {
+/// Each request has an answer of a server that sees this client.
+pub(crate) fn all_see(asked: &[Asked], client: &str) {
     for one in asked {
         let (node, seen) = one.answer.as_ref().expect("an answer");
         assert_eq!(seen, client, "{node}");
     }
 }
 
-fn over_both(cluster: &Cluster) -> Result<(), Failed> {
+pub(crate) fn over_both(cluster: &Cluster) -> Result<(), Failed> {
     let address = address_of_service(cluster)?;
     eventually_within(PATIENT, "two next hops", || next_hops(cluster, address) == NODES as usize);
     println!("{}", cluster.act(&["on", "router", "ip", "route", "show", &address.ip().to_string()]));
@@ -159,7 +160,7 @@ fn ports_of_one_plane(cluster: &Cluster) -> Result<(), Failed> {
 }
 
 /// The node whose link answers for an address in the client's segment.
-fn announcing(cluster: &Cluster, address: SocketAddr) -> Option<u32> {
+pub(crate) fn announcing(cluster: &Cluster, address: SocketAddr) -> Option<u32> {
     let neighbours = cluster.act(&["on", "client", "ip", "neighbour", "show", &address.ip().to_string()]);
     let link = neighbours.split_whitespace().skip_while(|word| *word != "lladdr").nth(1)?.to_owned();
     (1..=NODES).find(|node| cluster.act(&["on", &node.to_string(), "ip", "link", "show", "eth1"]).contains(&link))
@@ -178,7 +179,7 @@ fn announced_by_one(cluster: &Cluster) -> Result<(), Failed> {
 }
 
 /// Both nodes see the client: the one that does not announce answers it by itself.
-fn answered_directly(cluster: &Cluster) -> Result<(), Failed> {
+pub(crate) fn answered_directly(cluster: &Cluster) -> Result<(), Failed> {
     announced_by_one(cluster)?;
     all_see(&ask_often(cluster, address_of_service(cluster)?, 60)?, IN_SEGMENT);
     let told = cluster.act(&["agent", "1", "status", "--verbose"]);

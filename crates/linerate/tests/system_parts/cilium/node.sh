@@ -4,7 +4,7 @@
 # Agents attach programs to the root of a hierarchy of version 2, and pin maps in a file system: nodes that share a
 # kernel have one of each for themselves. What the node begins is in its part of the hierarchy.
 make_room() {
-    local group=/sys/fs/cgroup/unified/$GROUP/$name
+    local group=${groups:-/sys/fs/cgroup/unified/$GROUP/$name}
     echo 0 >"$group/cgroup.procs"
     mkdir -p /run/cilium/cgroupv2 /run/netns /var/lib/cilium/{bpf,clustermesh}
     mount --bind "$group" /run/cilium/cgroupv2
@@ -22,6 +22,12 @@ write_cilium_network() {
     ln -sf "$CILIUM/bin/cilium-cni" "$debian/usr/lib/cni/loopback" "$plugins"
 }
 
+# Whether the API server has the chart's configuration.
+configured() {
+    curl --silent --fail --output /dev/null --cacert "$FOLDER/pki/ca.crt" --cert "$FOLDER/pki/admin.crt" \
+        --key "$FOLDER/pki/admin.key" https://10.231.80.1:6443/api/v1/namespaces/kube-system/configmaps/cilium-config
+}
+
 # With the configuration that the chart has made, as its init container reads it; begun again when it ends. Before the
 # chart is applied there is none, and what reads it would go on without.
 agent() {
@@ -33,7 +39,7 @@ agent() {
     export CILIUM_CLUSTERMESH_CONFIG=/var/lib/cilium/clustermesh/
     # Beside the network's configuration, a file moved there would be one event, which containerd does not heed.
     export TMPDIR=/run
-    until [ -d "$here/operator" ]; do sleep 0.2; done
+    until configured; do sleep 0.5; done
     while :; do
         rm -rf /run/cilium-configuration
         if cilium-dbg build-config "${options[@]}" --dest /run/cilium-configuration; then

@@ -16,7 +16,11 @@ make_router() {
     for node in $(seq "$1"); do
         ip link add "out-n$node" type veth peer name eth1 netns "n$node"
         ip link set "out-n$node" master outside up
-        addressed "n$node" eth1 "10.231.82.$((10 + node))"
+        if has_machines; then
+            wired "n$node" eth1
+        else
+            addressed "n$node" eth1 "10.231.82.$((10 + node))"
+        fi
         # Of what is for a node that is cut off, others would take their part: programs on their links do not look whose
         # packet it is.
         ip link set "to-n$node" type bridge_slave flood off

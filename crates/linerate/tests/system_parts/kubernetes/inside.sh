@@ -14,16 +14,20 @@ control=10.231.80.1 router=10.231.80.2
 . "$source/../cilium/programs.sh"
 . "$source/../cilium/router.sh"
 . "$source/../cilium/cilium.sh"
+. "$source/../machine/machine.sh"
+
+# For so many seconds, with so many between two looks.
+patience=60 rest=0.1
 
 wait_until() {
-    local what=$1 tries=0
+    local what=$1 began=$SECONDS
     shift
     until "$@" >/dev/null 2>&1; do
-        [ $((tries += 1)) -lt 600 ] || {
-            echo "$what did not come in a minute: see $FOLDER/logs" >&2
+        [ $((SECONDS - began)) -lt "$patience" ] || {
+            echo "$what did not come in $patience s: see $FOLDER/logs" >&2
             return 1
         }
-        sleep 0.1
+        sleep "$rest"
     done
 }
 
@@ -62,6 +66,8 @@ make_network() {
         ip link add "to-n$node" type veth peer name eth0 netns "n$node"
         ip link set "to-n$node" master switch up
         ip -n "n$node" link set lo up
+        # A machine has addresses of its own.
+        ! has_machines || { wired "n$node" eth0 && continue; }
         ip -n "n$node" address add "10.231.80.$((10 + node))/24" dev eth0
         ip -n "n$node" link set eth0 up
         ip -n "n$node" route add default via "$gateway"
@@ -80,6 +86,7 @@ make_routes() {
 
 # `ip netns exec` would hide the control groups.
 boot() {
+    ! has_machines || { boot_machine "$1" && return; }
     begin "n$1" nsenter --net="/run/netns/n$1" \
         unshare --mount --propagation private --uts --ipc --pid --fork --kill-child --mount-proc \
         "$source/node.sh" "$1" "$(cat "$here/tier")"
@@ -89,6 +96,10 @@ boot() {
 # of `unshare`.
 in_node() {
     local above first
+    if has_machines; then
+        in_machine "$@"
+        return
+    fi
     above=$(cat "$here/n$1.pid")
     first=$(tr -d ' ' <"/proc/$above/task/$above/children")
     nsenter --target "$first" --mount --uts --ipc --net --pid -- "${@:2}"
@@ -123,7 +134,7 @@ nodes() {
         configured "n$node"
     done
     "$source/image.sh" registry.k8s.io/pause:3.10 "$KUBERNETES/pause" "$here/images/pause.tar"
-    if [ "$(cat "$here/tier")" = cilium ]; then
+    if [ "$(cat "$here/tier")" != nodes ]; then
         "$source/image.sh" linerate.local/answer:test "$CILIUM/answer" "$here/images/answer.tar"
     else
         "$source/image.sh" linerate.local/linerate:test "${LINERATE:?names the program}" "$here/images/linerate.tar"
@@ -146,21 +157,26 @@ up() {
     hostname linerate-kubernetes
     case $tier in
     nodes) make_network "$count" "$control" && make_routes "$count" ;;
-    cilium) make_network "$count" "$router" && make_router "$count" ;;
+    cilium | machines) make_network "$count" "$router" && make_router "$count" ;;
     *) make_network 0 "$control" ;;
     esac
     # One program speaks for all of them.
     [ "$tier" != scale ] || grace=60s
+    ! has_machines || { grace=300s && be_patient; }
     control_plane
     case $tier in
     api) ;;
     nodes) nodes "$count" are_ready ;;
-    cilium) programs && begin_routing && nodes "$count" are_known ;;
+    cilium | machines) programs && begin_routing && nodes "$count" are_known ;;
     scale) . "$source/scale.sh" && pretended "$count" ;;
     esac
     echo ready
     # While it waits, and only then, it reaps what is left to it.
     wait "$stay" || true
+}
+
+has_machines() {
+    [ "$(cat "$here/tier" 2>/dev/null)" = machines ]
 }
 
 node_of() {
@@ -177,6 +193,7 @@ links() {
 
 [ "$1" = up ] || GROUP=$(cat "$here/group")
 export GROUP
+! has_machines || be_patient
 case $1 in
 up) up "${@:2}" ;;
 restart-api)
@@ -195,5 +212,7 @@ load)
     ;;
 cilium) cilium "${@:2}" ;;
 router) ask_router "${@:2}" ;;
+# In a machine, whose links are not those of a namespace.
+of-machine) node_of "$2" && in_machine "${@:2}" ;;
 agent) node_of "$2" && in_node "$2" "$CILIUM/bin/cilium-dbg" "${@:3}" ;;
 esac

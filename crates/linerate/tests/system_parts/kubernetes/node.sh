@@ -9,6 +9,7 @@ debian=$KUBERNETES/debian
 plugins=$debian/usr/lib/cni
 logs=$FOLDER/logs/$name
 hostname "$name"
+root_group=/$GROUP/$name
 
 # Kubelet wants a group of its own in every hierarchy, and what the last boot left in them is none of its pods.
 make_groups() {
@@ -132,7 +133,7 @@ address: $address
 authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}
 authorization: {mode: AlwaysAllow}
 cgroupDriver: cgroupfs
-cgroupRoot: /$GROUP/$name
+cgroupRoot: $root_group
 clusterDomain: cluster.local
 $(sed 's/..*/clusterDNS: [&]/' "$here/names")
 containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
@@ -161,12 +162,14 @@ proxy() {
         --conntrack-tcp-timeout-established=0s --conntrack-tcp-timeout-close-wait=0s >>"$logs.kube-proxy" 2>&1 &
 }
 
+source=$(dirname "$(realpath "$0")")
+[ "$tier" != machines ] || . "$source/../machine/node.sh"
 make_groups
 make_disk
 mount_drives
 make_path
-if [ "$tier" = cilium ]; then
-    . "$(dirname "$(realpath "$0")")/../cilium/node.sh"
+if [ "$tier" != nodes ]; then
+    . "$source/../cilium/node.sh"
     make_room
     write_cilium_network
 else
@@ -174,6 +177,6 @@ else
 fi
 containerd
 kubelet
-if [ "$tier" = cilium ]; then agent & else proxy; fi
+if [ "$tier" != nodes ]; then agent & else proxy; fi
 # The node ends with the first of them that does, and the kernel ends the others.
 wait -n
