@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use linerate_record::experiment::KeySource;
 use linerate_record::load::TlsTrust;
 
-use crate::bench::alias;
 use crate::cleaning::{self, CleaningOrder, clean};
+use crate::credentials::alias;
 use crate::failure::Failure;
 use crate::{credentials, folder, interrupt, printing, timing};
 use flags::CleanFlags;

@@ -1,5 +1,6 @@
 //! Credentials and other settings that flags, warp's and AWS's environment and AWS's shared files may give.
 
+pub(crate) mod alias;
 pub(crate) mod flags;
 
 use std::env;

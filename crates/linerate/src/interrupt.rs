@@ -94,8 +94,8 @@ impl Remains {
         match self.get() {
             None => format!("interrupted: nothing of the run is at the target; {second}"),
             Some(RunRemains::Own) => format!(
-                "interrupted: requests in flight get one second to finish, then the run's own target ends with all that is \
-                 in it; {second}"
+                "interrupted: requests in flight get one second to finish, then the run's own target ends with all \
+                 that is in it; {second}"
             ),
             Some(RunRemains::AtTarget { place, cleaning, stays: true }) => format!(
                 "interrupted: requests in flight get one second to finish; what is below {place} stays until \

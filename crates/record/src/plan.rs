@@ -436,9 +436,9 @@ pub struct Sizing {
     pub why: String,
 }
 
-/// What clusters without a known fault lose to the ceiling of their bottleneck, as a share of it on average. Learnt from
-/// published cases and labs: docs/method/explain.md. Engines and operations have one loss, since there are too few cases
-/// of each to tell theirs apart (GET of gateways 1 to 6 %, of MinIO 6 to 9 %).
+/// What clusters without a known fault lose to the ceiling of their bottleneck, as a share of it on average. Learnt
+/// from published cases and labs: docs/method/explain.md. Engines and operations have one loss, since there are too few
+/// cases of each to tell theirs apart (GET of gateways 1 to 6 %, of MinIO 6 to 9 %).
 pub const MEAN_LOSS: f64 = 0.05;
 
 /// A size that gives what is needed, and does not tolerate the losses that are asked for.

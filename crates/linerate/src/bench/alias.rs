@@ -1,14 +1,11 @@
 //! `--alias`: what an alias of mc stands for, in the flags.
 
-use linerate_load::hosts;
-use linerate_record::load::{Endpoint, Lookup, Server};
+use linerate_record::load::Lookup;
 
 use super::flags::BenchFlags;
-use crate::credentials::Keys;
+use crate::credentials::alias::{found, give};
 use crate::endpoint::flags::BUCKET;
 use crate::failure::Failure;
-use crate::mc::Alias;
-use crate::{bounded, masks, mc};
 
 /// Puts what `--alias` stands for into the flags; flags that were given stay.
 pub(crate) fn apply(flags: &mut BenchFlags) -> Result<(), Failure> {
@@ -48,66 +45,4 @@ pub(crate) fn apply(flags: &mut BenchFlags) -> Result<(), Failure> {
         give(keys, name, alias);
     }
     Ok(())
-}
-
-/// The keys of an alias for an endpoint that was described by it. One that has been pointed elsewhere since, or has
-/// lost its keys, has none for it.
-pub(crate) fn keys(name: &str, endpoint: &Endpoint) -> Result<Keys, Failure> {
-    let alias = found(name)?;
-    let Server::Hosts { authorities, .. } = &endpoint.server else { return Ok(Keys::default()) };
-    if let Some(other) = other_hosts(&alias, authorities, endpoint.tls.is_some())? {
-        return Err(Failure::usage(format!(
-            "mc alias {name:?} now stands for {other}, but the experiment loads {}: point the alias back, or begin a \
-             new experiment",
-            authorities.join(", ")
-        )));
-    }
-    let mut keys = Keys::default();
-    give(&mut keys, name, alias);
-    if keys.anonymous != endpoint.anonymous {
-        return Err(Failure::usage(format!(
-            "mc alias {name:?} has {} now, unlike when the experiment began: restore it, or begin a new one",
-            if keys.anonymous { "no keys" } else { "keys" }
-        )));
-    }
-    Ok(keys)
-}
-
-/// The keys of an alias for the hosts of a run: for no others are they meant.
-pub(crate) fn keys_of_hosts(name: &str, authorities: &[String], tls: bool) -> Result<Keys, Failure> {
-    let alias = found(name)?;
-    if let Some(other) = other_hosts(&alias, authorities, tls)? {
-        return Err(Failure::usage(format!(
-            "mc alias {name:?} stands for {other}, but the run loaded {}: name an alias of these, or give keys by the \
-             environment",
-            authorities.join(", ")
-        )));
-    }
-    let mut keys = Keys::default();
-    give(&mut keys, name, alias);
-    Ok(keys)
-}
-
-/// The hosts that an alias stands for, where they are not these.
-fn other_hosts(alias: &Alias, authorities: &[String], tls: bool) -> Result<Option<String>, Failure> {
-    let stands_for = hosts::parse(&alias.url, tls, bounded::text).map_err(|e| Failure::usage(e.to_string()))?;
-    let is_other = stands_for.authorities != *authorities || stands_for.tls != tls;
-    Ok(is_other.then(|| stands_for.authorities.join(", ")))
-}
-
-/// The alias of a name. What it holds is told nowhere.
-fn found(name: &str) -> Result<Alias, Failure> {
-    let alias = mc::find(name)?;
-    masks::keep_name(&alias.access_key);
-    [&alias.secret_key, &alias.session_token].into_iter().for_each(|key| masks::keep_secret(key));
-    Ok(alias)
-}
-
-fn give(keys: &mut Keys, name: &str, alias: Alias) {
-    keys.anonymous = alias.access_key.is_empty() && alias.secret_key.is_empty();
-    let some = |text: String| Some(text).filter(|t| !t.is_empty());
-    keys.of_alias = Some(name.to_owned());
-    keys.access_key = some(alias.access_key);
-    keys.secret_key = some(alias.secret_key);
-    keys.session_token = keys.session_token.take().or_else(|| some(alias.session_token));
 }

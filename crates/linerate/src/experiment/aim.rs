@@ -8,9 +8,9 @@ use linerate_load::sigv4::Credentials;
 use linerate_record::experiment::KeySource;
 use linerate_record::load::{Endpoint, Levels, Load, Lookup, OwnTarget, Server, Write};
 
-use crate::bench::alias;
 use crate::child::{self, TargetProcess};
 use crate::credentials::Keys;
+use crate::credentials::alias;
 use crate::failure::Failure;
 use crate::{consent, credentials, endpoint};
 

@@ -46,7 +46,8 @@ fn asked(flags: &DiffFlags) -> Result<Wanted, Failure> {
     let profile = name.map(profile_named).transpose();
     let site = match flags.site.as_deref() {
         Some(path) if name.is_none() => Err(Failure::usage(format!(
-            "--site {} is what values of a profile follow from, and --set alone has none: give --profile, or drop --site",
+            "--site {} is what values of a profile follow from, and --set alone has none: give --profile, or drop \
+             --site",
             path.display()
         ))),
         path => path.map(sites::read_site).transpose(),

@@ -90,8 +90,8 @@ fn narrowest_nic(case: &Case, place: usize, traffic: &NodeTraffic) -> Option<(us
         .min_by(|(_, a), (_, b)| (a.1 / a.0).total_cmp(&(b.1 / b.0)))
 }
 
-/// What each NIC with lanes moves over PCIe per client byte: payload with headers, without what only the wire sees. With
-/// its place among all.
+/// What each NIC with lanes moves over PCIe per client byte, with its place among all: payload with headers, without
+/// what only the wire sees.
 fn of_cards<'a>(case: &'a Case, place: usize, traffic: &NodeTraffic) -> impl Iterator<Item = (usize, NodeFlow)> + 'a {
     let group = &case.site.groups[place];
     let planes = &case.site.planes;
