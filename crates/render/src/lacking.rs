@@ -90,6 +90,11 @@ fn together(site: &Site, variant: EntryVariant) -> Vec<RenderFault> {
         let advice = "write cluster: Cilium's L2 announcement excludes policy Local";
         faults.push(RenderFault::new("entry.policy", "policy local with an L2 announcement", advice));
     }
+    let is_meshed = site.kubernetes.as_ref().is_some_and(|kubernetes| kubernetes.mesh.is_some());
+    if site.entry == Entry::ClusterMesh && !is_meshed {
+        let advice = "add kubernetes.mesh with the id and the name of this cluster, or write entry: bgp";
+        faults.push(RenderFault::new("entry.path", "cluster-mesh without kubernetes.mesh", advice));
+    }
     let groups = || site.groups.iter().filter(|group| group.count > 0);
     if let Some(group) = groups().find(|group| variant == EntryVariant::B && group.racks > 1) {
         let what = format!("{} racks, and an address that one node announces in its own segment", group.racks);

@@ -260,6 +260,10 @@ fn what_nobody_stated_and_what_cannot_be_is_told_by_its_key() {
         }
     }
     let text = text("minio-8");
+    let unmeshed =
+        text.replace("entry: bgp\n", "entry: cluster-mesh\n").replace("  mesh: {id: 1, name: storage}\n", "");
+    let error = render(&site(&unmeshed), &request()).unwrap_err();
+    assert!(matches!(error, RenderError::Site(faults) if faults[0].path == "entry.path"));
     let bare = &text[..text.find("kubernetes:").unwrap()];
     let error = render(&site(bare), &request()).unwrap_err();
     assert!(matches!(error, RenderError::Site(faults) if faults[0].path == "kubernetes"));

@@ -9,7 +9,7 @@
     const hue = of < 0.5 ? 210 : 210 - (of - 0.5) * 2 * 205;
     return `hsl(${hue} ${40 + 50 * of}% ${78 - 30 * of}%)`;
   };
-  for (const canvas of document.querySelectorAll("canvas.heat")) {
+  const draw = (canvas) => {
     const rows = view.heat.maps[Number(canvas.dataset.map)].rows;
     const columns = view.heat.columns;
     const tall = Math.max(2, Math.min(16, Math.floor(960 / Math.max(1, rows.length))));
@@ -24,7 +24,7 @@
       }
     });
     const told = canvas.parentElement.querySelector(".told");
-    canvas.addEventListener("mousemove", (event) => {
+    canvas.onmousemove = (event) => {
       const box = canvas.getBoundingClientRect();
       const x = Math.min(columns - 1, Math.floor(((event.clientX - box.left) / box.width) * columns));
       const y = Math.min(rows.length - 1, Math.floor(((event.clientY - box.top) / box.height) * rows.length));
@@ -32,6 +32,11 @@
       const of = share(rows[y][x]);
       const at = new Date(view.heat.begin_unix_ms + x * view.heat.column_ms).toISOString().slice(0, 19).replace("T", " ");
       told.textContent = `${view.nodes[y]}, ${at} UTC: ${of == null ? "not read" : `${Math.round(of * 100)} %`}`;
-    });
-  }
+    };
+  };
+  page.stand(() => {
+    const maps = document.querySelectorAll("canvas.heat");
+    maps.forEach(draw);
+    return maps.length;
+  });
 })();

@@ -102,13 +102,15 @@ const page = (() => {
   const dotted = (label, stroke, value, more) =>
     ({ label, stroke, value, width: 2, spanGaps: true, points: { show: true, size: 7, width: 1, fill: stroke }, ...more });
 
-  // Draws everything, at first and whenever the colours or the paper change.
+  // Draws everything, at first and whenever the colours or the paper change. What draws others than these charts
+  // returns how many they are.
 
   const stand = (drawCharts) => {
+    let others = 0;
     const drawAll = () => {
       for (const plot of charts.values()) plot.destroy();
       charts.clear();
-      drawCharts();
+      others = drawCharts() ?? 0;
     };
     const themes = ["auto", "light", "dark"];
     const setTheme = (theme) => {
@@ -143,7 +145,7 @@ const page = (() => {
     drawAll();
     // uPlot draws in microtasks: by the next task every chart stands.
     setTimeout(() => {
-      root.dataset.charts = charts.size;
+      root.dataset.charts = charts.size + others;
       root.dataset.ready = String(!root.dataset.error);
     }, 0);
   };

@@ -7,6 +7,7 @@ use std::{env, fs};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use linerate_analysis::view::View;
+use linerate_record::diagnosis::Diagnosis;
 use linerate_record::experiment::ExperimentReport;
 use linerate_report::experiment;
 use serde_json::Value;
@@ -30,13 +31,17 @@ fn main() {
         let title = format!("the_{name}_page_draws_and_agrees_with_json (needs chromium)");
         Trial::test(title, move || drawn_and_agreeing(name, &view(), charts)).with_ignored_flag(skipped)
     });
-    let sheets =
-        [("plan", plan as fn() -> Sheet, 5, 100), ("bare_plan", bare_plan, 0, 0), ("explanation", explanation, 0, 40)]
-            .into_iter()
-            .map(|(name, sheet, charts, figures)| {
-                let title = format!("the_page_of_the_{name}_draws_and_agrees_with_json (needs chromium)");
-                Trial::test(title, move || sheet_agrees(name, &sheet(), charts, figures)).with_ignored_flag(skipped)
-            });
+    let sheets = [
+        ("plan", plan as fn() -> Sheet, 5, 100),
+        ("bare_plan", bare_plan, 0, 0),
+        ("explanation", explanation, 0, 40),
+        ("diagnosis", diagnosis, 1, 10),
+    ]
+    .into_iter()
+    .map(|(name, sheet, charts, figures)| {
+        let title = format!("the_page_of_the_{name}_draws_and_agrees_with_json (needs chromium)");
+        Trial::test(title, move || sheet_agrees(name, &sheet(), charts, figures)).with_ignored_flag(skipped)
+    });
     let experiments = [
         ("experiment", tried::experiment as fn() -> ExperimentReport, 2, 100),
         ("begun_experiment", tried::begun, 2, 11),
@@ -97,6 +102,13 @@ fn explanation() -> Sheet {
     let explanation = planned::explanation();
     let json = linerate_report::explanation::json(&explanation);
     Sheet { html: linerate_report::explanation::html(&explanation), json }
+}
+
+/// Readings of eight nodes, of which the third one's link sends at half its speed.
+fn diagnosis() -> Sheet {
+    let diagnosis: Diagnosis =
+        serde_json::from_str(include_str!("diagnosed/eight.json")).expect("linerate explain --json wrote it");
+    Sheet { html: linerate_report::diagnosis::html(&diagnosis), json: linerate_report::diagnosis::json(&diagnosis) }
 }
 
 fn chromium() -> Option<PathBuf> {

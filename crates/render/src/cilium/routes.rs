@@ -141,8 +141,14 @@ fn advertisement(deployment: &Deployment<'_>) -> Tree {
 
 fn announcement(deployment: &Deployment<'_>) -> Tree {
     let interface = format!("^{}$", deployment.site.planes.public.link.replace('.', "\\."));
+    let names = deployment.kubernetes.hosts.iter().flat_map(|hosts| &hosts.names).map(String::as_str);
+    let storage = map([set("key", "kubernetes.io/hostname"), set("operator", "In"), set("values", list(names))]);
     let spec = map([
         set("serviceSelector", selected(ANNOUNCED)),
+        set("nodeSelector", map([set("matchExpressions", list([storage]))])).because(
+            "kubernetes.hosts: agents of all machines would stand for the lease, and one without this interface would \
+             hold it and announce nothing.",
+        ),
         set("loadBalancerIPs", true)
             .because("One node answers for the address: its link is the ceiling of all clients together."),
         set("interfaces", list([interface])).because("planes.public.link, as an expression"),

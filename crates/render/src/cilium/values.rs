@@ -1,7 +1,7 @@
 //! Values of Cilium's chart: what the catalogue of settings advises, and what follows from variant and site.
 
 use linerate_record::knob::Locator;
-use linerate_record::site::{Entry, Kernel, Site};
+use linerate_record::site::{Entry, Kernel, Site, TrafficPolicy};
 use linerate_settings::knobs::{KNOBS, KnobRow};
 
 use crate::catalogue::{self, reason};
@@ -140,6 +140,15 @@ fn own(deployment: &Deployment<'_>) -> Vec<ChartValue> {
             ));
         }
     }
+    let policy = match deployment.site.entry {
+        Entry::Bgp { policy } | Entry::NodePort { policy } => Some(policy),
+        _ => None,
+    };
+    if policy == Some(TrafficPolicy::Cluster) && !deployment.variant.has_tunnel() {
+        let why = "with loadBalancer.mode dsr, the address of the service passes in an IP option: a network that drops \
+                   packets with options needs mode snat";
+        all.push(value("loadBalancer.dsrDispatch", "opt".into(), why));
+    }
     if kubernetes.observation.is_some() {
         let why = "kubernetes.observation: the agents' metrics, which observation/monitors.yaml scrapes";
         all.push(value("prometheus.enabled", true.into(), why));
@@ -177,14 +186,17 @@ fn way(deployment: &Deployment<'_>) -> String {
 
 fn of_devices(deployment: &Deployment<'_>) -> String {
     let links = "planes.public.link and planes.private.link";
-    match (&deployment.site.planes.private, deployment.variant.has_address()) {
+    let others = "Agents of every machine look for them: those of the control plane and of clients need links of these \
+                  names too";
+    let why = match (&deployment.site.planes.private, deployment.variant.has_address()) {
         (Some(_), false) => format!(
             "{links}. Node ports answer on both: nodePort.addresses needs the prefix of the public plane, which a site \
              does not state"
         ),
         (Some(_), true) => links.to_owned(),
         (None, _) => "planes.public.link".to_owned(),
-    }
+    };
+    format!("{why}. {others}")
 }
 
 /// The interfaces of both planes.

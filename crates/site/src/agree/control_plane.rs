@@ -47,8 +47,9 @@ pub(super) fn control_plane(site: &Site, kubernetes: &Kubernetes, faults: &mut V
     if let Some(plane) = &kubernetes.control_plane {
         machines(kubernetes, plane, faults);
         ports(site, kubernetes, plane, faults);
-        services(kubernetes, plane, faults);
+        services(site, kubernetes, plane, faults);
     }
+    outside(kubernetes, faults);
     if let Some(dns) = &kubernetes.dns {
         if address_of(&dns.domain).is_some() {
             let what = format!("domain {}, which is an address", dns.domain);
@@ -138,7 +139,7 @@ fn ports(site: &Site, kubernetes: &Kubernetes, plane: &ControlPlane, faults: &mu
     }
 }
 
-fn services(kubernetes: &Kubernetes, plane: &ControlPlane, faults: &mut Vec<SiteFault>) {
+fn services(site: &Site, kubernetes: &Kubernetes, plane: &ControlPlane, faults: &mut Vec<SiteFault>) {
     let (path, services) = ("kubernetes.control_plane.service_cidr", plane.service_cidr);
     if !SERVICE_LENGTHS.contains(&services.length) {
         let what = format!("services in {services}");
@@ -149,7 +150,12 @@ fn services(kubernetes: &Kubernetes, plane: &ControlPlane, faults: &mut Vec<Site
     let all = others.chain(kubernetes.load_balancer.iter().map(|pool| ("load_balancer's", pool)));
     for (whose, other) in all.filter(|(_, other)| other.overlaps(&services)) {
         let what = format!("services' {services} overlaps {whose} {other}");
-        faults.push(SiteFault::new(path, what, "write other addresses"));
+        let (at, advice) = match (site.is_assumed(path), whose) {
+            (false, _) => (path, "write other addresses"),
+            (true, "the pods'") => ("kubernetes.pod_cidr", "write other addresses, or control_plane.service_cidr"),
+            (true, _) => ("kubernetes.load_balancer", "write other addresses, or control_plane.service_cidr"),
+        };
+        faults.push(SiteFault::new(at, what, advice));
     }
     if let (true, Some(dns)) = (SERVICE_LENGTHS.contains(&services.length), &kubernetes.dns) {
         let first = Prefix { first: services.first + 1, length: 32 };
@@ -167,6 +173,19 @@ fn services(kubernetes: &Kubernetes, plane: &ControlPlane, faults: &mut Vec<Site
 /// Whether a host is an address, and one of these.
 fn is_within(host: &str, prefix: &Prefix) -> bool {
     address_of(host).is_some_and(|first| prefix.contains(&Prefix { first, length: 32 }))
+}
+
+/// Machines outside of the cluster's own addresses: a switch, and the balancer of API servers.
+fn outside(kubernetes: &Kubernetes, faults: &mut Vec<SiteFault>) {
+    let peer = kubernetes.bgp.as_ref().and_then(|bgp| bgp.peer.as_deref());
+    let machines = [("bgp.peer", peer, "switch"), ("api_server", kubernetes.api_server.as_deref(), "API server")];
+    let services = kubernetes.control_plane.as_ref().map(|plane| &plane.service_cidr);
+    let own = || kubernetes.pod_cidr.iter().chain(&kubernetes.load_balancer).chain(services).chain([&LOOPBACK]);
+    for (key, machine, what) in machines {
+        let Some(machine) = machine.filter(|machine| own().any(|prefix| is_within(machine, prefix))) else { continue };
+        let what = format!("{what} {machine}, whose address is of pods, of services or of each machine itself");
+        faults.push(SiteFault::new(format!("kubernetes.{key}"), what, "write the address that machines reach"));
+    }
 }
 
 /// A device for each folder.
@@ -203,7 +222,18 @@ kubernetes:
 ";
 
     /// A replacement, where its mistake is, and words of it.
-    const WRONG: [(&str, &str, &str, &str); 35] = [
+    const WRONG: [(&str, &str, &str, &str); 41] = [
+        ("applier: {", "observation: {namespace: minio}\n  applier: {", "observation.namespace", "is the engine's"),
+        ("pod_cidr: 10.244.0.0/16", "pod_cidr: 10.96.0.0/16", "pod_cidr", "or control_plane.service_cidr"),
+        ("192.0.2.0/28", "10.97.0.0/28", "load_balancer", "or control_plane.service_cidr"),
+        (
+            "applier: {",
+            "bgp: {local_as: 1, peer_as: 2, peer: 10.244.0.1}\n  applier: {",
+            "bgp.peer",
+            "switch 10.244.0.1",
+        ),
+        ("applier: {", "bgp: {local_as: 1, peer_as: 2, peer: 192.0.2.1}\n  applier: {", "bgp.peer", "switch 192.0.2.1"),
+        ("applier: {", "api_server: 10.96.0.1\n  applier: {", "api_server", "API server 10.96.0.1"),
         ("[10.0.0.11,", "[127.0.0.1,", "control_plane.hosts", "machine 127.0.0.1"),
         ("[10.0.0.11,", "[10.244.0.11,", "control_plane.hosts", "machine 10.244.0.11"),
         ("[10.0.0.11,", "[192.0.2.3,", "control_plane.hosts", "machine 192.0.2.3"),

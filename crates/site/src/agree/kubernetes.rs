@@ -52,6 +52,12 @@ fn namespace(kubernetes: &Kubernetes, faults: &mut Vec<SiteFault>) {
         let advice = "write one of the engine's own, such as object-store: its pods are restricted";
         faults.push(SiteFault::new("kubernetes.namespace", what, advice));
     }
+    if kubernetes.observation.as_ref().is_some_and(|of| of.namespace == name) {
+        let what = format!("namespace {name:?}, which is the engine's");
+        let advice = "write that of Prometheus, such as monitoring: the engine's is restricted, and node_exporter \
+                      needs the machine's files";
+        faults.push(SiteFault::new("kubernetes.observation.namespace", what, advice));
+    }
     if let Some(load) = kubernetes.load.as_ref().filter(|load| is_of_kubernetes(&load.namespace)) {
         let what = format!("namespace {:?}, which is not for clients", load.namespace);
         let advice = "write one of the clients' own, such as linerate: its pods are restricted";
