@@ -113,8 +113,10 @@ fn links(exporter: &mut Exporter<'_>, of_node: &[&NodeMoment]) {
 /// Segments that are sent again: some always, more where a link is full, and what a lossy link at either end costs.
 fn sent_again(exporter: &mut Exporter<'_>, of_node: &[&NodeMoment]) {
     let (hall, place) = (exporter.hall, exporter.node);
-    let others: f64 = hall.nodes.iter().map(|node| node.lost).sum::<f64>() / hall.nodes.len() as f64;
-    let lost = hall.nodes[place].lost.max(others);
+    let all: f64 = hall.nodes.iter().map(|node| node.lost).sum();
+    // What others send to a lossy node is a share of what they send to each other; clients send again what they sent.
+    let towards = all * among(hall) / (hall.nodes.len() - 1) as f64;
+    let lost = if hall.nodes[place].lost > 0.0 { hall.nodes[place].lost } else { towards };
     let (mut again, mut sent) = (Vec::new(), Vec::new());
     for now in of_node {
         let segments: f64 = [PUBLIC_OUT, PRIVATE_OUT].iter().map(|way| now.link[*way]).sum::<f64>() / PACKET + 20.0;
@@ -125,6 +127,13 @@ fn sent_again(exporter: &mut Exporter<'_>, of_node: &[&NodeMoment]) {
         sent.push(segments);
     }
     exporter.ratio("retransmitted", "", (&again, &sent));
+}
+
+/// Share of what nodes send that goes to other nodes.
+fn among(hall: &Hall) -> f64 {
+    let stored = hall.kept_bytes();
+    let (gets, puts) = (hall.gets, 1.0 - hall.gets);
+    (gets + puts * stored) / (2.0 * gets + puts * stored)
 }
 
 fn processors(exporter: &mut Exporter<'_>, of_node: &[&NodeMoment]) {

@@ -177,12 +177,22 @@ fn losses(hall: &mut Hall, dice: &mut Dice) -> Whereabouts {
     usual(hall, dice);
     let node = hall.any(dice);
     hall.nodes[node].lost = dice.factor(0.005, 0.03);
-    hall.nodes[node].shows_errors = dice.happens(0.5);
+    // Of few nodes, each sends much to the one that loses, and all send again: then only errors tell which it is.
+    hall.nodes[node].shows_errors = dice.happens(0.5) || hall.nodes.len() < FEW;
+    if hall.nodes[node].shows_errors {
+        hall.lacking.retain(|of| *of != "link-errors");
+    }
     at(node)
 }
 
+/// Fewer nodes than this all send again much of what they send, if one of them loses it.
+const FEW: usize = 12;
+
 /// Large packets to and from one node vanish, until paths are probed anew.
 fn mtu(hall: &mut Hall, dice: &mut Dice) -> Whereabouts {
+    while hall.nodes.len() < FEW {
+        *hall = Hall::draw(dice);
+    }
     usual(hall, dice);
     let node = hall.any(dice);
     hall.nodes[node].lost = dice.factor(0.02, 0.1);

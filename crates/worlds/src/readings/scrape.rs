@@ -41,15 +41,17 @@ impl Scraper {
     pub(super) fn looks(&self, dice: &mut Dice, jump: ClockJump) -> Vec<(f64, f64)> {
         let offset = dice.unit() * self.interval_s;
         let last = self.all_parts() as f64 * self.part_s();
-        let mut looks = Vec::new();
+        let mut looks: Vec<(f64, f64)> = Vec::new();
         for look in 0..self.before + self.steps {
             let at = (look as f64 * self.interval_s + offset + dice.between(0.0, 0.02 * self.interval_s)).min(last);
             if !dice.happens(self.missed) {
                 let told = if jump.by_s != 0.0 && at >= jump.from_s { at + jump.by_s } else { at };
-                looks.push((at, told));
+                // What is older than what is there is refused.
+                if looks.last().is_none_or(|(_, last)| told > *last) {
+                    looks.push((at, told));
+                }
             }
         }
-        looks.sort_by(|a, b| a.1.total_cmp(&b.1));
         looks
     }
 
