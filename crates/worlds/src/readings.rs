@@ -27,6 +27,8 @@ pub struct ReadPlant {
     pub stands_for: &'static str,
     /// By which names a judge may tell it, in the words of JSON; none where no reading tells it from others.
     pub causes: &'static [&'static str],
+    /// What else looks the same at the same place to whoever scrapes.
+    pub alike: &'static [&'static str],
     /// Readings that are there, since nothing else tells it.
     pub needs: &'static [&'static str],
     /// Whether nothing is the matter.

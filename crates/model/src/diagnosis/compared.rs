@@ -260,9 +260,10 @@ fn spread(grid: &Grid<'_>, shares: &Values) -> Option<f64> {
     if apart(grid) < APART_LEAST || middle < IDLE {
         return None;
     }
-    let pairs = thinned.iter().enumerate().flat_map(|(place, one)| {
-        thinned[..place].iter().map(move |other| (one - other).abs())
-    });
+    let pairs = thinned
+        .iter()
+        .enumerate()
+        .flat_map(|(place, one)| thinned[..place].iter().map(move |other| (one - other).abs()));
     let mut differences: Vec<f64> = pairs.collect();
     let place = differences.len() / 4;
     let (_, quarter, _) = differences.select_nth_unstable_by(place, f64::total_cmp);

@@ -1,6 +1,7 @@
 //! What can have held the site back: odd readings as causes, and resources that are full everywhere, with weights.
 
 use linerate_record::diagnosis::{Cause, MemberUse, OddKind, OddReading, Suspect, UsedResource};
+use linerate_record::plan::Resource;
 use linerate_record::readings::ReadMeasure;
 use linerate_record::site::Site;
 
@@ -64,6 +65,9 @@ const EXPLAINED: f64 = 1.5;
 /// From such a share of segments on that are sent again, losses are the limit at which a link stays.
 const LOSSY: f64 = 0.01;
 
+/// Drives of which the middle node uses so much are what requests wait for, on every node.
+const FULL_DRIVES: f64 = 0.85;
+
 /// Processors of which less is busy hold nobody back, however much busier they are than others'.
 const CORES_MATTER: f64 = 0.4;
 
@@ -88,11 +92,36 @@ pub(super) fn suspects(
     let waited = waited(grid);
     all.extend(used.iter().filter_map(|one| full(site, one, waited)));
     all.extend(members.iter().filter_map(on_one_member));
+    beyond_nodes(&mut all, used);
     all.sort_by(|a, b| b.log_odds.total_cmp(&a.log_odds));
     let sum: f64 = all.iter().map(|one| one.log_odds.exp()).sum::<f64>() + NONE_OF_THESE.exp();
     let weighted =
         all.into_iter().map(|Scored { suspect, log_odds }| Suspect { weight: log_odds.exp() / sum, ..suspect });
     (weighted.collect(), NONE_OF_THESE.exp() / sum)
+}
+
+/// What is seen without any comparison explains what is odd: a quota that its node's links stay where they are, drives that
+/// are full everywhere that requests wait longest at the slowest of many that are alike.
+fn beyond_nodes(all: &mut [Scored], used: &[UsedResource]) {
+    let is_full = |one: &UsedResource| one.resource == Resource::DriveBandwidth && one.share >= FULL_DRIVES;
+    let drives_full = used.iter().any(is_full);
+    let of_quota = |all: &[Scored], node: &Option<String>| {
+        let quotas = all.iter().filter(|one| one.suspect.cause == Cause::Quota && one.suspect.node == *node);
+        quotas.map(|one| one.log_odds).reduce(f64::max)
+    };
+    let of_full = all.iter().filter(|one| one.suspect.cause == Cause::Full).map(|one| one.log_odds).reduce(f64::max);
+    for place in 0..all.len() {
+        let by = match all[place].suspect.cause {
+            Cause::SlowLinkSending | Cause::SlowLinkReceiving | Cause::SlowNode => {
+                of_quota(all, &all[place].suspect.node)
+            }
+            Cause::SlowDrive if drives_full => of_full,
+            _ => None,
+        };
+        if let Some(by) = by {
+            all[place].log_odds = all[place].log_odds.min(by - EXPLAINED);
+        }
+    }
 }
 
 /// What an odd reading is worth: no more than its row says, and no more than its chance does.
@@ -176,6 +205,11 @@ fn explained(causes: &mut Vec<(Cause, f64, &OddReading)>, of_node: &[&OddReading
         for (cause, worth, _) in causes.iter_mut().filter(|(cause, ..)| *cause == Cause::UnevenLoad) {
             (*cause, *worth) = (Cause::OtherWork, *worth + 2.0);
         }
+        let most = worth(causes, &|cause| cause == Cause::OtherWork);
+        let mut is_first = true;
+        causes.retain(|(cause, worth, _)| {
+            *cause != Cause::OtherWork || (*worth >= most && std::mem::take(&mut is_first))
+        });
     }
     let other = worth(causes, &|cause| cause == Cause::OtherWork);
     less(causes, &[Cause::SlowDrive, Cause::BusyProcessors], other);
@@ -213,17 +247,22 @@ fn is_of(grid: &Grid<'_>, used: &NodeUse, cause: Cause, lead: &OddReading) -> bo
 }
 
 /// Whether what is odd can hold a node back. A steady link that is at its ceiling is full, as it should be, and no slower
-/// than others; processors that are half idle are busy with something, and wait for nobody.
+/// than others; one of a node whose processors or drives are full stays where these let it; processors that are half idle
+/// are busy with something, and wait for nobody.
 fn held_back(grid: &Grid<'_>, uses: &[NodeUse], row: &CauseRow, odd: &OddReading) -> bool {
-    let share = |is_it: &dyn Fn(&NodeUse) -> bool| {
-        uses.iter().find(|one| is_it(one)).and_then(|one| grid.median(&one.shares))
-    };
+    let of_node = || uses.iter().filter(|one| grid.nodes[one.node].name == odd.node);
+    let share = |one: &NodeUse| grid.median(&one.shares);
     match row.of {
-        OddKind::Steadiness(_) => share(&|one| is_of(grid, one, row.cause, odd)).is_some_and(|share| share < FULL),
-        OddKind::Value(ReadMeasure::CoresBusy) => share(&|one| {
-            one.resource == linerate_record::plan::Resource::Cpu && grid.nodes[one.node].name == odd.node
-        })
-        .is_none_or(|share| share >= CORES_MATTER),
+        OddKind::Steadiness(_) => {
+            let link = of_node().find(|one| is_of(grid, one, row.cause, odd)).and_then(share);
+            let is_elsewhere =
+                of_node().any(|one| !one.resource.is_link() && share(one).is_some_and(|share| share >= FULL));
+            link.is_some_and(|share| share < FULL) && !is_elsewhere
+        }
+        OddKind::Value(ReadMeasure::CoresBusy) => {
+            let busy = of_node().find(|one| one.resource == Resource::Cpu).and_then(share);
+            busy.is_none_or(|share| share >= CORES_MATTER)
+        }
         OddKind::Value(_) => true,
     }
 }
@@ -298,7 +337,7 @@ fn full(site: &Site, used: &UsedResource, waited: f64) -> Option<Scored> {
     };
     // Processors may be busy with others, or wait for each other: they are full more often than they are the cause,
     // unless something waits for them.
-    let is_cpu = used.resource == linerate_record::plan::Resource::Cpu;
+    let is_cpu = used.resource == Resource::Cpu;
     let most = if is_cpu && waited < WAITED { 6.0 } else { 9.0 };
     Some(Scored { suspect, log_odds: most - 25.0 * (1.0 - used.share.min(1.0)) })
 }

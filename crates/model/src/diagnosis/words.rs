@@ -89,9 +89,11 @@ pub(super) fn remedy(cause: Cause, part: &str) -> String {
         Cause::UnevenLoad => {
             "how requests reach nodes: the balancer, DNS, externalTrafficPolicy, or one entry node".to_owned()
         }
-        Cause::OtherWork => "what is under way on the node beside the engine's clients: healing, a scrub, a rebalance, a \
+        Cause::OtherWork => {
+            "what is under way on the node beside the engine's clients: healing, a scrub, a rebalance, a \
                              backup, another program (iotop -o, ss -tinp); later, or slower"
-            .to_owned(),
+                .to_owned()
+        }
         Cause::SlowNode => {
             "linerate audit --fleet of that node beside another, and its processors, drives and links during a load"
                 .to_owned()

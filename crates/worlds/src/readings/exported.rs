@@ -83,7 +83,9 @@ fn links(exporter: &mut Exporter<'_>, of_node: &[&NodeMoment]) {
     let (hall, node) = (exporter.hall, &exporter.hall.nodes[exporter.node]);
     for plane in 0..hall.planes {
         let (interface, members) = hall.interfaces(plane);
-        for (of, way) in [("link-sent", [PUBLIC_OUT, PRIVATE_OUT][plane]), ("link-received", [PUBLIC_IN, PRIVATE_IN][plane])] {
+        for (of, way) in
+            [("link-sent", [PUBLIC_OUT, PRIVATE_OUT][plane]), ("link-received", [PUBLIC_IN, PRIVATE_IN][plane])]
+        {
             let whole: Vec<f64> = of_node.iter().map(|now| now.link[way]).collect();
             for (member, share) in members.iter().zip([node.busiest[way], 1.0 - node.busiest[way]]) {
                 exporter.rate(of, member, whole.iter().map(|bytes| share * bytes).collect());
@@ -99,8 +101,10 @@ fn links(exporter: &mut Exporter<'_>, of_node: &[&NodeMoment]) {
             exporter.gauge("link-speed", member, &vec![said; of_node.len()]);
         }
         let way = [PUBLIC_IN, PRIVATE_IN][plane];
-        let wrong: Vec<f64> =
-            of_node.iter().map(|now| if node.shows_errors { node.lost * now.link[way] / PACKET } else { 0.0 }).collect();
+        let wrong: Vec<f64> = of_node
+            .iter()
+            .map(|now| if node.shows_errors { node.lost * now.link[way] / PACKET } else { 0.0 })
+            .collect();
         exporter.rate("link-errors", &interface, wrong);
         // Now and then a packet that nobody here wants.
         let stray = 0.05 * exporter.dice.exponential();
@@ -144,7 +148,8 @@ fn processors(exporter: &mut Exporter<'_>, of_node: &[&NodeMoment]) {
     let busy = each(exporter, 0.03, &|now| now.cores).into_iter().map(|cores| cores.min(hall.cores)).collect();
     exporter.rate("cores-busy", "", busy);
     exporter.gauge("cores", "", &vec![hall.cores; of_node.len()]);
-    let busiest = each(exporter, 0.05, &|now| 0.1 + 1.2 * now.cores_use).into_iter().map(|share| share.min(1.0)).collect();
+    let busiest =
+        each(exporter, 0.05, &|now| 0.1 + 1.2 * now.cores_use).into_iter().map(|share| share.min(1.0)).collect();
     exporter.rate("busiest-core", "", busiest);
     let soft = each(exporter, 0.05, &|now| 0.12 * now.cores);
     exporter.rate("cores-softirq", "", soft);

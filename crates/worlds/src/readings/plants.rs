@@ -32,10 +32,19 @@ fn narrow(hall: &mut Hall, dice: &mut Dice, ways: [usize; 2], node: usize) {
     hall.nodes[node].link[way] = used * dice.between(0.35, 0.8);
 }
 
+/// Has as many requests under way as what is narrow now can take: clients in a closed loop go on until it is full.
+fn pressed(hall: &mut Hall, dice: &mut Dice) {
+    let before = hall.requests;
+    let share = dice.between(0.97, 0.99);
+    hall.fill(share);
+    hall.requests = hall.requests.max(before);
+}
+
 fn sends_slowly(hall: &mut Hall, dice: &mut Dice) -> Whereabouts {
     usual(hall, dice);
     let node = hall.any(dice);
     narrow(hall, dice, [PUBLIC_OUT, PRIVATE_OUT], node);
+    pressed(hall, dice);
     at(node)
 }
 
@@ -43,6 +52,7 @@ fn receives_slowly(hall: &mut Hall, dice: &mut Dice) -> Whereabouts {
     usual(hall, dice);
     let node = hall.any(dice);
     narrow(hall, dice, [PUBLIC_IN, PRIVATE_IN], node);
+    pressed(hall, dice);
     at(node)
 }
 
@@ -52,6 +62,7 @@ fn both_slowly(hall: &mut Hall, dice: &mut Dice) -> Whereabouts {
     let share = dice.between(0.35, 0.8);
     let used = fullest_way(hall, [PUBLIC_OUT, PRIVATE_OUT]).1.max(fullest_way(hall, [PUBLIC_IN, PRIVATE_IN]).1);
     hall.nodes[node].link = [share * used; WAYS];
+    pressed(hall, dice);
     at(node)
 }
 
@@ -225,6 +236,7 @@ fn slow_engine(hall: &mut Hall, dice: &mut Dice) -> Whereabouts {
     let per_s = usual(hall, dice);
     let node = hall.any(dice);
     hall.nodes[node].alone_s = hall.nodes.len() as f64 / per_s * dice.between(1.2, 2.5);
+    pressed(hall, dice);
     at(node)
 }
 
@@ -363,7 +375,8 @@ fn clock(hall: &mut Hall, dice: &mut Dice) -> Whereabouts {
 fn stuck_counter(hall: &mut Hall, dice: &mut Dice) -> Whereabouts {
     held(hall, dice, false);
     let node = hall.any(dice);
-    hall.nodes[node].stuck = Some(["link-sent", "link-received", "client-sent", "cores-busy"][(dice.unit() * 4.0) as usize % 4]);
+    hall.nodes[node].stuck =
+        Some(["link-sent", "link-received", "client-sent", "cores-busy"][(dice.unit() * 4.0) as usize % 4]);
     Whereabouts::default()
 }
 
@@ -400,11 +413,21 @@ const fn row(
     (causes, needs): (&'static [&'static str], &'static [&'static str]),
     plant: Plant,
 ) -> ReadPlant {
-    ReadPlant { name, stands_for, causes, needs, is_healthy: false, plant }
+    ReadPlant { name, stands_for, causes, alike: &[], needs, is_healthy: false, plant }
 }
 
-const fn healthy(name: &'static str, stands_for: &'static str, causes: &'static [&'static str], plant: Plant) -> ReadPlant {
-    ReadPlant { name, stands_for, causes, needs: &[], is_healthy: true, plant }
+/// A node at a limit through which what it serves goes in and out in step: that of either link, or of the engine.
+const fn one_of_node(row: ReadPlant) -> ReadPlant {
+    ReadPlant { alike: &["slow-link-sending", "slow-link-receiving", "slow-node"], ..row }
+}
+
+const fn healthy(
+    name: &'static str,
+    stands_for: &'static str,
+    causes: &'static [&'static str],
+    plant: Plant,
+) -> ReadPlant {
+    ReadPlant { name, stands_for, causes, alike: &[], needs: &[], is_healthy: true, plant }
 }
 
 const SENDS: &[&str] = &["slow-link-sending"];
@@ -412,13 +435,19 @@ const RECEIVES: &[&str] = &["slow-link-receiving"];
 const LOSSY: (&[&str], &[&str]) = (&["lossy-link"], &["retransmitted"]);
 const SPEED: (&[&str], &[&str]) = (&["link-speed"], &["link-speed"]);
 const QUOTA: (&[&str], &[&str]) = (&["quota"], &[]);
+const SERVED: (&[&str], &[&str]) = (&["other-work"], &["client-sent", "client-received"]);
 const NONE: (&[&str], &[&str]) = (&[], &[]);
 
 /// Every cause: those that a table of suspects can have, those that none has, and what is healthy.
 pub const READ_PLANTS: [ReadPlant; 39] = [
-    row("sends slowly", "a shaper or a policer of what one port sends", (SENDS, &[]), sends_slowly),
-    row("receives slowly", "the same of what it receives", (RECEIVES, &[]), receives_slowly),
-    row("slow both ways", "one port shaped both ways", (&["slow-link-sending", "slow-link-receiving"], &[]), both_slowly),
+    one_of_node(row("sends slowly", "a shaper or a policer of what one port sends", (SENDS, &[]), sends_slowly)),
+    one_of_node(row("receives slowly", "the same of what it receives", (RECEIVES, &[]), receives_slowly)),
+    one_of_node(row(
+        "slow both ways",
+        "one port shaped both ways",
+        (&["slow-link-sending", "slow-link-receiving"], &[]),
+        both_slowly,
+    )),
     row("negotiated less", "a port that came up at a lower speed", SPEED, negotiated),
     row("member lost", "a bond of which one member is down", SPEED, member_lost),
     row("one member", "a hash that sends all by one member, everywhere", (&["bond-members"], &[]), one_member),
@@ -427,15 +456,20 @@ pub const READ_PLANTS: [ReadPlant; 39] = [
     row("quota", "a container's limit of processors, on one node", QUOTA, quota),
     row("quota everywhere", "the same on all nodes", QUOTA, quota_everywhere),
     row("other program", "another program on one node's processors", (&["busy-processors"], &[]), other_program),
-    row("other traffic", "a backup over one node's link", (&["other-work"], &[]), other_traffic),
+    row("other traffic", "a backup over one node's link", SERVED, other_traffic),
     row("other drive work", "another program on one drive", (&["other-work"], &[]), other_drive_work),
-    row("healing", "drives of a node that are filled anew", (&["other-work"], &[]), healing),
+    row("healing", "drives of a node that are filled anew", SERVED, healing),
     row("losses", "a cable or a module that loses packets", LOSSY, losses),
     row("mtu", "a port whose MTU is smaller than its peers'", LOSSY, mtu),
     row("one entry", "clients that know one node only, or mostly", (&["uneven-load"], &[]), one_entry),
     row("memory", "a node that is short of memory", (&["memory"], &["memory-pressure"]), memory),
     row("stolen", "a hypervisor that gives processors to others", (&["stolen-processors"], &[]), stolen),
-    row("slow engine", "one node's engine that waits for itself", (&["slow-node"], &["in-flight"]), slow_engine),
+    one_of_node(row(
+        "slow engine",
+        "one node's engine that waits for itself",
+        (&["slow-node"], &["in-flight"]),
+        slow_engine,
+    )),
     row("lock", "a lock of the whole engine", NONE, lock),
     row("request limit", "an engine that takes so many requests and no more", NONE, request_limit),
     row("slow clients", "clients whose own links or processors are full", NONE, slow_clients),

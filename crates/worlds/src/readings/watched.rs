@@ -171,7 +171,8 @@ impl Hall {
     fn uplink_demand(&self, taken: &Taken) -> f64 {
         let Some((rack, share)) = self.uplink else { return 0.0 };
         let nodes: Vec<usize> = (0..self.nodes.len()).filter(|node| self.rack(*node) == rack).collect();
-        let bytes: f64 = nodes.iter().map(|node| taken.ways[*node].iter().fold(0.0, |most: f64, way| most.max(*way))).sum();
+        let bytes: f64 =
+            nodes.iter().map(|node| taken.ways[*node].iter().fold(0.0, |most: f64, way| most.max(*way))).sum();
         bytes / (share * nodes.len() as f64 * self.link_bytes_per_s)
     }
 
@@ -229,7 +230,8 @@ impl Hall {
 
     /// Has so many requests under way that the fullest of everything is at this share; requests a second with that.
     pub(super) fn fill(&mut self, share: f64) -> f64 {
-        let (mut low, mut high) = (1.0_f64, 200.0 * self.nodes.len() as f64 * (1.0 + self.nodes[0].drives.len() as f64));
+        let (mut low, mut high) =
+            (1.0_f64, 200.0 * self.nodes.len() as f64 * (1.0 + self.nodes[0].drives.len() as f64));
         for _ in 0..24 {
             let middle = (low * high).sqrt();
             if self.still(middle).0.fullest < share { low = middle } else { high = middle }
