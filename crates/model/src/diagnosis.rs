@@ -156,7 +156,8 @@ fn still_counters(grid: &Grid<'_>, interfaces: &[Vec<Option<&str>>]) -> Vec<Stri
             };
             let node = &grid.nodes[node].name;
             found.push(format!(
-                "the counter of bytes {which} on {link} of {node} stands still, and the link is in use: it is no reading"
+                "the counter of bytes {which} on {link} of {node} stands still, and the link is in use: it is no \
+                 reading"
             ));
         }
     }

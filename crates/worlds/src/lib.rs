@@ -7,8 +7,8 @@
 //! linerate's recorders would see; [`CURVES`] says how throughput follows concurrency. [`TRIALS`] are comparisons of
 //! two arms in which something beside the arm makes a difference. A [`Cluster`] is moved piece by piece, for curves
 //! over requests in flight; a [`Fleet`] has many clients, as a run folder tells of them. A
-//! [`ReadPlant`] is a cause in what a scraper of exporters has of a cluster. A [`RecordedSeries`] is no made-up world: an
-//! hour of a real server.
+//! [`ReadPlant`] is a cause in what a scraper of exporters has of a cluster. A
+//! [`RecordedSeries`] is no made-up world: an hour of a real server.
 
 mod closed;
 mod cluster;

@@ -15,7 +15,7 @@ mod scrape;
 mod watched;
 
 use crate::dice::Dice;
-use hall::{Hall, Keeping};
+use hall::{Hall, HallKeeping};
 
 pub use plants::READ_PLANTS;
 
@@ -116,7 +116,7 @@ impl ReadPlant {
 
 impl Hall {
     fn reported(&self, name: &str, seed: u64) -> String {
-        let kept = if self.keeping == Keeping::Sets { "sets" } else { "gateways" };
+        let kept = if self.keeping == HallKeeping::Sets { "sets" } else { "gateways" };
         format!(
             "{name}, seed {seed}: {} nodes of {} drives, {} planes of {} x {:.0} Gb/s, {kept} {}+{}, {} MiB, {:.0} % \
              GET, {:.0} in flight, every {} s, without {:?}",

@@ -50,8 +50,8 @@ enum Take {
     Middle,
     /// Its mean: of what is rare.
     Mean,
-    /// Its mean without bursts that no node can have: of counters that exporters read more rarely than they are scraped,
-    /// and of clocks that jump.
+    /// Its mean without bursts that no node can have: of counters that exporters read more rarely than they are
+    /// scraped, and of clocks that jump.
     Clipped,
     /// Its mean, where an instant without a value has 0.
     Standing,
@@ -164,7 +164,8 @@ pub(super) fn odd(grid: &Grid<'_>, interfaces: &[Vec<Option<&str>>], uses: &[Nod
     (found, comparisons as u64)
 }
 
-/// Whether a counter of bytes does not move at all: it says that nobody asks, or nothing, and of no node that it is slow.
+/// Whether a counter of bytes does not move at all: it says that nobody asks, or nothing, and of no node that it is
+/// slow.
 fn stands_still(of: OddKind, value: f64) -> bool {
     use ReadMeasure as M;
     let is_bytes = matches!(of, OddKind::Value(M::LinkSent | M::LinkReceived | M::ClientSent | M::ClientReceived));
@@ -250,8 +251,8 @@ const PAIRED_MOST: usize = 120;
 const OF_PAIRS: f64 = 2.2191;
 
 /// How much a rate varies over the judged instants, relative to its middle, by the lower quarter of the differences of
-/// all pairs (Rousseeuw and Croux, JASA 88, 1993): a begin that is not yet at the limit does not count, and it takes half
-/// as many instants as the distance of quarters to know as much.
+/// all pairs (Rousseeuw and Croux, JASA 88, 1993): a begin that is not yet at the limit does not count, and it takes
+/// half as many instants as the distance of quarters to know as much.
 fn spread(grid: &Grid<'_>, shares: &Values) -> Option<f64> {
     let mut busy = grid.busy(shares);
     let every = busy.len().div_ceil(PAIRED_MOST).max(1);

@@ -65,6 +65,12 @@ const EXPLAINED: f64 = 1.5;
 /// From such a share of segments on that are sent again, losses are the limit at which a link stays.
 const LOSSY: f64 = 0.01;
 
+/// More nodes than this that do more than others at once do so for clients: of hot objects, or of a set.
+const ALONE: usize = 2;
+
+/// A node that is slow has so many times more requests under way for what it serves than others.
+const SLOWER: f64 = 1.15;
+
 /// Drives of which the middle node uses so much are what requests wait for, on every node.
 const FULL_DRIVES: f64 = 0.85;
 
@@ -100,8 +106,9 @@ pub(super) fn suspects(
     (weighted.collect(), NONE_OF_THESE.exp() / sum)
 }
 
-/// What is seen without any comparison explains what is odd: a quota that its node's links stay where they are, drives that
-/// are full everywhere that requests wait longest at the slowest of many that are alike.
+/// What is seen without any comparison explains what is odd: a quota that its node's links stay where they are, drives
+/// that are full everywhere that requests wait longest at the slowest of many that are alike. What many nodes do more
+/// of at once is no work of a node's own.
 fn beyond_nodes(all: &mut [Scored], used: &[UsedResource]) {
     let is_full = |one: &UsedResource| one.resource == Resource::DriveBandwidth && one.share >= FULL_DRIVES;
     let drives_full = used.iter().any(is_full);
@@ -110,12 +117,14 @@ fn beyond_nodes(all: &mut [Scored], used: &[UsedResource]) {
         quotas.map(|one| one.log_odds).reduce(f64::max)
     };
     let of_full = all.iter().filter(|one| one.suspect.cause == Cause::Full).map(|one| one.log_odds).reduce(f64::max);
+    let working = all.iter().filter(|one| one.suspect.cause == Cause::OtherWork).count();
     for place in 0..all.len() {
         let by = match all[place].suspect.cause {
             Cause::SlowLinkSending | Cause::SlowLinkReceiving | Cause::SlowNode => {
                 of_quota(all, &all[place].suspect.node)
             }
             Cause::SlowDrive if drives_full => of_full,
+            Cause::OtherWork if working > ALONE => Some(NONE_OF_THESE),
             _ => None,
         };
         if let Some(by) = by {
@@ -246,9 +255,9 @@ fn is_of(grid: &Grid<'_>, used: &NodeUse, cause: Cause, lead: &OddReading) -> bo
     is_that_way && grid.nodes[used.node].name == lead.node && used.part == lead.part
 }
 
-/// Whether what is odd can hold a node back. A steady link that is at its ceiling is full, as it should be, and no slower
-/// than others; one of a node whose processors or drives are full stays where these let it; processors that are half idle
-/// are busy with something, and wait for nobody.
+/// Whether what is odd can hold a node back. A steady link that is at its ceiling is full, as it should be, and no
+/// slower than others; one of a node whose processors or drives are full stays where these let it; processors that are
+/// half idle are busy with something, and wait for nobody.
 fn held_back(grid: &Grid<'_>, uses: &[NodeUse], row: &CauseRow, odd: &OddReading) -> bool {
     let of_node = || uses.iter().filter(|one| grid.nodes[one.node].name == odd.node);
     let share = |one: &NodeUse| grid.median(&one.shares);
@@ -263,8 +272,27 @@ fn held_back(grid: &Grid<'_>, uses: &[NodeUse], row: &CauseRow, odd: &OddReading
             let busy = of_node().find(|one| one.resource == Resource::Cpu).and_then(share);
             busy.is_none_or(|share| share >= CORES_MATTER)
         }
+        // Less is served by who is asked less, too: then it has fewer requests under way as well.
+        OddKind::Value(_) if row.cause == Cause::SlowNode && !row.is_higher => {
+            under_way(grid, &odd.node).is_none_or(|times| times >= SLOWER)
+        }
         OddKind::Value(_) => true,
     }
+}
+
+/// How many times more requests a node has under way for each byte that it serves than the middle node; none where that
+/// was not read.
+fn under_way(grid: &Grid<'_>, node: &str) -> Option<f64> {
+    let each = |place: usize| {
+        let served = [ReadMeasure::ClientSent, ReadMeasure::ClientReceived]
+            .map(|of| grid.whole(of, place).and_then(|values| grid.clipped(values)));
+        let bytes = served[0].unwrap_or(0.0) + served[1].unwrap_or(0.0);
+        let in_flight = grid.standing(grid.whole(ReadMeasure::InFlight, place)?)?;
+        (bytes > 0.0).then(|| in_flight / bytes)
+    };
+    let own = each(grid.nodes.iter().position(|one| one.name == node)?)?;
+    let mut all: Vec<f64> = (0..grid.nodes.len()).filter_map(each).collect();
+    quantile(&mut all, 0.5).filter(|middle| *middle > 0.0).map(|middle| own / middle)
 }
 
 /// What healing a slow link gives: until it is as full as it was, or the fullest other link is.

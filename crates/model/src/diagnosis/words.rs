@@ -67,8 +67,8 @@ pub(super) fn remedy(cause: Cause, part: &str) -> String {
     match cause {
         Cause::SlowLinkSending | Cause::SlowLinkReceiving => format!(
             "ethtool {part} (Speed), tc -s qdisc show dev {part} and the switch's port: a lower speed, a shaper, a \
-             policer, or a bond with a member down; linerate net measures it alone. If it is as fast as it should be, the \
-             engine of that node is at a limit of its own"
+             policer, or a bond with a member down; linerate net measures it alone. If that is as fast as it should \
+             be, the engine of that node is at a limit of its own"
         ),
         Cause::LinkSpeed => format!("ethtool {part}; reseat or replace the cable or the module, then the port"),
         Cause::LossyLink => "ethtool -S of its ports (crc, symbol and discard counters), the switch's port, cable and \

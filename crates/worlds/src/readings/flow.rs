@@ -5,7 +5,7 @@
 
 /// Requests a second and what stands at each station, kept from one instant to the next.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Flow {
+pub(super) struct Circulation {
     /// Requests a second.
     pub(super) per_s: f64,
     /// Requests that wait at each station or are served by it.
@@ -17,7 +17,7 @@ const SETTLED: f64 = 2e-4;
 
 const ROUNDS: usize = 400;
 
-impl Flow {
+impl Circulation {
     /// Settles with `requests` under way, each of which takes `demands` of stations and `apart_s` of nobody.
     pub(super) fn settle(&mut self, demands: &[f64], requests: f64, apart_s: f64) {
         if self.standing.len() != demands.len() {
@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn few_requests_take_their_time_alone_and_many_fill_the_narrowest_station() {
         let demands = [0.01, 0.02, 0.005];
-        let mut flow = Flow::default();
+        let mut flow = Circulation::default();
         flow.settle(&demands, 1.0, 0.065);
         assert!((flow.per_s - 10.0).abs() < 0.01, "{}", flow.per_s);
         flow.settle(&demands, 400.0, 0.065);
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn stations_alike_share_what_waits() {
-        let mut flow = Flow::default();
+        let mut flow = Circulation::default();
         flow.settle(&[0.01; 8], 80.0, 0.0);
         // Known exactly for balanced ones: N / (N + M − 1) of the most.
         assert!((flow.per_s / 100.0 - 80.0 / 87.0).abs() < 0.01, "{}", flow.per_s);

@@ -14,7 +14,7 @@ pub(super) const PRIVATE_IN: usize = 3;
 
 /// How nodes keep objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Keeping {
+pub(super) enum HallKeeping {
     /// Shards go to nodes by the private plane, and are read by it.
     Sets,
     /// Gateways ask stores by the public plane; stores copy by the private one.
@@ -75,7 +75,7 @@ pub(super) struct HallNode {
 
 /// What holds all requests back alike, and no host counts.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Shared {
+pub(super) struct SharedLimit {
     /// Requests a second at the most; none where it is 0.
     pub(super) most_per_s: f64,
     /// By how much the most varies from instant to instant, as a logarithm.
@@ -89,7 +89,7 @@ pub(super) struct Shared {
 /// All of it.
 #[derive(Clone, Debug)]
 pub(super) struct Hall {
-    pub(super) keeping: Keeping,
+    pub(super) keeping: HallKeeping,
     pub(super) planes: usize,
     pub(super) members: usize,
     pub(super) racks: usize,
@@ -112,7 +112,7 @@ pub(super) struct Hall {
     pub(super) apart_s: f64,
     /// Requests under way at the most.
     pub(super) requests: f64,
-    pub(super) shared: Shared,
+    pub(super) shared: SharedLimit,
     /// What a rack's uplinks carry of its nodes' traffic with others, against all of it: of one rack.
     pub(super) uplink: Option<(usize, f64)>,
     /// Share of segments that all nodes send again anyway, and by how much each differs.
@@ -135,21 +135,35 @@ pub(super) struct Hall {
     pub(super) phases: [f64; 3],
 }
 
+fn pick(dice: &mut Dice, of: &[f64]) -> f64 {
+    of[((dice.unit() * of.len() as f64) as usize).min(of.len() - 1)]
+}
+
+fn scraper(dice: &mut Dice) -> Scraper {
+    Scraper {
+        interval_s: pick(dice, &[15.0, 15.0, 30.0, 60.0]),
+        steps: dice.between(40.0, 70.0) as usize,
+        before: 5,
+        over: 4.0,
+        parts: 2,
+        missed: pick(dice, &[0.0, 0.005, 0.02]),
+    }
+}
+
 const SIZES: [usize; 10] = [4, 4, 6, 8, 8, 12, 16, 24, 32, 64];
 
 impl Hall {
     /// One that is drawn, with nothing the matter and its fullest resource at a share of what it can.
     pub(super) fn draw(dice: &mut Dice) -> Self {
-        let pick = |dice: &mut Dice, of: &[f64]| of[((dice.unit() * of.len() as f64) as usize).min(of.len() - 1)];
         let count = SIZES[((dice.unit() * SIZES.len() as f64) as usize).min(SIZES.len() - 1)];
-        let keeping = if dice.happens(0.65) { Keeping::Sets } else { Keeping::Gateways };
+        let keeping = if dice.happens(0.65) { HallKeeping::Sets } else { HallKeeping::Gateways };
         let racks = if count >= 8 { 4 } else { 1 };
         let members = if dice.happens(0.65) { 2 } else { 1 };
         let port_bits_per_s = pick(dice, &[10e9, 25e9, 25e9, 100e9]);
         let link_bytes_per_s = members as f64 * port_bits_per_s / 8.0 * (9014.0 / 9038.0);
         let planes = if dice.happens(0.5) { 2 } else { 1 };
         let shards = match keeping {
-            Keeping::Gateways if dice.happens(0.5) => (1, 2),
+            HallKeeping::Gateways if dice.happens(0.5) => (1, 2),
             // Sets take as many drives of each node.
             _ => match count {
                 4 => (2, 2),
@@ -165,35 +179,8 @@ impl Hall {
         let of_drives = dice.factor(1.6, 3.0) * link_bytes_per_s / drives as f64;
         let cores = pick(dice, &[16.0, 32.0, 32.0, 64.0]);
         let effort = dice.between(0.25, 0.5) * cores / (2.0 * link_bytes_per_s);
-        let node = |dice: &mut Dice| HallNode {
-            entry: (0.02 * dice.normal()).exp(),
-            kept: (0.02 * dice.normal()).exp(),
-            effort: (0.05 * dice.normal()).exp(),
-            link: [1.0; WAYS],
-            said_speed: [1.0; 2],
-            busiest: std::array::from_fn(|_| 0.5 + (0.02 * dice.normal()).abs().min(0.1)),
-            others_link: [0.0; WAYS],
-            others_cores: cores * 0.01 * dice.exponential(),
-            stolen: 0.0,
-            quota: None,
-            lost: 0.0,
-            shows_errors: false,
-            memory: 0.0,
-            alone_s: 0.0,
-            drives: (0..drives).map(|_| HallDrive::draw(dice)).collect(),
-            jump: ClockJump::default(),
-            stuck: None,
-        };
-        let nodes: Vec<HallNode> = (0..count).map(|_| node(dice)).collect();
-        let interval_s = pick(dice, &[15.0, 15.0, 30.0, 60.0]);
-        let scraper = Scraper {
-            interval_s,
-            steps: dice.between(40.0, 70.0) as usize,
-            before: 5,
-            over: 4.0,
-            parts: 2,
-            missed: pick(dice, &[0.0, 0.005, 0.02]),
-        };
+        let nodes: Vec<HallNode> = (0..count).map(|_| HallNode::draw(dice, cores, drives)).collect();
+        let scraper = scraper(dice);
         let phases = [dice.between(0.0, 0.15), dice.between(0.16, 0.35), dice.between(0.9, 1.2)];
         let mut hall = Hall {
             keeping,
@@ -211,7 +198,7 @@ impl Hall {
             effort: [effort, 0.6 * effort],
             apart_s: dice.factor(2e-3, 2e-2),
             requests: 1.0,
-            shared: Shared::default(),
+            shared: SharedLimit::default(),
             uplink: None,
             again: dice.factor(2e-5, 4e-4),
             again_times: (0..count).map(|_| (0.4 * dice.normal()).exp()).collect(),
@@ -299,13 +286,37 @@ impl Hall {
         }
         let (data, parity) = self.shards;
         let engine = match self.keeping {
-            Keeping::Sets => format!("{{product: minio, protection: {data}+{parity}}}"),
-            Keeping::Gateways if data == 1 => "{product: ceph-rgw, protection: 3x}".to_owned(),
-            Keeping::Gateways => format!("{{product: ceph-rgw, protection: {data}+{parity}}}"),
+            HallKeeping::Sets => format!("{{product: minio, protection: {data}+{parity}}}"),
+            HallKeeping::Gateways if data == 1 => "{product: ceph-rgw, protection: 3x}".to_owned(),
+            HallKeeping::Gateways => format!("{{product: ceph-rgw, protection: {data}+{parity}}}"),
         };
         let size = self.object_bytes / 1_048_576.0;
         let _ = write!(text, "entry: client-side\nengine: {engine}\ndata: {{object_size: {size}MiB}}\n");
         text
+    }
+}
+
+impl HallNode {
+    fn draw(dice: &mut Dice, cores: f64, drives: usize) -> Self {
+        HallNode {
+            entry: (0.02 * dice.normal()).exp(),
+            kept: (0.02 * dice.normal()).exp(),
+            effort: (0.05 * dice.normal()).exp(),
+            link: [1.0; WAYS],
+            said_speed: [1.0; 2],
+            busiest: std::array::from_fn(|_| 0.5 + (0.02 * dice.normal()).abs().min(0.1)),
+            others_link: [0.0; WAYS],
+            others_cores: cores * 0.01 * dice.exponential(),
+            stolen: 0.0,
+            quota: None,
+            lost: 0.0,
+            shows_errors: false,
+            memory: 0.0,
+            alone_s: 0.0,
+            drives: (0..drives).map(|_| HallDrive::draw(dice)).collect(),
+            jump: ClockJump::default(),
+            stuck: None,
+        }
     }
 }
 

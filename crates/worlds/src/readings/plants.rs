@@ -1,6 +1,6 @@
 //! What is the matter with a hall: the table of causes in readings.
 
-use super::hall::{Hall, PRIVATE_IN, PRIVATE_OUT, PUBLIC_IN, PUBLIC_OUT, Shared, WAYS};
+use super::hall::{Hall, PRIVATE_IN, PRIVATE_OUT, PUBLIC_IN, PUBLIC_OUT, SharedLimit, WAYS};
 use super::scrape::ClockJump;
 use super::{ReadPlant, Whereabouts};
 use crate::dice::Dice;
@@ -292,7 +292,7 @@ fn in_use(hall: &mut Hall, dice: &mut Dice) -> Whereabouts {
 fn held(hall: &mut Hall, dice: &mut Dice, is_within: bool) -> f64 {
     let per_s = usual(hall, dice);
     let share = dice.between(0.35, 0.75);
-    hall.shared = Shared { most_per_s: share * per_s, is_within, wanders: 0.03, is_queue: false };
+    hall.shared = SharedLimit { most_per_s: share * per_s, is_within, wanders: 0.03, is_queue: false };
     share
 }
 
@@ -322,7 +322,7 @@ fn few_requests(hall: &mut Hall, dice: &mut Dice) -> Whereabouts {
 
 fn names_slow(hall: &mut Hall, dice: &mut Dice) -> Whereabouts {
     few_requests(hall, dice);
-    hall.shared = Shared { most_per_s: 1e9, wanders: 0.3, is_within: false, is_queue: false };
+    hall.shared = SharedLimit { most_per_s: 1e9, wanders: 0.3, is_within: false, is_queue: false };
     hall.wander = 0.05;
     Whereabouts::default()
 }
@@ -377,6 +377,25 @@ fn stuck_counter(hall: &mut Hall, dice: &mut Dice) -> Whereabouts {
     let node = hall.any(dice);
     hall.nodes[node].stuck =
         Some(["link-sent", "link-received", "client-sent", "cores-busy"][(dice.unit() * 4.0) as usize % 4]);
+    Whereabouts::default()
+}
+
+/// Clients ask one node less than the others: a balancer's weights, an address that few know.
+fn asked_less(hall: &mut Hall, dice: &mut Dice) -> Whereabouts {
+    held(hall, dice, false);
+    let node = hall.any(dice);
+    hall.nodes[node].entry = dice.between(0.2, 0.6);
+    Whereabouts::default()
+}
+
+/// Clients read a few objects again and again: those drives of as many nodes do more.
+fn hot_objects(hall: &mut Hall, dice: &mut Dice) -> Whereabouts {
+    held(hall, dice, false);
+    let (data, parity) = hall.shards;
+    let more = dice.between(0.3, 0.6) * hall.read_bytes_per_s;
+    for node in hall.nodes.iter_mut().take((data + parity) as usize) {
+        node.drives[0].others_read = more;
+    }
     Whereabouts::default()
 }
 
@@ -436,10 +455,11 @@ const LOSSY: (&[&str], &[&str]) = (&["lossy-link"], &["retransmitted"]);
 const SPEED: (&[&str], &[&str]) = (&["link-speed"], &["link-speed"]);
 const QUOTA: (&[&str], &[&str]) = (&["quota"], &[]);
 const SERVED: (&[&str], &[&str]) = (&["other-work"], &["client-sent", "client-received"]);
+const UNDER_WAY: (&[&str], &[&str]) = (&[], &["client-sent", "client-received", "in-flight"]);
 const NONE: (&[&str], &[&str]) = (&[], &[]);
 
 /// Every cause: those that a table of suspects can have, those that none has, and what is healthy.
-pub const READ_PLANTS: [ReadPlant; 39] = [
+pub const READ_PLANTS: [ReadPlant; 41] = [
     one_of_node(row("sends slowly", "a shaper or a policer of what one port sends", (SENDS, &[]), sends_slowly)),
     one_of_node(row("receives slowly", "the same of what it receives", (RECEIVES, &[]), receives_slowly)),
     one_of_node(row(
@@ -481,6 +501,8 @@ pub const READ_PLANTS: [ReadPlant; 39] = [
     row("lossy clients", "losses at the clients' side", NONE, lossy_clients),
     row("clock", "a scraper's clock that jumps, and slow clients", NONE, clock),
     row("stuck counter", "a counter that stands still, and slow clients", NONE, stuck_counter),
+    row("asked less", "a node that clients ask less, and slow clients", UNDER_WAY, asked_less),
+    row("hot objects", "a few objects that all read, and slow clients", NONE, hot_objects),
     row("two mild", "two small causes, and slow clients", NONE, two_mild),
     row("handshakes", "a new connection for each request", NONE, handshakes),
     row("collections", "pauses of a runtime, on all nodes", NONE, collections),

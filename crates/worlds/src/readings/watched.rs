@@ -1,7 +1,7 @@
 //! A hall over a window: what passes in each part of it, and what exporters count of that.
 
-use super::flow::Flow;
-use super::hall::{Hall, Keeping, PRIVATE_IN, PRIVATE_OUT, PUBLIC_IN, PUBLIC_OUT, WAYS};
+use super::flow::Circulation;
+use super::hall::{Hall, HallKeeping, PRIVATE_IN, PRIVATE_OUT, PUBLIC_IN, PUBLIC_OUT, WAYS};
 use crate::dice::Dice;
 
 /// What one node does at an instant.
@@ -124,11 +124,11 @@ impl Hall {
             ways[PUBLIC_OUT] += gets * came + 0.002 * puts * came;
             ways[PUBLIC_IN] += puts * came + 0.002 * gets * came;
             match self.keeping {
-                Keeping::Sets => {
+                HallKeeping::Sets => {
                     ways[PRIVATE_OUT] += elsewhere * (gets * keeps + puts * came * times);
                     ways[PRIVATE_IN] += elsewhere * (gets * came + puts * keeps * times);
                 }
-                Keeping::Gateways => {
+                HallKeeping::Gateways => {
                     ways[PUBLIC_OUT] += elsewhere * (gets * keeps + puts * came);
                     ways[PUBLIC_IN] += elsewhere * (gets * came + puts * keeps);
                     ways[PRIVATE_OUT] += elsewhere * puts * keeps * (times - 1.0);
@@ -177,7 +177,7 @@ impl Hall {
     }
 
     /// What happens with so many requests under way.
-    pub(super) fn moment(&self, flow: &mut Flow, wandering: &Wandering, requests: f64) -> Moment {
+    pub(super) fn moment(&self, flow: &mut Circulation, wandering: &Wandering, requests: f64) -> Moment {
         let taken = self.taken(wandering);
         let requests = requests.max(0.02);
         flow.settle(&taken.demands, requests, self.apart_s);
@@ -223,7 +223,7 @@ impl Hall {
 
     /// What happens at rest from wandering.
     pub(super) fn still(&self, requests: f64) -> (Moment, f64) {
-        let mut flow = Flow::default();
+        let mut flow = Circulation::default();
         let moment = self.moment(&mut flow, &Wandering::still(self.nodes.len()), requests);
         (moment, flow.per_s)
     }
@@ -242,7 +242,7 @@ impl Hall {
 
     /// Every part of the window.
     pub(super) fn watched(&self, dice: &mut Dice) -> Vec<Moment> {
-        let (mut flow, mut wandering) = (Flow::default(), Wandering::still(self.nodes.len()));
+        let (mut flow, mut wandering) = (Circulation::default(), Wandering::still(self.nodes.len()));
         let parts = self.scraper.all_parts();
         let [rises, there, ends] = self.phases;
         let moments = (0..parts).map(|part| {
@@ -259,6 +259,6 @@ impl Hall {
     }
 }
 
-fn drives_of(flow: &Flow, taken: &Taken, node: usize) -> f64 {
+fn drives_of(flow: &Circulation, taken: &Taken, node: usize) -> f64 {
     flow.standing[node * taken.each + WAYS + 2..(node + 1) * taken.each].iter().sum()
 }
