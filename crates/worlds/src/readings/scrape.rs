@@ -129,10 +129,10 @@ mod tests {
 
     #[test]
     fn a_clock_that_jumps_makes_a_rate_wrong_for_a_while() {
-        let jump = ClockJump { from_s: 150.0, by_s: 40.0 };
+        let jump = ClockJump { from_s: 150.0, by_s: 20.0 };
         let looks = SCRAPER.looks(&mut Dice::new(1, 1), jump);
         let rates = SCRAPER.rates(&vec![100.0; SCRAPER.all_parts()], &looks, None);
-        let wrong = rates.iter().flatten().filter(|rate| (**rate - 100.0).abs() > 5.0).count();
+        let wrong = rates.iter().filter(|rate| rate.is_none_or(|rate| (rate - 100.0).abs() > 5.0)).count();
         assert!((1..=5).contains(&wrong), "{rates:?}");
         assert_eq!(SCRAPER.gauge(&[3.0; 48], &looks).iter().flatten().count(), 20);
     }
