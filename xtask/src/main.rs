@@ -39,6 +39,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   knobs [--check]   docs/knobs from the rows of the catalogue; --check only says which pages are not current
   fuzz [FLAGS]      what others send, made up by libFuzzer; --help tells its flags
   worlds FOLDER [N] estimators and verdicts in N drawings of each world whose truth is known, as tables in a folder
+  readings FOLDER [N]  what `explain` makes of readings with N drawings of each cause that is known, as tables
   soak [FLAGS]      a long run against MinIO: memory stays level, counts are the server's; --help tells its flags
   scale [FLAGS]     a coordinator of a thousand agents: its processor time and memory; --help tells its flags
   streams [FLAGS]   hundreds of exec streams through a real API server: what they cost; --help tells its flags
@@ -58,6 +59,8 @@ fn main() -> ExitCode {
         Some(("fuzz", flags)) => fuzz::run(flags),
         Some(("worlds", [folder])) => worlds::run(folder, None),
         Some(("worlds", [folder, runs])) => worlds::run(folder, Some(runs)),
+        Some(("readings", [folder])) => worlds::run_readings(folder, None),
+        Some(("readings", [folder, runs])) => worlds::run_readings(folder, Some(runs)),
         Some(("soak", flags)) => bench::soak::run(flags),
         Some(("scale", flags)) => scale::run(flags),
         // What `scale` starts for each of its agents.

@@ -19,6 +19,12 @@ const JUDGED: [(&str, &str, u64); 5] = [
     ("linerate-experiment", "replay", 4),
 ];
 
+/// The same of readings of clusters, by `cargo xtask readings`.
+const READ: [(&str, &str, u64); 1] = [("linerate-model", "readings_worlds", 1)];
+
+/// How often each cause in readings is planted, unless it is said: half of them on seeds that nobody looked at.
+const READ_RUNS: u64 = 20;
+
 /// Names and texts of tables.
 type Tables = Vec<(String, String)>;
 
@@ -27,12 +33,22 @@ const RUNS: u64 = 1000;
 
 /// Tries each world so many times, and writes the tables into a folder.
 pub(crate) fn run(folder: &str, runs: Option<&String>) -> Outcome {
-    let invalid = |text: &str| format!("invalid number of runs {text:?}: write a whole number above 0, such as {RUNS}");
-    let runs = runs.map_or(Ok(RUNS), |text| text.parse().ok().filter(|&n| n > 0).ok_or_else(|| invalid(text)))?;
+    tried(&JUDGED, ("worlds", RUNS), folder, runs)
+}
+
+/// The same of causes in readings.
+pub(crate) fn run_readings(folder: &str, runs: Option<&String>) -> Outcome {
+    tried(&READ, ("readings", READ_RUNS), folder, runs)
+}
+
+fn tried(judged: &[(&str, &str, u64)], (command, usual): (&str, u64), folder: &str, runs: Option<&String>) -> Outcome {
+    let invalid =
+        |text: &str| format!("invalid number of runs {text:?}: write a whole number above 0, such as {usual}");
+    let runs = runs.map_or(Ok(usual), |text| text.parse().ok().filter(|&n| n > 0).ok_or_else(|| invalid(text)))?;
     let folder = Path::new(folder);
     fs::create_dir_all(folder)?;
     let (mut tables, mut tests, mut all_hold) = (Vec::new(), String::new(), true);
-    for (package, test, times_less) in JUDGED {
+    for &(package, test, times_less) in judged {
         let each = (runs / times_less).max(1);
         let (found, holds) = printed(package, test, each)?;
         writeln!(tests, "| `{package}`, `{test}` | {each} | {} |", if holds { "yes" } else { "no" })?;
@@ -45,7 +61,7 @@ pub(crate) fn run(folder: &str, runs: Option<&String>) -> Outcome {
     for (name, text) in &tables {
         fs::write(folder.join(format!("{name}.md")), text)?;
     }
-    fs::write(folder.join("summary.md"), summary(runs, &tests, &tables))?;
+    fs::write(folder.join("summary.md"), summary(command, runs, &tests, &tables))?;
     println!("{} tables in {}", tables.len(), folder.display());
     Ok(if all_hold { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -84,12 +100,12 @@ fn tables_in(text: &str) -> Tables {
     tables
 }
 
-fn summary(runs: u64, tests: &str, tables: &[(String, String)]) -> String {
+fn summary(command: &str, runs: u64, tests: &str, tables: &[(String, String)]) -> String {
     let heading = |text: &str| text.lines().next().unwrap_or_default().trim_start_matches("# ").to_owned();
     let listed: String = tables.iter().map(|(name, text)| format!("- [{}]({name}.md)\n", heading(text))).collect();
     format!(
         "# Estimators and verdicts in worlds whose truth is known\n\n\
-         ```\ncargo xtask worlds FOLDER {runs}\n```\n\n\
+         ```\ncargo xtask {command} FOLDER {runs}\n```\n\n\
          Worlds follow from seeds: the same command gives the same tables on any machine. `94.2 (92.1 to 95.8) of 700` \
          is a\nshare in hundredths with its 95 % interval (Wilson's) and how often it was tried. Some worlds are drawn \
          at most 200 or\n300 times, since they take so long.\n\n{listed}\n\
@@ -109,6 +125,6 @@ mod tests {
         assert_eq!(found[0], ("means".to_owned(), "# Means\n\n| a | b |\n|---|---|\n| 1 | 2 |\n".to_owned()));
         assert_eq!(found[1], ("empty".to_owned(), "# None\n\n| a |\n|---|\n".to_owned()));
         assert_eq!(found.len(), 2);
-        assert!(summary(5, "| x |\n", &found).contains("- [Means](means.md)\n"));
+        assert!(summary("worlds", 5, "| x |\n", &found).contains("- [Means](means.md)\n"));
     }
 }

@@ -63,6 +63,7 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
         }
     };
     let window = window(&grid);
+    caveats.extend(still_counters(&grid, &interfaces));
     caveats.extend(readings.remarks.iter().cloned());
     Ok(Diagnosis {
         schema: DIAGNOSIS_SCHEMA,
@@ -136,6 +137,31 @@ fn unknown_links(grid: &Grid<'_>, site: &Site, interfaces: &[Vec<Option<&str>>])
         ))
     });
     unknown.collect()
+}
+
+/// Counters of bytes that stand still while the same link carries something the other way: even acknowledgements move
+/// them, so that they are no readings.
+fn still_counters(grid: &Grid<'_>, interfaces: &[Vec<Option<&str>>]) -> Vec<String> {
+    use linerate_record::readings::ReadMeasure as M;
+    let mut found = Vec::new();
+    for (node, links) in interfaces.iter().enumerate() {
+        for link in links.iter().flatten() {
+            let mean = |of: M| grid.part(of, node, link).and_then(|values| grid.mean(values));
+            let (sent, received) = (mean(M::LinkSent), mean(M::LinkReceived));
+            let is_still = |one: Option<f64>, other: Option<f64>| one == Some(0.0) && other.is_some_and(|o| o > 0.0);
+            let which = match () {
+                () if is_still(sent, received) => "sent",
+                () if is_still(received, sent) => "received",
+                () => continue,
+            };
+            let node = &grid.nodes[node].name;
+            found.push(format!(
+                "the counter of bytes {which} on {link} of {node} stands still, and the link is in use: it is no \
+                 reading"
+            ));
+        }
+    }
+    found
 }
 
 /// A suspect that leads has so much of the weight.

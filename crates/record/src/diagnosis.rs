@@ -222,6 +222,8 @@ pub enum Cause {
     Memory,
     /// One node has more of the requests than the others.
     UnevenLoad,
+    /// A node's link or drive does more than its like, and its engine does not serve more.
+    OtherWork,
     /// A node is slower, and no resource of it shows why.
     SlowNode,
     /// A bond uses fewer members than it has.

@@ -7,6 +7,7 @@
 //! linerate's recorders would see; [`CURVES`] says how throughput follows concurrency. [`TRIALS`] are comparisons of
 //! two arms in which something beside the arm makes a difference. A [`Cluster`] is moved piece by piece, for curves
 //! over requests in flight; a [`Fleet`] has many clients, as a run folder tells of them. A
+//! [`ReadPlant`] is a cause in what a scraper of exporters has of a cluster. A
 //! [`RecordedSeries`] is no made-up world: an hour of a real server.
 
 mod closed;
@@ -16,6 +17,7 @@ mod curves;
 mod dice;
 mod fleet;
 mod open;
+mod readings;
 mod series;
 mod table;
 mod trials;
@@ -28,6 +30,7 @@ pub use curves::{CURVES, CurveKind, WorldCurve};
 pub use dice::Dice;
 pub use fleet::{Fleet, FleetFolder, Upset};
 pub use open::{ArrivalSpacing, Open, Request, open, serve};
+pub use readings::{READ_PLANTS, ReadPlant, ReadWorld, WorldNames, WorldSeries};
 pub use series::{BIN_MS, NoSeries, RecordedSeries};
 pub use table::{HeldShare, most_of_5_percent, table, tries};
 pub use trials::{Hazard, Order, TRIALS, Trial, TrialCell, TrialCells};

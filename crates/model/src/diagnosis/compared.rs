@@ -48,8 +48,11 @@ struct ComparedRow {
 enum Take {
     /// Its middle.
     Middle,
-    /// Its mean: of what is rare, and of counters that exporters read more rarely than they are scraped.
+    /// Its mean: of what is rare.
     Mean,
+    /// Its mean without bursts that no node can have: of counters that exporters read more rarely than they are
+    /// scraped, and of clocks that jump.
+    Clipped,
     /// Its mean, where an instant without a value has 0.
     Standing,
 }
@@ -62,11 +65,15 @@ const fn mean(row: ComparedRow) -> ComparedRow {
     ComparedRow { take: Take::Mean, ..row }
 }
 
+const fn clipped(row: ComparedRow) -> ComparedRow {
+    ComparedRow { take: Take::Clipped, ..row }
+}
+
 const fn standing(row: ComparedRow) -> ComparedRow {
     ComparedRow { take: Take::Standing, ..row }
 }
 
-/// How little a rate varies that is at a limit: less than a quarter of how others vary. Its scatter follows from how
+/// How little a rate varies that is at a limit: less than three tenths of how others vary. Its scatter follows from how
 /// long it was watched.
 const fn steady(of: ReadMeasure) -> ComparedRow {
     ComparedRow {
@@ -75,7 +82,7 @@ const fn steady(of: ReadMeasure) -> ComparedRow {
         side: Side::Low,
         scale: Scale::Ratio(0.002),
         scatter: 0.5,
-        least: 1.4,
+        least: 1.2,
         take: Take::Middle,
     }
 }
@@ -90,16 +97,18 @@ const ROWS: &[ComparedRow] = &[
     mean(row(ReadMeasure::LinkReceivedDrops, Per::Link, Side::High, Scale::Ratio(1.0), (0.7, 1.6))),
     mean(row(ReadMeasure::LinkSentDrops, Per::Link, Side::High, Scale::Ratio(1.0), (0.7, 1.6))),
     mean(row(ReadMeasure::LinkErrors, Per::Link, Side::High, Scale::Ratio(0.1), (0.7, 1.6))),
-    mean(row(ReadMeasure::Retransmitted, Per::Node, Side::High, Scale::Ratio(1e-3), (0.6, 1.4))),
+    mean(row(ReadMeasure::Retransmitted, Per::Node, Side::High, Scale::Ratio(5e-4), (0.3, 1.1))),
     row(ReadMeasure::CoresBusy, Per::Node, Side::High, Scale::Ratio(0.5), (0.12, 0.3)),
     row(ReadMeasure::CoresStolen, Per::Node, Side::High, Scale::Ratio(0.2), (0.3, 0.7)),
     row(ReadMeasure::CpuPressure, Per::Node, Side::High, Scale::Difference, (0.06, 0.2)),
     row(ReadMeasure::IoPressure, Per::Node, Side::High, Scale::Difference, (0.06, 0.2)),
     row(ReadMeasure::MemoryPressure, Per::Node, Side::High, Scale::Difference, (0.03, 0.1)),
-    row(ReadMeasure::DriveLatency, Per::Drive, Side::High, Scale::Ratio(2e-4), (0.35, 0.7)),
+    mean(row(ReadMeasure::DriveRead, Per::Drive, Side::High, Scale::Ratio(1e6), (0.12, 0.4))),
+    mean(row(ReadMeasure::DriveWritten, Per::Drive, Side::High, Scale::Ratio(1e6), (0.12, 0.4))),
+    row(ReadMeasure::DriveLatency, Per::Drive, Side::High, Scale::Ratio(2e-4), (0.25, 0.7)),
     row(ReadMeasure::DriveQueue, Per::Drive, Side::High, Scale::Ratio(0.5), (0.4, 1.1)),
-    mean(row(ReadMeasure::ClientSent, Per::Node, Side::Both, Scale::Ratio(1e3), (0.1, 0.26))),
-    mean(row(ReadMeasure::ClientReceived, Per::Node, Side::Both, Scale::Ratio(1e3), (0.1, 0.26))),
+    clipped(row(ReadMeasure::ClientSent, Per::Node, Side::Both, Scale::Ratio(1e3), (0.1, 0.26))),
+    clipped(row(ReadMeasure::ClientReceived, Per::Node, Side::Both, Scale::Ratio(1e3), (0.1, 0.26))),
     standing(row(ReadMeasure::InFlight, Per::Node, Side::High, Scale::Ratio(1.0), (0.5, 1.1))),
     standing(row(ReadMeasure::Waiting, Per::Node, Side::High, Scale::Ratio(1.0), (0.5, 1.1))),
 ];
@@ -131,6 +140,9 @@ pub(super) fn odd(grid: &Grid<'_>, interfaces: &[Vec<Option<&str>>], uses: &[Nod
         let bar = OddBar { scatter, least: row.least, side: row.side, family: comparisons };
         for odd in odd_ones(&values, &bar) {
             let one = &all[odd.place];
+            if stands_still(row.of, one.value) {
+                continue;
+            }
             let others = match row.scale {
                 Scale::Ratio(_) => odd.others.exp(),
                 Scale::Difference => odd.others,
@@ -152,6 +164,14 @@ pub(super) fn odd(grid: &Grid<'_>, interfaces: &[Vec<Option<&str>>], uses: &[Nod
     (found, comparisons as u64)
 }
 
+/// Whether a counter of bytes does not move at all: it says that nobody asks, or nothing, and of no node that it is
+/// slow.
+fn stands_still(of: OddKind, value: f64) -> bool {
+    use ReadMeasure as M;
+    let is_bytes = matches!(of, OddKind::Value(M::LinkSent | M::LinkReceived | M::ClientSent | M::ClientReceived));
+    is_bytes && value <= 0.0
+}
+
 fn scaled(scale: Scale, value: f64) -> f64 {
     match scale {
         Scale::Ratio(least) => value.max(least).ln(),
@@ -170,6 +190,7 @@ fn compared(
     let take = |values: &Values| match row.take {
         Take::Middle => grid.median(values),
         Take::Mean => grid.mean(values),
+        Take::Clipped => grid.clipped(values),
         Take::Standing => grid.standing(values),
     };
     let mut all = Vec::new();
@@ -218,21 +239,36 @@ fn apart(grid: &Grid<'_>) -> f64 {
     judged * grid.readings.step_ms as f64 / (grid.readings.rate_over_ms.max(1)) as f64
 }
 
-/// What the logarithm of the distance of quarters of so many normal values scatters by: 1.17 / √n for many, a little
-/// more for few.
+/// What the logarithm of [`spread`] scatters by for so many normal values: 0.78 / √n for many, a little more for few.
 fn steady_scatter(grid: &Grid<'_>) -> f64 {
-    (1.25 / apart(grid).max(1.0).sqrt()).max(0.25)
+    (0.85 / apart(grid).max(1.0).sqrt()).max(0.2)
 }
 
-/// How much a rate varies over the judged instants: the distance of its quarters, relative to its middle. A begin that
-/// is not yet at the limit does not count.
+/// Of more instants than this, some are left out: pairs are many.
+const PAIRED_MOST: usize = 120;
+
+/// What the lower quarter of the differences of pairs is multiplied with to be the standard deviation of normal values.
+const OF_PAIRS: f64 = 2.2191;
+
+/// How much a rate varies over the judged instants, relative to its middle, by the lower quarter of the differences of
+/// all pairs (Rousseeuw and Croux, JASA 88, 1993): a begin that is not yet at the limit does not count, and it takes
+/// half as many instants as the distance of quarters to know as much.
 fn spread(grid: &Grid<'_>, shares: &Values) -> Option<f64> {
     let mut busy = grid.busy(shares);
+    let every = busy.len().div_ceil(PAIRED_MOST).max(1);
+    let thinned: Vec<f64> = busy.iter().copied().step_by(every).collect();
     let middle = quantile(&mut busy, 0.5)?;
     if apart(grid) < APART_LEAST || middle < IDLE {
         return None;
     }
-    Some((quantile(&mut busy, 0.75)? - quantile(&mut busy, 0.25)?) / middle)
+    let pairs = thinned
+        .iter()
+        .enumerate()
+        .flat_map(|(place, one)| thinned[..place].iter().map(move |other| (one - other).abs()));
+    let mut differences: Vec<f64> = pairs.collect();
+    let place = differences.len() / 4;
+    let (_, quarter, _) = differences.select_nth_unstable_by(place, f64::total_cmp);
+    Some(OF_PAIRS * *quarter / middle)
 }
 
 #[cfg(test)]

@@ -72,6 +72,15 @@ impl<'r> Grid<'r> {
         (!busy.is_empty()).then(|| busy.iter().sum::<f64>() / busy.len() as f64)
     }
 
+    /// The mean of the judged values, none of which counts for more than three times what three quarters of them stay
+    /// below.
+    pub(super) fn clipped(&self, values: &Values) -> Option<f64> {
+        let mut busy = self.busy(values);
+        let most = 3.0 * quantile(&mut busy, 0.75)?;
+        let most = if most > 0.0 { most } else { f64::INFINITY };
+        Some(busy.iter().map(|value| value.min(most)).sum::<f64>() / busy.len() as f64)
+    }
+
     /// The mean of a gauge over the judged instants, where one without a value has 0: exporters leave out what is at
     /// rest.
     pub(super) fn standing(&self, values: &Values) -> Option<f64> {

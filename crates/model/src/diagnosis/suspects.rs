@@ -1,10 +1,11 @@
 //! What can have held the site back: odd readings as causes, and resources that are full everywhere, with weights.
 
 use linerate_record::diagnosis::{Cause, MemberUse, OddKind, OddReading, Suspect, UsedResource};
+use linerate_record::plan::Resource;
 use linerate_record::readings::ReadMeasure;
 use linerate_record::site::Site;
 
-use super::grid::Grid;
+use super::grid::{Grid, quantile};
 use super::resources::{FULL, NodeUse};
 use super::words;
 
@@ -33,6 +34,8 @@ const ROWS: &[CauseRow] = &[
     row(OddKind::Value(ReadMeasure::LinkSentDrops), true, Cause::LossyLink, 7.0),
     row(OddKind::Value(ReadMeasure::DriveLatency), true, Cause::SlowDrive, 9.0),
     row(OddKind::Value(ReadMeasure::DriveQueue), true, Cause::SlowDrive, 8.0),
+    row(OddKind::Value(ReadMeasure::DriveRead), true, Cause::OtherWork, 8.0),
+    row(OddKind::Value(ReadMeasure::DriveWritten), true, Cause::OtherWork, 8.0),
     row(OddKind::Value(ReadMeasure::CoresStolen), true, Cause::StolenProcessors, 9.0),
     row(OddKind::Value(ReadMeasure::CoresBusy), true, Cause::BusyProcessors, 7.0),
     row(OddKind::Value(ReadMeasure::CpuPressure), true, Cause::BusyProcessors, 8.0),
@@ -56,6 +59,24 @@ const BESIDE: f64 = 1.0;
 /// Log odds of a cause that no reading shows. What is odd beyond all doubt is worth [`ROWS`]'s most.
 const NONE_OF_THESE: f64 = 3.0;
 
+/// What is explained by another cause of the same node is worth so much less than that one, in log odds.
+const EXPLAINED: f64 = 1.5;
+
+/// From such a share of segments on that are sent again, losses are the limit at which a link stays.
+const LOSSY: f64 = 0.01;
+
+/// More nodes than this that do more than others at once do so for clients: of hot objects, or of a set.
+const ALONE: usize = 2;
+
+/// A node that is slow has so many times more requests under way for what it serves than others.
+const SLOWER: f64 = 1.15;
+
+/// Drives of which the middle node uses so much are what requests wait for, on every node.
+const FULL_DRIVES: f64 = 0.85;
+
+/// Processors of which less is busy hold nobody back, however much busier they are than others'.
+const CORES_MATTER: f64 = 0.4;
+
 /// From such a share of its periods on, a container out of its quota is a cause.
 const THROTTLED: f64 = 0.1;
 
@@ -74,13 +95,42 @@ pub(super) fn suspects(
 ) -> (Vec<Suspect>, f64) {
     let mut all = of_nodes(grid, odd, uses);
     all.extend(throttled(grid));
-    all.extend(used.iter().filter_map(|one| full(site, one)));
+    let waited = waited(grid);
+    all.extend(used.iter().filter_map(|one| full(site, one, waited)));
     all.extend(members.iter().filter_map(on_one_member));
+    beyond_nodes(&mut all, used);
     all.sort_by(|a, b| b.log_odds.total_cmp(&a.log_odds));
     let sum: f64 = all.iter().map(|one| one.log_odds.exp()).sum::<f64>() + NONE_OF_THESE.exp();
     let weighted =
         all.into_iter().map(|Scored { suspect, log_odds }| Suspect { weight: log_odds.exp() / sum, ..suspect });
     (weighted.collect(), NONE_OF_THESE.exp() / sum)
+}
+
+/// What is seen without any comparison explains what is odd: a quota that its node's links stay where they are, drives
+/// that are full everywhere that requests wait longest at the slowest of many that are alike. What many nodes do more
+/// of at once is no work of a node's own.
+fn beyond_nodes(all: &mut [Scored], used: &[UsedResource]) {
+    let is_full = |one: &UsedResource| one.resource == Resource::DriveBandwidth && one.share >= FULL_DRIVES;
+    let drives_full = used.iter().any(is_full);
+    let of_quota = |all: &[Scored], node: &Option<String>| {
+        let quotas = all.iter().filter(|one| one.suspect.cause == Cause::Quota && one.suspect.node == *node);
+        quotas.map(|one| one.log_odds).reduce(f64::max)
+    };
+    let of_full = all.iter().filter(|one| one.suspect.cause == Cause::Full).map(|one| one.log_odds).reduce(f64::max);
+    let working = all.iter().filter(|one| one.suspect.cause == Cause::OtherWork).count();
+    for place in 0..all.len() {
+        let by = match all[place].suspect.cause {
+            Cause::SlowLinkSending | Cause::SlowLinkReceiving | Cause::SlowNode => {
+                of_quota(all, &all[place].suspect.node)
+            }
+            Cause::SlowDrive if drives_full => of_full,
+            Cause::OtherWork if working > ALONE => Some(NONE_OF_THESE),
+            _ => None,
+        };
+        if let Some(by) = by {
+            all[place].log_odds = all[place].log_odds.min(by - EXPLAINED);
+        }
+    }
 }
 
 /// What an odd reading is worth: no more than its row says, and no more than its chance does.
@@ -110,10 +160,7 @@ fn of_nodes(grid: &Grid<'_>, odd: &[OddReading], uses: &[NodeUse]) -> Vec<Scored
                 }
             }
         }
-        // What shows why a node is slow explains that it is.
-        if causes.iter().any(|(cause, ..)| !matches!(cause, Cause::SlowNode | Cause::UnevenLoad)) {
-            causes.retain(|(cause, ..)| *cause != Cause::SlowNode);
-        }
+        explained(&mut causes, &of_node, is_read(grid, node));
         let beside = BESIDE * (of_node.len() - 1) as f64;
         found.extend(causes.into_iter().map(|(cause, worth, lead)| {
             let mut evidence = vec![lead.claim.clone()];
@@ -135,6 +182,68 @@ fn of_nodes(grid: &Grid<'_>, odd: &[OddReading], uses: &[NodeUse]) -> Vec<Scored
     found
 }
 
+/// Whether the engine's bytes of a node are read.
+fn is_read(grid: &Grid<'_>, node: &str) -> bool {
+    let place = grid.nodes.iter().position(|one| one.name == node);
+    let has = |of: ReadMeasure| place.is_some_and(|place| grid.whole(of, place).is_some());
+    has(ReadMeasure::ClientSent) && has(ReadMeasure::ClientReceived)
+}
+
+/// What one cause of a node explains of its others. A limit that is seen explains that a node is slow, and that its
+/// links stay where they are; more requests explain busier processors; more bytes explain that a drive takes longer.
+fn explained(causes: &mut Vec<(Cause, f64, &OddReading)>, of_node: &[&OddReading], is_read: bool) {
+    use ReadMeasure as M;
+    let is_higher = |of: M| of_node.iter().any(|one| one.of == OddKind::Value(of) && one.sigmas > 0.0);
+    let worth = |causes: &[(Cause, f64, &OddReading)], of: &dyn Fn(Cause) -> bool| {
+        causes.iter().filter(|(cause, ..)| of(*cause)).map(|(_, worth, _)| *worth).fold(0.0, f64::max)
+    };
+    let serves_more = is_higher(M::ClientSent) || is_higher(M::ClientReceived);
+    let less = |causes: &mut Vec<(Cause, f64, &OddReading)>, which: &[Cause], by: f64| {
+        for (cause, worth, _) in causes.iter_mut().filter(|_| by > 0.0) {
+            if which.contains(cause) {
+                *worth = worth.min(by - EXPLAINED);
+            }
+        }
+    };
+    if serves_more {
+        // A node that serves more is no slower than others, and does what it does for clients.
+        let more = worth(causes, &|cause| cause == Cause::UnevenLoad);
+        less(causes, &[Cause::BusyProcessors, Cause::OtherWork, Cause::SlowNode], more);
+        less(causes, &[Cause::SlowLinkSending, Cause::SlowLinkReceiving, Cause::SlowDrive], more);
+    } else if is_read {
+        for (cause, worth, _) in causes.iter_mut().filter(|(cause, ..)| *cause == Cause::UnevenLoad) {
+            (*cause, *worth) = (Cause::OtherWork, *worth + 2.0);
+        }
+        let most = worth(causes, &|cause| cause == Cause::OtherWork);
+        let mut is_first = true;
+        causes.retain(|(cause, worth, _)| {
+            *cause != Cause::OtherWork || (*worth >= most && std::mem::take(&mut is_first))
+        });
+    }
+    let other = worth(causes, &|cause| cause == Cause::OtherWork);
+    less(causes, &[Cause::SlowDrive, Cause::BusyProcessors], other);
+    let is_lossy = is_higher(M::LinkErrors)
+        || of_node.iter().any(|one| one.of == OddKind::Value(M::Retransmitted) && one.value >= LOSSY);
+    let is_limit = |cause: Cause| match cause {
+        Cause::LossyLink => is_lossy,
+        Cause::LinkSpeed | Cause::SlowDrive | Cause::StolenProcessors | Cause::BusyProcessors => true,
+        Cause::Memory | Cause::OtherWork => true,
+        _ => false,
+    };
+    let limit = worth(causes, &is_limit);
+    less(causes, &[Cause::SlowLinkSending, Cause::SlowLinkReceiving], limit);
+    if causes.iter().any(|(cause, ..)| !matches!(cause, Cause::SlowNode | Cause::UnevenLoad)) {
+        causes.retain(|(cause, ..)| *cause != Cause::SlowNode);
+    }
+    // Two ways that stay where they are together are one limit: that of the one which is steadier.
+    let is_way = |cause: Cause| matches!(cause, Cause::SlowLinkSending | Cause::SlowLinkReceiving);
+    let ways = causes.iter().filter(|(cause, ..)| is_way(*cause));
+    let steadiest = ways.min_by(|a, b| (a.2.value / a.2.others).total_cmp(&(b.2.value / b.2.others)));
+    if let Some(steadiest) = steadiest.map(|(cause, ..)| *cause) {
+        causes.retain(|(cause, ..)| !is_way(*cause) || *cause == steadiest);
+    }
+}
+
 /// Whether a use is that of the link which is slow.
 fn is_of(grid: &Grid<'_>, used: &NodeUse, cause: Cause, lead: &OddReading) -> bool {
     use linerate_record::plan::Resource as R;
@@ -146,13 +255,44 @@ fn is_of(grid: &Grid<'_>, used: &NodeUse, cause: Cause, lead: &OddReading) -> bo
     is_that_way && grid.nodes[used.node].name == lead.node && used.part == lead.part
 }
 
-/// Whether a steady link is below its ceiling: one that is at it is full, as it should be, and no slower than others.
+/// Whether what is odd can hold a node back. A steady link that is at its ceiling is full, as it should be, and no
+/// slower than others; one of a node whose processors or drives are full stays where these let it; processors that are
+/// half idle are busy with something, and wait for nobody.
 fn held_back(grid: &Grid<'_>, uses: &[NodeUse], row: &CauseRow, odd: &OddReading) -> bool {
-    if !matches!(row.of, OddKind::Steadiness(_)) {
-        return true;
+    let of_node = || uses.iter().filter(|one| grid.nodes[one.node].name == odd.node);
+    let share = |one: &NodeUse| grid.median(&one.shares);
+    match row.of {
+        OddKind::Steadiness(_) => {
+            let link = of_node().find(|one| is_of(grid, one, row.cause, odd)).and_then(share);
+            let is_elsewhere =
+                of_node().any(|one| !one.resource.is_link() && share(one).is_some_and(|share| share >= FULL));
+            link.is_some_and(|share| share < FULL) && !is_elsewhere
+        }
+        OddKind::Value(ReadMeasure::CoresBusy) => {
+            let busy = of_node().find(|one| one.resource == Resource::Cpu).and_then(share);
+            busy.is_none_or(|share| share >= CORES_MATTER)
+        }
+        // Less is served by who is asked less, too: then it has fewer requests under way as well.
+        OddKind::Value(_) if row.cause == Cause::SlowNode && !row.is_higher => {
+            under_way(grid, &odd.node).is_none_or(|times| times >= SLOWER)
+        }
+        OddKind::Value(_) => true,
     }
-    let used = uses.iter().find(|one| is_of(grid, one, row.cause, odd));
-    used.and_then(|one| grid.median(&one.shares)).is_some_and(|share| share < FULL)
+}
+
+/// How many times more requests a node has under way for each byte that it serves than the middle node; none where that
+/// was not read.
+fn under_way(grid: &Grid<'_>, node: &str) -> Option<f64> {
+    let each = |place: usize| {
+        let served = [ReadMeasure::ClientSent, ReadMeasure::ClientReceived]
+            .map(|of| grid.whole(of, place).and_then(|values| grid.clipped(values)));
+        let bytes = served[0].unwrap_or(0.0) + served[1].unwrap_or(0.0);
+        let in_flight = grid.standing(grid.whole(ReadMeasure::InFlight, place)?)?;
+        (bytes > 0.0).then(|| in_flight / bytes)
+    };
+    let own = each(grid.nodes.iter().position(|one| one.name == node)?)?;
+    let mut all: Vec<f64> = (0..grid.nodes.len()).filter_map(each).collect();
+    quantile(&mut all, 0.5).filter(|middle| *middle > 0.0).map(|middle| own / middle)
 }
 
 /// What healing a slow link gives: until it is as full as it was, or the fullest other link is.
@@ -195,8 +335,18 @@ fn throttled(grid: &Grid<'_>) -> Vec<Scored> {
     found
 }
 
+/// Share of the time in which tasks wait for a processor at the middle node; none where it was not read.
+fn waited(grid: &Grid<'_>) -> f64 {
+    let of_node = |node: usize| grid.median(grid.whole(ReadMeasure::CpuPressure, node)?);
+    let mut all: Vec<f64> = (0..grid.nodes.len()).filter_map(of_node).collect();
+    quantile(&mut all, 0.5).unwrap_or(0.0)
+}
+
+/// From such a share of the time on in which tasks wait for processors, these are what is waited for.
+const WAITED: f64 = 0.1;
+
 /// A resource that is full at the middle node.
-fn full(site: &Site, used: &UsedResource) -> Option<Scored> {
+fn full(site: &Site, used: &UsedResource, waited: f64) -> Option<Scored> {
     // From where the curve of a closed load is, nine tenths of a ceiling are what many requests reach.
     const NEAR: f64 = 0.8;
     if used.share < NEAR {
@@ -213,8 +363,10 @@ fn full(site: &Site, used: &UsedResource) -> Option<Scored> {
         remedy: words::relief(used),
         gives: None,
     };
-    // Processors may be busy with others, or wait for each other: they are full more often than they are the cause.
-    let most = if used.resource == linerate_record::plan::Resource::Cpu { 6.0 } else { 9.0 };
+    // Processors may be busy with others, or wait for each other: they are full more often than they are the cause,
+    // unless something waits for them.
+    let is_cpu = used.resource == Resource::Cpu;
+    let most = if is_cpu && waited < WAITED { 6.0 } else { 9.0 };
     Some(Scored { suspect, log_odds: most - 25.0 * (1.0 - used.share.min(1.0)) })
 }
 

@@ -53,6 +53,10 @@ pub(super) fn cause(cause: Cause, node: &str, lead: &OddReading, link: Option<(f
         Cause::Quota => format!("a container of {node} is out of its processor quota"),
         Cause::Memory => format!("{node} is short of memory"),
         Cause::UnevenLoad => format!("{node} has more of the requests than others"),
+        Cause::OtherWork => format!(
+            "{} of {node} does more than those of others, and not for clients",
+            if part.is_empty() { "something".to_owned() } else { format!("{part:?}").replace('"', "") }
+        ),
         Cause::SlowNode => format!("{node} is slower than others, and no resource that was read shows why"),
         Cause::BondMembers | Cause::Full => format!("{node} is at a ceiling"),
     }
@@ -63,11 +67,12 @@ pub(super) fn remedy(cause: Cause, part: &str) -> String {
     match cause {
         Cause::SlowLinkSending | Cause::SlowLinkReceiving => format!(
             "ethtool {part} (Speed), tc -s qdisc show dev {part} and the switch's port: a lower speed, a shaper, a \
-             policer, or a bond with a member down; linerate net measures it alone"
+             policer, or a bond with a member down; linerate net measures it alone. If that is as fast as it should \
+             be, the engine of that node is at a limit of its own"
         ),
         Cause::LinkSpeed => format!("ethtool {part}; reseat or replace the cable or the module, then the port"),
         Cause::LossyLink => "ethtool -S of its ports (crc, symbol and discard counters), the switch's port, cable and \
-                             module; netstat -s for what is sent again"
+                             module, and its MTU; netstat -s for what is sent again"
             .to_owned(),
         Cause::SlowDrive => "smartctl -x and iostat -x of the drive; replace it, or take it out of the set".to_owned(),
         Cause::BusyProcessors => {
@@ -83,6 +88,11 @@ pub(super) fn remedy(cause: Cause, part: &str) -> String {
         Cause::Memory => "free -m and the largest processes; the engine's own limit of memory".to_owned(),
         Cause::UnevenLoad => {
             "how requests reach nodes: the balancer, DNS, externalTrafficPolicy, or one entry node".to_owned()
+        }
+        Cause::OtherWork => {
+            "what is under way on the node beside the engine's clients: healing, a scrub, a rebalance, a \
+                             backup, another program (iotop -o, ss -tinp); later, or slower"
+                .to_owned()
         }
         Cause::SlowNode => {
             "linerate audit --fleet of that node beside another, and its processors, drives and links during a load"

@@ -1,0 +1,166 @@
+//! Readings of clusters whose truth is known: what a scraper of node and engine exporters has after a window, from a
+//! seed.
+//!
+//! A hall is a cluster with its clients in a closed loop: shares of links, processors and drives follow from a network
+//! of queues (`readings/flow.rs`), instant by instant, while shares of nodes, the load and what is beside it wander. A
+//! [`ReadPlant`] is a row of [`READ_PLANTS`]: it changes something of the hall, and says by which names a judge may
+//! tell it, or that no judge of such readings can. What is exported is counted, scraped at times that jitter, and told
+//! as rates over several scrapes.
+
+mod exported;
+mod flow;
+mod hall;
+mod plants;
+mod scrape;
+mod watched;
+
+use crate::dice::Dice;
+use hall::{Hall, HallKeeping};
+
+pub use plants::READ_PLANTS;
+
+/// A cause, or a way to be healthy.
+pub struct ReadPlant {
+    /// Its name.
+    pub name: &'static str,
+    /// What real thing it stands for.
+    pub stands_for: &'static str,
+    /// By which names a judge may tell it, in the words of JSON; none where no reading tells it from others.
+    pub causes: &'static [&'static str],
+    /// What else looks the same at the same place to whoever scrapes.
+    pub alike: &'static [&'static str],
+    /// Readings that are there, since nothing else tells it.
+    pub needs: &'static [&'static str],
+    /// Whether nothing is the matter.
+    pub is_healthy: bool,
+    plant: fn(&mut Hall, &mut Dice) -> Whereabouts,
+}
+
+/// Where a cause is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Whereabouts {
+    node: Option<usize>,
+    part: Option<String>,
+}
+
+/// One series.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorldSeries {
+    /// What is read, in the words of JSON.
+    pub of: &'static str,
+    /// Of which machine.
+    pub machine: String,
+    /// Of which part of it.
+    pub part: String,
+    /// A value an instant.
+    pub values: Vec<Option<f64>>,
+}
+
+/// Another name of a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorldNames {
+    /// As series have it.
+    pub machine: String,
+    /// Another.
+    pub name: String,
+}
+
+/// Readings of a window, with their truth.
+#[derive(Clone, Debug)]
+pub struct ReadWorld {
+    /// What the owner writes of the cluster, in YAML.
+    pub site: String,
+    /// What was drawn, for a message.
+    pub reported: String,
+    /// The node at which the cause is.
+    pub node: Option<String>,
+    /// The part at which it is.
+    pub part: Option<String>,
+    /// Between two instants, and between two scrapes.
+    pub step_ms: u64,
+    /// Over how long a rate is.
+    pub rate_over_ms: u64,
+    /// Instants.
+    pub steps: u32,
+    /// Everything that was read.
+    pub series: Vec<WorldSeries>,
+    /// Other names of machines.
+    pub names: Vec<WorldNames>,
+}
+
+impl ReadPlant {
+    /// A cluster with this cause, watched for a window.
+    #[must_use]
+    pub fn draw(&self, seed: u64) -> ReadWorld {
+        let stream = self.name.bytes().fold(0_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
+        let mut dice = Dice::new(seed, stream);
+        let mut hall = Hall::draw(&mut dice);
+        let place = (self.plant)(&mut hall, &mut dice);
+        hall.lacking.retain(|of| !self.needs.contains(of));
+        let moments = hall.watched(&mut dice);
+        let (series, names) = exported::exported(&hall, &moments, &mut dice);
+        let interval_ms = (1000.0 * hall.scraper.interval_s) as u64;
+        ReadWorld {
+            site: hall.site(),
+            reported: hall.reported(self.name, seed),
+            node: place.node.map(|node| format!("storage-{}", node + 1)),
+            part: place.part,
+            step_ms: interval_ms,
+            rate_over_ms: (hall.scraper.over * 1000.0 * hall.scraper.interval_s) as u64,
+            steps: hall.scraper.steps as u32,
+            series,
+            names,
+        }
+    }
+}
+
+impl Hall {
+    fn reported(&self, name: &str, seed: u64) -> String {
+        let kept = if self.keeping == HallKeeping::Sets { "sets" } else { "gateways" };
+        format!(
+            "{name}, seed {seed}: {} nodes of {} drives, {} planes of {} x {:.0} Gb/s, {kept} {}+{}, {} MiB, {:.0} % \
+             GET, {:.0} in flight, every {} s, without {:?}",
+            self.nodes.len(),
+            self.nodes[0].drives.len(),
+            self.planes,
+            self.members,
+            self.port_bits_per_s / 1e9,
+            self.shards.0,
+            self.shards.1,
+            self.object_bytes / 1_048_576.0,
+            100.0 * self.gets,
+            self.requests,
+            self.scraper.interval_s,
+            self.lacking
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_the_same_readings_and_values_are_numbers() {
+        for plant in &READ_PLANTS {
+            assert!(!plant.stands_for.is_empty());
+            let (one, again) = (plant.draw(1), plant.draw(1));
+            assert_eq!((&one.series, &one.site), (&again.series, &again.site), "{}", one.reported);
+            for series in &one.series {
+                assert_eq!(series.values.len(), one.steps as usize, "{}: {}", one.reported, series.of);
+                let is_number = |value: &f64| value.is_finite() && *value >= 0.0;
+                assert!(series.values.iter().flatten().all(is_number), "{}: {series:?}", one.reported);
+            }
+        }
+    }
+
+    #[test]
+    fn names_of_plants_are_their_own_and_three_in_ten_are_in_no_table() {
+        let causes: Vec<&ReadPlant> = READ_PLANTS.iter().filter(|plant| !plant.is_healthy).collect();
+        let outside = causes.iter().filter(|plant| plant.causes.is_empty()).count();
+        assert!(10 * outside >= 3 * causes.len(), "{outside} of {}", causes.len());
+        for (place, plant) in READ_PLANTS.iter().enumerate() {
+            assert!(READ_PLANTS[..place].iter().all(|other| other.name != plant.name), "{}", plant.name);
+        }
+    }
+}
