@@ -67,7 +67,7 @@ pub(super) struct OperationCeiling {
     pub(super) reach: f64,
     /// The same if they never meet at a node while another is idle, as those that ask nodes in turn seldom do.
     pub(super) most_reach: f64,
-    /// The first of both for nodes that were measured each by itself: of a load over all nodes, whichever this one asks.
+    /// The first of both for nodes that were measured each by itself: of a load over all nodes, whatever this one is.
     pub(super) reach_of_each: f64,
     /// Both where each node goes as fast as it can by itself: what they reach of the ceiling of the others.
     pub(super) own_reach: (f64, f64),
