@@ -121,8 +121,29 @@ struct Visits {
 /// The course of a site whose ceilings are known, the lowest first; nothing where it has none.
 #[must_use]
 pub fn course(site: &Site, geometries: &Geometries, work: &Work, limits: &[ResourceLimit]) -> Option<CurveModel> {
+    course_of(site, geometries, work, limits, None)
+}
+
+/// The same while one node serves all requests, of the group at a place: what binds of it is one station.
+pub(crate) fn course_at_one(
+    site: &Site,
+    geometries: &Geometries,
+    work: &Work,
+    limits: &[ResourceLimit],
+    place: usize,
+) -> Option<CurveModel> {
+    course_of(site, geometries, work, limits, Some(place))
+}
+
+fn course_of(
+    site: &Site,
+    geometries: &Geometries,
+    work: &Work,
+    limits: &[ResourceLimit],
+    at_one: Option<usize>,
+) -> Option<CurveModel> {
     let bottleneck = limits.first()?;
-    let at = |limit| visits(site, geometries, work, limit);
+    let at = |limit| visits(site, geometries, work, (limit, loops(site, limit, at_one)));
     let (read, write, [reads, writes]) = at(bottleneck)?;
     let mixed = |of: fn(&Visits) -> f64| mix(work, of(&reads), of(&writes));
     let is_of_clients = |resource| matches!(resource, Resource::ClientIngress | Resource::ClientEgress);
@@ -139,12 +160,14 @@ pub fn course(site: &Site, geometries: &Geometries, work: &Work, limits: &[Resou
         alone_by: if work.read_share >= 0.5 { read.of } else { write.of },
         stations: if is_of_drives(bottleneck.resource) {
             rounded(mixed(|visits| visits.visited))
+        } else if is_of_one(bottleneck, at_one) {
+            1
         } else {
             stations(site, bottleneck.resource)
         },
         variability: site.data.variability,
         own_links,
-        loops: if is_apart(site, bottleneck.resource) { f64::from(site.nodes()) } else { 1.0 },
+        loops: loops(site, bottleneck, at_one).unwrap_or(1.0),
         visited: mixed(|visits| visits.visited),
         elsewhere_s: mixed(|visits| visits.elsewhere_s),
         crossing_s: mixed(|visits| visits.crossing_s),
@@ -163,15 +186,27 @@ fn is_apart(site: &Site, bottleneck: Resource) -> bool {
     is_link(bottleneck) && site.nodes() > 1 && near(site, site.nodes()) >= 1.0
 }
 
+/// Loops of which each has one station of the bottleneck: those of nodes that are apart, or of the one that is asked.
+fn loops(site: &Site, bottleneck: &ResourceLimit, at_one: Option<usize>) -> Option<f64> {
+    if is_of_one(bottleneck, at_one) {
+        return Some(1.0);
+    }
+    is_apart(site, bottleneck.resource).then(|| f64::from(site.nodes()))
+}
+
+/// Whether it is what the one node has that is asked. Drives of all nodes have a part of each request.
+fn is_of_one(bottleneck: &ResourceLimit, at_one: Option<usize>) -> bool {
+    at_one.is_some() && bottleneck.group == at_one && !is_of_drives(bottleneck.resource)
+}
+
 /// How reads and writes visit a resource with such a limit: their longest stages, and what follows of it.
 fn visits(
     site: &Site,
     geometries: &Geometries,
     work: &Work,
-    bottleneck: &ResourceLimit,
+    (bottleneck, loops): (&ResourceLimit, Option<f64>),
 ) -> Option<(Visit, Visit, [Visits; 2])> {
-    let is_apart = is_apart(site, bottleneck.resource);
-    let loops = if is_apart { f64::from(site.nodes()) } else { 1.0 };
+    let (is_apart, loops) = (loops.is_some(), loops.unwrap_or(1.0));
     let in_a_loop = if is_apart { 1 } else { stations(site, bottleneck.resource) };
     let unit_s = loops * work.object_bytes as f64 / bottleneck.limit_bytes_per_s;
     let of = |reads| visit(site, geometries, work.object_bytes, reads, bottleneck.resource);

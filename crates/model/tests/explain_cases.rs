@@ -523,9 +523,11 @@ fn a_figure_at_2_percent_beside_a_good_one_leaves_an_unknown_cause_as_likely_as_
     for (get, put) in [(0.97, 0.02), (0.02, 0.97)] {
         let (get, put) = (get * described.get.even_bytes_per_s, put * described.put.even_bytes_per_s);
         let explanation = explained(&site, &observed(Some(get), Some(put), 0.02));
-        let most = explanation.survivors.iter().map(|one| one.weight).fold(0.0, f64::max);
+        // One node that takes every connection of 56 gives a PUT of 2 %, and explains both.
+        let lacking = explanation.survivors.iter().filter(|one| one.residuals.iter().any(|of| !of.explained));
+        let most = lacking.map(|one| one.weight).fold(0.0, f64::max);
         let reported = survivors_in_lines(&explanation);
-        assert!(explanation.none_of_these >= most - 1e-9, "{}: {reported}", explanation.none_of_these);
+        assert!(most > 0.0 && explanation.none_of_these >= most - 1e-9, "{}: {reported}", explanation.none_of_these);
     }
 }
 

@@ -64,11 +64,21 @@ fn over_curve(planned: &WorkPlan, figure: &Figure) -> Result<f64, Failed> {
 
 /// What `explain` says of the figures at so many requests in flight, and those of nodes.
 pub(crate) fn explained(site: &Path, visit: &Visit, in_flight: u32) -> Result<Explanation, Failed> {
+    explained_with(site, visit, in_flight, ERROR_SHARE)
+}
+
+/// The same where figures are said to be wrong by so much.
+pub(crate) fn explained_with(
+    site: &Path,
+    visit: &Visit,
+    in_flight: u32,
+    error_share: f64,
+) -> Result<Explanation, Failed> {
     let asked = visit.figures.iter().filter(|figure| figure.what.contains('@') || figure.in_flight == in_flight);
     let reported: Vec<String> = asked.map(|figure| format!("{}={:.0}B/s", figure.what, figure.bytes_per_s)).collect();
     let mut command = linerate();
     command.arg("explain").arg("--site").arg(site).args(["--observed", &reported.join(",")]);
-    command.args(["--error", &format!("{:.0}%", ERROR_SHARE * 100.0), "--concurrent", &in_flight.to_string()]);
+    command.args(["--error", &format!("{:.0}%", error_share * 100.0), "--concurrent", &in_flight.to_string()]);
     if visit.figures.iter().any(|figure| figure.what.contains('@')) {
         // Each node was measured by itself: together they would give more than the whole.
         command.arg("--nodes-alone");
@@ -146,19 +156,23 @@ impl Cause {
         }
     }
 
-    /// Whether a deviation is this.
+    /// Whether a deviation is this: what is said of a link has its direction, which is both where packets are lost.
     pub(crate) fn is(self, deviation: &Deviation) -> bool {
-        let id = match self {
-            Cause::SendsSlowly | Cause::ReceivesSlowly | Cause::Losses => "slow-node-link",
-            Cause::SlowDrive => "slow-drive",
-            Cause::Quota => "slow-node-cpu",
-            Cause::Mtu => "mtu",
-            Cause::OneNode => "entry",
-            Cause::SlowClient => "clients-speed",
+        let (id, value) = (deviation.id.as_str(), deviation.value.as_str());
+        let of_node3 = |id_of_cause: &str, does: &str| {
+            id == id_of_cause && value.strip_prefix("node3: ").is_some_and(|of| of.contains(does))
         };
-        // A slow drive holds every node's writes alike: no figure of a node can name it.
-        let names_node = matches!(self, Cause::SendsSlowly | Cause::ReceivesSlowly | Cause::Quota | Cause::Losses);
-        deviation.id == id && (!names_node || deviation.value.starts_with("node3:"))
+        match self {
+            Cause::SendsSlowly => of_node3("slow-node-link", " sends "),
+            Cause::ReceivesSlowly => of_node3("slow-node-link", " receives "),
+            Cause::Losses => of_node3("slow-node-link", " carries "),
+            Cause::Quota => of_node3("slow-node-cpu", ""),
+            // It holds every node's writes alike: no figure of a node can name it.
+            Cause::SlowDrive => id == "slow-drive",
+            Cause::Mtu => id == "mtu" && value.ends_with(": 1500"),
+            Cause::OneNode => id == "one-node-asked" || (id == "entry" && value == "one node"),
+            Cause::SlowClient => id == "clients-speed",
+        }
     }
 }
 
@@ -249,8 +263,11 @@ does not know, whose weight is in a column of its own: where that is above 50 %,
 |---|---|---|---|---|---|
 ";
 
-/// What came of it all, as tables.
-pub(crate) fn summary(folder: &Path) -> Result<String, Failed> {
+/// What came of it all, as tables, with the explanation of each visit at 16 in flight.
+pub(crate) fn summary(
+    folder: &Path,
+    explained: impl Fn(&Path, &Visit) -> Result<Explanation, Failed>,
+) -> Result<String, Failed> {
     use std::fmt::Write as _;
     let visits = kept(folder)?;
     let mut text = String::from(HEAD_OF_CURVES);
@@ -263,7 +280,7 @@ pub(crate) fn summary(folder: &Path) -> Result<String, Failed> {
     }
     text += HEAD_OF_EXPLAINED;
     for (site, visit) in &visits {
-        let explanation = explained(site, visit, 16)?;
+        let explanation = explained(site, visit)?;
         let place = rank(&explanation, cause_of(visit));
         let place = place.map_or("absent".to_owned(), |place| place.to_string());
         let planted = if visit.planted.is_empty() { "nothing" } else { &visit.planted };

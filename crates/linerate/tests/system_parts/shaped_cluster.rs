@@ -239,7 +239,7 @@ impl Keeping {
     /// What came of it so far.
     fn summarise(&self) -> Result<(), Failed> {
         let Some(folder) = &self.folder else { return Ok(()) };
-        Ok(fs::write(folder.join("summary.md"), summary(folder)?)?)
+        Ok(fs::write(folder.join("summary.md"), summary(folder, |site, visit| explained(site, visit, 16))?)?)
     }
 
     fn keep(&self, visit: &Visit) -> Result<(), Failed> {

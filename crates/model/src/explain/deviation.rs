@@ -107,6 +107,8 @@ pub(super) struct Odd {
     pub(super) hold: Option<Hold>,
     /// Whether clients of that node alone get less. A drive holds those of all nodes, wherever they ask.
     pub(super) is_seen_there: bool,
+    /// Whether nothing is wrong with it, but that clients ask it and no other.
+    pub(super) is_asked_alone: bool,
 }
 
 impl Odd {

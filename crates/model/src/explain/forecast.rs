@@ -8,7 +8,7 @@ use linerate_record::site::Site;
 use super::deviation::{Hold, Odd, SiteParts, Variant};
 use super::mixed::{MixedLoad, is_mixed, peers, rate_of};
 use crate::ceilings::{ResourceLimit, limits, limits_beyond_nodes, limits_by_themselves, own_shares};
-use crate::curve::course;
+use crate::curve::{course, course_at_one};
 use crate::layout::{Geometries, geometries};
 
 /// The size of objects where the site does not say it: large enough that bytes bind, and not operations.
@@ -43,6 +43,13 @@ pub(super) struct HypotheticalSite {
     pub(super) even: Option<Site>,
 }
 
+impl HypotheticalSite {
+    /// The group of the one node that all clients ask, where they ask no other.
+    pub(super) fn asked_alone(&self) -> Option<usize> {
+        self.odd.as_ref().filter(|odd| odd.is_asked_alone).map(|odd| odd.group)
+    }
+}
+
 /// The ceiling of one operation.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct OperationCeiling {
@@ -60,6 +67,8 @@ pub(super) struct OperationCeiling {
     pub(super) reach: f64,
     /// The same if they never meet at a node while another is idle, as those that ask nodes in turn seldom do.
     pub(super) most_reach: f64,
+    /// The first of both for nodes that were measured each by itself: of a load over all nodes, whatever this one is.
+    pub(super) reach_of_each: f64,
     /// Both where each node goes as fast as it can by itself: what they reach of the ceiling of the others.
     pub(super) own_reach: (f64, f64),
     /// How odd nodes load themselves and the others, where such are and the others are of one kind.
@@ -141,9 +150,9 @@ fn ceiling(unheld: &Unheld, reads: bool, asked: OperationQuery) -> Option<Operat
         return None;
     }
     let world = unheld.world;
-    let all = held(unheld, reads);
+    let all = of_load(unheld, reads);
     let first = all.first()?;
-    let (reach, most_reach) = reach(world, reads, asked, &all);
+    let (reach, most_reach) = reach(world, reads, asked, (&all, world.asked_alone()));
     let mut ceiling = OperationCeiling {
         even_bytes_per_s: first.limit_bytes_per_s,
         own_bytes_per_s: first.limit_bytes_per_s,
@@ -154,16 +163,21 @@ fn ceiling(unheld: &Unheld, reads: bool, asked: OperationQuery) -> Option<Operat
         mixed: None,
         reach,
         most_reach,
+        reach_of_each: reach,
         own_reach: (reach, most_reach),
         bottleneck: first.resource,
         group: first.group,
     };
+    if world.asked_alone().is_some() {
+        ceiling.reach_of_each = self::reach(world, reads, asked, (&held(unheld, reads), None)).0;
+        return Some(ceiling);
+    }
     if is_mixed(world) {
         return Some(of_kinds(unheld, reads, &all, ceiling));
     }
     let Some(group) = world.odd.as_ref().map(|odd| odd.group) else { return Some(ceiling) };
     let others: Vec<ResourceLimit> = all.iter().filter(|limit| limit.group != Some(group)).copied().collect();
-    ceiling.own_reach = self::reach(world, reads, asked, &others);
+    ceiling.own_reach = self::reach(world, reads, asked, (&others, None));
     let of_odd = all.iter().find(|limit| limit.group == Some(group));
     let of_others = all.iter().find(|limit| limit.group != Some(group));
     if let (Some(odd), Some(others)) = (of_odd, of_others) {
@@ -207,10 +221,19 @@ fn of_kinds(unheld: &Unheld, reads: bool, all: &[ResourceLimit], ceiling: Operat
 }
 
 /// Shares of the ceiling that requests in flight reach: by the curve, whose requests go to any node, and if none waits
-/// for another.
-fn reach(world: &HypotheticalSite, reads: bool, asked: OperationQuery, limits: &[ResourceLimit]) -> (f64, f64) {
+/// for another. With the place of the group of which one node is asked, they all are there.
+fn reach(
+    world: &HypotheticalSite,
+    reads: bool,
+    asked: OperationQuery,
+    (limits, at_one): (&[ResourceLimit], Option<usize>),
+) -> (f64, f64) {
     let OperationQuery::At(in_flight) = asked else { return (1.0, 1.0) };
-    let course = course(&world.site, &world.geometries, &work(&world.site, reads), limits);
+    let (site, geometries, work) = (&world.site, &world.geometries, work(&world.site, reads));
+    let course = match at_one {
+        Some(place) => course_at_one(site, geometries, &work, limits, place),
+        None => course(site, geometries, &work, limits),
+    };
     course.map_or((1.0, 1.0), |course| {
         let by_curve = course.share(in_flight as f64);
         (by_curve, (course.share(1.0) * in_flight as f64).min(1.0).max(by_curve))
@@ -238,7 +261,12 @@ impl Unheld<'_> {
 
 /// Every limit, the lowest first.
 pub(super) fn all_limits(world: &HypotheticalSite, reads: bool) -> Vec<ResourceLimit> {
-    held(&Unheld::of(world), reads)
+    of_load(&Unheld::of(world), reads)
+}
+
+/// The same: of a load over all nodes, or of one that asks a single node.
+fn of_load(unheld: &Unheld, reads: bool) -> Vec<ResourceLimit> {
+    unheld.world.asked_alone().map_or_else(|| held(unheld, reads), |place| of_one(unheld, place, reads))
 }
 
 /// Limits of the site of a world, by what its processors do.
@@ -257,9 +285,12 @@ fn hold_processors(world: &HypotheticalSite, all: &mut [ResourceLimit]) {
 /// What a node of a group gives while only it serves: every limit of it, and of other nodes, whose shards it moves; the
 /// lowest first.
 pub(super) fn limits_alone(world: &HypotheticalSite, place: usize, reads: bool) -> Vec<ResourceLimit> {
-    let unheld = Unheld::of(world);
-    let mut all = alone(&unheld, &[place], reads).pop().unwrap_or_default();
-    all.extend(of_others(&unheld, place, reads));
+    of_one(&Unheld::of(world), place, reads)
+}
+
+fn of_one(unheld: &Unheld, place: usize, reads: bool) -> Vec<ResourceLimit> {
+    let mut all = alone(unheld, &[place], reads).pop().unwrap_or_default();
+    all.extend(of_others(unheld, place, reads));
     all.sort_by(|a, b| a.limit_bytes_per_s.total_cmp(&b.limit_bytes_per_s));
     all
 }

@@ -17,6 +17,11 @@ pub(super) fn given(
     reads: bool,
 ) -> Option<Vec<f64>> {
     let total = evidence.total(reads);
+    if let Some(asked) = world.asked_alone() {
+        let (observed, _) = total?;
+        let of = |place| if place == asked { observed } else { 0.0 };
+        return Some((0..world.site.groups.len()).map(of).collect());
+    }
     let by_figures = by_figures(evidence.nodes(reads), world, ceiling);
     let by_total = || {
         let (observed, sigma) = total?;

@@ -11,15 +11,43 @@ use linerate_record::site::Product;
 /// better to be called a cause at all.
 const UNKNOWN_CAUSE: f64 = 0.08;
 
+/// The chance that something outside of the model holds a figure back.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct UnknownCause {
+    /// … anywhere below its ceiling.
+    anywhere: f64,
+    /// … no further than cases show it.
+    as_in_cases: f64,
+    /// The share of the ceiling down to which they do.
+    least_share: f64,
+}
+
+impl UnknownCause {
+    /// In all.
+    pub(super) fn chance(self) -> f64 {
+        self.anywhere + self.as_in_cases
+    }
+
+    /// The density of a share of the ceiling that such causes leave, of which each is as likely, with the error.
+    fn density(self, ratio: f64, sigma: f64) -> f64 {
+        let below = normal_tail((ratio - 1.0) / sigma);
+        let further = if self.as_in_cases > 0.0 { normal_tail((ratio - self.least_share) / sigma) } else { 0.0 };
+        self.anywhere * below + self.as_in_cases / (1.0 - self.least_share) * (below - further).max(0.0)
+    }
+}
+
 /// The same by engine and operation, as far as cases tell: of 12 GETs none is held back so (8 % leaves room for one).
 /// Of 5 PUTs of sets one is, that of 56 nodes (73 %). Of 6 PUTs of Ceph's gateways all are (55 to 81 %), which are of
-/// one lab and count as one. With half a case for what was not seen, that is 1.5 of 6 and 1.5 of 2.
-pub(super) fn unknown_cause(product: Product, reads: bool) -> f64 {
-    match (reads, product) {
-        (true, _) => UNKNOWN_CAUSE,
-        (false, Product::Minio | Product::Rustfs | Product::Garage) => 0.25,
-        (false, Product::CephRgw) => 0.75,
-    }
+/// one lab and count as one. Half a case is added for what was not seen, which may be anywhere below the ceiling: that
+/// is 1 and half a one of 6, and of 2. What was seen tells of nothing further down than it is.
+pub(super) fn unknown_cause(product: Product, reads: bool) -> UnknownCause {
+    let least_share = least_share(product, reads);
+    let (anywhere, as_in_cases) = match (reads, product) {
+        (true, _) => (UNKNOWN_CAUSE, 0.0),
+        (false, Product::Minio | Product::Rustfs | Product::Garage) => (0.5 / 6.0, 1.0 / 6.0),
+        (false, Product::CephRgw) => (0.5 / 2.0, 1.0 / 2.0),
+    };
+    UnknownCause { anywhere, as_in_cases, least_share }
 }
 
 /// The lowest share of its ceiling that a total shows of clusters that nothing was found wrong with, a little room
@@ -43,7 +71,7 @@ pub(super) fn lacks(share: f64, is_above_ceiling: bool, product: Product, reads:
         _ if is_above_ceiling => 1.0,
         share if share > 1.0 => 1.0 - ABOVE_CURVE,
         share if share < least_share(product, reads) => 1.0,
-        _ => 1.0 - unknown_cause(product, reads),
+        _ => 1.0 - unknown_cause(product, reads).chance(),
     }
 }
 
@@ -128,19 +156,18 @@ const MOST_UNFILLED: f64 = 0.1;
 
 /// Density of ln(observed), for `ratio` = observed / predicted, a relative standard error `sigma` and the chance that
 /// something unknown holds the figure back: where the ceiling holds it, and where what is unknown does.
-pub(super) fn densities(ratio: f64, sigma: f64, unknown: f64, in_flight: InFlight) -> (f64, f64) {
+pub(super) fn densities(ratio: f64, sigma: f64, unknown: UnknownCause, in_flight: InFlight) -> (f64, f64) {
     let filled = loss_and_error(ratio - 1.0, sigma);
     let reached = match in_flight {
         InFlight::Known => filled,
         InFlight::Unknown => (1.0 - UNFILLED) * filled + UNFILLED * loss_and_error_unfilled(ratio - 1.0, sigma),
     };
-    let at_ceiling = (1.0 - unknown) * reached;
-    let below = unknown * normal_tail((ratio - 1.0) / sigma);
-    (ratio * at_ceiling, ratio * below)
+    let at_ceiling = (1.0 - unknown.chance()) * reached;
+    (ratio * at_ceiling, ratio * unknown.density(ratio, sigma))
 }
 
 /// The logarithm of both together, where requests in flight are known.
-pub(super) fn ln_density(ratio: f64, sigma: f64, unknown: f64) -> f64 {
+pub(super) fn ln_density(ratio: f64, sigma: f64, unknown: UnknownCause) -> f64 {
     let (at_ceiling, below) = densities(ratio, sigma, unknown, InFlight::Known);
     (at_ceiling + below).max(f64::MIN_POSITIVE).ln()
 }
@@ -171,7 +198,7 @@ pub(super) fn ln_of_one_cause(ratios: &[f64], each: f64) -> f64 {
 
 /// What [`ln_density`] reaches at the most, wherever the figure lies. Unknown requests in flight only widen it: it is
 /// no higher there.
-pub(super) fn most_ln_density(sigma: f64, unknown: f64) -> f64 {
+pub(super) fn most_ln_density(sigma: f64, unknown: UnknownCause) -> f64 {
     let ratios = (-50..=50).map(|step| 1.0 + f64::from(step) * 0.1 * sigma);
     ratios.map(|ratio| ln_density(ratio, sigma, unknown)).fold(f64::NEG_INFINITY, f64::max) + 0.01
 }
@@ -248,7 +275,7 @@ mod tests {
             let width = (high - low) / f64::from(steps);
             for in_flight in [InFlight::Known, InFlight::Unknown] {
                 let of = |ratio| {
-                    let (at_ceiling, below) = densities(ratio, sigma, 0.25, in_flight);
+                    let (at_ceiling, below) = densities(ratio, sigma, unknown_cause(Product::Minio, false), in_flight);
                     (at_ceiling + below) / ratio * width
                 };
                 let sum: f64 = (0..steps).map(|i| of(low + (f64::from(i) + 0.5) * width)).sum();
@@ -291,7 +318,7 @@ mod tests {
             };
             [true, false].map(|reads| of(share * large / small, reads) / of(share, reads)).iter().product::<f64>()
         };
-        for (share, filled, open) in [(0.90, 6.4, 1.9), (0.87, 5.8, 3.2), (0.85, 5.3, 4.5), (0.84, 5.0, 4.9)] {
+        for (share, filled, open) in [(0.90, 5.9, 1.9), (0.87, 5.1, 3.0), (0.85, 4.5, 4.1), (0.84, 4.2, 4.4)] {
             let found = [InFlight::Known, InFlight::Unknown].map(|in_flight| odds(share, in_flight));
             let is_near = (found[0] - filled).abs() < 0.05 && (found[1] - open).abs() < 0.05;
             assert!(is_near, "{share}: {found:?}, not {filled} and {open}");
@@ -327,6 +354,21 @@ mod tests {
         assert!(!is_explained(0.73, 0.02, 1));
     }
 
+    /// A PUT of sets at half of its ceiling is as far down as nothing that was seen: half a case of six makes it, and
+    /// one that is as far down as 56 nodes are, the case that was seen as well.
+    #[test]
+    fn what_cases_show_of_unknown_causes_tells_of_nothing_further_down() {
+        let minio = unknown_cause(Product::Minio, false);
+        for (share, expected) in [(0.46, 0.5 / 6.0), (0.6, 0.5 / 6.0), (0.8, 0.5 / 6.0 + 1.0 / 6.0 / 0.3)] {
+            let found = minio.density(share, 0.01);
+            assert!((found / expected - 1.0).abs() < 1e-9, "{share}: {found}, not {expected}");
+        }
+        assert!((minio.chance() - 0.25).abs() < 1e-12);
+        // GETs of which none is held back so have nothing else.
+        let reads = unknown_cause(Product::CephRgw, true);
+        assert!((reads.density(0.3, 0.01) - reads.chance()).abs() < 1e-12, "{reads:?}");
+    }
+
     /// What is further below than any cluster without a fault is held back by something unknown, whatever the engine.
     #[test]
     fn a_total_far_below_all_that_clusters_show_lacks_a_cause_for_certain() {
@@ -348,7 +390,7 @@ mod tests {
     #[test]
     fn a_little_below_a_ceiling_fits_better_than_a_little_above() {
         for sigma in [0.005, 0.01, 0.02] {
-            let at = |ratio: f64| ln_density(ratio, sigma, UNKNOWN_CAUSE);
+            let at = |ratio: f64| ln_density(ratio, sigma, unknown_cause(Product::Minio, true));
             assert!(at(1.0 - 1.5 * sigma) > at(1.0 + 1.5 * sigma), "{sigma}");
         }
     }

@@ -12,6 +12,7 @@ mod members;
 mod mode;
 mod mtu;
 mod node;
+mod one_node;
 mod planes;
 mod rack;
 mod racks;
@@ -23,7 +24,7 @@ use linerate_record::site::Site;
 use super::deviation::{DeviationRow, Variant};
 
 /// Every row.
-const ROWS: [DeviationRow; 16] = [
+const ROWS: [DeviationRow; 17] = [
     members::variants,
     mode::variants,
     speed::variants,
@@ -39,6 +40,7 @@ const ROWS: [DeviationRow; 16] = [
     drives::variants,
     cpu::variants,
     entry::variants,
+    one_node::variants,
     assumed::variants,
 ];
 

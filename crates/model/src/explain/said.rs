@@ -175,8 +175,8 @@ impl NodeCeilings<'_> {
             even_bytes_per_s: ceiling.even_bytes_per_s / f64::from(site.nodes().max(1)),
             limits: (0..site.groups.len()).map(of_group).collect(),
             of_kinds: ceiling.mixed.as_ref().map_or_else(Vec::new, MixedLoad::as_many),
-            reach: ceiling.reach,
-            curve: curve_error(ceiling.reach),
+            reach: if figures.alone { ceiling.reach_of_each } else { ceiling.reach },
+            curve: curve_error(if figures.alone { ceiling.reach_of_each } else { ceiling.reach }),
             alone: figures.alone,
         })
     }

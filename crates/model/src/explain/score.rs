@@ -6,7 +6,7 @@ use linerate_record::site::{NodeGroup, Plane, Product, Site};
 use super::anything::ln_anything;
 use super::forecast::{Forecast, HypotheticalSite, OperationQuery, odd_share_alone, work};
 use super::joint::{Shown, left_of_odd};
-use super::likelihood::{self, REFUTED_SIGMAS_OF_NODES, is_explained, is_refuted, is_refuted_of_node};
+use super::likelihood::{self, REFUTED_SIGMAS_OF_NODES, UnknownCause, is_explained, is_refuted, is_refuted_of_node};
 use super::nodes::{self, OfOdd, OperationFigures};
 use super::totals::{TotalForecast, beyond_odd};
 use crate::bond::line_rate_bits_per_s;
@@ -117,7 +117,7 @@ impl ObservedFigures {
     }
 
     /// The chance that something unknown holds a total back.
-    pub(super) fn unknown(&self, reads: bool) -> f64 {
+    pub(super) fn unknown(&self, reads: bool) -> UnknownCause {
         likelihood::unknown_cause(self.product, reads)
     }
 

@@ -63,7 +63,7 @@ pub fn singles(site: &Site, observations: &Observations) -> Result<Vec<Single>, 
         Some(Single {
             deviation: variant.map(super::Variant::recorded),
             free: variant.is_some_and(|variant| variant.free),
-            odd_group: world.odd.as_ref().map(|odd| odd.group),
+            odd_group: world.odd.as_ref().filter(|odd| !odd.is_asked_alone).map(|odd| odd.group),
             nodes: world.odd.as_ref().map(|odd| odd.nodes.clone()).unwrap_or_default(),
             hold: world.odd.as_ref().and_then(|odd| odd.hold),
             cpu_share: world.cpu_share,

@@ -3,7 +3,7 @@
 
 use super::forecast::{HypotheticalSite, OperationCeiling};
 use super::joint::{Density, JointLoad};
-use super::likelihood::{self, InFlight, is_explained};
+use super::likelihood::{self, InFlight, UnknownCause, is_explained};
 use super::mixed::{self, LoadSpread, rate_of};
 use super::score::{HIDDEN_SIGMAS, ObservedFigures, SAME, UNSEEN, curve_error, nodes_of};
 use super::words;
@@ -78,20 +78,20 @@ impl<'a> TotalForecast<'a> {
     }
 
     /// The density of a total of either load, where nothing says which it was.
-    pub(super) fn over_loads(&self, observed: f64, unknown: f64) -> Density {
+    pub(super) fn over_loads(&self, observed: f64, unknown: UnknownCause) -> Density {
         let in_turn = self.density(self.range, observed, unknown);
         let instead = self.instead_reached().zip(self.instead);
         instead
             .map_or(in_turn, |(reached, (_, top))| in_turn.or(UNSEEN, self.density_of(reached, top, observed, unknown)))
     }
 
-    pub(super) fn density(&self, range: (f64, f64), observed: f64, unknown: f64) -> Density {
+    pub(super) fn density(&self, range: (f64, f64), observed: f64, unknown: UnknownCause) -> Density {
         self.density_of(self.reached(range), range.1, observed, unknown)
     }
 
     /// Where what a ceiling gives is a range: either end, or anywhere from the least on up to the ceiling itself, for
     /// how long a request takes alone is known least of all.
-    fn density_of(&self, (low, high): (f64, f64), top: f64, observed: f64, unknown: f64) -> Density {
+    fn density_of(&self, (low, high): (f64, f64), top: f64, observed: f64, unknown: UnknownCause) -> Density {
         let of = |ceiling: f64| {
             let (at_ceiling, below) = likelihood::densities(observed / ceiling, self.sigma, unknown, self.in_flight);
             Density { at_ceiling, below }

@@ -2,7 +2,7 @@
 
 use linerate_record::plan::Resource;
 use linerate_record::site::{Entry, Site, copies_name};
-use linerate_record::units::bytes_iec;
+use linerate_record::units::{bytes_iec, bytes_per_s_iec};
 
 use super::{ExpectedReading, LoadedSite};
 use crate::explain::deviation::Odd;
@@ -57,6 +57,10 @@ pub(super) fn layout(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
 
 pub(super) fn node_spread(_: &Site, loaded: &LoadedSite) -> Option<ExpectedReading> {
     let (world, given) = (loaded.world, &loaded.given);
+    if let Some(asked) = world.asked_alone() {
+        let words = format!("one node serves all, {}, and the others nothing", bytes_per_s_iec(given[asked]));
+        return Some(ExpectedReading::words(words));
+    }
     let through_one = matches!(world.site.entry, Entry::L2Announcement { .. });
     let is_lower = |odd: &&Odd| match peers(world) {
         Some(like) => odd.is_seen_there && given[odd.group] < (1.0 - LOWER) * given[like],

@@ -264,7 +264,8 @@ fn of(site: &Site, group: usize, nodes: Vec<String>, fault: Fault) -> Variant {
     };
     let variant = variant.shown_by(shown_by).cured_by(change, risks);
     // The values of one fault of one part of one node are one cause, shown at its best.
-    Variant { free: true, place, odd: Some(Odd { nodes, rack: None, group: odd, hold, is_seen_there }), ..variant }
+    let odd = Odd { nodes, rack: None, group: odd, hold, is_seen_there, is_asked_alone: false };
+    Variant { free: true, place, odd: Some(odd), ..variant }
 }
 
 #[cfg(test)]

@@ -137,6 +137,7 @@ fn named(site: &Site, rack: &SlowRack, variant: Variant, hold: Hold) -> Variant 
         group: site.groups.len(),
         hold: Some(hold),
         is_seen_there: true,
+        is_asked_alone: false,
     };
     Variant { free: true, odd: Some(odd), ..variant }
 }
