@@ -18,7 +18,7 @@ pub(super) const AS_DESCRIBED: &str = "as-described";
 const MOST_PAIRS: u32 = 20_000;
 
 /// The same times kinds of nodes: each has ceilings of its own to compute for every pair.
-const MOST_PAIRS_OF_KINDS: u32 = 64_000;
+const MOST_PAIRS_OF_KINDS: u32 = 24_000;
 
 /// A hypothesis is dropped when its weight is less than e to the minus this of the best one's.
 const FLOOR: f64 = 12.0;
