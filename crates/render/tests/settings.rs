@@ -1,5 +1,5 @@
-//! Settings of the machines and of pods, rendered: whose sockets they are of, what the first source has beside them, and
-//! which file has what another one leaves out.
+//! Settings of the machines and of pods, rendered: whose sockets they are of, what the first source has beside them,
+//! and which file has what another one leaves out.
 
 use std::collections::BTreeMap;
 use std::fs;
