@@ -1,4 +1,5 @@
-//! What the catalogue of settings advises for components of Kubernetes, with what source 000 sets beside it.
+//! What the catalogue of settings advises for machines and components of Kubernetes, with what source 000 sets beside
+//! it.
 
 use linerate_record::knob::{Locator, SettingPlace, Space};
 use linerate_record::site::{NodeGroup, Site};
@@ -7,8 +8,18 @@ use linerate_settings::profiles::{self, Value};
 
 use crate::expected::machine_of;
 
-/// What the first source sets in a cluster, value for value.
-const SOURCE: [&str; 2] = ["source-000-kubernetes", "source-000-cilium"];
+/// The profile of storage nodes.
+pub(crate) const PROFILE: &str = "s3-storage-node";
+
+/// What the first source sets in a cluster and on its machines, value for value.
+const SOURCE: [&str; 3] = ["source-000-kubernetes", "source-000-cilium", "source-000-os"];
+
+/// What the first source sets on machines a second time, by `TuneD`, with some other values.
+const SOURCE_TUNED: &str = "source-000-tuned";
+
+/// A knob, and the one by which the first source sets the same: the kernel keeps one of the two.
+const COUNTERPARTS: [(&str, &str); 2] =
+    [("vm.dirty_bytes", "vm.dirty_ratio"), ("vm.dirty_background_bytes", "vm.dirty_background_ratio")];
 
 /// A setting of a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,9 +67,40 @@ pub(crate) fn reason(knob: &str, why: &str) -> String {
 }
 
 /// What source 000 sets.
-pub(crate) fn source(knob: &str) -> Option<&'static str> {
-    SOURCE.iter().find_map(|profile| match profiles::find(profile)?.pick(knob)?.value {
+pub(crate) fn source(knob: &str) -> Option<String> {
+    let counterpart = || COUNTERPARTS.iter().find(|(ours, _)| *ours == knob);
+    set_by_source(knob)
+        .or_else(|| counterpart().and_then(|(_, theirs)| Some(format!("{theirs} = {}", set_by_source(theirs)?))))
+}
+
+fn set_by_source(knob: &str) -> Option<String> {
+    let literal = |profile: &str| match profiles::find(profile)?.pick(knob)?.value {
         Value::Literal(value) => Some(value),
         Value::Advised => None,
-    })
+    };
+    match (SOURCE.into_iter().find_map(literal), literal(SOURCE_TUNED)) {
+        (Some(one), Some(other)) if one != other => Some(format!("{one}, {other} by TuneD")),
+        (one, other) => one.or(other).map(str::to_owned),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_source_sets_is_told_by_whatever_knob_and_tool_it_does() {
+        for (knob, expected) in [
+            ("kubelet.qps", Some("150")),
+            ("vm.swappiness", Some("0")),
+            ("vm.dirty_bytes", Some("vm.dirty_ratio = 10")),
+            ("vm.dirty_background_bytes", Some("vm.dirty_background_ratio = 3")),
+            ("net.core.somaxconn", Some("16384")),
+            ("net.ipv4.tcp_fin_timeout", Some("20")),
+            ("net.ipv4.tcp_max_syn_backlog", Some("16384, 65535 by TuneD")),
+            ("net.ipv4.tcp_keepalive_time", None),
+        ] {
+            assert_eq!(source(knob).as_deref(), expected, "{knob}");
+        }
+    }
 }

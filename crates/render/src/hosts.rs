@@ -3,20 +3,19 @@
 mod applier;
 mod mounts;
 
-use linerate_record::knob::{Change, DeviceClass, Locator, SettingPlace, Space};
+use linerate_record::knob::{Change, DeviceClass, Locator, Scope, SettingPlace, Space};
 use linerate_record::site::{NodeGroup, Site};
 use linerate_settings::changes::change;
 use linerate_settings::export::{LocatedChange, Reasons, sysctl_d, tmpfiles_d, tuned, udev};
 use linerate_settings::knobs::{advise, find};
 use linerate_settings::profiles;
 
+use crate::catalogue::{PROFILE, source};
 use crate::deployment::Deployment;
 use crate::expected::machine_of;
 use crate::file::RenderedFile;
+use crate::sysctls::{WHY_NOT_OF_PODS, reach};
 use crate::yaml::comment;
-
-/// The profile of storage nodes.
-const PROFILE: &str = "s3-storage-node";
 
 /// A format: its file, where that goes, and its writer.
 type Format = (&'static str, &'static str, fn(&str, &[LocatedChange<'_>], Reasons) -> String);
@@ -38,7 +37,7 @@ pub(crate) fn files(deployment: &Deployment<'_>) -> Vec<RenderedFile> {
 }
 
 fn of_group(deployment: &Deployment<'_>, group: &NodeGroup) -> Vec<RenderedFile> {
-    let changes = advised(deployment.site, group);
+    let changes = advised(deployment, group);
     let all: Vec<LocatedChange<'_>> = changes.iter().map(|(change, locator)| (change, *locator)).collect();
     let file = |(name, place, format): Format, all: &[LocatedChange<'_>]| {
         let mut text = String::new();
@@ -54,7 +53,11 @@ fn of_group(deployment: &Deployment<'_>, group: &NodeGroup) -> Vec<RenderedFile>
             group.name
         );
         comment(&deployment.head(&head), 0, &mut text);
-        text.push_str(&format(PROFILE, all, Reasons::Told).replace("by linerate tune export", "by linerate render"));
+        if all.iter().any(|(change, _)| change.scope == Scope::NetworkNamespace) {
+            comment(WHY_NOT_OF_PODS, 0, &mut text);
+        }
+        let settings = format(PROFILE, all, Reasons::Told).replace("by linerate tune export", "by linerate render");
+        text.push_str(&in_other_files(settings, deployment, group));
         RenderedFile::new(format!("hosts/{}/{name}", group.name), text)
     };
     let of_format = |i: usize| {
@@ -65,6 +68,15 @@ fn of_group(deployment: &Deployment<'_>, group: &NodeGroup) -> Vec<RenderedFile>
     each.chain([file(TUNED, &all)]).collect()
 }
 
+/// The same, where what is left out of these formats has a file of its own.
+fn in_other_files(settings: String, deployment: &Deployment<'_>, group: &NodeGroup) -> String {
+    const TIMER: &str = "(systemd: fstrim.timer)";
+    match mounts::has_units(deployment, group) {
+        true => settings.replace(TIMER, &format!("{TIMER}: systemd/fstrim.timer.conf has it")),
+        false => settings,
+    }
+}
+
 /// The first format that has words for a change, or the last.
 fn format_of(one: &LocatedChange<'_>) -> usize {
     let has_words = |format: &Format| !(format.2)(PROFILE, &[*one], Reasons::Left).contains("# left out: ");
@@ -72,7 +84,8 @@ fn format_of(one: &LocatedChange<'_>) -> usize {
 }
 
 /// What the catalogue advises for a kind of nodes, of what needs no look at a machine.
-fn advised(site: &Site, group: &NodeGroup) -> Vec<(Change, Locator)> {
+fn advised(deployment: &Deployment<'_>, group: &NodeGroup) -> Vec<(Change, Locator)> {
+    let site = deployment.site;
     let machine = machine_of(group);
     let picks = profiles::find(PROFILE).map(|profile| profile.picks).unwrap_or_default();
     let rows = picks.iter().filter_map(|pick| find(pick.knob));
@@ -83,7 +96,10 @@ fn advised(site: &Site, group: &NodeGroup) -> Vec<(Change, Locator)> {
     places
         .filter_map(|(row, place)| {
             let advice = advise(row, &machine, site, &place)?;
-            let change = change(&row.knob, &place, "", &advice.value, &advice.why)?;
+            let of_pods = reach(&row.knob, &advice.value, deployment.kubernetes);
+            let source = source(row.knob.id).map(|source| format!("Source 000: {source}"));
+            let why = [Some(advice.why), of_pods, source].into_iter().flatten().collect::<Vec<_>>().join(". ");
+            let change = change(&row.knob, &place, "", &advice.value, &why)?;
             Some((change, row.knob.locator))
         })
         .collect()

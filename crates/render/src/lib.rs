@@ -25,6 +25,7 @@ mod observation;
 pub mod placement;
 mod priority;
 mod storage;
+mod sysctls;
 mod tables;
 pub mod variant;
 mod yaml;

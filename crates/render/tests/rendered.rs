@@ -438,7 +438,11 @@ fn a_second_pool_leaves_the_first_ones_names() {
     let one = one.replace("tls: true}", "tls: true, protection: EC:0}").replace("  racks: 4\n", "");
     let one = one.replace("'more{1...4}', mounts: '/data{1...4}'", "more1, mounts: /data1");
     match render(&site(&one), &request()) {
-        Err(RenderError::Site(faults)) => assert_eq!(faults[0].path, "nodes.more.count"),
+        Err(RenderError::Site(faults)) => {
+            let told: Vec<(&str, &str)> =
+                faults.iter().map(|fault| (fault.path.as_str(), fault.what.as_str())).collect();
+            assert_eq!(told, [("nodes.more.count", "a pool of one drive")]);
+        }
         other => panic!("{other:?}"),
     }
     assert!(env(sets[0]).as_str().unwrap().contains("minio-pool-2-{0...3}.minio-hl.object-store"), "{}", env(sets[0]));

@@ -28,6 +28,12 @@ const SAFE: [(&str, &str); 12] = [
     ("net.ipv4.tcp_wmem", "1.32"),
 ];
 
+/// Since which Kubernetes any pod may set a sysctl; `None` where the kubelet must allow it.
+#[must_use]
+pub fn safe_since(sysctl: &str) -> Option<&'static str> {
+    SAFE.iter().find(|(safe, _)| *safe == sysctl).map(|(_, since)| *since)
+}
+
 /// A change, and where the setting lives that it changes.
 pub type LocatedChange<'c> = (&'c Change, Locator);
 
@@ -176,8 +182,8 @@ pub fn pod(profile: &str, all: &[LocatedChange<'_>]) -> String {
                 continue;
             }
         };
-        let note = match SAFE.iter().find(|(safe, _)| *safe == name) {
-            Some((_, since)) => format!("safe since Kubernetes {since}"),
+        let note = match safe_since(name) {
+            Some(since) => format!("safe since Kubernetes {since}"),
             None => {
                 allowed.push(name);
                 "unsafe: the kubelet must allow it".to_owned()

@@ -62,7 +62,9 @@ fn advised(of: DescribedPlane<'_>) -> Vec<Line> {
         match key {
             // Off of its own, and a gate that a later version does not know would stop the kubelet.
             "featureGates.EventedPLEG" => None,
-            "allowedUnsafeSysctls" => Some(set(key, list(value.split(','))).because(why)),
+            // For pods that set what is not safe: none that is rendered does, and the engine's namespace enforces
+            // "restricted", which admits none.
+            "allowedUnsafeSysctls" => None,
             _ => Some(set(key, number(&value)).because(why)),
         }
     });

@@ -5,6 +5,7 @@ use linerate_record::units::bytes_iec;
 
 use super::{CONSOLE, PORT};
 use crate::deployment::{DeployedPool, Deployment, claim_template};
+use crate::sysctls::{PodSysctl, of_pods};
 use crate::yaml::{CommentedEntry, Tree, list, map, set};
 
 /// Where certificates are mounted.
@@ -27,7 +28,7 @@ pub(super) fn pod(deployment: &Deployment<'_>, pool: &DeployedPool<'_>) -> Tree 
             .because("Nowhere else are its drives: evicted, it would only come back here, after the machine does."),
         set("automountServiceAccountToken", false).because("The engine does not ask the API server."),
         set("enableServiceLinks", false).because("Variables of all services would be in its environment."),
-        set("securityContext", of_pod(deployment)),
+        set("securityContext", of_pod(deployment, pool)),
         set("containers", list([container(deployment, pool)])),
     ];
     if deployment.has_tls() {
@@ -41,7 +42,9 @@ fn stays(taint: &str) -> Tree {
     map([set("key", format!("node.kubernetes.io/{taint}")), set("operator", "Exists"), set("effect", "NoExecute")])
 }
 
-fn of_pod(deployment: &Deployment<'_>) -> Tree {
+fn of_pod(deployment: &Deployment<'_>, pool: &DeployedPool<'_>) -> Tree {
+    let sysctl = |one: PodSysctl| map([set("name", one.name).because(one.why), set("value", Tree::Text(one.value))]);
+    let sysctls = of_pods(deployment, pool.group).into_iter().map(sysctl);
     let user: u32 = match deployment.site.engine.product {
         Product::Rustfs => 10_001,
         _ => 1000,
@@ -54,6 +57,10 @@ fn of_pod(deployment: &Deployment<'_>) -> Tree {
         set("fsGroupChangePolicy", "OnRootMismatch")
             .because("Otherwise each start changes the owner of every file, which takes hours on full drives."),
         set("seccompProfile", map([set("type", "RuntimeDefault")])),
+        set("sysctls", list(sysctls)).because(
+            "Of the profile of hosts/, what Kubernetes calls safe and \"restricted\" admits: a pod's network namespace \
+             does not follow the machine's values.",
+        ),
     ])
 }
 

@@ -15,6 +15,11 @@ const OPTIONS: [&str; 4] = ["xfs.noatime", "xfs.inode64", "xfs.logbsize", "xfs.a
 /// Hours over which the machines of a site are spread: less than a week, so that each comes once in it.
 const SPREAD_HOURS: u64 = 6 * 24;
 
+/// Whether drives of a kind have units here: where the site says which devices they are.
+pub(super) fn has_units(deployment: &Deployment<'_>, group: &NodeGroup) -> bool {
+    deployment.kubernetes.hosts.iter().any(|hosts| hosts.kind == group.name && !hosts.devices.is_empty())
+}
+
 pub(super) fn files(deployment: &Deployment<'_>, group: &NodeGroup) -> Vec<RenderedFile> {
     let Some(hosts) = deployment.kubernetes.hosts.iter().find(|hosts| hosts.kind == group.name) else {
         return Vec::new();

@@ -19,11 +19,16 @@ pub(crate) const ROW: KnobRow = KnobRow {
         why: "No source mentions it, but without it most of their net.* settings never reach the engine, because its \
             namespace starts from the kernel's defaults. These are safe without it: ip_local_port_range, \
             ip_local_reserved_ports, ip_unprivileged_port_start, ping_group_range, tcp_syncookies, tcp_keepalive_*, \
-            tcp_fin_timeout and, since Kubernetes 1.32, tcp_rmem and tcp_wmem.",
+            tcp_fin_timeout and, since Kubernetes 1.32, tcp_rmem and tcp_wmem. A namespace that enforces the Pod \
+            Security Standard baseline or restricted admits no others, whatever the kubelet allows: linerate render \
+            writes such a namespace, and leaves this empty.",
         relief: Relief::Links,
         relieves: "links and accepting: settings that never reach the engine",
         risk: "Pods may change these sysctls, each in its own namespace.",
-        sources: &["Kubernetes, pkg/kubelet/sysctl/safe_sysctls.go"],
+        sources: &[
+            "Kubernetes, pkg/kubelet/sysctl/safe_sysctls.go",
+            "Kubernetes, pod-security-admission/policy/check_sysctls.go",
+        ],
         since: None,
         until: None,
         also_called: &["allowedUnsafeSysctls"],
