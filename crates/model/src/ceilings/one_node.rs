@@ -26,9 +26,8 @@ impl ResourceDemand {
 
 /// Its links in either direction, PCIe, memory and processors, in the same order for any traffic.
 pub(super) fn loads(case: &Case, place: usize, traffic: &NodeTraffic) -> Vec<ResourceDemand> {
-    let devices = [pcie::of_nics(case, place, traffic), pcie::of_sockets(case, place, traffic)];
     let programs = [memory::load(case, place, traffic), cpu::load(case, place, &traffic.passes)];
-    network::loads(case, place, traffic).chain(devices).chain(programs).collect()
+    network::loads(case, place, traffic).chain(pcie::loads(case, place, traffic)).chain(programs).collect()
 }
 
 /// What a node of each of these groups gives while only it serves, for work that only reads or only writes: the limits

@@ -43,11 +43,9 @@ fn lane(generation: u32) -> (f64, f64) {
 
 fn limits(case: &Case, out: &mut Vec<ResourceLimit>) {
     for place in case.groups() {
-        let traffic = &case.traffic.nodes[place];
-        let nics = of_nics(case, place, traffic);
-        case.of_node(out, nics.resource, place, nics.demand, nics.capacity);
-        let sockets = of_sockets(case, place, traffic);
-        case.of_node(out, sockets.resource, place, sockets.demand, sockets.capacity);
+        for load in loads(case, place, &case.traffic.nodes[place]) {
+            case.of_node(out, load.resource, place, load.demand, load.capacity);
+        }
     }
     limits_of_drives(case, out);
 }
@@ -63,25 +61,23 @@ pub(super) fn limits_of_drives(case: &Case, out: &mut Vec<ResourceLimit>) {
     }
 }
 
-/// The lanes of the NIC that is full first; no demand where no NIC with lanes has any.
-pub(super) fn of_nics(case: &Case, place: usize, traffic: &NodeTraffic) -> ResourceDemand {
-    let (demand, capacity) = narrowest_nic(case, place, traffic).map_or((0.0, 0.0), |(_, flow)| flow);
-    ResourceDemand { resource: Resource::PcieNic, demand, capacity }
-}
-
-/// The lanes of a node's sockets, with all of its devices.
-pub(super) fn of_sockets(case: &Case, place: usize, traffic: &NodeTraffic) -> ResourceDemand {
+/// The lanes of the NIC that is full first, with no demand where no NIC with lanes has any; and those of a node's
+/// sockets, with all of its devices.
+pub(super) fn loads(case: &Case, place: usize, traffic: &NodeTraffic) -> [ResourceDemand; 2] {
     let group = &case.site.groups[place];
+    let cards: Vec<(usize, NodeFlow)> = of_cards(case, place, traffic).collect();
+    let (demand, capacity) = narrowest_nic(group, &cards).map_or((0.0, 0.0), |(_, flow)| flow);
+    let nic = ResourceDemand { resource: Resource::PcieNic, demand, capacity };
     let capacity = lanes_bytes_per_s(group.pcie.generation, group.pcie.lanes_per_socket) * f64::from(group.sockets);
-    let busy = all_devices(case, place, traffic);
-    ResourceDemand { resource: Resource::PcieSocket, demand: busy.ingress.max(busy.egress), capacity }
+    let busy = all_devices(group, &cards, traffic);
+    [nic, ResourceDemand { resource: Resource::PcieSocket, demand: busy.ingress.max(busy.egress), capacity }]
 }
 
 /// The NIC that is full first: its place, and its demand in the busier direction with its capacity.
-fn narrowest_nic(case: &Case, place: usize, traffic: &NodeTraffic) -> Option<(usize, (f64, f64))> {
-    let group = &case.site.groups[place];
-    of_cards(case, place, traffic)
-        .map(|(nic, flow)| {
+fn narrowest_nic(group: &NodeGroup, cards: &[(usize, NodeFlow)]) -> Option<(usize, (f64, f64))> {
+    cards
+        .iter()
+        .map(|&(nic, flow)| {
             let card = &group.nics[nic];
             let generation = card.generation.min(group.pcie.generation);
             (nic, (flow.ingress.max(flow.egress), lanes_bytes_per_s(generation, card.lanes)))
@@ -120,9 +116,8 @@ fn drives_lanes(case: &Case, group: &NodeGroup) -> f64 {
 }
 
 /// What all devices with lanes move: into memory (from the network, from drives) and out of it.
-fn all_devices(case: &Case, place: usize, traffic: &NodeTraffic) -> NodeFlow {
-    let group = &case.site.groups[place];
-    let nics = of_cards(case, place, traffic).fold(NodeFlow::default(), |sum, (_, flow)| sum.plus(flow));
+fn all_devices(group: &NodeGroup, cards: &[(usize, NodeFlow)], traffic: &NodeTraffic) -> NodeFlow {
+    let nics = cards.iter().fold(NodeFlow::default(), |sum, (_, flow)| sum.plus(*flow));
     let drives = if group.drives.iter().any(|drives| drives.lanes > 0) {
         NodeFlow { ingress: traffic.drive_read, egress: traffic.drive_write }
     } else {
@@ -136,7 +131,8 @@ fn explain(case: &Case, limit: &ResourceLimit) -> Wording {
     let mut inputs = vec![nodes(site)];
     let what = match (limit.resource, group(site, limit), limit.group) {
         (Resource::PcieNic, Some(group), Some(place)) => {
-            let nic = narrowest_nic(case, place, &case.traffic.nodes[place]).map_or(0, |(nic, _)| nic);
+            let cards: Vec<(usize, NodeFlow)> = of_cards(case, place, &case.traffic.nodes[place]).collect();
+            let nic = narrowest_nic(group, &cards).map_or(0, |(nic, _)| nic);
             let card = &group.nics[nic];
             let lanes = width(card.generation.min(group.pcie.generation), card.lanes);
             let at = |key: &str| path(group, &format!("nics.{nic}.{key}"));
