@@ -19,7 +19,7 @@ mod racks;
 mod speed;
 
 use linerate_record::explanation::Observations;
-use linerate_record::site::Site;
+use linerate_record::site::{NodeGroup, Site};
 
 use super::deviation::{DeviationRow, Variant};
 
@@ -58,6 +58,23 @@ pub(super) fn all(site: &Site, observations: &Observations) -> Vec<Variant> {
 /// Whether a path's value is varied by some row.
 pub(super) fn is_varied(site: &Site, path: &str) -> bool {
     assumed::is_varied(site, path)
+}
+
+/// Makes so many nodes of a group one of their own, where it has others; returns its place, which [`place_apart`] says
+/// beforehand.
+fn set_apart(site: &mut Site, group: usize, count: u32) -> usize {
+    let place = place_apart(site, group, count);
+    if place != group {
+        let these = NodeGroup { count, ..site.groups[group].clone() };
+        site.groups[group].count -= count;
+        site.groups.push(these);
+    }
+    place
+}
+
+/// The place of a group of so many nodes of another one, which is that itself where it has no others.
+fn place_apart(site: &Site, group: usize, count: u32) -> usize {
+    if site.groups[group].count == count { group } else { site.groups.len() }
 }
 
 /// What one value of a free factor costs, if any value costs `cost`: all are equally likely.

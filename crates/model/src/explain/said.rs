@@ -169,14 +169,15 @@ impl NodeCeilings<'_> {
             true => limits_alone(world, place, reads).first().copied(),
             false => all.iter().find(|limit| limit.group.is_none_or(|group| group == place)).copied(),
         };
+        let reach = if figures.alone { ceiling.reach_of_each } else { ceiling.reach };
         Some(NodeCeilings {
             world,
             figures: evidence.get.nodes.len() + evidence.put.nodes.len(),
             even_bytes_per_s: ceiling.even_bytes_per_s / f64::from(site.nodes().max(1)),
             limits: (0..site.groups.len()).map(of_group).collect(),
             of_kinds: ceiling.mixed.as_ref().map_or_else(Vec::new, MixedLoad::as_many),
-            reach: if figures.alone { ceiling.reach_of_each } else { ceiling.reach },
-            curve: curve_error(if figures.alone { ceiling.reach_of_each } else { ceiling.reach }),
+            reach,
+            curve: curve_error(reach),
             alone: figures.alone,
         })
     }

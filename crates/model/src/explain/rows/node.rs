@@ -9,7 +9,7 @@ use linerate_record::units::bits_per_s;
 use super::drives::scale;
 use super::members::keep_members_of;
 use super::speed::{lower, run_group_at};
-use super::{FACTORS, of_factors, percent};
+use super::{FACTORS, of_factors, percent, place_apart, set_apart};
 use crate::bond::{nics_of, ports};
 use crate::explain::deviation::{Hold, Odd, SiteParts, Variant, links};
 use crate::explain::nodes;
@@ -237,8 +237,7 @@ fn of(site: &Site, group: usize, nodes: Vec<String>, fault: Fault) -> Variant {
         named => named.join(" and "),
     };
     let count = nodes.len().max(1) as u32;
-    let alone = site.groups[group].count == count;
-    let odd = if alone { group } else { site.groups.len() };
+    let odd = place_apart(site, group, count);
     let Fault { id, what, place, cost, parts, shown_by, befall, wound, hold } = fault;
     let is_seen_there = id != SLOW_DRIVE;
     let cost = match nodes.len() {
@@ -247,15 +246,8 @@ fn of(site: &Site, group: usize, nodes: Vec<String>, fault: Fault) -> Variant {
         _ => cost,
     };
     let variant = Variant::new(id, format!("{who}: {what}"), format!("at {who}, {what}"), cost, parts, move |site| {
-        if alone {
-            befall(&mut site.groups[group], &wound);
-        } else {
-            let mut one = site.groups[group].clone();
-            site.groups[group].count -= count;
-            one.count = count;
-            befall(&mut one, &wound);
-            site.groups.push(one);
-        }
+        let place = set_apart(site, group, count);
+        befall(&mut site.groups[place], &wound);
     });
     let (change, risks) = match nodes.len() {
         0 => (format!("find {who} that is slow, and repair it, or take it out of service until then"), RISKS[0]),

@@ -3,6 +3,7 @@
 use linerate_record::explanation::{Observations, Quantity};
 use linerate_record::site::{Entry, Site, TrafficPolicy};
 
+use super::{place_apart, set_apart};
 use crate::explain::deviation::{Odd, SiteParts, Variant};
 use crate::explain::readings::ReadingId;
 
@@ -60,17 +61,11 @@ fn is_spread(observations: &Observations) -> bool {
 /// A node of a kind becomes a group of its own, so that the others' part of it is told.
 fn of(site: &Site, group: usize, is_of_several: bool) -> Variant {
     let value = if is_of_several { format!("one node of {}", site.groups[group].name) } else { "one node".to_owned() };
-    let is_only = site.groups[group].count == 1;
-    let asked = if is_only { group } else { site.groups.len() };
+    let asked = place_apart(site, group, 1);
     let claim = format!("clients ask {value} only, which serves every request");
     let parts = SiteParts::ENTRY.and(SiteParts::NODE);
     let variant = Variant::new("one-node-asked", value, claim, 0.0, parts, move |site| {
-        if !is_only {
-            let mut one = site.groups[group].clone();
-            site.groups[group].count -= 1;
-            one.count = 1;
-            site.groups.push(one);
-        }
+        set_apart(site, group, 1);
     });
     let odd =
         Odd { nodes: Vec::new(), rack: None, group: asked, hold: None, is_seen_there: false, is_asked_alone: true };
