@@ -149,16 +149,14 @@ fn still_counters(grid: &Grid<'_>, interfaces: &[Vec<Option<&str>>]) -> Vec<Stri
             let mean = |of: M| grid.part(of, node, link).and_then(|values| grid.mean(values));
             let (sent, received) = (mean(M::LinkSent), mean(M::LinkReceived));
             let is_still = |one: Option<f64>, other: Option<f64>| one == Some(0.0) && other.is_some_and(|o| o > 0.0);
-            let which = match () {
-                () if is_still(sent, received) => "sent",
-                () if is_still(received, sent) => "received",
-                () => continue,
-            };
+            let ways = [("sent", is_still(sent, received)), ("received", is_still(received, sent))];
             let node = &grid.nodes[node].name;
-            found.push(format!(
-                "the counter of bytes {which} on {link} of {node} stands still, and the link is in use: it is no \
-                 reading"
-            ));
+            found.extend(ways.into_iter().filter(|(_, is_still)| *is_still).map(|(which, _)| {
+                format!(
+                    "the counter of bytes {which} on {link} of {node} stands still, and the link is in use: it is no \
+                     reading"
+                )
+            }));
         }
     }
     found

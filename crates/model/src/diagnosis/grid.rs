@@ -40,6 +40,11 @@ impl<'r> Grid<'r> {
         Grid { readings, nodes, by_node, is_busy: vec![true; readings.steps as usize] }
     }
 
+    /// The place of a node.
+    pub(super) fn place(&self, node: &str) -> Option<usize> {
+        self.nodes.iter().position(|one| one.name == node)
+    }
+
     /// Series of a node's parts.
     pub(super) fn parts(&self, of: ReadMeasure, node: usize) -> &[(&'r str, &'r Values)] {
         self.by_node.get(&(of, node)).map_or(&[], Vec::as_slice)

@@ -184,7 +184,7 @@ fn of_nodes(grid: &Grid<'_>, odd: &[OddReading], uses: &[NodeUse]) -> Vec<Scored
 
 /// Whether the engine's bytes of a node are read.
 fn is_read(grid: &Grid<'_>, node: &str) -> bool {
-    let place = grid.nodes.iter().position(|one| one.name == node);
+    let place = grid.place(node);
     let has = |of: ReadMeasure| place.is_some_and(|place| grid.whole(of, place).is_some());
     has(ReadMeasure::ClientSent) && has(ReadMeasure::ClientReceived)
 }
@@ -290,7 +290,7 @@ fn under_way(grid: &Grid<'_>, node: &str) -> Option<f64> {
         let in_flight = grid.standing(grid.whole(ReadMeasure::InFlight, place)?)?;
         (bytes > 0.0).then(|| in_flight / bytes)
     };
-    let own = each(grid.nodes.iter().position(|one| one.name == node)?)?;
+    let own = each(grid.place(node)?)?;
     let mut all: Vec<f64> = (0..grid.nodes.len()).filter_map(each).collect();
     quantile(&mut all, 0.5).filter(|middle| *middle > 0.0).map(|middle| own / middle)
 }
