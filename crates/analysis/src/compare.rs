@@ -140,6 +140,12 @@ impl SeriesComparison {
         let PointComparison { rate_per_s, b_concurrency: concurrency, driven_by, .. } = *point;
         SeriesPosition { rate_per_s, concurrency, driven_by }.name(self.clients)
     }
+
+    /// A point of it, as [`ComparisonThreshold`] names it.
+    #[must_use]
+    pub fn point_name(&self, point: &PointComparison) -> String {
+        format!("{} {} {}", self.workload, self.size, self.load(point))
+    }
 }
 
 /// What is compared.

@@ -135,7 +135,7 @@ pub(super) fn threshold(share: f64, series: &[SeriesComparison]) -> ComparisonTh
     let (mut names, mut p, mut untested) = (Vec::new(), Vec::new(), Vec::new());
     for one in series {
         for point in &one.points {
-            let name = format!("{} {} {}", one.workload, one.size, one.load(point));
+            let name = one.point_name(point);
             let contrast = point.contrasts.iter().find(|c| c.metric == Metric::Throughput);
             match contrast.and_then(|contrast| Some((contrast.share, contrast.change?))) {
                 Some((found, change)) => {

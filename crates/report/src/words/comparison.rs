@@ -189,7 +189,7 @@ fn threshold_in_words(threshold: &ComparisonThreshold, comparison: &Comparison) 
                 |c: &Contrast| c.verdict == CompareVerdict::NotShown && c.change.is_some_and(|c| c.too_unsteady);
             point.contrasts.iter().any(|c| c.metric == Metric::Throughput && is_unsteady(c))
         })
-        .map(|(series, point)| format!("{} {}", words::compared_name(series), series.load(point)))
+        .map(|(series, point)| series.point_name(point))
         .filter(|name| !threshold.missed.contains(name))
         .collect();
     let untested = match unsteady.as_slice() {
