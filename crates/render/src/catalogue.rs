@@ -11,6 +11,11 @@ use crate::expected::machine_of;
 /// The profile of storage nodes.
 pub(crate) const PROFILE: &str = "s3-storage-node";
 
+/// The knobs of that profile.
+pub(crate) fn of_profile() -> impl Iterator<Item = &'static KnobRow> {
+    profiles::find(PROFILE).into_iter().flat_map(|profile| profile.picks).filter_map(|pick| find(pick.knob))
+}
+
 /// What the first source sets in a cluster and on its machines, value for value.
 const SOURCE: [&str; 3] = ["source-000-kubernetes", "source-000-cilium", "source-000-os"];
 

@@ -116,6 +116,11 @@ pub(crate) fn deployment<'s>(
     })
 }
 
+/// The machines of a kind of nodes.
+pub(crate) fn hosts_of<'k>(kubernetes: &'k Kubernetes, group: &NodeGroup) -> Option<&'k Hosts> {
+    kubernetes.hosts.iter().find(|hosts| hosts.kind == group.name)
+}
+
 fn deployed_pool<'s>(
     site: &'s Site,
     kubernetes: &'s Kubernetes,
@@ -127,7 +132,7 @@ fn deployed_pool<'s>(
     // A provisioner makes volumes wherever a pod is scheduled: there is no order that could be held.
     let racks = if kubernetes.provisioner.is_some() { vec![pool.racks.iter().sum()] } else { pool.racks.clone() };
     let placement = place(&racks, shards, sets, parity).map_err(|error| unplaced(group, shards, error))?;
-    let Some(Hosts { names, mounts, .. }) = kubernetes.hosts.iter().find(|hosts| hosts.kind == group.name) else {
+    let Some(Hosts { names, mounts, .. }) = hosts_of(kubernetes, group) else {
         let what = format!("kubernetes without \"hosts\" of {:?}", group.name);
         let advice = "add \"hosts: …\": names of the machines, and folders of their drives";
         return Err(RenderFault::new("kubernetes.hosts", what, advice));

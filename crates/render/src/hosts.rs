@@ -7,10 +7,9 @@ use linerate_record::knob::{Change, DeviceClass, Locator, Scope, SettingPlace, S
 use linerate_record::site::{NodeGroup, Site};
 use linerate_settings::changes::change;
 use linerate_settings::export::{LocatedChange, Reasons, sysctl_d, tmpfiles_d, tuned, udev};
-use linerate_settings::knobs::{advise, find};
-use linerate_settings::profiles;
+use linerate_settings::knobs::advise;
 
-use crate::catalogue::{PROFILE, source};
+use crate::catalogue::{PROFILE, of_profile, source};
 use crate::deployment::Deployment;
 use crate::expected::machine_of;
 use crate::file::RenderedFile;
@@ -71,9 +70,9 @@ fn of_group(deployment: &Deployment<'_>, group: &NodeGroup) -> Vec<RenderedFile>
 /// The same, where what is left out of these formats has a file of its own.
 fn in_other_files(settings: String, deployment: &Deployment<'_>, group: &NodeGroup) -> String {
     const TIMER: &str = "(systemd: fstrim.timer)";
-    match mounts::has_units(deployment, group) {
-        true => settings.replace(TIMER, &format!("{TIMER}: systemd/fstrim.timer.conf has it")),
-        false => settings,
+    match mounts::with_units(deployment, group) {
+        Some(_) => settings.replace(TIMER, &format!("{TIMER}: systemd/fstrim.timer.conf has it")),
+        None => settings,
     }
 }
 
@@ -87,9 +86,7 @@ fn format_of(one: &LocatedChange<'_>) -> usize {
 fn advised(deployment: &Deployment<'_>, group: &NodeGroup) -> Vec<(Change, Locator)> {
     let site = deployment.site;
     let machine = machine_of(group);
-    let picks = profiles::find(PROFILE).map(|profile| profile.picks).unwrap_or_default();
-    let rows = picks.iter().filter_map(|pick| find(pick.knob));
-    let places = rows.flat_map(|row| {
+    let places = of_profile().flat_map(|row| {
         let place = |device| SettingPlace { knob: row.knob.id.to_owned(), device, space: Space::Host };
         devices(site, group, row.knob.locator.device_class()).into_iter().map(move |device| (row, place(device)))
     });

@@ -3,10 +3,9 @@
 use linerate_record::knob::{Knob, Locator, Scope, TakesEffect};
 use linerate_record::site::{Kubernetes, NodeGroup};
 use linerate_settings::export::safe_since;
-use linerate_settings::knobs::find;
-use linerate_settings::profiles;
+use linerate_settings::knobs::KnobRow;
 
-use crate::catalogue::{PROFILE, advised, reason};
+use crate::catalogue::{advised, of_profile, reason};
 use crate::deployment::Deployment;
 
 /// The oldest Kubernetes that Cilium 1.18 is tested with: its documentation, "Kubernetes Compatibility". What is not
@@ -24,14 +23,12 @@ pub(crate) struct PodSysctl {
 
 /// What the profile has for a network namespace, and a pod may set in a namespace that enforces `restricted`.
 pub(crate) fn of_pods(deployment: &Deployment<'_>, group: &NodeGroup) -> Vec<PodSysctl> {
-    let picks = profiles::find(PROFILE).map(|profile| profile.picks).unwrap_or_default();
-    let rows = picks.iter().filter_map(|pick| find(pick.knob));
-    rows.filter_map(|row| {
+    let of = |row: &'static KnobRow| {
         let name = namespaced(&row.knob).filter(|name| is_safe(name, deployment.kubernetes))?;
         let (value, why) = advised(deployment.site, group, row)?;
         Some(PodSysctl { name, value, why: reason(row.knob.id, &why) })
-    })
-    .collect()
+    };
+    of_profile().filter_map(of).collect()
 }
 
 /// Sentences behind the reason of a machine's setting: for whose sockets it holds, and what pods have. None for what is

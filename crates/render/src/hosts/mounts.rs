@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use linerate_record::site::{Hosts, NodeGroup};
 
 use crate::catalogue::{ComponentSetting, reason, setting};
-use crate::deployment::Deployment;
+use crate::deployment::{Deployment, hosts_of};
 use crate::file::RenderedFile;
 use crate::yaml::comment;
 
@@ -15,18 +15,13 @@ const OPTIONS: [&str; 4] = ["xfs.noatime", "xfs.inode64", "xfs.logbsize", "xfs.a
 /// Hours over which the machines of a site are spread: less than a week, so that each comes once in it.
 const SPREAD_HOURS: u64 = 6 * 24;
 
-/// Whether drives of a kind have units here: where the site says which devices they are.
-pub(super) fn has_units(deployment: &Deployment<'_>, group: &NodeGroup) -> bool {
-    deployment.kubernetes.hosts.iter().any(|hosts| hosts.kind == group.name && !hosts.devices.is_empty())
+/// The machines of a kind whose drives have units here: those of which the site says which devices they are.
+pub(super) fn with_units<'d>(deployment: &'d Deployment<'_>, group: &NodeGroup) -> Option<&'d Hosts> {
+    hosts_of(deployment.kubernetes, group).filter(|hosts| !hosts.devices.is_empty())
 }
 
 pub(super) fn files(deployment: &Deployment<'_>, group: &NodeGroup) -> Vec<RenderedFile> {
-    let Some(hosts) = deployment.kubernetes.hosts.iter().find(|hosts| hosts.kind == group.name) else {
-        return Vec::new();
-    };
-    if hosts.devices.is_empty() {
-        return Vec::new();
-    }
+    let Some(hosts) = with_units(deployment, group) else { return Vec::new() };
     let mounts = hosts.mounts.iter().zip(&hosts.devices);
     let file = |name: String, text: String| RenderedFile::new(format!("hosts/{}/systemd/{name}", group.name), text);
     let mut files: Vec<RenderedFile> = mounts
