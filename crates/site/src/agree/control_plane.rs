@@ -101,12 +101,9 @@ fn machines(kubernetes: &Kubernetes, plane: &ControlPlane, faults: &mut Vec<Site
         let advice = "write 1, 3, 5 or 7: an even number survives no more losses than one less, and more are slower";
         faults.push(SiteFault::new(format!("{path}.hosts"), what, advice));
     }
-    let is_own = |host: &&String| {
-        let mut others = kubernetes.pod_cidr.iter().chain(&kubernetes.load_balancer).chain([&LOOPBACK]);
-        others.any(|prefix| is_within(host, prefix))
-    };
+    let is_own = |host: &&String| own_addresses(kubernetes).any(|prefix| is_within(host, prefix));
     if let Some(host) = plane.hosts.iter().find(is_own) {
-        let what = format!("machine {host}, whose address is of pods, of services or of each machine itself");
+        let what = format!("machine {host}, {OWN}");
         faults.push(SiteFault::new(format!("{path}.hosts"), what, "write the address that other machines reach"));
     }
     let mut distinct = BTreeSet::new();
@@ -175,15 +172,24 @@ fn is_within(host: &str, prefix: &Prefix) -> bool {
     address_of(host).is_some_and(|first| prefix.contains(&Prefix { first, length: 32 }))
 }
 
+/// What is wrong with a machine that has an address of these.
+const OWN: &str = "whose address is of pods, of services or of each machine itself";
+
+/// Addresses that no other machine has: of pods, of announced services, and of each machine itself. Those of the other
+/// services are not among them.
+fn own_addresses(kubernetes: &Kubernetes) -> impl Iterator<Item = &Prefix> {
+    kubernetes.pod_cidr.iter().chain(&kubernetes.load_balancer).chain([&LOOPBACK])
+}
+
 /// Machines outside of the cluster's own addresses: a switch, and the balancer of API servers.
 fn outside(kubernetes: &Kubernetes, faults: &mut Vec<SiteFault>) {
     let peer = kubernetes.bgp.as_ref().and_then(|bgp| bgp.peer.as_deref());
     let machines = [("bgp.peer", peer, "switch"), ("api_server", kubernetes.api_server.as_deref(), "API server")];
     let services = kubernetes.control_plane.as_ref().map(|plane| &plane.service_cidr);
-    let own = || kubernetes.pod_cidr.iter().chain(&kubernetes.load_balancer).chain(services).chain([&LOOPBACK]);
+    let own = || own_addresses(kubernetes).chain(services);
     for (key, machine, what) in machines {
         let Some(machine) = machine.filter(|machine| own().any(|prefix| is_within(machine, prefix))) else { continue };
-        let what = format!("{what} {machine}, whose address is of pods, of services or of each machine itself");
+        let what = format!("{what} {machine}, {OWN}");
         faults.push(SiteFault::new(format!("kubernetes.{key}"), what, "write the address that machines reach"));
     }
 }
