@@ -11,17 +11,13 @@ use crate::{bounded, masks, mc};
 /// The keys of an alias for an endpoint that was described by it. One that has been pointed elsewhere since, or has
 /// lost its keys, has none for it.
 pub(crate) fn keys(name: &str, endpoint: &Endpoint) -> Result<Keys, Failure> {
-    let alias = found(name)?;
     let Server::Hosts { authorities, .. } = &endpoint.server else { return Ok(Keys::default()) };
-    if let Some(other) = other_hosts(&alias, authorities, endpoint.tls.is_some())? {
-        return Err(Failure::usage(format!(
-            "mc alias {name:?} now stands for {other}, but the experiment loads {}: point the alias back, or begin a \
-             new experiment",
-            authorities.join(", ")
-        )));
-    }
-    let mut keys = Keys::default();
-    give(&mut keys, name, alias);
+    let keys = for_hosts(name, authorities, endpoint.tls.is_some(), |other, own| {
+        format!(
+            "mc alias {name:?} now stands for {other}, but the experiment loads {own}: point the alias back, or begin \
+             a new experiment"
+        )
+    })?;
     if keys.anonymous != endpoint.anonymous {
         return Err(Failure::usage(format!(
             "mc alias {name:?} has {} now, unlike when the experiment began: restore it, or begin a new one",
@@ -33,24 +29,29 @@ pub(crate) fn keys(name: &str, endpoint: &Endpoint) -> Result<Keys, Failure> {
 
 /// The keys of an alias for the hosts of a run: for no others are they meant.
 pub(crate) fn keys_of_hosts(name: &str, authorities: &[String], tls: bool) -> Result<Keys, Failure> {
+    for_hosts(name, authorities, tls, |other, own| {
+        format!(
+            "mc alias {name:?} stands for {other}, but the run loaded {own}: name an alias of these, or give keys by \
+             the environment"
+        )
+    })
+}
+
+/// The keys of an alias that stands for these hosts, or what is said of one that stands for others.
+fn for_hosts(
+    name: &str,
+    authorities: &[String],
+    tls: bool,
+    refused: impl FnOnce(&str, &str) -> String,
+) -> Result<Keys, Failure> {
     let alias = found(name)?;
-    if let Some(other) = other_hosts(&alias, authorities, tls)? {
-        return Err(Failure::usage(format!(
-            "mc alias {name:?} stands for {other}, but the run loaded {}: name an alias of these, or give keys by the \
-             environment",
-            authorities.join(", ")
-        )));
+    let stands_for = hosts::parse(&alias.url, tls, bounded::text).map_err(|e| Failure::usage(e.to_string()))?;
+    if stands_for.authorities != *authorities || stands_for.tls != tls {
+        return Err(Failure::usage(refused(&stands_for.authorities.join(", "), &authorities.join(", "))));
     }
     let mut keys = Keys::default();
     give(&mut keys, name, alias);
     Ok(keys)
-}
-
-/// The hosts that an alias stands for, where they are not these.
-fn other_hosts(alias: &Alias, authorities: &[String], tls: bool) -> Result<Option<String>, Failure> {
-    let stands_for = hosts::parse(&alias.url, tls, bounded::text).map_err(|e| Failure::usage(e.to_string()))?;
-    let is_other = stands_for.authorities != *authorities || stands_for.tls != tls;
-    Ok(is_other.then(|| stands_for.authorities.join(", ")))
 }
 
 /// The alias of a name. What it holds is told nowhere.

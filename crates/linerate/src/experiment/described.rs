@@ -1,14 +1,13 @@
 //! From flags of bench to the loads of the arms: the baseline's, described, and a patch of it for each arm. What
 //! follows knows no flag.
 
-use linerate_record::experiment::KeySource;
 use linerate_record::load::{Load, LoadPatch};
 
 use super::aim::ArmLoad;
 use super::arms::Planned;
 use super::flags::ConductFlags;
 use super::load::bench_flags;
-use crate::bench::flags::{BenchFlags, Reader};
+use crate::bench::flags::Reader;
 use crate::bench::{alias, resolve};
 use crate::failure::Failure;
 
@@ -16,8 +15,8 @@ use crate::failure::Failure;
 pub(super) fn described(flags: &ConductFlags, arms: &[Planned], read: Reader) -> Result<Vec<ArmLoad>, Failure> {
     let one = |arm: &Planned| {
         let mut parsed = bench_flags(&flags.load, &flags_of(flags, arm), read)?;
-        let keys = key_source(&parsed);
         alias::apply(&mut parsed)?;
+        let keys = parsed.keys.source();
         let (load, _) = resolve::resolve(&parsed)?;
         Ok(ArmLoad { load, keys, yes_load: flags.yes_load || parsed.target.yes_load })
     };
@@ -53,13 +52,4 @@ pub(super) fn require_flags(flags: &ConductFlags, arms: &[Planned], read: Reader
 fn flags_of(flags: &ConductFlags, arm: &Planned) -> Vec<String> {
     let host = flags.host.iter().flat_map(|host| ["--host", host]).map(str::to_owned);
     flags.flags.iter().cloned().chain(host).chain(arm.flags.iter().cloned()).collect()
-}
-
-/// Where the keys of these flags come from: a key itself is refused in flags of an experiment.
-fn key_source(flags: &BenchFlags) -> KeySource {
-    let alias = || flags.target.alias.as_deref().map(|alias| alias.split('/').next().unwrap_or_default().to_owned());
-    match flags.keys.profile.clone() {
-        Some(profile) => KeySource::Profile(profile),
-        None => alias().map_or(KeySource::Environment, KeySource::Alias),
-    }
 }

@@ -11,84 +11,84 @@ use linerate_record::units::parse_duration;
 /// What gives figures, and describes them.
 const FIGURES: [&str; 6] = ["observed", "nodes", "run", "nodes_alone", "concurrent", "error"];
 
-/// What excludes --prometheus. Of a flag that is excluded clap does not say that another requires it: each that does
-/// excludes the same.
-const NOT_ASKED: [&str; 7] = ["replay", "observed", "nodes", "run", "nodes_alone", "concurrent", "error"];
+/// Who is asked, and how. Where --replay excludes --prometheus, clap does not say that the others need it.
+const ASKED: [&str; 15] = [
+    "prometheus",
+    "from",
+    "to",
+    "step",
+    "select",
+    "map",
+    "bearer_file",
+    "user",
+    "password_file",
+    "header",
+    "ca_file",
+    "insecure",
+    "timeout",
+    "record",
+    "mask",
+];
 
 /// Where readings come from.
 #[derive(Args, Clone, Debug)]
+#[group(conflicts_with_all = FIGURES)]
 pub(crate) struct SourceFlags {
     /// Prometheus (or what answers as one) that already scrapes the cluster: what it recorded between --from and --to
     /// is judged against the site. It is only queried; nothing is changed, and no agent runs anywhere.
     #[arg(long, value_name = "URL", value_parser = url, requires = "from")]
-    #[arg(conflicts_with_all = FIGURES)]
     pub(crate) prometheus: Option<PrometheusAddress>,
     /// Begin of the window, which should hold the load: 2026-11-20T09:31:00Z, "2026-11-20 09:31" in local time, seconds
     /// since 1970, now-2h.
     #[arg(long, value_name = "TIME", requires = "prometheus", allow_hyphen_values = true)]
-    #[arg(conflicts_with_all = NOT_ASKED)]
     pub(crate) from: Option<String>,
     /// End of the window. [default: now]
     #[arg(long, value_name = "TIME", requires = "prometheus", allow_hyphen_values = true)]
-    #[arg(conflicts_with_all = NOT_ASKED)]
     pub(crate) to: Option<String>,
     /// Time between two values. [default: a 240th of the window, and no less than between two scrapes]
     #[arg(long, value_name = "TIME", requires = "prometheus", value_parser = step)]
-    #[arg(conflicts_with_all = NOT_ASKED)]
     pub(crate) step: Option<Duration>,
     /// Matchers that select the cluster where Prometheus scrapes several: `cluster="a"`. May be given several times.
     #[arg(long, value_name = "MATCHERS", requires = "prometheus", value_parser = naming::matchers)]
-    #[arg(conflicts_with_all = NOT_ASKED)]
     pub(crate) select: Vec<String>,
     /// A metric or a label that has another name there, since it is relabelled or federated: instance=kubernetes_node.
     /// May be given several times.
     #[arg(long, value_name = "NAME=NEWNAME", requires = "prometheus", value_parser = naming::pair)]
-    #[arg(conflicts_with_all = NOT_ASKED)]
     pub(crate) map: Vec<(String, String)>,
     /// Interface of a plane, where it has another name than the site's link: public=bond0, private=bond1.
     #[arg(long, value_name = "PLANE=INTERFACE", value_parser = link)]
     pub(crate) link: Vec<(String, String)>,
     /// File with a token that --prometheus wants.
     #[arg(long, value_name = "FILE", requires = "prometheus", conflicts_with_all = ["user", "password_file"])]
-    #[arg(conflicts_with_all = NOT_ASKED)]
     pub(crate) bearer_file: Option<PathBuf>,
     /// Name that --prometheus wants, with the password of --password-file.
     #[arg(long, value_name = "NAME", requires_all = ["prometheus", "password_file"])]
-    #[arg(conflicts_with_all = NOT_ASKED)]
     pub(crate) user: Option<String>,
     /// File with the password of --user.
     #[arg(long, value_name = "FILE", requires = "user")]
-    #[arg(conflicts_with_all = NOT_ASKED)]
     pub(crate) password_file: Option<PathBuf>,
     /// Header that --prometheus wants besides: "X-Scope-OrgID: tenant", or @FILE with one a line. May be given several
     /// times.
     #[arg(long, value_name = "HEADER", requires = "prometheus")]
-    #[arg(conflicts_with_all = NOT_ASKED)]
     pub(crate) header: Vec<String>,
     /// Certificates to trust in addition to the system's, for --prometheus: a PEM file.
     #[arg(long, value_name = "FILE", requires = "prometheus", conflicts_with = "insecure")]
-    #[arg(conflicts_with_all = NOT_ASKED)]
     pub(crate) ca_file: Option<PathBuf>,
     /// Accept any certificate of --prometheus.
     #[arg(long, requires = "prometheus")]
-    #[arg(conflicts_with_all = NOT_ASKED)]
     pub(crate) insecure: bool,
     /// How long each answer of --prometheus may take.
     #[arg(long, value_name = "TIME", requires = "prometheus", default_value = "60s", value_parser = patience)]
-    #[arg(conflicts_with_all = NOT_ASKED)]
     pub(crate) timeout: Duration,
     /// File to keep the readings of --prometheus in, for --replay.
     #[arg(long, value_name = "FILE", requires = "prometheus")]
-    #[arg(conflicts_with_all = NOT_ASKED)]
     pub(crate) record: Option<PathBuf>,
     /// With --record: replace names and addresses of machines in the file by others, the same for the same, as capture
     /// does.
     #[arg(long, requires = "record")]
-    #[arg(conflicts_with_all = NOT_ASKED)]
     pub(crate) mask: bool,
     /// Judge the readings of a file that --record wrote, without asking anybody.
-    #[arg(long, value_name = "FILE")]
-    #[arg(conflicts_with = "prometheus", conflicts_with_all = FIGURES)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ASKED)]
     pub(crate) replay: Option<PathBuf>,
 }
 
