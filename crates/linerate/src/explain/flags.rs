@@ -7,7 +7,7 @@ use linerate_model::explain::wrong_error;
 use linerate_record::explanation::{Observed, Quantity};
 use linerate_record::units::{ByteRate, Bytes, Share};
 
-use super::source::SourceFlags;
+use super::source::{READINGS, SourceFlags};
 use crate::output::{FormatFlags, OutputFormat};
 use crate::sites::object_size;
 
@@ -42,33 +42,33 @@ pub(crate) struct ExplainFlags {
     site: Option<PathBuf>,
     /// Measured client throughput at saturation: `get=152GiB/s`, `put=81GiB/s`, for one node `get@NODE=1.2GiB/s`, with
     /// its own standard error `get=152GiB/s+-1%`. May be given several times.
-    #[arg(long, value_name = "FIGURE,…", value_parser = figures)]
+    #[arg(long, value_name = "FIGURE,…", value_parser = figures, conflicts_with_all = READINGS)]
     pub(crate) observed: Vec<ObservedList>,
     /// Requests in flight, of all clients together, while --observed was measured: the figures are compared with the
     /// curve that plan predicts, not only with the ceiling. A run has its own.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with_all = READINGS)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(crate) concurrent: Option<u64>,
     /// Client throughput per node: a CSV file with the columns node, and get or put or both, such as `node3,1.2GiB/s`.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = READINGS)]
     pub(crate) nodes: Option<PathBuf>,
     /// Each node was measured separately, one after the other: the per-node figures are not added up. Each is compared
     /// with what that node can give alone, and with the others of its kind, by which causes at one node or two are
     /// weighed; causes that all nodes share are not. Without this flag, they are the parts of one load over all nodes.
     /// It needs per-node figures, from --observed, --nodes or the hosts of --run.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = READINGS)]
     pub(crate) nodes_alone: bool,
     /// Run folder of bench. Its best GET and PUT at the object size of --obj.size (without it, at the largest size) are
     /// compared with the curve at their concurrency, and so are the figures per host if its hosts are the nodes of the
     /// site. Figures that are not evidence for the site, such as one with a critical finding, are reported with the
     /// reason.
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "RUN", conflicts_with_all = READINGS)]
     pub(crate) run: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) source: SourceFlags,
     /// Standard error of each figure that does not state its own. [default: 2%, and 10% for a figure of --run without a
     /// confidence interval]
-    #[arg(long, value_name = "SHARE", value_parser = error_share)]
+    #[arg(long, value_name = "SHARE", value_parser = error_share, conflicts_with_all = READINGS)]
     pub(crate) error: Option<Share>,
     /// Size of the objects that were read and written. [default: that of --run, or the mean that the site states]
     #[arg(long = "obj.size", value_name = "SIZE", value_parser = object_size)]

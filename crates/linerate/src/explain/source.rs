@@ -8,11 +8,10 @@ use linerate_prometheus::address::PrometheusAddress;
 use linerate_prometheus::naming;
 use linerate_record::units::parse_duration;
 
-/// What gives figures, and describes them.
-const FIGURES: [&str; 6] = ["observed", "nodes", "run", "nodes_alone", "concurrent", "error"];
-
-/// Who is asked, and how. Where --replay excludes --prometheus, clap does not say that the others need it.
-const ASKED: [&str; 15] = [
+/// All flags of readings, which figures exclude.
+pub(super) const READINGS: &[&str] = &[
+    "replay",
+    "link",
     "prometheus",
     "from",
     "to",
@@ -30,9 +29,12 @@ const ASKED: [&str; 15] = [
     "mask",
 ];
 
+/// Who is asked, and how: all but the first two. Where --replay excludes --prometheus, clap does not say that the others
+/// need it.
+const ASKED: &[&str] = READINGS.split_at(2).1;
+
 /// Where readings come from.
 #[derive(Args, Clone, Debug)]
-#[group(conflicts_with_all = FIGURES)]
 pub(crate) struct SourceFlags {
     /// Prometheus (or what answers as one) that already scrapes the cluster: what it recorded between --from and --to
     /// is judged against the site. It is only queried; nothing is changed, and no agent runs anywhere.
