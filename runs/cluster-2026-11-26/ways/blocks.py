@@ -10,10 +10,12 @@ import random
 import shutil
 import subprocess
 import sys
+import time
 
 WAYS = "runs/cluster-2026-11-26/ways"
 KUBERNETES = "crates/linerate/tests/system_parts/kubernetes/kubernetes.sh"
 CLUSTER, LINERATE = os.environ["CLUSTER"], os.environ["LINERATE"]
+SETTLE_S, ATTEMPTS = 5, 5
 # A server that compares no keys.
 KEYS = dict(os.environ, AWS_ACCESS_KEY_ID="a", AWS_SECRET_ACCESS_KEY="b")
 FIRST_POD = "jsonpath={.items[0].status.podIP}"
@@ -40,11 +42,18 @@ ARMS = {"snat": ["forwarded", "direct"], "dsr": ["forwarded"], "vxlan": ["direct
 
 def measured(space, host):
     cell = f"{CLUSTER}/cell"
-    shutil.rmtree(cell, ignore_errors=True)
     load = "--bucket bench --op get,put --obj.size 1MiB --objects 16 --concurrent 16 --warmup 1500ms --duration 4s"
     others = "--precision none --no-ceiling --yes-load --quiet"
     words = on(space, LINERATE, "bench", "--host", host, *load.split(), *others.split(), "-o", cell)
-    subprocess.run(words, check=True, env=KEYS)
+    # An agent that has just begun again makes its programs anew for some seconds more, in which nothing passes.
+    for attempt in range(ATTEMPTS):
+        time.sleep(SETTLE_S)
+        shutil.rmtree(cell, ignore_errors=True)
+        if subprocess.run(words, env=KEYS).returncode == 0:
+            break
+        print(f"attempt {attempt + 1} of {ATTEMPTS} at {host} failed", flush=True)
+    else:
+        sys.exit(f"no cell at {host}")
     view = json.loads(said(LINERATE, "report", cell, "--format", "json"))
     return [series["points"][0]["bytes_per_s"]["mean"] / 2**20 for series in view["series"]]
 
