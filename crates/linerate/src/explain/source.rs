@@ -29,7 +29,7 @@ pub(super) const READINGS: &[&str] = &[
     "mask",
 ];
 
-/// Who is asked, and how: all but the first two. Where --replay excludes --prometheus, clap does not say that the others
+/// Who is asked, and how: all but the first two. Where --replay excludes --prometheus, clap does not say that others
 /// need it.
 const ASKED: &[&str] = READINGS.split_at(2).1;
 
