@@ -3,12 +3,8 @@
 (() => {
   const view = JSON.parse(document.getElementById("view").textContent);
   const share = (cell) => (cell === "." ? null : parseInt(cell, 36) / 35);
-  const colour = (of) => {
-    if (of == null) return "rgba(128,128,128,.12)";
-    // From pale blue over orange to red: what is full is found at a glance, in either theme.
-    const hue = of < 0.5 ? 210 : 210 - (of - 0.5) * 2 * 205;
-    return `hsl(${hue} ${40 + 50 * of}% ${78 - 30 * of}%)`;
-  };
+  // From pale blue over orange to red: what is full is found at a glance. Cells have 36 shares.
+  const heat = (_, k) => page.ramp(k / 35, ["h0", "h1", "h2", "h3"]);
   const draw = (canvas) => {
     const rows = view.heat.maps[Number(canvas.dataset.map)].rows;
     const columns = view.heat.columns;
@@ -17,9 +13,10 @@
     canvas.width = wide * columns;
     canvas.height = tall * rows.length;
     const context = canvas.getContext("2d");
+    const colours = Array.from({ length: 36 }, heat);
     rows.forEach((row, y) => {
       for (let x = 0; x < columns; x++) {
-        context.fillStyle = colour(share(row[x]));
+        context.fillStyle = row[x] === "." ? "rgba(128,128,128,.12)" : colours[parseInt(row[x], 36)];
         context.fillRect(x * wide, y * tall, wide, tall);
       }
     });

@@ -45,10 +45,10 @@ const page = (() => {
   document.body.append(probe);
   const ink = (name) => { probe.style.color = `var(--${name})`; return getComputedStyle(probe).color; };
   const color = (i) => ink(`c${i % 8}`);
-  const ramp = (share) => {
-    const stops = ["r0", "r1", "r2"].map((name) => ink(name).match(/[\d.]+/g).map(Number));
-    const at = share * 2;
-    const i = Math.min(Math.floor(at), 1);
+  const ramp = (share, inks = ["r0", "r1", "r2"]) => {
+    const stops = inks.map((name) => ink(name).match(/[\d.]+/g).map(Number));
+    const at = share * (stops.length - 1);
+    const i = Math.min(Math.floor(at), stops.length - 2);
     return `rgb(${[0, 1, 2].map((k) => Math.round(stops[i][k] + (stops[i + 1][k] - stops[i][k]) * (at - i))).join(" ")})`;
   };
 

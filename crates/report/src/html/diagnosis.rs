@@ -128,7 +128,7 @@ fn heat(diagnosis: &Diagnosis) -> String {
             html,
             "<figure><figcaption>{}, {} from top to bottom</figcaption><canvas class=\"heat\" data-map=\"{place}\" \
              style=\"width:100%;image-rendering:pixelated\" role=\"img\" aria-label=\"{} of each node over \
-             time\"></canvas><p class=\"hint told\">darker and redder is fuller; point at a cell</p></figure>",
+             time\"></canvas><p class=\"hint told\">blue is little, red is full; point at a cell</p></figure>",
             escaped(&map.name),
             words::plural(map.rows.len() as u64, "node"),
             escaped(&map.name)
