@@ -31,6 +31,8 @@ mod totals;
 mod verdicts;
 mod words;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use linerate_record::explanation::{EXPLANATION_SCHEMA, Explanation, Hypothesis, Observations, Quantity, Residual};
 use linerate_record::site::Site;
 
@@ -222,8 +224,7 @@ fn caveats(
         reported.push("without figures per node, a slow node can be suspected but not named".to_owned());
     }
     reported.extend(nodes::caveats(&evidence.get, &evidence.put));
-    let untold: Vec<&str> =
-        site.assumed.keys().filter(|path| !rows::is_varied(site, path)).map(String::as_str).collect();
+    let untold = untold(site);
     if !untold.is_empty() {
         reported.push(format!("assumed, and not varied: {}", untold.join(", ")));
     }
@@ -240,6 +241,21 @@ fn caveats(
         reported.push("no single reading that the model knows tells the leading hypotheses apart".to_owned());
     }
     reported
+}
+
+/// Assumed values that no hypothesis varies: of several kinds of nodes, a value that is assumed of each is told once.
+fn untold(site: &Site) -> Vec<String> {
+    let paths: Vec<&str> =
+        site.assumed.keys().filter(|path| !rows::is_varied(site, path)).map(String::as_str).collect();
+    let of_a_kind = |path: &str| Some(path.strip_prefix("nodes.")?.split_once('.')?.1.to_owned());
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    paths.iter().filter_map(|path| of_a_kind(path)).for_each(|key| *kinds.entry(key).or_default() += 1);
+    let all = site.groups.len();
+    let told = |path: &&str| match of_a_kind(path).filter(|key| all > 1 && kinds.get(key) == Some(&all)) {
+        Some(key) => format!("nodes.*.{key}"),
+        None => (*path).to_owned(),
+    };
+    paths.iter().map(told).collect::<BTreeSet<String>>().into_iter().collect()
 }
 
 /// What it means that no hypothesis survives. Those that no figure refutes account for none: each figure is too low for

@@ -216,3 +216,14 @@ fn a_remedy_gives_what_the_load_that_was_there_gives() {
     }
     assert!(found.survivors.iter().any(|one| !one.remedy.gains.is_empty()), "{:#?}", found.survivors);
 }
+
+/// What is assumed of every kind is told once, and what is assumed of one under its name.
+#[test]
+fn values_that_are_assumed_of_all_kinds_are_told_once() {
+    let mut site = kinds();
+    let assumed = ["nodes.big.memory", "nodes.small.memory", "nodes.small.racks", "fabric.path_hash"];
+    site.assumed = assumed.map(|path| (path.to_owned(), String::new())).into_iter().collect();
+    let found = explain(&site, &of_nodes(rates(0.8, 0.4))).expect("the site runs");
+    let told = found.caveats.iter().find_map(|told| told.strip_prefix("assumed, and not varied: "));
+    assert_eq!(told, Some("fabric.path_hash, nodes.*.memory, nodes.small.racks"));
+}

@@ -7,6 +7,7 @@
 //! Units: bytes, bytes per second for drives and goals, bits per second for links (as they are sold).
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use serde::{Deserialize, Serialize};
 
@@ -527,8 +528,17 @@ impl Site {
     /// path stands for one step.
     #[must_use]
     pub fn is_assumed(&self, path: &str) -> bool {
-        let meet = |known: &String| known.split('.').zip(path.split('.')).all(|(k, asked)| asked == "*" || k == asked);
-        self.assumed.keys().any(meet)
+        if path.contains('*') {
+            let meet =
+                |known: &String| known.split('.').zip(path.split('.')).all(|(k, asked)| asked == "*" || k == asked);
+            return self.assumed.keys().any(meet);
+        }
+        // Sites of many kinds have hundreds of assumed values, and explanations ask for thousands.
+        let mut wholes = path.match_indices('.').map(|(end, _)| &path[..end]).chain(std::iter::once(path));
+        let from_it = self.assumed.range::<str, _>((Bound::Included(path), Bound::Unbounded)).map(|(known, _)| known);
+        let is_part = |known: &String| known[path.len()..].starts_with('.');
+        wholes.any(|whole| self.assumed.contains_key(whole))
+            || from_it.take_while(|known| known.starts_with(path)).any(is_part)
     }
 }
 

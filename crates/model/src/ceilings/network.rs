@@ -61,7 +61,6 @@ pub(super) fn loads(case: &Case, place: usize, traffic: &NodeTraffic) -> impl It
         ]
         .into_iter()
         .flatten()
-        .collect::<Vec<_>>()
     })
 }
 

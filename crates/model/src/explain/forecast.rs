@@ -1,5 +1,6 @@
 //! What a hypothesis predicts, by the same ceilings as a plan.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use linerate_record::plan::{Resource, Work};
@@ -30,7 +31,7 @@ pub(super) enum OperationQuery {
 
 /// A site under a hypothesis.
 #[derive(Clone, Debug)]
-pub(super) struct HypotheticalSite {
+pub(super) struct HypotheticalSite<'a> {
     /// With its deviations.
     pub(super) site: Site,
     /// How objects are cut there.
@@ -40,10 +41,10 @@ pub(super) struct HypotheticalSite {
     /// What processors of all nodes do of what the model takes.
     pub(super) cpu_share: f64,
     /// Where a node differs, the site with all deviations but that: racks and clients are those of it.
-    pub(super) even: Option<Site>,
+    pub(super) even: Option<Cow<'a, Site>>,
 }
 
-impl HypotheticalSite {
+impl HypotheticalSite<'_> {
     /// The group of the one node that all clients ask, where they ask no other.
     pub(super) fn asked_alone(&self) -> Option<usize> {
         self.odd.as_ref().filter(|odd| odd.is_asked_alone).map(|odd| odd.group)
@@ -122,17 +123,21 @@ pub(super) fn work(site: &Site, reads: bool) -> Work {
 }
 
 /// The site with deviations; nothing where the engine does not run so.
-pub(super) fn world(site: &Site, stated: &Geometries, variants: &[&Variant]) -> Option<HypotheticalSite> {
+pub(super) fn world<'a>(site: &'a Site, stated: &Geometries, variants: &[&Variant]) -> Option<HypotheticalSite<'a>> {
     let mut changed = site.clone();
     let (of_one, of_all): (Vec<&Variant>, Vec<&Variant>) = variants.iter().partition(|variant| variant.odd.is_some());
     of_all.iter().for_each(|variant| (variant.change)(&mut changed));
     let recut = of_all.iter().any(|variant| variant.parts.meet(SiteParts::LAYOUT.and(SiteParts::DRIVES)));
     let geometries = if recut { geometries(&changed).ok()? } else { stated.clone() };
     // One node that differs is a group of its own, but no pool of its own: the layout is made before.
-    let even = (!of_one.is_empty()).then(|| changed.clone());
+    let even = if of_all.is_empty() { Cow::Borrowed(site) } else { Cow::Owned(changed.clone()) };
+    let even = (!of_one.is_empty()).then_some(even);
     of_one.iter().for_each(|variant| (variant.change)(&mut changed));
     // Uplinks of one rack that are held back are there in all racks.
-    let even = even.map(|even| Site { fabric: changed.fabric.clone(), ..even });
+    let even = even.map(|even| match even.fabric == changed.fabric {
+        true => even,
+        false => Cow::Owned(Site { fabric: changed.fabric.clone(), ..even.into_owned() }),
+    });
     let geometries = geometries.with_parts(&changed);
     let odd = of_one.iter().find_map(|variant| variant.odd.clone());
     let cpu_share = variants.iter().map(|variant| variant.cpu_share).product();
@@ -243,13 +248,13 @@ fn reach(
 /// Limits of a world's site before any of its nodes is held back, each operation's computed once: processors are held
 /// back by both.
 struct Unheld<'a> {
-    world: &'a HypotheticalSite,
+    world: &'a HypotheticalSite<'a>,
     reads: OnceCell<Vec<ResourceLimit>>,
     writes: OnceCell<Vec<ResourceLimit>>,
 }
 
 impl Unheld<'_> {
-    fn of(world: &HypotheticalSite) -> Unheld<'_> {
+    fn of<'a>(world: &'a HypotheticalSite<'a>) -> Unheld<'a> {
         Unheld { world, reads: OnceCell::new(), writes: OnceCell::new() }
     }
 
@@ -524,7 +529,7 @@ fn rack_load(unheld: &Unheld, group: usize, reads: bool) -> Option<impl Fn(&Reso
 
 /// What of all that passes uplinks of a rack, up and down, its own nodes' clients ask for.
 fn own_shares_of_rack(world: &HypotheticalSite, reads: bool) -> [f64; 2] {
-    let site = world.even.as_ref().unwrap_or(&world.site);
+    let site = world.even.as_deref().unwrap_or(&world.site);
     own_shares(site, &world.geometries, &work(&world.site, reads))
 }
 

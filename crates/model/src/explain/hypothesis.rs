@@ -18,7 +18,7 @@ pub(super) const AS_DESCRIBED: &str = "as-described";
 const MOST_PAIRS: u32 = 20_000;
 
 /// The same times kinds of nodes: each has ceilings of its own to compute for every pair.
-const MOST_PAIRS_OF_KINDS: u32 = 24_000;
+const MOST_PAIRS_OF_KINDS: u32 = 20_000;
 
 /// A hypothesis is dropped when its weight is less than e to the minus this of the best one's.
 const FLOOR: f64 = 12.0;
@@ -58,9 +58,9 @@ pub(super) struct Candidate {
 }
 
 /// What came of looking at all hypotheses.
-pub(super) struct Search {
+pub(super) struct Search<'a> {
     /// The site as described, and what is predicted of it.
-    pub(super) described: (HypotheticalSite, Forecast),
+    pub(super) described: (HypotheticalSite<'a>, Forecast),
     /// What survives, the weightiest first.
     pub(super) survivors: Vec<Candidate>,
     /// The share of the weight that something has which was not enumerated.
@@ -148,12 +148,12 @@ impl Question<'_> {
 }
 
 /// Looks at the site as described, at each deviation, and at pairs. Nothing where the site has no ceiling at all.
-pub(super) fn search(
-    site: &Site,
+pub(super) fn search<'a>(
+    site: &'a Site,
     geometries: &Geometries,
     (observations, evidence): (&Observations, &ObservedFigures),
     variants: &[Variant],
-) -> Option<Search> {
+) -> Option<Search<'a>> {
     // Thousands of copies are made of it, and no ceiling asks what was assumed.
     let bare = Site { assumed: BTreeMap::new(), ..site.clone() };
     let question = Question { site: &bare, geometries, observations, evidence, variants };

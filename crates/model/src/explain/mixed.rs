@@ -14,6 +14,9 @@ use crate::ceilings::ResourceLimit;
 /// Halvings after which a throughput is known well below any error of a figure.
 const HALVINGS: u32 = 28;
 
+/// The same as a share of it.
+const KNOWN: f64 = 1e-6;
+
 /// What a client byte takes of a resource of a node.
 #[derive(Clone, Debug, PartialEq)]
 struct Need {
@@ -53,7 +56,7 @@ pub(super) enum LoadSpread {
 
 /// Whether a site has several kinds of nodes, whatever its odd nodes.
 pub(super) fn is_mixed(world: &HypotheticalSite) -> bool {
-    let stated: &Site = world.even.as_ref().unwrap_or(&world.site);
+    let stated: &Site = world.even.as_deref().unwrap_or(&world.site);
     stated.groups.iter().filter(|group| group.count > 0).count() > 1
 }
 
@@ -105,6 +108,9 @@ impl MixedLoad {
         let most = self.kinds.iter().map(|kind| kind.left(0.0)).fold(0.0, f64::max);
         let (mut low, mut high) = (0.0, most.min(self.of_all.limit_bytes_per_s));
         for _ in 0..HALVINGS {
+            if high - low <= KNOWN * high {
+                break;
+            }
             let level = f64::midpoint(low, high);
             *if self.is_too_much(level) { &mut high } else { &mut low } = level;
         }

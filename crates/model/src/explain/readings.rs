@@ -59,7 +59,7 @@ pub(super) struct ExpectedReading {
 #[derive(Clone, Debug)]
 pub(super) struct LoadedSite<'a> {
     /// The site.
-    pub(super) world: &'a HypotheticalSite,
+    pub(super) world: &'a HypotheticalSite<'a>,
     /// Reads or writes.
     pub(super) reads: bool,
     /// What a node of each group gives its own clients, in bytes per second, in the site's order.

@@ -134,7 +134,7 @@ fn bottleneck(
 /// What one node can give, where no total says what all do: its share of what the site's slowest and its own kind
 /// allow.
 pub(super) struct NodeCeilings<'a> {
-    world: &'a HypotheticalSite,
+    world: &'a HypotheticalSite<'a>,
     figures: usize,
     /// The share of a node while all nodes are asked evenly.
     even_bytes_per_s: f64,
@@ -154,7 +154,7 @@ impl NodeCeilings<'_> {
     /// measured each by itself no total says anything.
     pub(super) fn of<'a>(
         evidence: &ObservedFigures,
-        world: &'a HypotheticalSite,
+        world: &'a HypotheticalSite<'a>,
         forecast: &Forecast,
         reads: bool,
     ) -> Option<NodeCeilings<'a>> {

@@ -208,7 +208,7 @@ impl Score {
 }
 
 /// The nodes that a world names.
-pub(super) fn nodes_of(world: &HypotheticalSite) -> &[String] {
+pub(super) fn nodes_of<'a>(world: &'a HypotheticalSite<'_>) -> &'a [String] {
     world.odd.as_ref().map_or(&[], |odd| &odd.nodes)
 }
 
@@ -259,7 +259,7 @@ fn hidden(evidence: &ObservedFigures, world: &HypotheticalSite, forecast: &Forec
 
 /// What is predicted of the odd nodes, where figures can tell of them.
 pub(super) fn of_odd<'a>(
-    world: &'a HypotheticalSite,
+    world: &'a HypotheticalSite<'a>,
     forecast: &Forecast,
     figures: &OperationFigures,
     reads: bool,

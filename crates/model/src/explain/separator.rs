@@ -33,7 +33,7 @@ pub(super) struct Leader<'a> {
     /// Its weight.
     pub(super) weight: f64,
     /// The site under it.
-    pub(super) world: &'a HypotheticalSite,
+    pub(super) world: &'a HypotheticalSite<'a>,
     /// The same while it is read: of each operation of which anything is known.
     pub(super) loaded: Vec<LoadedSite<'a>>,
 }
