@@ -8,6 +8,7 @@ use linerate_record::run::StopReason;
 use crate::lease::{EndReason, Lease};
 use crate::loading::{LoadOrder, PointOrder};
 use crate::protocol::{AgentHello, Decoder, FrameError, FromAgent, PART_BYTES, PROTOCOL, ToAgent, frame};
+use crate::watching::WatchOrder;
 
 /// What an agent is to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +17,8 @@ pub enum Deed {
     Say(Vec<u8>),
     /// Read the machine, and give what comes of it to [`answer`].
     ReadMachine,
+    /// Read what it does, step by step.
+    Watch(Box<WatchOrder>),
     /// Find whom to load.
     Load(Box<LoadOrder>),
     /// Make ready for a point.
@@ -34,6 +37,7 @@ pub struct Agent {
     hello: AgentHello,
     is_greeted: bool,
     is_reading: bool,
+    is_watching: bool,
     decoder: Decoder,
     lease: Lease,
 }
@@ -48,7 +52,7 @@ impl Agent {
     /// The same with a lease of its own length.
     #[must_use]
     pub fn with_lease(hello: AgentHello, lease: Lease) -> Agent {
-        Agent { hello, is_greeted: false, is_reading: false, decoder: Decoder::default(), lease }
+        Agent { hello, is_greeted: false, is_reading: false, is_watching: false, decoder: Decoder::default(), lease }
     }
 
     /// What to do about bytes that were taken at `taken_ns` of this machine's clock; it is `answered_ns` by now. `now`
@@ -83,6 +87,10 @@ impl Agent {
                     self.is_reading = true;
                     deeds.push(Deed::ReadMachine);
                 }
+                ToAgent::Watch(order) if self.is_greeted && !self.is_watching => {
+                    self.is_watching = true;
+                    deeds.push(Deed::Watch(order));
+                }
                 ToAgent::End => {
                     deeds.push(Deed::End(EndReason::Asked));
                     return deeds;
@@ -97,7 +105,7 @@ impl Agent {
                 ToAgent::Point(order) if self.is_greeted => deeds.push(Deed::Point(order)),
                 ToAgent::Start { at_ns } if self.is_greeted => deeds.push(Deed::Start(at_ns)),
                 ToAgent::Stop { reason } if self.is_greeted => deeds.push(Deed::Stop(reason)),
-                // A second greeting, a second reading while one goes on, or a question before any greeting.
+                // A second greeting, a second reading while one goes on, a second watch, or a question before any greeting.
                 _ => {
                     deeds.push(Deed::End(EndReason::Unread));
                     return deeds;

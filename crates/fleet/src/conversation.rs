@@ -3,6 +3,8 @@
 //!
 //! Instants are nanoseconds since the Unix epoch by a clock that never steps: they time answers too.
 
+use std::collections::VecDeque;
+
 use linerate_record::fleet::MachineState;
 use linerate_record::knob::Snapshot;
 use linerate_record::load::Server;
@@ -10,12 +12,14 @@ use linerate_record::load::Server;
 use crate::clocks::{ClockExchange, ClockOffset, Clocks};
 use crate::driven::DrivenLoad;
 pub use crate::driven::LoadNews;
+pub use crate::fault::Fault;
 use crate::lease::{EndReason, LAPSES_AFTER, RENEWED_EACH};
 use crate::loading::{LoadOrder, LoadSaid, PointOrder};
 use crate::protocol::{
     ANSWER_BYTES_MAX, AgentHello, Decoder, FrameError, FromAgent, PROTOCOL, TEXT_BYTES_MAX, ToAgent, checked,
     checked_machine, frame,
 };
+use crate::watching::{WatchOrder, WatchSaid, WatchedAgent};
 
 /// Exchanges of clocks before anything else: of so many, one hardly waited anywhere.
 const EXCHANGES: u64 = 8;
@@ -30,52 +34,6 @@ const SETTINGS_MAX: usize = 20_000;
 const DEVICES_MAX: usize = 10_000;
 const ENGINES_MAX: usize = 256;
 const CONFIGURED_MAX: usize = 10_000;
-
-/// Why nothing more is heard of an agent.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
-    /// It never answered.
-    #[error("no answer within {0} s")]
-    Mute(i64),
-    /// It answered, and then did not.
-    #[error("the agent froze: no answer for {0} s")]
-    Frozen(i64),
-    /// It takes too long over its machine.
-    #[error("the agent took longer than {0} s to read the machine")]
-    Slow(i64),
-    /// What came is no message.
-    #[error("this is not an agent: it wrote {0:?}")]
-    NoAgent(String),
-    /// An agent of another protocol.
-    #[error("the agent is linerate {theirs} and speaks protocol {protocol}; this linerate speaks {PROTOCOL}")]
-    Version {
-        /// Its version.
-        theirs: String,
-        /// Its protocol.
-        protocol: u32,
-    },
-    /// It said what cannot be.
-    #[error("the agent's answer is not valid: {0}")]
-    Lie(String),
-    /// It cannot load, or takes too long over it.
-    #[error("the agent failed: {0}")]
-    Failed(String),
-    /// It does not do what it was asked.
-    #[error("the agent refused: {0}")]
-    Refused(String),
-    /// It ended before it greeted.
-    #[error("the agent ended before it answered")]
-    Ended,
-    /// It ended later, without a word.
-    #[error("the agent ended")]
-    Gone,
-    /// It ended, and said why.
-    #[error("the agent ended: {}", .0.in_words())]
-    Left(EndReason),
-    /// It was ended there.
-    #[error("a signal ended the agent")]
-    Signalled,
-}
 
 /// What is known of an agent after all.
 #[derive(Clone, Debug)]
@@ -118,6 +76,9 @@ pub struct Conversation {
     /// Whether it goes on until it is told to end, and what it loads meanwhile.
     stays: bool,
     load: DrivenLoad,
+    /// How far it is with what it reads of its machine, and what it said of that since.
+    watch: Option<WatchedAgent>,
+    watched: VecDeque<WatchSaid>,
     /// Until when it has to be greeted back, and from when on.
     greeted_ns: i64,
     greet_within_ns: i64,
@@ -143,6 +104,8 @@ impl Conversation {
             state: None,
             stays: false,
             load: DrivenLoad::new(),
+            watch: None,
+            watched: VecDeque::new(),
             greeted_ns: now_ns,
             greet_within_ns,
         };
@@ -193,6 +156,23 @@ impl Conversation {
     pub fn start(&mut self, at_ns: i64, offset_ns: i64) -> Vec<u8> {
         self.load.starts(at_ns);
         framed(&ToAgent::Start { at_ns: at_ns.saturating_add(offset_ns) })
+    }
+
+    /// Tells it to read what its machine does; the order's begin is by the coordinator's clock, and `offset_ns` is what
+    /// is thought of its own.
+    ///
+    /// # Errors
+    /// [`FrameError`] where the order does not fit a message.
+    pub fn watch(&mut self, order: WatchOrder, offset_ns: i64, now_ns: i64) -> Result<Vec<u8>, FrameError> {
+        let order = WatchOrder { begin_ns: order.begin_ns.saturating_add(offset_ns), ..order };
+        let bytes = frame(&ToAgent::Watch(Box::new(order.clone())))?;
+        self.watch = Some(WatchedAgent::new(order, offset_ns, now_ns));
+        Ok(bytes)
+    }
+
+    /// What it said about its machine since, checked.
+    pub fn watched(&mut self) -> Option<WatchSaid> {
+        self.watched.pop_front()
     }
 
     /// What it said about load since, checked.
@@ -265,6 +245,12 @@ impl Conversation {
                     in_time.and_then(|()| self.load.take(said, length)).map_err(|why| lie(&why))
                 }
             },
+            FromAgent::Watched(said) => {
+                let Some(watch) = &mut self.watch else { return out_of_turn("readings") };
+                watch.take(&said, now_ns).map_err(|why| lie(&why))?;
+                self.watched.push_back(*said);
+                Ok(())
+            }
             FromAgent::Refused { why } => Err(Fault::Refused(why.chars().take(TEXT_BYTES_MAX).collect())),
             FromAgent::End { reason: EndReason::Signalled } => Err(Fault::Signalled),
             FromAgent::End { reason } => Err(Fault::Left(reason)),
@@ -295,6 +281,10 @@ impl Conversation {
             return Err(Fault::Slow(seconds(READ_WITHIN_NS)));
         }
         if let Some(why) = self.load.overdue(now_ns).filter(|_| !is_excused) {
+            return Err(Fault::Failed(why));
+        }
+        let late = self.watch.as_ref().and_then(|watch| watch.overdue(now_ns));
+        if let Some(why) = late.filter(|_| !is_excused) {
             return Err(Fault::Failed(why));
         }
         let mut bytes = Vec::new();

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::lease::EndReason;
 use crate::loading::{LoadOrder, LoadSaid, PointOrder};
+use crate::watching::{WatchOrder, WatchSaid};
 
 /// The version of what is said. Both ends speak the same, or do not speak.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// Longest message.
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
@@ -44,6 +45,8 @@ pub enum ToAgent {
     },
     /// Asks for all that an audit reads of a machine.
     ReadMachine,
+    /// Asks for what its machine does, step by step, once.
+    Watch(Box<WatchOrder>),
     /// What is to be loaded, once and before any point.
     Load(Box<LoadOrder>),
     /// A point to make ready for.
@@ -86,6 +89,8 @@ pub enum FromAgent {
     },
     /// Something about load.
     Load(Box<LoadSaid>),
+    /// Something about what its machine does.
+    Watched(Box<WatchSaid>),
     /// What was asked for cannot be done.
     Refused {
         /// Why.

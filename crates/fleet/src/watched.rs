@@ -1,0 +1,242 @@
+//! What agents read of many machines, put together step by step as the readings of one window.
+
+use std::collections::BTreeSet;
+
+use linerate_record::readings::{OtherName, READINGS_SCHEMA, ReadMeasure, ReadSeries, Readings};
+
+use crate::watching::WatchSaid;
+
+/// What is read seldom, since reading it takes locks or calls of firmware, stays for so long until it is read again.
+const STAYS_MS: u64 = 15_000;
+
+/// A machine of which readings come.
+#[derive(Clone, Debug, Default)]
+pub struct WatchedMachine {
+    /// As the fleet names it.
+    name: String,
+    /// Other names.
+    names: BTreeSet<String>,
+    series: Vec<ReadSeries>,
+    /// The last step that came.
+    step: u32,
+    remarks: Vec<String>,
+    sockets: String,
+    took_us: Option<u64>,
+}
+
+/// All machines of a window.
+#[derive(Clone, Debug)]
+pub struct WatchedFleet {
+    begin_unix_ms: i64,
+    step_ms: u64,
+    steps: u32,
+    machines: Vec<WatchedMachine>,
+}
+
+/// What was read up to some instant, to be shown while it goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WatchedSoFar {
+    /// The last step of any machine.
+    pub step: u32,
+    /// Machines that are there.
+    pub machines: u32,
+    /// Bytes per second that all of them sent in their last step, by all interfaces that a plane may be on.
+    pub sent_bytes_per_s: f64,
+    /// The same, received.
+    pub received_bytes_per_s: f64,
+}
+
+impl WatchedFleet {
+    /// A window of so many steps, by machines with these names: that of the fleet, and others.
+    #[must_use]
+    pub fn new(begin_unix_ms: i64, step_ms: u64, steps: u32, names: &[(String, Vec<String>)]) -> WatchedFleet {
+        let machine = |(name, names): &(String, Vec<String>)| WatchedMachine {
+            name: name.clone(),
+            names: names.iter().cloned().collect(),
+            ..WatchedMachine::default()
+        };
+        WatchedFleet { begin_unix_ms, step_ms, steps, machines: names.iter().map(machine).collect() }
+    }
+
+    /// Takes what one machine's agent said, after it was checked. What sockets did, where that is whole now.
+    pub fn take(&mut self, machine: usize, said: WatchSaid) -> Option<String> {
+        let steps = self.steps as usize;
+        let of = self.machines.get_mut(machine)?;
+        match said {
+            WatchSaid::Begun { names } => of.names.extend(names),
+            WatchSaid::Step(step) => {
+                of.step = step.step;
+                let name = of.name.clone();
+                let begun = step.named.into_iter().map(|(measure, part)| ReadSeries {
+                    of: measure,
+                    machine: name.clone(),
+                    part,
+                    values: vec![None; steps],
+                });
+                of.series.extend(begun);
+                let place = (step.step as usize).saturating_sub(1);
+                for (series, value) in step.values {
+                    let cell = of.series.get_mut(series as usize).and_then(|series| series.values.get_mut(place));
+                    cell.into_iter().for_each(|cell| *cell = Some(value));
+                }
+            }
+            WatchSaid::Unread(what) => of.remarks.push(what),
+            WatchSaid::Sockets { text, is_last } => {
+                of.sockets.push_str(&text);
+                return is_last.then(|| std::mem::take(&mut of.sockets));
+            }
+            WatchSaid::Ended { took_us } => of.took_us = Some(took_us),
+        }
+        None
+    }
+
+    /// A remark on a machine that no agent made.
+    pub fn remark(&mut self, machine: usize, what: String) {
+        self.machines.get_mut(machine).into_iter().for_each(|of| of.remarks.push(what.clone()));
+    }
+
+    /// Whether all that is awaited of a machine has come.
+    #[must_use]
+    pub fn is_over(&self, machine: usize) -> bool {
+        self.machines.get(machine).is_none_or(|of| of.took_us.is_some())
+    }
+
+    /// How far it is.
+    #[must_use]
+    pub fn so_far(&self) -> WatchedSoFar {
+        let mut far = WatchedSoFar::default();
+        for machine in self.machines.iter().filter(|machine| machine.step > 0) {
+            far.step = far.step.max(machine.step);
+            far.machines += 1;
+            let place = machine.step as usize - 1;
+            let sum = |of: ReadMeasure| -> f64 {
+                let series = machine.series.iter().filter(|series| series.of == of && is_carrier(&series.part));
+                series.filter_map(|series| series.values.get(place).copied().flatten()).sum()
+            };
+            far.sent_bytes_per_s += sum(ReadMeasure::LinkSent);
+            far.received_bytes_per_s += sum(ReadMeasure::LinkReceived);
+        }
+        far
+    }
+
+    /// The readings of the steps that have come, with a sentence for each that could not be read.
+    #[must_use]
+    pub fn readings(self) -> Readings {
+        let steps = self.machines.iter().map(|machine| machine.step).max().unwrap_or(0);
+        let mut readings = Readings {
+            schema: READINGS_SCHEMA,
+            source: "live".to_owned(),
+            // The first step is over one step's length behind the begin.
+            begin_unix_ms: self.begin_unix_ms.saturating_add(i64::try_from(self.step_ms).unwrap_or(0)),
+            step_ms: self.step_ms,
+            steps,
+            interval_ms: self.step_ms,
+            rate_over_ms: self.step_ms,
+            ..Readings::default()
+        };
+        let stays = usize::try_from(STAYS_MS / self.step_ms.max(1)).unwrap_or(usize::MAX);
+        for machine in self.machines {
+            let other = |name: String| OtherName { machine: machine.name.clone(), name };
+            readings.names.extend(machine.names.into_iter().filter(|name| *name != machine.name).map(other));
+            readings.remarks.extend(machine.remarks.into_iter().map(|what| format!("{}: {what}", machine.name)));
+            let whole = machine.series.into_iter().map(|mut series| {
+                series.values.truncate(steps as usize);
+                if is_seldom(series.of) {
+                    stay(&mut series.values, stays);
+                }
+                series
+            });
+            readings.series.extend(whole);
+        }
+        readings
+    }
+}
+
+/// What is read less often than each second.
+const fn is_seldom(of: ReadMeasure) -> bool {
+    matches!(
+        of,
+        ReadMeasure::LinkSpeed
+            | ReadMeasure::LinkPaused
+            | ReadMeasure::LinkRingDrops
+            | ReadMeasure::CoreFrequency
+            | ReadMeasure::BusiestThread
+            | ReadMeasure::DriveTemperature
+    )
+}
+
+/// Interfaces that stand on no other: what a bond carries is counted at its members too, and the progress of a watch
+/// needs no more than one of them.
+fn is_carrier(part: &str) -> bool {
+    !part.starts_with("bond") && !part.contains('.') && !part.starts_with("br")
+}
+
+/// Puts a value on the steps behind it, as far as it stays, and the first one on those before it.
+fn stay(values: &mut [Option<f64>], stays: usize) {
+    let first = values.iter().position(Option::is_some);
+    if let Some(first) = first.filter(|first| *first <= stays) {
+        let value = values[first];
+        values[..first].fill(value);
+    }
+    let mut last: Option<(usize, f64)> = None;
+    for (place, cell) in values.iter_mut().enumerate() {
+        match *cell {
+            Some(value) => last = Some((place, value)),
+            None => *cell = last.filter(|(at, _)| place - at < stays).map(|(_, value)| value),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::watching::WatchStep;
+
+    fn step(number: u32, named: &[(ReadMeasure, &str)], values: &[(u32, f64)]) -> WatchSaid {
+        let named = named.iter().map(|(of, part)| (*of, (*part).to_owned())).collect();
+        WatchSaid::Step(Box::new(WatchStep { step: number, named, values: values.to_vec() }))
+    }
+
+    #[test]
+    fn steps_of_machines_become_series_of_one_window() {
+        let names = [("n1".to_owned(), vec!["node1".to_owned()]), ("n2".to_owned(), Vec::new())];
+        let mut fleet = WatchedFleet::new(10_000, 1_000, 60, &names);
+        fleet.take(0, WatchSaid::Begun { names: vec!["host1".to_owned()] });
+        fleet.take(0, step(1, &[(ReadMeasure::LinkSent, "eth0")], &[(0, 5.0)]));
+        fleet.take(0, step(3, &[(ReadMeasure::LinkSpeed, "eth0")], &[(0, 7.0), (1, 100.0)]));
+        fleet.take(1, step(2, &[(ReadMeasure::LinkSent, "eth0")], &[(0, 1.0)]));
+        let far = fleet.so_far();
+        assert_eq!((far.step, far.machines, far.sent_bytes_per_s), (3, 2, 8.0));
+        fleet.take(1, WatchSaid::Unread("no sockets".to_owned()));
+        assert!(!fleet.is_over(0));
+        fleet.take(0, WatchSaid::Ended { took_us: 5 });
+        assert!(fleet.is_over(0));
+        let readings = fleet.readings();
+        assert_eq!(readings.check(), Ok(()));
+        assert_eq!((readings.begin_unix_ms, readings.steps), (11_000, 3));
+        let values: Vec<&[Option<f64>]> = readings.series.iter().map(|series| &series.values[..]).collect();
+        assert_eq!(values[0], [Some(5.0), None, Some(7.0)]);
+        assert_eq!(values[1], [Some(100.0); 3], "a speed stays");
+        assert_eq!(values[2], [None, Some(1.0), None]);
+        let names: Vec<&str> = readings.names.iter().map(|of| of.name.as_str()).collect();
+        assert_eq!((names, &readings.remarks[..]), (vec!["host1", "node1"], &["n2: no sockets".to_owned()][..]));
+    }
+
+    #[test]
+    fn what_is_read_seldom_stays_for_a_while_and_no_longer() {
+        let mut values = vec![None; 12];
+        (values[2], values[3]) = (Some(1.0), Some(2.0));
+        stay(&mut values, 4);
+        let expected: Vec<Option<f64>> =
+            [1, 1, 1, 2, 2, 2, 2, 0, 0, 0, 0, 0].map(|of| Some(f64::from(of)).filter(|of| *of > 0.0)).to_vec();
+        assert_eq!(values, expected);
+    }
+
+    #[test]
+    fn parts_of_what_sockets_did_are_whole_with_the_last() {
+        let mut fleet = WatchedFleet::new(0, 1_000, 5, &[("n1".to_owned(), Vec::new())]);
+        let part = |text: &str, is_last| WatchSaid::Sockets { text: text.to_owned(), is_last };
+        assert_eq!(fleet.take(0, part("{\"a\"", false)), None);
+        assert_eq!(fleet.take(0, part(":1}", true)), Some("{\"a\":1}".to_owned()));
+    }
+}

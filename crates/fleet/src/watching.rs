@@ -1,0 +1,250 @@
+//! What an agent is to read of its machine step by step, what it says of that, and whether that can be.
+
+use linerate_record::readings::ReadMeasure;
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::{PART_BYTES, TEXT_BYTES_MAX};
+
+/// Most steps of one watch.
+pub const WATCH_STEPS_MAX: u32 = 3_600;
+
+/// Most series of one machine: a large one has some three hundred.
+pub const WATCH_SERIES_MAX: usize = 4_000;
+
+/// Most ranges of ports.
+pub const WATCH_PORTS_MAX: usize = 64;
+
+/// Most sentences on what could not be read.
+const REMARKS_MAX: u32 = 200;
+
+/// Most names of one machine.
+const NAMES_MAX: usize = 64;
+
+/// Most bytes of what one agent says of sockets: twice 65,536 hashes of 17 digits, and four thousand remotes.
+const SOCKETS_BYTES_MAX: usize = 6 << 20;
+
+/// How long an agent may be silent about its machine beyond what its next step takes.
+const SILENT_NS: i64 = 30_000_000_000;
+
+/// What to read, and when.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchOrder {
+    /// When it begins, in nanoseconds since the Unix epoch by the agent's clock. Step `n` is read `n` steps later.
+    pub begin_ns: i64,
+    /// Between two steps.
+    pub step_ms: u64,
+    /// How many there are.
+    pub steps: u32,
+    /// Ranges of ports of the engine, both ends in; where there are none, those on which its processes listen.
+    pub ports: Vec<(u16, u16)>,
+    /// Whether sockets are looked at.
+    pub sockets: bool,
+}
+
+/// What an agent says of its machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WatchSaid {
+    /// It has begun.
+    Begun {
+        /// Names of the machine besides that of the fleet's file: its host name.
+        names: Vec<String>,
+    },
+    /// What it read in one step.
+    Step(Box<WatchStep>),
+    /// What it cannot read, and why.
+    Unread(String),
+    /// A part of what sockets did, in order.
+    Sockets {
+        /// Of JSON of `SocketsSeen`.
+        text: String,
+        /// Whether nothing follows.
+        is_last: bool,
+    },
+    /// All steps are over.
+    Ended {
+        /// Processor time that all of it took, in microseconds.
+        took_us: u64,
+    },
+}
+
+/// What was read in a step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WatchStep {
+    /// Which, from 1 on.
+    pub step: u32,
+    /// Series that come for the first time; they are numbered from 0 in the order in which they come.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub named: Vec<(ReadMeasure, String)>,
+    /// Numbers of series, each with its value.
+    pub values: Vec<(u32, f64)>,
+}
+
+/// How far an agent is with its watch.
+#[derive(Clone, Debug)]
+pub(crate) struct WatchedAgent {
+    order: WatchOrder,
+    /// What is thought of its clock.
+    offset_ns: i64,
+    is_begun: bool,
+    is_over: bool,
+    step: u32,
+    series: usize,
+    remarks: u32,
+    sockets_bytes: usize,
+    /// When it last said something of it, by the coordinator's clock.
+    heard_ns: i64,
+}
+
+impl WatchedAgent {
+    pub(crate) fn new(order: WatchOrder, offset_ns: i64, now_ns: i64) -> WatchedAgent {
+        let begin_ns = order.begin_ns.saturating_sub(offset_ns);
+        WatchedAgent {
+            order,
+            offset_ns,
+            is_begun: false,
+            is_over: false,
+            step: 0,
+            series: 0,
+            remarks: 0,
+            sockets_bytes: 0,
+            heard_ns: now_ns.max(begin_ns),
+        }
+    }
+
+    /// Checks what it says, which came at `now_ns`.
+    ///
+    /// # Errors
+    /// What of it cannot be.
+    pub(crate) fn take(&mut self, said: &WatchSaid, now_ns: i64) -> Result<(), String> {
+        if self.is_over {
+            return Err("readings behind their end".to_owned());
+        }
+        self.heard_ns = self.heard_ns.max(now_ns);
+        match said {
+            WatchSaid::Begun { names } => {
+                if std::mem::replace(&mut self.is_begun, true) || names.len() > NAMES_MAX {
+                    return Err("a second begin of readings, or too many names".to_owned());
+                }
+                names.iter().try_for_each(|name| text(name))
+            }
+            WatchSaid::Step(step) => self.step(step, now_ns),
+            WatchSaid::Unread(what) => {
+                self.remarks += 1;
+                if self.remarks > REMARKS_MAX {
+                    return Err(format!("more than {REMARKS_MAX} remarks on readings"));
+                }
+                text(what)
+            }
+            WatchSaid::Sockets { text, .. } => {
+                self.sockets_bytes += text.len();
+                if text.len() > PART_BYTES || self.sockets_bytes > SOCKETS_BYTES_MAX {
+                    return Err(format!("more than {SOCKETS_BYTES_MAX} bytes of sockets"));
+                }
+                Ok(())
+            }
+            WatchSaid::Ended { .. } => {
+                self.is_over = true;
+                Ok(())
+            }
+        }
+    }
+
+    fn step(&mut self, step: &WatchStep, now_ns: i64) -> Result<(), String> {
+        let number = step.step;
+        if !self.is_begun || number <= self.step || number > self.order.steps {
+            return Err(format!("step {number} behind step {}, of {}", self.step, self.order.steps));
+        }
+        let step_ns = i64::try_from(self.order.step_ms).unwrap_or(i64::MAX).saturating_mul(1_000_000);
+        let at_ns = self.order.begin_ns.saturating_add(step_ns.saturating_mul(i64::from(number)));
+        // Two seconds for what is thought wrong of its clock.
+        if at_ns.saturating_sub(self.offset_ns) > now_ns.saturating_add(2_000_000_000) {
+            return Err(format!("step {number} before its time"));
+        }
+        self.step = number;
+        self.series += step.named.len();
+        if self.series > WATCH_SERIES_MAX || step.values.len() > WATCH_SERIES_MAX {
+            return Err(format!("more than {WATCH_SERIES_MAX} series"));
+        }
+        step.named.iter().try_for_each(|(_, part)| text(part))?;
+        let wrong = step.values.iter().find(|(of, value)| *of as usize >= self.series || !is_sound(*value));
+        wrong.map_or(Ok(()), |(of, value)| Err(format!("a value of {value} of series {of}")))
+    }
+
+    /// Why it is not waited for any longer.
+    pub(crate) fn overdue(&self, now_ns: i64) -> Option<String> {
+        let step_ns = i64::try_from(self.order.step_ms).unwrap_or(i64::MAX).saturating_mul(1_000_000);
+        let is_late = now_ns.saturating_sub(self.heard_ns) > step_ns.saturating_add(SILENT_NS);
+        (!self.is_over && is_late).then(|| format!("no reading for {} s", SILENT_NS / 1_000_000_000))
+    }
+}
+
+/// Bytes a second of the fastest links and drives of a machine are below, and so is everything else.
+fn is_sound(value: f64) -> bool {
+    (0.0..=1e15).contains(&value)
+}
+
+fn text(text: &str) -> Result<(), String> {
+    if text.len() > TEXT_BYTES_MAX || text.chars().any(char::is_control) {
+        return Err("a text that is too long or has control characters".to_owned());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    fn order() -> WatchOrder {
+        WatchOrder { begin_ns: 100 * SECOND, step_ms: 1_000, steps: 10, ports: Vec::new(), sockets: false }
+    }
+
+    fn begun() -> WatchedAgent {
+        let mut agent = WatchedAgent::new(order(), 0, 100 * SECOND);
+        assert_eq!(agent.take(&WatchSaid::Begun { names: vec!["n1".to_owned()] }, 100 * SECOND), Ok(()));
+        agent
+    }
+
+    fn step(number: u32, named: &[&str], values: &[(u32, f64)]) -> WatchSaid {
+        let named = named.iter().map(|part| (ReadMeasure::LinkSent, (*part).to_owned())).collect();
+        WatchSaid::Step(Box::new(WatchStep { step: number, named, values: values.to_vec() }))
+    }
+
+    #[test]
+    fn what_an_agent_cannot_have_read_is_refused() {
+        let mut agent = begun();
+        assert_eq!(agent.take(&step(1, &["eth0"], &[(0, 5.0)]), 101 * SECOND), Ok(()));
+        for (said, at_s, part) in [
+            (step(1, &[], &[]), 102, "step 1 behind step 1"),
+            (step(11, &[], &[]), 120, "step 11 behind"),
+            (step(9, &[], &[]), 102, "before its time"),
+            (step(2, &["a\u{1b}"], &[]), 102, "control characters"),
+            (step(2, &[], &[(1, 1.0)]), 102, "of series 1"),
+            (step(2, &[], &[(0, -1.0)]), 102, "a value of -1"),
+            (step(2, &[], &[(0, f64::INFINITY)]), 102, "a value of inf"),
+            (step(2, &["x"; WATCH_SERIES_MAX + 1], &[]), 102, "series"),
+            (WatchSaid::Begun { names: Vec::new() }, 102, "second begin"),
+            (WatchSaid::Unread("x".repeat(513)), 102, "too long"),
+            (WatchSaid::Sockets { text: "x".repeat(PART_BYTES + 1), is_last: true }, 102, "bytes of sockets"),
+        ] {
+            let why = agent.clone().take(&said, at_s * SECOND).unwrap_err();
+            assert!(why.contains(part), "{part}: {why}");
+        }
+        assert_eq!(agent.take(&WatchSaid::Ended { took_us: 1 }, 111 * SECOND), Ok(()));
+        assert!(agent.take(&step(2, &[], &[]), 111 * SECOND).is_err());
+    }
+
+    #[test]
+    fn steps_are_counted_by_the_agents_clock_and_silence_is_bounded() {
+        let mut ahead =
+            WatchedAgent::new(WatchOrder { begin_ns: 5_000 * SECOND, ..order() }, 4_900 * SECOND, 99 * SECOND);
+        ahead.take(&WatchSaid::Begun { names: Vec::new() }, 100 * SECOND).unwrap();
+        assert_eq!(ahead.take(&step(1, &[], &[]), 101 * SECOND), Ok(()));
+        assert_eq!(ahead.overdue(132 * SECOND), None);
+        assert!(ahead.overdue(133 * SECOND).unwrap().contains("no reading for 30 s"));
+        ahead.take(&WatchSaid::Ended { took_us: 1 }, 133 * SECOND).unwrap();
+        assert_eq!(ahead.overdue(1_000 * SECOND), None);
+    }
+}
