@@ -1,6 +1,7 @@
 //! Readings of a window judged: each resource against the ceiling that the model gives it, the odd ones among those
 //! that should be alike, and what of that can have held the site back. `docs/method/readings.md` has the reasons.
 
+mod clients;
 mod compared;
 mod figures;
 mod grid;
@@ -9,6 +10,7 @@ mod links;
 mod load;
 mod machines;
 mod resources;
+mod sockets;
 mod suspects;
 mod words;
 
@@ -30,7 +32,7 @@ use machines::{Machines, machines};
 /// Where the engine does not run on such a site.
 pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) -> Result<Diagnosis, ModelError> {
     crate::plan::check(site)?;
-    let Machines { nodes, strangers, mut caveats } = machines(site, readings);
+    let Machines { nodes, clients, strangers, mut caveats } = machines(site, readings);
     let mut grid = Grid::new(readings, &nodes);
     let planes = links::planes(site);
     let interfaces: Vec<Vec<Option<&str>>> = (0..nodes.len())
@@ -47,7 +49,10 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
     let used = resources::used(&grid, site, &uses);
     let members = resources::member_uses(&grid, site, &interfaces);
     let (odd, comparisons) = compared::odd(&grid, &interfaces, &uses);
-    let (suspects, none_of_these) = suspects::suspects(&grid, site, (&odd, &uses), (&used, &members));
+    let (socket_uses, mut seen) = sockets::sockets(&readings.sockets, &nodes, &clients);
+    seen.extend(clients::suspect(&grid.among(&clients), site, &uses, &grid));
+    seen.extend(suspects::busy_thread(&grid));
+    let (suspects, none_of_these) = suspects::suspects(&grid, site, (&odd, &uses), (&used, &members), seen);
     let explanation = match figures::observations(&grid, &load) {
         Ok(observed) => match explain(site, &observed) {
             Ok(explanation) => Some(with_members(explanation, &members)),
@@ -79,6 +84,8 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
         load,
         used,
         members,
+        sockets: socket_uses,
+        clients: clients.iter().map(|client| client.name.clone()).collect(),
         odd,
         suspects,
         none_of_these,

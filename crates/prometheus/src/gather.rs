@@ -122,6 +122,7 @@ pub fn gather(
         names,
         absent,
         remarks: gathered.remarks,
+        stated: Vec::new(),
         sockets: Vec::new(),
     })
 }

@@ -30,6 +30,12 @@ pub struct Diagnosis {
     pub used: Vec<UsedResource>,
     /// How bonds use their members.
     pub members: Vec<MemberUse>,
+    /// What the engine's sockets wait for, where they were read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sockets: Vec<SocketUse>,
+    /// Clients with readings, where a fleet names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<String>,
     /// What is not alike among those that should be, the oddest first.
     pub odd: Vec<OddReading>,
     /// What can have held the site back, the likeliest first.
@@ -167,6 +173,40 @@ pub struct MemberUse {
     pub nodes: u32,
 }
 
+/// Whose connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SocketPath {
+    /// What nodes send to clients.
+    ToClients,
+    /// What clients send to nodes, where clients are read.
+    FromClients,
+    /// What nodes send to each other.
+    AmongNodes,
+}
+
+/// What senders wait for, over all sockets of a path and the whole window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SocketUse {
+    /// Of which sockets.
+    pub path: SocketPath,
+    /// How many were seen, on the side that sends.
+    pub sockets: u64,
+    /// Bytes sent and acknowledged.
+    pub sent_bytes: u64,
+    /// Share of the time for which sockets were there in which they had something to send; the rest of it, the
+    /// application had nothing.
+    pub busy_share: f64,
+    /// Share of that in which the receiver's window was the limit.
+    pub window_share: f64,
+    /// Share of it in which the send buffer was. What is left is the congestion window's, pacing's and processors'.
+    pub buffer_share: f64,
+    /// Share of segments that were sent again.
+    pub retransmitted_share: f64,
+    /// The middle round-trip time, in microseconds.
+    pub round_trip_us: u64,
+}
+
 /// What is compared among those that should be alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind", content = "of")]
@@ -226,6 +266,20 @@ pub enum Cause {
     OtherWork,
     /// A node is slower, and no resource of it shows why.
     SlowNode,
+    /// A node's interface takes other sizes of packets than its like.
+    Mtu,
+    /// A switch tells a node to wait, by pause frames.
+    Paused,
+    /// A node's processors run at a lower frequency than its like.
+    SlowProcessors,
+    /// What receives takes no more: its window is full.
+    ReceiveWindow,
+    /// What sends has no room for more under way: its buffer is full.
+    SendBuffer,
+    /// Clients are at a limit of their own.
+    ClientLimit,
+    /// One thread of the engine is busy all the time.
+    BusyThread,
     /// A bond uses fewer members than it has.
     BondMembers,
     /// A resource of all nodes is at its ceiling.

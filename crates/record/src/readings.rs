@@ -47,6 +47,9 @@ pub struct Readings {
     pub absent: Vec<AbsentReading>,
     /// What was remarkable about reading, in sentences: warnings of the source, series that were left out.
     pub remarks: Vec<String>,
+    /// What machines are, where somebody stated it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stated: Vec<StatedMachine>,
     /// What the engine's sockets did over the window, of each machine of which it was read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sockets: Vec<SocketRead>,
@@ -73,6 +76,18 @@ pub struct OtherName {
     pub machine: String,
     /// Another.
     pub name: String,
+}
+
+/// What a machine is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatedMachine {
+    /// As series have it.
+    pub machine: String,
+    /// Whether it loads the cluster; else it stores.
+    pub is_client: bool,
+    /// The kind of nodes of the site that it is one of, where that is stated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
 }
 
 /// A reading that the source does not have.

@@ -24,8 +24,8 @@ enum Per {
     Node,
     /// Each plane's link of a node.
     Link,
-    /// Each drive of a node.
-    Drive,
+    /// Each part of a node that has it: drives, ports.
+    Part,
 }
 
 /// A row.
@@ -98,15 +98,21 @@ const ROWS: &[ComparedRow] = &[
     mean(row(ReadMeasure::LinkSentDrops, Per::Link, Side::High, Scale::Ratio(1.0), (0.7, 1.6))),
     mean(row(ReadMeasure::LinkErrors, Per::Link, Side::High, Scale::Ratio(0.1), (0.7, 1.6))),
     mean(row(ReadMeasure::Retransmitted, Per::Node, Side::High, Scale::Ratio(5e-4), (0.3, 1.1))),
+    mean(row(ReadMeasure::LinkPaused, Per::Part, Side::High, Scale::Ratio(10.0), (0.7, 1.6))),
+    mean(row(ReadMeasure::LinkRingDrops, Per::Part, Side::High, Scale::Ratio(1.0), (0.7, 1.6))),
+    row(ReadMeasure::LinkMtu, Per::Link, Side::Both, Scale::Ratio(1.0), (0.001, 0.002)),
+    row(ReadMeasure::CoreFrequency, Per::Node, Side::Low, Scale::Ratio(0.05), (0.06, 0.18)),
     row(ReadMeasure::CoresBusy, Per::Node, Side::High, Scale::Ratio(0.5), (0.12, 0.3)),
     row(ReadMeasure::CoresStolen, Per::Node, Side::High, Scale::Ratio(0.2), (0.3, 0.7)),
     row(ReadMeasure::CpuPressure, Per::Node, Side::High, Scale::Difference, (0.06, 0.2)),
     row(ReadMeasure::IoPressure, Per::Node, Side::High, Scale::Difference, (0.06, 0.2)),
     row(ReadMeasure::MemoryPressure, Per::Node, Side::High, Scale::Difference, (0.03, 0.1)),
-    mean(row(ReadMeasure::DriveRead, Per::Drive, Side::High, Scale::Ratio(1e6), (0.12, 0.4))),
-    mean(row(ReadMeasure::DriveWritten, Per::Drive, Side::High, Scale::Ratio(1e6), (0.12, 0.4))),
-    row(ReadMeasure::DriveLatency, Per::Drive, Side::High, Scale::Ratio(2e-4), (0.25, 0.7)),
-    row(ReadMeasure::DriveQueue, Per::Drive, Side::High, Scale::Ratio(0.5), (0.4, 1.1)),
+    mean(row(ReadMeasure::DriveRead, Per::Part, Side::High, Scale::Ratio(1e6), (0.12, 0.4))),
+    mean(row(ReadMeasure::DriveWritten, Per::Part, Side::High, Scale::Ratio(1e6), (0.12, 0.4))),
+    mean(row(ReadMeasure::DriveDiscarded, Per::Part, Side::High, Scale::Ratio(1e6), (0.3, 0.7))),
+    row(ReadMeasure::DriveTemperature, Per::Part, Side::High, Scale::Difference, (5.0, 15.0)),
+    row(ReadMeasure::DriveLatency, Per::Part, Side::High, Scale::Ratio(2e-4), (0.25, 0.7)),
+    row(ReadMeasure::DriveQueue, Per::Part, Side::High, Scale::Ratio(0.5), (0.4, 1.1)),
     clipped(row(ReadMeasure::ClientSent, Per::Node, Side::Both, Scale::Ratio(1e3), (0.1, 0.26))),
     clipped(row(ReadMeasure::ClientReceived, Per::Node, Side::Both, Scale::Ratio(1e3), (0.1, 0.26))),
     standing(row(ReadMeasure::InFlight, Per::Node, Side::High, Scale::Ratio(1.0), (0.5, 1.1))),
@@ -200,9 +206,9 @@ fn compared(
         };
         match (row.per, row.of) {
             (Per::Node, _) => add("", grid.whole(of, node).and_then(take)),
-            (Per::Drive, _) => {
-                let drives = grid.parts(of, node).iter();
-                drives.for_each(|(drive, values)| add(drive, take(values)));
+            (Per::Part, _) => {
+                let parts = grid.parts(of, node).iter();
+                parts.for_each(|(part, values)| add(part, take(values)));
             }
             (Per::Link, OddKind::Value(_)) => {
                 let Some(interface) = interfaces[node][plane] else { continue };
@@ -253,7 +259,7 @@ const OF_PAIRS: f64 = 2.2191;
 /// How much a rate varies over the judged instants, relative to its middle, by the lower quarter of the differences of
 /// all pairs (Rousseeuw and Croux, JASA 88, 1993): a begin that is not yet at the limit does not count, and it takes
 /// half as many instants as the distance of quarters to know as much.
-fn spread(grid: &Grid<'_>, shares: &Values) -> Option<f64> {
+pub(super) fn spread(grid: &Grid<'_>, shares: &Values) -> Option<f64> {
     let mut busy = grid.busy(shares);
     let every = busy.len().div_ceil(PAIRED_MOST).max(1);
     let thinned: Vec<f64> = busy.iter().copied().step_by(every).collect();

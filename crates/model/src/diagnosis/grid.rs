@@ -40,6 +40,14 @@ impl<'r> Grid<'r> {
         Grid { readings, nodes, by_node, is_busy: vec![true; readings.steps as usize] }
     }
 
+    /// Readings of other machines, over the same instants.
+    pub(super) fn among<'c>(&self, machines: &'c [ReadMachine]) -> Grid<'c>
+    where
+        'r: 'c,
+    {
+        Grid { is_busy: self.is_busy.clone(), ..Grid::new(self.readings, machines) }
+    }
+
     /// The place of a node.
     pub(super) fn place(&self, node: &str) -> Option<usize> {
         self.nodes.iter().position(|one| one.name == node)

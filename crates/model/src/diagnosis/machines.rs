@@ -22,6 +22,8 @@ pub(super) struct ReadMachine {
 pub(super) struct Machines {
     /// Nodes of the site, by their names as people count.
     pub(super) nodes: Vec<ReadMachine>,
+    /// Those that load it, where that is stated.
+    pub(super) clients: Vec<ReadMachine>,
     /// The others.
     pub(super) strangers: Vec<String>,
     /// What that rests on.
@@ -37,6 +39,9 @@ struct Found {
 /// Sorts machines out.
 pub(super) fn machines(site: &Site, readings: &Readings) -> Machines {
     let found = joined(readings);
+    if !readings.stated.is_empty() {
+        return as_stated(site, readings, &found);
+    }
     let kinds: Vec<Option<usize>> = found.iter().map(|one| kind(site, one)).collect();
     let mut sorted = Machines::default();
     let served = keys_with(readings, &[ReadMeasure::ClientSent, ReadMeasure::ClientReceived, ReadMeasure::InFlight]);
@@ -58,6 +63,41 @@ pub(super) fn machines(site: &Site, readings: &Readings) -> Machines {
     sorted.nodes.sort_by_key(|node| (node.group, by_number(&node.name)));
     sorted.strangers.sort_by_key(|name| by_number(name));
     caveats(site, &mut sorted, is_named);
+    sorted
+}
+
+/// The same where a fleet says which are which.
+fn as_stated(site: &Site, readings: &Readings, found: &[Found]) -> Machines {
+    let mut sorted = Machines::default();
+    let mut guessed = Vec::new();
+    for one in found {
+        let stated = readings.stated.iter().find(|stated| one.keys.contains(&stated.machine));
+        let Some(stated) = stated else {
+            sorted.strangers.push(told(site, one, 0));
+            continue;
+        };
+        let of_kind = |kind: &String| site.groups.iter().position(|group| group.name == *kind);
+        let group = stated.kind.as_ref().and_then(of_kind).or_else(|| kind(site, one));
+        if group.is_none() && !stated.is_client && site.groups.len() > 1 {
+            guessed.push(stated.machine.clone());
+        }
+        let machine = ReadMachine { name: stated.machine.clone(), group: group.unwrap_or(0), keys: one.keys.clone() };
+        if stated.is_client { &mut sorted.clients } else { &mut sorted.nodes }.push(machine);
+    }
+    sorted.nodes.sort_by_key(|node| (node.group, by_number(&node.name)));
+    sorted.clients.sort_by_key(|node| by_number(&node.name));
+    if let Some(first) = guessed.first() {
+        sorted.caveats.push(format!(
+            "{} nodes, {first} first, are taken to be of the kind {:?}: say which kind of the site each is with the \
+             key site of the fleet file",
+            guessed.len(),
+            site.groups[0].name
+        ));
+    }
+    let (nodes, all) = (sorted.nodes.len(), site.nodes() as usize);
+    if nodes > all {
+        sorted.caveats.push(format!("{nodes} nodes of the fleet store, and the site has {all}: one of both is wrong"));
+    }
     sorted
 }
 

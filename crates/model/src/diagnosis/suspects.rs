@@ -32,6 +32,13 @@ const ROWS: &[CauseRow] = &[
     row(OddKind::Value(ReadMeasure::Retransmitted), true, Cause::LossyLink, 7.0),
     row(OddKind::Value(ReadMeasure::LinkReceivedDrops), true, Cause::LossyLink, 7.0),
     row(OddKind::Value(ReadMeasure::LinkSentDrops), true, Cause::LossyLink, 7.0),
+    row(OddKind::Value(ReadMeasure::LinkRingDrops), true, Cause::LossyLink, 7.0),
+    row(OddKind::Value(ReadMeasure::LinkPaused), true, Cause::Paused, 7.0),
+    row(OddKind::Value(ReadMeasure::LinkMtu), true, Cause::Mtu, 9.0),
+    row(OddKind::Value(ReadMeasure::LinkMtu), false, Cause::Mtu, 9.0),
+    row(OddKind::Value(ReadMeasure::CoreFrequency), false, Cause::SlowProcessors, 8.0),
+    row(OddKind::Value(ReadMeasure::DriveTemperature), true, Cause::SlowDrive, 6.0),
+    row(OddKind::Value(ReadMeasure::DriveDiscarded), true, Cause::OtherWork, 6.0),
     row(OddKind::Value(ReadMeasure::DriveLatency), true, Cause::SlowDrive, 9.0),
     row(OddKind::Value(ReadMeasure::DriveQueue), true, Cause::SlowDrive, 8.0),
     row(OddKind::Value(ReadMeasure::DriveRead), true, Cause::OtherWork, 8.0),
@@ -92,9 +99,12 @@ pub(super) fn suspects(
     site: &Site,
     (odd, uses): (&[OddReading], &[NodeUse]),
     (used, members): (&[UsedResource], &[MemberUse]),
+    seen: Vec<Scored>,
 ) -> (Vec<Suspect>, f64) {
     let mut all = of_nodes(grid, odd, uses);
     all.extend(throttled(grid));
+    all.extend(seen);
+    once(&mut all);
     let waited = waited(grid);
     all.extend(used.iter().filter_map(|one| full(site, one, waited)));
     all.extend(members.iter().filter_map(on_one_member));
@@ -104,6 +114,54 @@ pub(super) fn suspects(
     let weighted =
         all.into_iter().map(|Scored { suspect, log_odds }| Suspect { weight: log_odds.exp() / sum, ..suspect });
     (weighted.collect(), NONE_OF_THESE.exp() / sum)
+}
+
+/// The same cause of the same node, seen in two ways, is one: the likelier, with what the other shows.
+fn once(all: &mut Vec<Scored>) {
+    let mut place = 0;
+    while place < all.len() {
+        let is_same = |one: &Scored| {
+            (one.suspect.cause, &one.suspect.node) == (all[place].suspect.cause, &all[place].suspect.node)
+        };
+        let again = (0..place).find(|before| is_same(&all[*before]) && all[*before].suspect.node.is_some());
+        let Some(before) = again else {
+            place += 1;
+            continue;
+        };
+        let mut other = all.remove(place);
+        if other.log_odds > all[before].log_odds {
+            std::mem::swap(&mut all[before], &mut other);
+        }
+        let known = all[before].suspect.evidence.clone();
+        let more = other.suspect.evidence.into_iter().filter(|evidence| !known.contains(evidence));
+        all[before].suspect.evidence.extend(more);
+        all[before].log_odds += BESIDE;
+    }
+}
+
+/// A thread of the engine that is busy all the time, at most nodes.
+pub(super) fn busy_thread(grid: &Grid<'_>) -> Option<Scored> {
+    const BUSY: f64 = 0.95;
+    let of_node = |node: usize| {
+        let parts = grid.parts(ReadMeasure::BusiestThread, node).iter();
+        parts.filter_map(|(part, values)| Some((grid.median(values)?, *part))).max_by(|a, b| a.0.total_cmp(&b.0))
+    };
+    let each: Vec<(f64, &str)> = (0..grid.nodes.len()).filter_map(of_node).collect();
+    let busy: Vec<&(f64, &str)> = each.iter().filter(|(share, _)| *share >= BUSY).collect();
+    let (_, part) = busy.first().filter(|_| 2 * busy.len() >= grid.nodes.len())?;
+    let claim =
+        format!("one thread of the engine, {part}, is busy all the time at {} of {} nodes", busy.len(), each.len());
+    let suspect = Suspect {
+        cause: Cause::BusyThread,
+        node: None,
+        part: (*part).to_owned(),
+        claim: claim.clone(),
+        weight: 0.0,
+        evidence: vec![claim],
+        remedy: words::remedy(Cause::BusyThread, part),
+        gives: None,
+    };
+    Some(Scored { suspect, log_odds: 6.0 })
 }
 
 /// What is seen without any comparison explains what is odd: a quota that its node's links stay where they are, drives

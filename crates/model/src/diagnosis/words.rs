@@ -1,6 +1,8 @@
 //! Sentences of a diagnosis.
 
-use linerate_record::diagnosis::{Cause, MemberUse, OddKind, OddReading, ReadWindow, UsedResource};
+use linerate_record::diagnosis::{
+    Cause, MemberUse, OddKind, OddReading, ReadWindow, SocketPath, SocketUse, UsedResource,
+};
 use linerate_record::plan::Resource;
 use linerate_record::readings::{ReadMeasure, Readings};
 use linerate_record::site::Site;
@@ -58,7 +60,23 @@ pub(super) fn cause(cause: Cause, node: &str, lead: &OddReading, link: Option<(f
             if part.is_empty() { "something".to_owned() } else { format!("{part:?}").replace('"', "") }
         ),
         Cause::SlowNode => format!("{node} is slower than others, and no resource that was read shows why"),
-        Cause::BondMembers | Cause::Full => format!("{node} is at a ceiling"),
+        Cause::Mtu => format!(
+            "the interface {part} of {node} has an MTU of {}, those of the others {}",
+            ReadMeasure::LinkMtu.amount(lead.value),
+            ReadMeasure::LinkMtu.amount(lead.others)
+        ),
+        Cause::Paused => format!("the switch tells {part} of {node} to wait, by pause frames"),
+        Cause::SlowProcessors => format!(
+            "busy cores of {node} run at {} of their highest frequency, those of the others at {}",
+            percent(lead.value),
+            percent(lead.others)
+        ),
+        Cause::BondMembers
+        | Cause::Full
+        | Cause::ReceiveWindow
+        | Cause::SendBuffer
+        | Cause::ClientLimit
+        | Cause::BusyThread => format!("{node} is at a ceiling"),
     }
 }
 
@@ -103,6 +121,33 @@ pub(super) fn remedy(cause: Cause, part: &str) -> String {
              received (knob bond.xmit_hash)"
         ),
         Cause::Full => "see linerate plan for what relieves it".to_owned(),
+        Cause::Mtu => format!(
+            "ip link show {part}: one MTU on all nodes, clients and switch ports of a plane (knob nic.mtu); ping -M do \
+             -s with its size less 28 shows what passes"
+        ),
+        Cause::Paused => "ethtool -a and ethtool -S of its ports, and the switch's counters: what is behind that port \
+                          is full, or flow control is on where it should not be"
+            .to_owned(),
+        Cause::SlowProcessors => {
+            "cpupower frequency-info and turbostat: the governor, a power limit, or heat (knob cpu.governor)".to_owned()
+        }
+        Cause::ReceiveWindow => {
+            "where it receives: the third value of net.ipv4.tcp_rmem and net.core.rmem_max, a fixed SO_RCVBUF, and \
+             whether the program reads as fast as it gets (knob net.ipv4.tcp_rmem)"
+                .to_owned()
+        }
+        Cause::SendBuffer => {
+            "where it sends: the third value of net.ipv4.tcp_wmem, a fixed SO_SNDBUF (knob net.ipv4.tcp_wmem)"
+                .to_owned()
+        }
+        Cause::ClientLimit => {
+            "more clients, or clients with faster links and more cores: linerate bench --clients shows where growth \
+             ends"
+                .to_owned()
+        }
+        Cause::BusyThread => {
+            "perf top -t of that thread: one that waits for nobody is a limit whatever the other cores do".to_owned()
+        }
     }
 }
 
@@ -141,6 +186,51 @@ pub(super) fn relief(used: &UsedResource) -> String {
         Resource::Cpu => "fewer other programs, TLS or encryption that processors do faster, more cores".to_owned(),
         _ => "more or faster drives, or larger objects".to_owned(),
     }
+}
+
+/// Whose sends.
+pub(super) const fn path(path: SocketPath) -> &'static str {
+    match path {
+        SocketPath::ToClients => "from nodes to clients",
+        SocketPath::FromClients => "from clients to nodes",
+        SocketPath::AmongNodes => "among nodes",
+    }
+}
+
+/// A window or a buffer that holds all senders of a path back.
+pub(super) fn held_sockets(cause: Cause, of: SocketPath, share: f64) -> String {
+    let receivers = match of {
+        SocketPath::ToClients => "clients",
+        SocketPath::FromClients | SocketPath::AmongNodes => "nodes",
+    };
+    match cause {
+        Cause::SendBuffer => format!(
+            "send buffers hold back what goes {} for {} of the time that there is something to send",
+            path(of),
+            percent(share)
+        ),
+        _ => format!(
+            "the receive windows of {receivers} are full for {} of the time that there is something to send {}: a \
+             small buffer, or a program that reads slowly",
+            percent(share),
+            path(of)
+        ),
+    }
+}
+
+/// What sockets of a path show.
+pub(super) fn socket_evidence(used: &SocketUse) -> Vec<String> {
+    vec![format!(
+        "{} sockets {}: something to send for {} of the time; of that, the receive window is the limit for {}, the \
+         send buffer for {}; {} sent again, round trip {}",
+        used.sockets,
+        path(used.path),
+        percent(used.busy_share),
+        percent(used.window_share),
+        percent(used.buffer_share),
+        percent(used.retransmitted_share),
+        duration_ns(used.round_trip_us as f64 * 1e3)
+    )]
 }
 
 /// A bond of which one member carries all.

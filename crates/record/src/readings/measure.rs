@@ -64,6 +64,8 @@ pub enum ReadMeasure {
     Waiting,
     /// Requests that the engine answered with an error, per second.
     RequestErrors,
+    /// The largest packet of an interface, in bytes.
+    LinkMtu,
     /// Pause frames that an interface received, per second: the switch told it to wait.
     LinkPaused,
     /// Packets per second that the rings of an interface had no room for.
@@ -82,7 +84,7 @@ pub enum ReadMeasure {
 
 impl ReadMeasure {
     /// All of them.
-    pub const ALL: [ReadMeasure; 35] = [
+    pub const ALL: [ReadMeasure; 36] = [
         ReadMeasure::LinkReceived,
         ReadMeasure::LinkSent,
         ReadMeasure::LinkSpeed,
@@ -111,6 +113,7 @@ impl ReadMeasure {
         ReadMeasure::InFlight,
         ReadMeasure::Waiting,
         ReadMeasure::RequestErrors,
+        ReadMeasure::LinkMtu,
         ReadMeasure::LinkPaused,
         ReadMeasure::LinkRingDrops,
         ReadMeasure::BusiestThread,
@@ -152,6 +155,7 @@ impl ReadMeasure {
             ReadMeasure::InFlight => "requests in flight",
             ReadMeasure::Waiting => "requests waiting",
             ReadMeasure::RequestErrors => "failed requests",
+            ReadMeasure::LinkMtu => "MTU of",
             ReadMeasure::LinkPaused => "pause frames on",
             ReadMeasure::LinkRingDrops => "packets that rings had no room for on",
             ReadMeasure::BusiestThread => "busiest thread of",
@@ -196,6 +200,7 @@ impl ReadMeasure {
             | ReadMeasure::CoresSoftirq
             | ReadMeasure::CoresStolen
             | ReadMeasure::EngineCores
+            | ReadMeasure::LinkMtu
             | ReadMeasure::DriveQueue
             | ReadMeasure::InFlight
             | ReadMeasure::Waiting => count(value),

@@ -1,0 +1,113 @@
+//! Limits of the machines that load the cluster, where a fleet names them: their links and their processors.
+
+use linerate_record::diagnosis::{Cause, Suspect};
+use linerate_record::readings::ReadMeasure;
+use linerate_record::site::Site;
+use linerate_record::units::{bits_per_s, percent};
+
+use super::compared::spread;
+use super::grid::{Grid, Values, quantile};
+use super::resources::{FULL, NodeUse};
+use super::suspects::Scored;
+use super::words;
+
+/// From such a share on, a link or processors of a client are full, as requests in flight over many nodes fill them.
+const NEAR: f64 = 0.85;
+
+/// A client's link varies by so much less than nodes' do where it is at a limit.
+const STEADY: f64 = 0.3;
+
+/// A link that carries less than this share of its speed is at no limit of its own.
+const IDLE: f64 = 0.02;
+
+/// What one client is at.
+struct ClientUse {
+    what: String,
+    share: f64,
+    /// Whether it is the steadiness that shows it.
+    is_steady: bool,
+}
+
+/// The suspect that clients are, where most of them are at a limit. `uses` is what nodes use, whose links vary as the
+/// load does.
+pub(super) fn suspect(grid: &Grid<'_>, site: &Site, uses: &[NodeUse], nodes: &Grid<'_>) -> Option<Scored> {
+    let of_nodes = uses.iter().filter(|one| one.resource.is_link()).filter_map(|one| spread(nodes, &one.shares));
+    let vary = quantile(&mut of_nodes.collect::<Vec<_>>(), 0.5);
+    let each: Vec<(usize, ClientUse)> =
+        (0..grid.nodes.len()).filter_map(|client| Some((client, fullest(grid, site, client, vary)?))).collect();
+    let at_limit: Vec<&(usize, ClientUse)> =
+        each.iter().filter(|(_, one)| one.is_steady || one.share >= NEAR).collect();
+    if at_limit.is_empty() || 2 * at_limit.len() < grid.nodes.len() {
+        return None;
+    }
+    let (client, most) = at_limit.iter().max_by(|a, b| a.1.share.total_cmp(&b.1.share))?;
+    let name = &grid.nodes[*client].name;
+    let claim = format!(
+        "{} of {} clients are at a limit of their own: {} of {name}",
+        at_limit.len(),
+        grid.nodes.len(),
+        most.what
+    );
+    let evidence = at_limit.iter().take(8).map(|(client, one)| format!("{}: {}", grid.nodes[*client].name, one.what));
+    let suspect = Suspect {
+        cause: Cause::ClientLimit,
+        node: None,
+        part: "clients".to_owned(),
+        claim,
+        weight: 0.0,
+        evidence: evidence.collect(),
+        remedy: words::remedy(Cause::ClientLimit, "clients"),
+        gives: None,
+    };
+    let log_odds = if most.is_steady { 7.0 } else { 9.5 - 10.0 * (1.0 - most.share.min(1.0)) };
+    Some(Scored { suspect, log_odds })
+}
+
+/// What a client has most of its limit in use.
+fn fullest(grid: &Grid<'_>, site: &Site, client: usize, vary: Option<f64>) -> Option<ClientUse> {
+    let ways = [(ReadMeasure::LinkReceived, "receives"), (ReadMeasure::LinkSent, "sends")];
+    let links = ways.into_iter().filter_map(|(of, verb)| link(grid, site, client, (of, verb), vary));
+    links
+        .chain(processors(grid, client))
+        .max_by(|a, b| (a.is_steady, a.share).partial_cmp(&(b.is_steady, b.share)).unwrap_or(std::cmp::Ordering::Equal))
+}
+
+/// The interface that carries most, in a direction.
+fn link(
+    grid: &Grid<'_>,
+    site: &Site,
+    client: usize,
+    (of, verb): (ReadMeasure, &str),
+    vary: Option<f64>,
+) -> Option<ClientUse> {
+    let bytes = |values: &Values| grid.median(values).unwrap_or(0.0);
+    let (name, values) = grid.parts(of, client).iter().max_by(|a, b| bytes(a.1).total_cmp(&bytes(b.1)))?;
+    let stated = f64::from(site.clients.ports.max(1)) * site.clients.speed_bits_per_s / 8.0;
+    let read = grid.part(ReadMeasure::LinkSpeed, client, name).and_then(|values| grid.median(values));
+    let known = [read, Some(stated)].into_iter().flatten().filter(|speed| *speed > 0.0);
+    let capacity = known.fold(f64::INFINITY, f64::min);
+    let (rate, share) = (bytes(values), bytes(values) / capacity);
+    let shares: Vec<Option<f64>> = values.iter().map(|value| value.map(|value| value / rate.max(1.0))).collect();
+    let own = spread(grid, &shares);
+    let is_below = share < FULL && share > IDLE;
+    let is_steady = is_below && own.zip(vary).is_some_and(|(own, vary)| own <= STEADY * vary);
+    if !share.is_finite() {
+        return None;
+    }
+    let what = if is_steady {
+        format!(
+            "the link {name} {verb} {} steadily and never more, of {}",
+            bits_per_s(8.0 * rate),
+            bits_per_s(8.0 * capacity)
+        )
+    } else {
+        format!("the link {name} {verb} {}, {} of what it can", bits_per_s(8.0 * rate), percent(share))
+    };
+    Some(ClientUse { what, share, is_steady })
+}
+
+fn processors(grid: &Grid<'_>, client: usize) -> Option<ClientUse> {
+    let of = |of: ReadMeasure| grid.whole(of, client).and_then(|values| grid.median(values));
+    let share = of(ReadMeasure::CoresBusy)? / of(ReadMeasure::Cores).filter(|cores| *cores > 0.0)?;
+    Some(ClientUse { what: format!("processors are busy for {}", percent(share)), share, is_steady: false })
+}

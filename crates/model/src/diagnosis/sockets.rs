@@ -1,0 +1,358 @@
+//! What the engine's sockets show: whether a receiver's window or a send buffer holds senders back, and at whose link
+//! segments are lost. A window is full where a buffer is small, and where a program reads more slowly than it gets:
+//! which of both, no socket of the sender's tells.
+
+use std::collections::BTreeMap;
+
+use linerate_record::diagnosis::{Cause, SocketPath, SocketUse, Suspect};
+use linerate_record::readings::{SocketGroup, SocketRead, SocketRemote};
+use linerate_record::units::percent;
+
+use super::grid::quantile;
+use super::machines::ReadMachine;
+use super::suspects::Scored;
+use super::words;
+
+/// From such a share of senders' busy time on, a window or a buffer is what they wait for.
+const HELD: f64 = 0.5;
+
+/// Less of the time busy than this, and senders wait for nobody.
+const BUSY_LEAST: f64 = 0.05;
+
+/// Sends of less than this say nothing: requests, answers without a body.
+const TELLING_BYTES: u64 = 8 << 20;
+
+/// From such a share on that is sent again, and so many times that of the others, a link loses packets.
+const LOST: f64 = 0.005;
+const LOST_MORE: f64 = 4.0;
+
+/// Fewer segments than this say nothing of losses.
+const TELLING_SEGMENTS: u64 = 2_000;
+
+/// Sums of sends.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sends {
+    sockets: u64,
+    sent_bytes: u64,
+    segments: u64,
+    again: u64,
+    busy_us: u64,
+    window_us: u64,
+    buffer_us: u64,
+    open_us: u64,
+}
+
+impl Sends {
+    fn add(&mut self, row: &SocketRemote) {
+        self.sockets += u64::from(row.sockets);
+        self.sent_bytes += row.sent_bytes;
+        self.segments += row.sent_segments;
+        self.again += row.retransmitted_segments;
+        self.busy_us += row.busy_us;
+        self.window_us += row.window_limited_us;
+        self.buffer_us += row.buffer_limited_us;
+        self.open_us += row.open_us;
+    }
+
+    fn of(rows: &[&SocketRemote]) -> Sends {
+        let mut sends = Sends::default();
+        rows.iter().for_each(|row| sends.add(row));
+        sends
+    }
+
+    fn share(part: u64, whole: u64) -> f64 {
+        if whole == 0 { 0.0 } else { (part as f64 / whole as f64).min(1.0) }
+    }
+
+    fn is_telling(&self) -> bool {
+        self.sent_bytes >= TELLING_BYTES && Sends::share(self.busy_us, self.open_us) >= BUSY_LEAST
+    }
+
+    fn window(&self) -> f64 {
+        Sends::share(self.window_us, self.busy_us)
+    }
+
+    fn buffer(&self) -> f64 {
+        Sends::share(self.buffer_us, self.busy_us)
+    }
+
+    fn lost(&self) -> f64 {
+        Sends::share(self.again, self.segments)
+    }
+
+    fn minus(&self, other: &Sends) -> Sends {
+        Sends {
+            sockets: self.sockets - other.sockets,
+            sent_bytes: self.sent_bytes - other.sent_bytes,
+            segments: self.segments - other.segments,
+            again: self.again - other.again,
+            busy_us: self.busy_us - other.busy_us,
+            window_us: self.window_us - other.window_us,
+            buffer_us: self.buffer_us - other.buffer_us,
+            open_us: self.open_us - other.open_us,
+        }
+    }
+}
+
+/// Rows of sends, each by who sends and, where that is read, who receives.
+struct Rows<'r> {
+    all: Vec<(&'r str, Option<&'r str>, SocketPath, &'r SocketRemote)>,
+}
+
+/// Sorts rows by nodes and clients.
+fn rows<'r>(sockets: &'r [SocketRead], nodes: &'r [ReadMachine], clients: &'r [ReadMachine]) -> Rows<'r> {
+    let named = |all: &'r [ReadMachine], key: &str| {
+        all.iter().find(|machine| machine.keys.contains(key)).map(|machine| machine.name.as_str())
+    };
+    let mut found = Vec::new();
+    for read in sockets {
+        let (node, client) = (named(nodes, &read.machine), named(clients, &read.machine));
+        for row in &read.remotes {
+            let to = row.machine.as_deref().and_then(|key| named(nodes, key));
+            let is_of_peers = matches!(row.group, SocketGroup::FromPeer | SocketGroup::ToPeer);
+            let one = match (node, client) {
+                (Some(node), _) if is_of_peers && to.is_some() => (node, to, SocketPath::AmongNodes, row),
+                (Some(node), _) => (node, None, SocketPath::ToClients, row),
+                (None, Some(client)) => (client, to, SocketPath::FromClients, row),
+                (None, None) => continue,
+            };
+            found.push(one);
+        }
+    }
+    Rows { all: found }
+}
+
+/// What senders of each path wait for, and what of that can have held the site back.
+pub(super) fn sockets(
+    read: &[SocketRead],
+    nodes: &[ReadMachine],
+    clients: &[ReadMachine],
+) -> (Vec<SocketUse>, Vec<Scored>) {
+    let rows = rows(read, nodes, clients);
+    let of_path = |path: SocketPath| -> Vec<&SocketRemote> {
+        rows.all.iter().filter(|(.., of, _)| *of == path).map(|(.., row)| *row).collect()
+    };
+    let paths = [SocketPath::ToClients, SocketPath::FromClients, SocketPath::AmongNodes];
+    let uses: Vec<SocketUse> = paths.into_iter().filter_map(|path| used(path, &of_path(path))).collect();
+    let mut suspects = Vec::new();
+    for one in &uses {
+        suspects.extend(held(one));
+    }
+    suspects.extend(slow_receivers(&rows));
+    suspects.extend(lossy(&rows));
+    (uses, suspects)
+}
+
+fn used(path: SocketPath, rows: &[&SocketRemote]) -> Option<SocketUse> {
+    let sends = Sends::of(rows);
+    let mut trips: Vec<f64> =
+        rows.iter().filter(|row| row.sent_bytes > 0).map(|row| row.round_trip_us as f64).collect();
+    (sends.sockets > 0).then(|| SocketUse {
+        path,
+        sockets: sends.sockets,
+        sent_bytes: sends.sent_bytes,
+        busy_share: Sends::share(sends.busy_us, sends.open_us),
+        window_share: sends.window(),
+        buffer_share: sends.buffer(),
+        retransmitted_share: sends.lost(),
+        round_trip_us: quantile(&mut trips, 0.5).unwrap_or(0.0) as u64,
+    })
+}
+
+/// A window or a buffer that holds back all senders of a path.
+fn held(used: &SocketUse) -> Option<Scored> {
+    if used.sent_bytes < TELLING_BYTES || used.busy_share < BUSY_LEAST {
+        return None;
+    }
+    let (cause, share) = match (used.window_share, used.buffer_share) {
+        (window, buffer) if window >= HELD && window >= buffer => (Cause::ReceiveWindow, window),
+        (_, buffer) if buffer >= HELD => (Cause::SendBuffer, buffer),
+        _ => return None,
+    };
+    let claim = words::held_sockets(cause, used.path, share);
+    let part = words::path(used.path).to_owned();
+    Some(scored(cause, None, part, claim, words::socket_evidence(used), 3.0 + 8.0 * share))
+}
+
+/// A node of which the window is full for others, and no other's.
+fn slow_receivers(rows: &Rows<'_>) -> Vec<Scored> {
+    let of = by_receiver(rows);
+    let mut shares: Vec<f64> = of.values().filter(|sends| sends.is_telling()).map(Sends::window).collect();
+    let Some(middle) = quantile(&mut shares, 0.5).filter(|_| shares.len() >= 3) else { return Vec::new() };
+    let slow = of.iter().filter(|(_, sends)| sends.is_telling() && sends.window() >= HELD && middle < HELD / 2.0);
+    slow.map(|(node, sends)| {
+        let claim = format!(
+            "the receive window of {node} is full for {} of the time that others send to it, that of the middle node \
+             for {}",
+            percent(sends.window()),
+            percent(middle)
+        );
+        // What reads slowly has a reason of its own, which counts for more where it is seen.
+        scored(Cause::ReceiveWindow, Some((*node).to_owned()), String::new(), claim, Vec::new(), 5.0)
+    })
+    .collect()
+}
+
+fn by_receiver<'r>(rows: &Rows<'r>) -> BTreeMap<&'r str, Sends> {
+    let mut of: BTreeMap<&str, Sends> = BTreeMap::new();
+    for (_, to, _, row) in &rows.all {
+        if let Some(to) = to {
+            of.entry(to).or_default().add(row);
+        }
+    }
+    of
+}
+
+/// Losses: on all of what a node receives, on all of what it sends, or between nodes and clients.
+fn lossy(rows: &Rows<'_>) -> Vec<Scored> {
+    let among: Vec<_> = rows.all.iter().filter(|(.., path, _)| *path == SocketPath::AmongNodes).collect();
+    let whole = Sends::of(&among.iter().map(|(.., row)| *row).collect::<Vec<_>>());
+    let mut nodes: Vec<&str> = among.iter().flat_map(|(from, to, ..)| [Some(*from), *to]).flatten().collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let mut found = Vec::new();
+    for node in nodes {
+        let of = |is: &dyn Fn(&str, Option<&str>) -> bool| {
+            Sends::of(&among.iter().filter(|(from, to, ..)| is(from, *to)).map(|(.., row)| *row).collect::<Vec<_>>())
+        };
+        let (to, from) = (of(&|_, to| to == Some(node)), of(&|from, _| from == node));
+        let mut rest = whole.minus(&to).minus(&from);
+        // What a node sends itself was taken away twice; nobody does that.
+        rest.segments = rest.segments.max(1);
+        let is_lossy = |sends: &Sends| {
+            let others = rest.lost().max(LOST / LOST_MORE);
+            sends.segments >= TELLING_SEGMENTS && sends.lost() >= LOST && sends.lost() >= LOST_MORE * others
+        };
+        let ways = [("to", &to, is_lossy(&to)), ("from", &from, is_lossy(&from))];
+        let lost: Vec<&(&str, &Sends, bool)> = ways.iter().filter(|(.., is_lossy)| *is_lossy).collect();
+        let Some((way, sends, _)) = lost.iter().max_by(|a, b| a.1.lost().total_cmp(&b.1.lost())) else { continue };
+        let both = if lost.len() > 1 { ", and the other way too" } else { "" };
+        let claim = format!(
+            "the link of {node} loses packets: of segments {way} it {} are sent again{both}, of others {}",
+            percent(sends.lost()),
+            percent(rest.lost())
+        );
+        found.push(scored(Cause::LossyLink, Some(node.to_owned()), String::new(), claim, Vec::new(), 9.0));
+    }
+    found.extend(to_clients(rows, &whole));
+    found
+}
+
+/// Losses between nodes and clients that nodes do not have among themselves.
+fn to_clients(rows: &Rows<'_>, among: &Sends) -> Option<Scored> {
+    let of: Vec<&SocketRemote> = rows
+        .all
+        .iter()
+        .filter(|(.., path, _)| matches!(path, SocketPath::ToClients | SocketPath::FromClients))
+        .map(|(.., row)| *row)
+        .collect();
+    let sends = Sends::of(&of);
+    let is_known = among.segments >= TELLING_SEGMENTS && sends.segments >= TELLING_SEGMENTS;
+    // A link that is full drops packets, and senders find its speed by them: more than that is a fault.
+    let lossy = 4.0 * LOST;
+    if !is_known || sends.lost() < lossy || sends.lost() < LOST_MORE * among.lost().max(LOST / LOST_MORE) {
+        return None;
+    }
+    let claim = format!(
+        "packets between nodes and clients are lost: {} of segments are sent again, among nodes {}",
+        percent(sends.lost()),
+        percent(among.lost())
+    );
+    Some(scored(Cause::LossyLink, None, words::path(SocketPath::ToClients).to_owned(), claim, Vec::new(), 6.0))
+}
+
+fn scored(cause: Cause, node: Option<String>, part: String, claim: String, more: Vec<String>, log_odds: f64) -> Scored {
+    let evidence = std::iter::once(claim.clone()).chain(more).collect();
+    let remedy = words::remedy(cause, &part);
+    let suspect = Suspect { cause, node, part, claim, weight: 0.0, evidence, remedy, gives: None };
+    Scored { suspect, log_odds }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn machines(names: &[&str]) -> Vec<ReadMachine> {
+        let of = |name: &&str| ReadMachine {
+            name: (*name).to_owned(),
+            group: 0,
+            keys: BTreeSet::from([(*name).to_owned()]),
+        };
+        names.iter().map(of).collect()
+    }
+
+    /// One node's sends to another, or to a client.
+    fn row(to: Option<&str>, window: f64, again: u64) -> SocketRemote {
+        SocketRemote {
+            address: "10.0.0.1".parse().unwrap(),
+            group: if to.is_some() { SocketGroup::ToPeer } else { SocketGroup::Client },
+            machine: to.map(str::to_owned),
+            sockets: 8,
+            sent_bytes: 1 << 30,
+            received_bytes: 0,
+            sent_segments: 100_000,
+            retransmitted_segments: again,
+            busy_us: 10_000_000,
+            window_limited_us: (10_000_000.0 * window) as u64,
+            buffer_limited_us: 0,
+            open_us: 20_000_000,
+            round_trip_us: 100,
+            delivery_bytes_per_s: 1 << 30,
+        }
+    }
+
+    const NODES: [&str; 4] = ["n1", "n2", "n3", "n4"];
+
+    fn mesh(of: impl Fn(&str, Option<&str>) -> (f64, u64)) -> Vec<SocketRead> {
+        let made = |from: &&str| {
+            let to = NODES.iter().filter(|to| *to != from).map(|to| Some(*to)).chain([None]);
+            let remotes = to.map(|to| {
+                let (window, again) = of(from, to);
+                row(to, window, again)
+            });
+            SocketRead { machine: (*from).to_owned(), remotes: remotes.collect(), ..SocketRead::default() }
+        };
+        NODES.iter().map(made).collect()
+    }
+
+    fn judged(read: &[SocketRead]) -> (Vec<SocketUse>, Vec<(Cause, Option<String>)>) {
+        let (uses, suspects) = sockets(read, &machines(&NODES), &[]);
+        (uses, suspects.into_iter().map(|one| (one.suspect.cause, one.suspect.node)).collect())
+    }
+
+    #[test]
+    fn healthy_sockets_are_no_cause_and_are_summed_by_path() {
+        let (uses, suspects) = judged(&mesh(|_, _| (0.05, 20)));
+        assert_eq!(suspects, []);
+        let paths: Vec<SocketPath> = uses.iter().map(|one| one.path).collect();
+        assert_eq!(paths, [SocketPath::ToClients, SocketPath::AmongNodes]);
+        assert!((uses[1].busy_share - 0.5).abs() < 1e-9 && (uses[1].window_share - 0.05).abs() < 1e-9);
+        assert_eq!(uses[1].sockets, 12 * 8);
+    }
+
+    #[test]
+    fn a_window_is_told_of_all_who_receive_or_of_the_one_that_does() {
+        let (_, of_clients) = judged(&mesh(|_, to| (if to.is_none() { 0.9 } else { 0.02 }, 0)));
+        assert_eq!(of_clients, [(Cause::ReceiveWindow, None)]);
+        let (_, of_one) = judged(&mesh(|_, to| (if to == Some("n3") { 0.9 } else { 0.02 }, 0)));
+        assert_eq!(of_one, [(Cause::ReceiveWindow, Some("n3".to_owned()))]);
+    }
+
+    #[test]
+    fn losses_are_of_the_link_that_all_lossy_pairs_share() {
+        for way in ["to", "from"] {
+            let read = mesh(|from, to| {
+                let is_lossy = if way == "to" { to == Some("n2") } else { from == "n2" };
+                (0.0, if is_lossy { 3_000 } else { 50 })
+            });
+            let (_, suspects) = judged(&read);
+            assert_eq!(suspects, [(Cause::LossyLink, Some("n2".to_owned()))], "{way}");
+        }
+        let (_, everywhere) = judged(&mesh(|_, _| (0.0, 3_000)));
+        assert_eq!(everywhere, [], "what all have alike is no link's");
+        let (_, of_clients) = judged(&mesh(|_, to| (0.0, if to.is_none() { 5_000 } else { 50 })));
+        assert_eq!(of_clients, [(Cause::LossyLink, None)]);
+    }
+}
