@@ -198,3 +198,111 @@ fn address(family: u8, bytes: &[u8]) -> Option<IpAddr> {
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Both dumps of a network namespace with two connections to `[::]:9000`, by 127.0.0.1 and by ::1, as Linux 6.18
+    /// told them: 7,525,280 and 50,000 bytes to and fro by the first, over a link of 100 Mb/s, with a small buffer and
+    /// to a reader that stopped for a while; 7,000 bytes by the second. What is expected of the first is what
+    /// `getsockopt(TCP_INFO)` told then.
+    const LINUX_6_18: &str = include_str!("../../../tests/data/sock_diag_6_18.hex");
+
+    fn captured() -> Vec<u8> {
+        let hex: Vec<u8> = LINUX_6_18.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        let pairs = hex.as_chunks::<2>().0.iter();
+        pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+    }
+
+    fn told(bytes: &[u8]) -> (Vec<TcpSocket>, usize, bool) {
+        let (mut sockets, mut ends) = (Vec::new(), 0);
+        let is_whole = messages(bytes, &mut |message| match message.told {
+            Told::Socket(socket) => sockets.push(socket),
+            Told::End(_) => ends += 1,
+            Told::Other => (),
+        });
+        (sockets, ends, is_whole)
+    }
+
+    #[test]
+    fn what_a_kernel_has_told_is_understood() {
+        let (sockets, ends, is_whole) = told(&captured());
+        assert!(is_whole && ends == 2);
+        let mut reported: Vec<(String, u16, u64, u64)> = sockets
+            .iter()
+            .map(|socket| {
+                let to = format!("{} to {}", socket.local.0, socket.remote.0);
+                let port = socket.local.1.min(socket.remote.1);
+                assert_eq!((port, socket.state, socket.info_bytes > 190), (9000, 1, true), "{socket:?}");
+                assert!(socket.cookie > 0 && socket.inode > 0 && socket.round_trip_us > 0, "{socket:?}");
+                (to, socket.local.1, socket.counted.acknowledged_bytes, socket.counted.received_bytes)
+            })
+            .collect();
+        reported.sort();
+        let expected = [
+            ("127.0.0.1 to 127.0.0.1", 9000, 50_000, 7_525_280),
+            ("127.0.0.1 to 127.0.0.1", 37_984, 7_525_281, 50_000),
+            ("::1 to ::1", 9000, 0, 7000),
+            ("::1 to ::1", 36_800, 7001, 0),
+        ];
+        let expected: Vec<_> =
+            expected.into_iter().map(|(to, port, sent, received)| (to.to_owned(), port, sent, received)).collect();
+        assert_eq!(reported, expected);
+        let sender = sockets.iter().find(|socket| socket.local.1 == 37_984).unwrap();
+        let expected = Counted {
+            acknowledged_bytes: 7_525_281,
+            received_bytes: 50_000,
+            busy_us: 1_124_000,
+            window_limited_us: 252_000,
+            buffer_limited_us: 160_000,
+            data_segments: 5208,
+            retransmitted: 10,
+        };
+        assert_eq!((sender.counted, sender.round_trip_us, sender.delivery_bytes_per_s), (expected, 5846, 21_895_161));
+    }
+
+    #[test]
+    fn an_answer_that_is_cut_anywhere_is_not_whole_and_what_came_before_is_told() {
+        let bytes = captured();
+        let (all, ..) = told(&bytes);
+        // Where a message begins, and where it ends without what fills it up to a multiple of four.
+        let mut ends = vec![(0, 0)];
+        while ends[ends.len() - 1].1 < bytes.len() {
+            let begin = ends[ends.len() - 1].1.next_multiple_of(4);
+            ends.push((begin, begin + word(&bytes, begin).unwrap() as usize));
+        }
+        for length in 0..bytes.len() {
+            let (sockets, _, is_whole) = told(&bytes[..length]);
+            assert!(all.starts_with(&sockets), "{length}");
+            let expected = ends.iter().any(|(_, end)| (*end..=end.next_multiple_of(4)).contains(&length));
+            assert_eq!(is_whole, expected, "{length}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_tells_less_is_read_as_far_as_it_goes() {
+        let fields: Vec<(usize, usize)> = FIELDS.iter().map(|field| (field.at, field.at + field.bytes)).collect();
+        assert!(fields.is_sorted_by(|a, b| a.1 <= b.0), "{fields:?}");
+        let info: Vec<u8> = (0..192).map(|at| u8::from(at % 4 == 0)).collect();
+        for length in 0..=info.len() {
+            for field in FIELDS {
+                let expected = if field.is_in(length) { [0x1_u64, 0x1_0000_0001][field.bytes / 8] } else { 0 };
+                assert_eq!(field.of(&info[..length]), expected, "{field:?} of {length} bytes");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300), at in 0_usize..1600) {
+            told(&bytes);
+            let mut captured = captured();
+            let end = (at + bytes.len()).min(captured.len());
+            captured.splice(at..end, bytes);
+            told(&captured);
+        }
+    }
+}

@@ -103,7 +103,8 @@ impl Sums {
         let before_ms = self.first_ms.map_or(now_ms, |_| self.now_ms);
         self.first_ms = self.first_ms.or(Some(now_ms));
         self.before_ms = self.since_first(before_ms);
-        self.now_ms = now_ms.max(before_ms);
+        // Two looks are never at one time: a socket that was seen at this time was seen in this look.
+        self.now_ms = if self.looks == 0 { now_ms } else { now_ms.max(before_ms + 1) };
         self.elapsed_ms = self.now_ms - before_ms;
         self.interval_ms = self.interval_ms.max(self.elapsed_ms);
         self.sockets = 0;
@@ -128,9 +129,8 @@ impl Sums {
         let (before, place) = (*last, last.remote);
         last.counted = counted;
         last.seen_ms = seen_ms;
-        // The second time in one look, where the kernel's list changed meanwhile.
-        let is_again = before.seen_ms == seen_ms && self.elapsed_ms > 0;
-        self.sockets += u32::from(!is_again);
+        // Not the second time in one look, as where the kernel's list changed meanwhile.
+        self.sockets += u32::from(before.seen_ms != seen_ms);
         let Some(remote) = self.remotes.get_mut(place as usize) else { return };
         if let Some(more) = difference(&counted, &before.counted) {
             add(remote, &more, socket);
@@ -213,6 +213,12 @@ impl Sums {
     pub(super) fn end_look(&mut self) -> u32 {
         self.sockets_max = self.sockets_max.max(self.sockets);
         self.sockets
+    }
+
+    /// A figure over all sums so far.
+    #[cfg(test)]
+    pub(super) fn total(&self, figure: impl Fn(&RemoteSums) -> u64) -> u64 {
+        self.remotes.iter().map(|remote| figure(&remote.sums)).sum()
     }
 
     /// All sums, those with the most bytes first.
