@@ -27,6 +27,7 @@ mod quantile;
 pub mod records;
 mod rests;
 pub mod slo;
+pub mod sockets;
 mod standstills;
 pub mod steady;
 pub mod student;

@@ -16,8 +16,8 @@ use linerate_record::run::Op;
 use running::{bench_with, points, shown, verify, view};
 use system_parts::{
     Minio, Namespaces, accepted, audited, booted, contained, elsewhere, ends, experiment, exported, kubernetes,
-    longest, missing, pods, reached, recorded, released, renamed, scopes, shaped_cluster, there_and_back, tune,
-    unwatched, watched,
+    longest, missing, pods, reached, recorded, released, renamed, scopes, shaped_cluster, sockets, there_and_back,
+    tune, unwatched, watched,
 };
 use tempfile::tempdir;
 
@@ -154,7 +154,7 @@ fn tables() -> impl Iterator<Item = (&'static str, &'static [&'static str], Chec
     let without = unwatched::CHECKS.into_iter().chain(renamed::CHECKS).chain(elsewhere::CHECKS).chain(reached::CHECKS);
     let released = released::is_asked_for().then_some(RELEASED).into_iter().flatten();
     let rendered = accepted::CHECKS.into_iter().chain(watched::CHECKS);
-    without.chain(released).chain(pods::CHECKS).chain(rendered).chain(kubernetes::CHECKS)
+    without.chain(sockets::CHECKS).chain(released).chain(pods::CHECKS).chain(rendered).chain(kubernetes::CHECKS)
 }
 
 /// Points that are short, and no ceiling: what is right matters here, not how fast.

@@ -10,7 +10,10 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 pub use measure::ReadMeasure;
-pub use sockets::{SocketGroup, SocketRead, SocketRemote};
+pub use sockets::{
+    ADDRESSES_MAX, HASHES_MAX, OpenedBy, PORTS_MAX, PortRange, REMOTES_MAX, RemoteSums, SocketGroup, SocketRead,
+    SocketRemote, SocketsSeen, pair_hash,
+};
 pub use value::ReadValue;
 
 /// The version of [`Readings`] as JSON.

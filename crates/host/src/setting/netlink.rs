@@ -264,7 +264,7 @@ fn link(device: &str) -> Vec<u8> {
 }
 
 /// A socket of a family of netlink; none is the one of routes and links.
-pub(super) fn open(protocol: Option<Protocol>) -> io::Result<OwnedFd> {
+pub(crate) fn open(protocol: Option<Protocol>) -> io::Result<OwnedFd> {
     let socket = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(PATIENCE))?;
     Ok(socket)
@@ -353,7 +353,11 @@ fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     Some((kind, content, bytes.get(length.next_multiple_of(4)..).unwrap_or_default()))
 }
 
-fn acknowledged(content: &[u8]) -> io::Result<()> {
+/// What the kernel says at the end of a dump, or instead of it.
+///
+/// # Errors
+/// The error that it names.
+pub(crate) fn acknowledged(content: &[u8]) -> io::Result<()> {
     let code = content.get(..4).and_then(|bytes| bytes.try_into().ok()).map(i32::from_ne_bytes).ok_or_else(short)?;
     if code >= 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code.saturating_neg())) }
 }
@@ -370,7 +374,7 @@ pub(super) fn text(text: &str) -> Vec<u8> {
 }
 
 /// Puts an attribute at the end of a message, padded.
-pub(super) fn attribute(body: &mut Vec<u8>, kind: u16, content: &[u8]) {
+pub(crate) fn attribute(body: &mut Vec<u8>, kind: u16, content: &[u8]) {
     body.extend(u16::try_from(4 + content.len()).unwrap_or(u16::MAX).to_ne_bytes());
     body.extend(kind.to_ne_bytes());
     body.extend(content);
@@ -383,7 +387,7 @@ pub(super) fn nest(body: &mut Vec<u8>, kind: u16, content: &[u8]) {
 }
 
 /// The attributes of a message or of a nest, in order.
-pub(super) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?));
         let kind = u16::from_ne_bytes(bytes.get(2..4)?.try_into().ok()?);

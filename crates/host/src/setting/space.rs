@@ -100,6 +100,14 @@ pub(super) fn within<T: Send>(
     }
 }
 
+/// Does work in the network namespace of a process of this machine.
+///
+/// # Errors
+/// What the kernel says to whoever may not enter it, or what the work fails with.
+pub(crate) fn within_process<T: Send>(pid: u32, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    within(&Root::live(), &Space::Pid(pid), None, |_| work())
+}
+
 /// The inode of the network namespace asked for; none on a captured machine.
 ///
 /// # Errors

@@ -32,6 +32,7 @@ pub(crate) mod released;
 pub(crate) mod renamed;
 pub(crate) mod scopes;
 pub(crate) mod shaped_cluster;
+pub(crate) mod sockets;
 pub(crate) mod there_and_back;
 pub(crate) mod tune;
 pub(crate) mod unwatched;
