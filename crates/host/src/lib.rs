@@ -18,6 +18,7 @@ mod firmware;
 mod ground;
 pub mod journal;
 mod lines;
+pub mod live;
 mod lock;
 mod machine;
 mod memory;
