@@ -45,8 +45,8 @@ pub const ABOUT: &[ReadingAbout] = &[
     ReadingAbout {
         name: "speeds of links",
         of: &[ReadMeasure::LinkSpeed],
-        tells: "the speed that each interface negotiated (/sys/class/net)",
-        cannot: "interfaces of a network namespace that /sys does not show, and links without a speed",
+        tells: "the speed that each interface negotiated (/sys/class/net; by netlink in a namespace that it does not show)",
+        cannot: "links without a speed; of virtual ones it is what their driver claims",
         needs: NO_PRIVILEGE,
         least_ms: links::SYS_LEAST_MS,
     },
@@ -54,7 +54,8 @@ pub const ABOUT: &[ReadingAbout] = &[
         name: "rings",
         of: &[ReadMeasure::LinkRingDrops, ReadMeasure::LinkPaused],
         tells: "packets that a port had no room for (/sys/class/net/*/statistics), and pause frames (ethtool's netlink)",
-        cannot: "what drivers count under names of their own (ethtool -S), priority flow control among it",
+        cannot: "what drivers count under names of their own (ethtool -S), priority flow control among it; namespaces \
+                 that /sys does not show",
         needs: "no privilege; pause frames need Linux 5.10 and a driver that counts them",
         least_ms: rings::LEAST_MS,
     },

@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(named, [(40, "minio"), (42, "ceph-osd")]);
         let parts = |found: &Engines| found.quotas.iter().map(|quota| quota.part.clone()).collect::<Vec<_>>();
         let scope = "cri-containerd-0123456789ab.scope";
-        assert_eq!(parts(&found), ["ceph-osd@3.service", scope, "kubepods-burstable-pod11.slice"].map(str::to_owned));
+        assert_eq!(parts(&found), ["ceph-osd@3.service", "kubepods-burstable-pod11.slice", scope].map(str::to_owned));
         put(
             &root,
             "proc/40/mountinfo",

@@ -6,8 +6,8 @@
 //!   `rings.rs` tells apart). The speed is the one that was negotiated; of virtual interfaces, what the driver claims.
 //! - Cannot tell: traffic that bypasses the kernel (RDMA, DPDK), nor whose it is. An interface that is replaced by one of
 //!   its name is noticed by counters that are lower.
-//! - Needs no privilege. Counters are of the network namespace of the thread that looks; `/sys` shows the namespace in
-//!   which it was mounted, so that speeds are left out where the thread has gone to another.
+//! - Needs no privilege. Counters are of the network namespace of the thread that looks. `/sys` shows the namespace in
+//!   which it was mounted: where that is another, kinds and speeds are asked by netlink, and rings are not read.
 //! - `/proc/net/dev` each second; `/sys` each 10 s and when the list of interfaces changes, beside the looks: `speed`
 //!   takes the lock of all interfaces, and some drivers ask their firmware.
 //!
@@ -24,8 +24,8 @@ use super::Looking;
 use super::aside::Aside;
 use super::since::{each_s, over_s};
 use crate::nic::{parse_net_dev, valid_name};
-use crate::root::{Root, text};
-use crate::setting::interface_name;
+use crate::root::{Root, Unreadable, names, text};
+use crate::setting::{interface_kinds, interface_mbits_per_s};
 
 pub(super) const SYS_LEAST_MS: u64 = 10_000;
 /// Interfaces of which values are told.
@@ -80,15 +80,25 @@ pub(super) struct LinkFacts {
 #[derive(Debug, Default)]
 pub(super) struct Links {
     then: Option<(u64, BTreeMap<String, NicCounters>)>,
-    facts: BTreeMap<String, LinkFacts>,
+    known: LinksKnown,
     asked: Vec<String>,
-    aside: Aside<BTreeMap<String, LinkFacts>>,
+    aside: Aside<LinksKnown>,
+}
+
+/// What interfaces are.
+#[derive(Debug, Default)]
+struct LinksKnown {
+    of: BTreeMap<String, LinkFacts>,
+    /// Whether `/sys` shows the namespace whose counters are read.
+    is_in_sys: bool,
+    unreadable: Option<Unreadable>,
 }
 
 impl Links {
-    /// Ports of hardware.
+    /// Ports of hardware that `/sys` shows.
     pub(super) fn ports(&self) -> impl Iterator<Item = &String> {
-        self.facts.iter().filter(|(_, facts)| facts.kind == LinkKind::Port).map(|(name, _)| name)
+        let ports = self.known.of.iter().filter(|(_, facts)| facts.kind == LinkKind::Port);
+        ports.filter(|_| self.known.is_in_sys).map(|(name, _)| name)
     }
 }
 
@@ -98,8 +108,10 @@ pub(super) fn look(state: &mut Links, at: &mut Looking<'_>) {
         state.then = None;
         return;
     };
-    ask(state, &all, at);
-    let kept = keep(all, &state.facts, at);
+    let all_names: Vec<String> = all.iter().map(|link| link.name.clone()).collect();
+    let own = own(all, at);
+    ask(state, &own, all_names, at);
+    let kept = keep(own, &state.known.of, at);
     let then = state.then.take();
     let before = then.as_ref().and_then(|(then_ms, then)| Some((over_s(*then_ms, at.now_ms)?, then)));
     for link in &kept {
@@ -107,48 +119,60 @@ pub(super) fn look(state: &mut Links, at: &mut Looking<'_>) {
         for (of, value) in then.and_then(|(over_s, then)| between(then, link, over_s)).into_iter().flatten() {
             at.tell(of, &link.name, value);
         }
-        let speed = state.facts.get(&link.name).and_then(|facts| facts.speed_bytes_per_s);
+        let speed = state.known.of.get(&link.name).and_then(|facts| facts.speed_bytes_per_s);
         at.tell_any(ReadMeasure::LinkSpeed, &link.name, speed);
     }
     state.then = Some((at.now_ms, kept.into_iter().map(|link| (link.name.clone(), link)).collect()));
 }
 
-/// Asks `/sys` what interfaces are, beside the looks.
-fn ask(state: &mut Links, all: &[NicCounters], at: &Looking<'_>) {
-    let mut names: Vec<String> = all.iter().map(|link| link.name.clone()).collect();
-    // Pods' ends come last of those that are too many.
-    names.sort_by_key(|name| carries_nothing(name));
-    names.truncate(MOST_ASKED);
+/// Asks what interfaces are, beside the looks.
+fn ask(state: &mut Links, own: &[NicCounters], all: Vec<String>, at: &mut Looking<'_>) {
+    let names: Vec<String> = own.iter().take(MOST_ASKED).map(|link| link.name.clone()).collect();
     if names != state.asked {
         state.aside.hasten(at.now_ms);
         state.asked.clone_from(&names);
     }
-    if let Some(facts) = state.aside.turn(at.root, (at.now_ms, SYS_LEAST_MS), move |root| facts_of(root, &names)) {
-        state.facts = facts;
+    let known = state.aside.turn(at.root, (at.now_ms, SYS_LEAST_MS), move |root| known(root, &names, all));
+    if let Some(mut known) = known {
+        at.pass.unreadable.extend(known.unreadable.take());
+        state.known = known;
     }
 }
 
-fn facts_of(root: &Root, names: &[String]) -> BTreeMap<String, LinkFacts> {
-    if !shows_this_namespace(root) {
-        return BTreeMap::new();
+fn known(root: &Root, asked: &[String], all: Vec<String>) -> LinksKnown {
+    if !root.is_live() || shows_this_namespace(root, all) {
+        let of = asked.iter().filter_map(|name| Some((name.clone(), facts(root, name)?)));
+        return LinksKnown { of: of.collect(), is_in_sys: true, unreadable: None };
     }
-    names.iter().filter_map(|name| Some((name.clone(), facts(root, name)?))).collect()
+    let why = "it shows another network namespace, so that rings are not read";
+    let unreadable = Some(Unreadable { path: "sys/class/net".to_owned(), reason: why.to_owned() });
+    let kinds: BTreeMap<String, String> = interface_kinds().unwrap_or_default().into_iter().collect();
+    let facts = |name: &String| {
+        let kind = match kinds.get(name)?.as_str() {
+            "" => LinkKind::Port,
+            "bond" => LinkKind::Bond,
+            "vlan" => LinkKind::Vlan,
+            _ => LinkKind::Other,
+        };
+        let speed = interface_mbits_per_s(name).ok().flatten().and_then(|speed| in_bytes(i64::from(speed)));
+        Some(LinkFacts { kind, speed_bytes_per_s: speed })
+    };
+    let of = asked.iter().filter_map(|name| Some((name.clone(), facts(name)?)));
+    LinksKnown { of: of.collect(), is_in_sys: false, unreadable }
 }
 
-/// Whether this thread is in the namespace of its process, which is the one of `/sys` as it was mounted.
-fn shows_this_namespace(root: &Root) -> bool {
+/// Whether `/sys` lists the interfaces of this thread's namespace. That the thread is in the namespace of its process is
+/// not enough: `nsenter --net` leaves `/sys` as it is.
+fn shows_this_namespace(root: &Root, mut all: Vec<String>) -> bool {
     let space = |who: &str| std::fs::read_link(format!("/proc/{who}/ns/net")).ok();
-    !root.is_live() || space("thread-self") == space("self")
+    all.sort_unstable();
+    let shown = names(root, "sys/class/net").into_iter().filter(|name| name != "bonding_masters");
+    space("thread-self") == space("self") && shown.eq(all)
 }
 
 fn facts(root: &Root, name: &str) -> Option<LinkFacts> {
     let folder = format!("sys/class/net/{}", valid_name(name).ok()?);
     let mut bytes = Vec::new();
-    if root.is_live() {
-        // Of a process that was started in another namespace than its `/sys`.
-        let index: u32 = text(root, &format!("{folder}/ifindex"), &mut bytes).ok()?.trim().parse().ok()?;
-        interface_name(index).ok().filter(|found| found == name)?;
-    }
     let speed = text(root, &format!("{folder}/speed"), &mut bytes).ok().and_then(|text| parse_speed(&text));
     let uevent = text(root, &format!("{folder}/uevent"), &mut bytes).unwrap_or_default();
     let kind = match uevent.lines().find_map(|line| line.strip_prefix("DEVTYPE=")) {
@@ -161,9 +185,13 @@ fn facts(root: &Root, name: &str) -> Option<LinkFacts> {
     Some(LinkFacts { kind, speed_bytes_per_s: speed })
 }
 
-/// Megabits a second; of a link without a speed, the kernel says nothing, -1 or 0.
+/// Megabits a second.
 fn parse_speed(text: &str) -> Option<f64> {
-    let mbits_per_s: i64 = text.trim().parse().ok()?;
+    in_bytes(text.trim().parse().ok()?)
+}
+
+/// Of a link without a speed, the kernel says nothing, -1 or 0.
+fn in_bytes(mbits_per_s: i64) -> Option<f64> {
     (mbits_per_s > 0 && mbits_per_s != i64::from(u32::MAX)).then(|| mbits_per_s as f64 * 1e6 / 8.0)
 }
 
@@ -172,19 +200,25 @@ fn carries_nothing(name: &str) -> bool {
     name == "lo" || CARRY_NOTHING.iter().any(|beginning| name.starts_with(beginning))
 }
 
-/// Those of which values are told, ports first. What is left out is told.
-fn keep(all: Vec<NicCounters>, facts: &BTreeMap<String, LinkFacts>, at: &mut Looking<'_>) -> Vec<NicCounters> {
-    let kind = |name: &str| facts.get(name).copied().unwrap_or_default().kind;
-    let has_carried = |link: &NicCounters| link.rx_bytes > 0 || link.tx_bytes > 0;
-    let (own, others): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|link| kind(&link.name) != LinkKind::Other || !carries_nothing(&link.name));
-    let (mut kept, left) = if own.iter().any(has_carried) { (own, others) } else { ([own, others].concat(), vec![]) };
-    if let Some(first) = left.iter().find(|link| link.name != "lo" && has_carried(link)) {
-        at.remark(format!(
-            "interfaces of pods and containers, such as {}, are left out: links carry the same",
-            first.name
-        ));
+/// Those that carry traffic of their own. What is left out is told.
+fn own(all: Vec<NicCounters>, at: &mut Looking<'_>) -> Vec<NicCounters> {
+    let (own, left): (Vec<_>, Vec<_>) = all.into_iter().partition(|link| !carries_nothing(&link.name));
+    if !own.iter().any(has_carried) {
+        return [own, left].concat();
     }
+    if left.iter().any(|link| link.name != "lo" && has_carried(link)) {
+        at.remark("interfaces of pods, containers and tunnels are left out: links carry the same".to_owned());
+    }
+    own
+}
+
+fn has_carried(link: &NicCounters) -> bool {
+    link.rx_bytes > 0 || link.tx_bytes > 0
+}
+
+/// Those of which values are told, ports first.
+fn keep(mut kept: Vec<NicCounters>, facts: &BTreeMap<String, LinkFacts>, at: &mut Looking<'_>) -> Vec<NicCounters> {
+    let kind = |name: &str| facts.get(name).copied().unwrap_or_default().kind;
     // What is neither hardware nor made of it, and has never carried anything, tells nothing.
     kept.retain(|link| kind(&link.name) != LinkKind::Other || has_carried(link));
     kept.sort_by_key(|link| kind(&link.name));
@@ -238,7 +272,7 @@ mod tests {
         let first = looked(&root, 0, |at| look(&mut state, at));
         assert_eq!(parts(&first.values, ReadMeasure::LinkSpeed), [("ens1f0np0".to_owned(), 3.125e9)]);
         assert!(parts(&first.values, ReadMeasure::LinkSent).is_empty());
-        assert!(first.remarks.iter().any(|remark| remark.contains("lxc4f1a")), "{:?}", first.remarks);
+        assert!(first.remarks.iter().any(|remark| remark.contains("of pods")), "{:?}", first.remarks);
         put(&root, "proc/net/dev", &bonded.replace("61120998412004 8004113227", "61120998412504 8004113228"));
         let second = looked(&root, 500, |at| look(&mut state, at));
         let sent = [("ens1f0np0", 0.0), ("ens1f1np1", 1000.0), ("bond0", 0.0), ("bond0.120", 0.0)];
@@ -275,7 +309,7 @@ mod tests {
         let root = Root::captured(folder.path());
         let kept = |lines: &[String]| {
             let mut kept = Vec::new();
-            looked(&root, 0, |at| kept = keep(all(lines), &none, at));
+            looked(&root, 0, |at| kept = keep(own(all(lines), at), &none, at));
             names(kept)
         };
         assert_eq!(kept(&[line("lo", 0, 0), line("veth3", 5, 5)]), ["veth3"]);

@@ -14,6 +14,7 @@ const GET_FAMILY: u8 = 3;
 const FAMILY_ID: u16 = 1;
 const FAMILY_NAME: u16 = 2;
 
+const LINK_MODES_GET: u8 = 4;
 const FEATURES_GET: u8 = 11;
 const FEATURES_SET: u8 = 12;
 const RINGS_GET: u8 = 15;
@@ -28,6 +29,7 @@ const HEADER_DEVICE: u16 = 2;
 const HEADER_FLAGS: u16 = 3;
 /// `ETHTOOL_FLAG_STATS` (Linux 5.10).
 const WITH_STATISTICS: u32 = 1 << 2;
+const LINK_SPEED: u16 = 5;
 const PAUSE_STATISTICS: u16 = 5;
 const PAUSES_RECEIVED: u16 = 3;
 const FEATURES_CHANGEABLE: u16 = 2;
@@ -192,6 +194,16 @@ fn is_older(release: &str, version: (u32, u32)) -> bool {
     match (numbers.next(), numbers.next()) {
         (Some(Ok(major)), Some(Ok(minor))) => (major, minor) < version,
         _ => false,
+    }
+}
+
+/// The speed that an interface negotiated, in megabits a second; none where its driver has no such thing, `u32::MAX`
+/// where it does not know.
+pub(crate) fn interface_mbits_per_s(device: &str) -> io::Result<Option<u32>> {
+    match ask(device, LINK_MODES_GET) {
+        Ok(reply) => Ok(number(&reply, LINK_SPEED)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
