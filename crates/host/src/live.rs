@@ -1,11 +1,11 @@
 //! What can be read of a machine while it works, look by look, and without changing anything: files are opened for
 //! reading, folders are listed, links are read, and netlink is asked.
 //!
-//! A look is taken each second or less often. Each file below is one reading; its documentation says what it tells, what
-//! it cannot, what privilege it takes and how often it may be taken, and [`ABOUT`] has the same for people. What takes
-//! long or may wait is read beside the looks, less often, and is in the values of the look after. A rate is over the time
-//! that has really passed. What is lower than before, has come or has gone since the look before has no value in this
-//! one. What cannot be read is told once, and the rest goes on.
+//! A look is taken each second or less often. Each file below is one reading; its documentation says what it tells,
+//! what it cannot, what privilege it takes and how often it may be taken, and [`ABOUT`] has the same for people. What
+//! takes long or may wait is read beside the looks, less often, and is in the values of the look after. A rate is over
+//! the time that has really passed. What is lower than before, has come or has gone since the look before has no value
+//! in this one. What cannot be read is told once, and the rest goes on.
 
 mod about;
 mod aside;
@@ -57,9 +57,9 @@ pub struct LiveState {
     pressures: pressure::Pressures,
     segments: tcp::Segments,
     backlogs: softnet::Backlogs,
-    drives: drives::Drives,
+    drives: drives::DrivesRead,
     heat: temperature::Heat,
-    links: links::Links,
+    links: links::LinksRead,
     rings: rings::Rings,
     engines: engines::Engines,
     engine: engine::EngineCounters,
@@ -108,8 +108,8 @@ pub fn begin(root: &Root, asked: &LiveAsked) -> LiveState {
     }
 }
 
-/// Takes a look, at an instant of a clock that nobody sets. The first gives what needs no other to count from. Looks are
-/// taken by one thread, in whose network namespace interfaces and TCP are read.
+/// Takes a look, at an instant of a clock that nobody sets. The first gives what needs no other to count from. Looks
+/// are taken by one thread, in whose network namespace interfaces and TCP are read.
 #[must_use]
 pub fn look(root: &Root, state: &mut LiveState, now_ms: u64) -> LiveLook {
     let mut pass = Pass { bytes: std::mem::take(&mut state.bytes), unreadable: Vec::new() };
@@ -134,6 +134,11 @@ pub fn look(root: &Root, state: &mut LiveState, now_ms: u64) -> LiveLook {
     told(state, values, pass.unreadable, remarks, names)
 }
 
+/// A name that a program gave itself, as it can be shown: without control characters.
+fn plain(name: &str) -> String {
+    name.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
+}
+
 /// Bounds what a look gives, and leaves out what was told before.
 fn told(
     state: &mut LiveState,
@@ -143,7 +148,7 @@ fn told(
     mut names: Vec<PartName>,
 ) -> LiveLook {
     if values.len() > LOOK_VALUES_MAX {
-        remarks.push(format!("of the values of a look, the first {LOOK_VALUES_MAX} are told"));
+        remarks.push(format!("of the values of a look, the first {LOOK_VALUES_MAX} are reported"));
         values.truncate(LOOK_VALUES_MAX);
     }
     let told = &mut state.told;
@@ -212,7 +217,7 @@ impl<'a> Looking<'a> {
     /// The machine's own name of itself.
     fn name_machine(&mut self) {
         let text = text(self.root, "proc/sys/kernel/hostname", &mut self.pass.bytes);
-        let name = text.map(|text| text.trim().to_owned()).unwrap_or_default();
+        let name = text.map(|text| plain(text.trim())).unwrap_or_default();
         if !name.is_empty() {
             self.names.push(PartName { part: String::new(), name });
         }

@@ -45,7 +45,7 @@ pub const ABOUT: &[ReadingAbout] = &[
     ReadingAbout {
         name: "speeds of links",
         of: &[ReadMeasure::LinkSpeed],
-        tells: "the speed that each interface negotiated (/sys/class/net; by netlink in a namespace that it does not show)",
+        tells: "the speed that each interface negotiated (/sys/class/net, or netlink where that shows another namespace)",
         cannot: "links without a speed; of virtual ones it is what their driver claims",
         needs: NO_PRIVILEGE,
         least_ms: links::SYS_LEAST_MS,
@@ -53,7 +53,7 @@ pub const ABOUT: &[ReadingAbout] = &[
     ReadingAbout {
         name: "rings",
         of: &[ReadMeasure::LinkRingDrops, ReadMeasure::LinkPaused],
-        tells: "packets that a port had no room for (/sys/class/net/*/statistics), and pause frames (ethtool's netlink)",
+        tells: "packets that a port had no room for (/sys/class/net/*/statistics) and pause frames (ethtool's netlink)",
         cannot: "what drivers count under names of their own (ethtool -S), priority flow control among it; namespaces \
                  that /sys does not show",
         needs: "no privilege; pause frames need Linux 5.10 and a driver that counts them",

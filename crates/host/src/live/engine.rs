@@ -27,8 +27,13 @@ pub(super) const TICKS_PER_S: f64 = 100.0;
 /// What was read last.
 #[derive(Debug, Default)]
 pub(super) struct EngineCounters {
-    then: Option<(u64, BTreeMap<(u32, u64), u64>, BTreeMap<String, Periods>)>,
+    then: Option<(u64, Ticks, PeriodsOf)>,
 }
+
+/// Of processes by their numbers and when they started.
+type Ticks = BTreeMap<(u32, u64), u64>;
+/// Of cgroups by their folders.
+type PeriodsOf = BTreeMap<String, Periods>;
 
 pub(super) fn look(state: &mut EngineCounters, engines: &mut Engines, at: &mut Looking<'_>) {
     let mut ticks = BTreeMap::new();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::aside::Aside;
-use super::{Looking, PartName};
+use super::{Looking, PartName, plain};
 use crate::fingerprint::{cpu_cgroups, parse_periods};
 use crate::process::process_stat;
 use crate::root::{Pass, Root, Unreadable, names, note, text};
@@ -21,7 +21,7 @@ const ID_SHOWN: usize = 12;
 
 /// A process of the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Engine {
+pub(super) struct EngineHere {
     pub(super) pid: u32,
     /// Another process of the same number started at another time.
     pub(super) started_ticks: u64,
@@ -39,7 +39,7 @@ pub(super) struct Quota {
 
 #[derive(Debug, Default)]
 struct Found {
-    engines: Vec<Engine>,
+    engines: Vec<EngineHere>,
     quotas: Vec<Quota>,
     unreadable: Vec<Unreadable>,
 }
@@ -49,7 +49,7 @@ struct Found {
 pub(super) struct Engines {
     /// Those that were named; none where they are found.
     asked: Vec<u32>,
-    pub(super) all: Vec<Engine>,
+    pub(super) all: Vec<EngineHere>,
     pub(super) quotas: Vec<Quota>,
     aside: Aside<Found>,
     unreadable: Vec<Unreadable>,
@@ -89,7 +89,7 @@ fn find(root: &Root, asked: &[u32]) -> Found {
         let stat = process_stat(root, &pid.to_string(), &mut pass.bytes);
         match (stat, program(root, pid, &mut pass)) {
             (Ok(stat), Some(program)) if found.engines.len() < MOST => {
-                found.engines.push(Engine { pid, started_ticks: stat.started_ticks, program });
+                found.engines.push(EngineHere { pid, started_ticks: stat.started_ticks, program: plain(&program) });
             }
             (Ok(_), Some(_)) => note(&mut pass, "proc", format!("the engine's processes beyond {MOST} are left out")),
             (Err(error), _) if !asked.is_empty() => note(&mut pass, &format!("proc/{pid}/stat"), error.to_string()),
@@ -107,7 +107,7 @@ fn serves(root: &Root, pid: u32, pass: &mut Pass) -> bool {
 }
 
 /// The cgroups of engines and those above them, where they count periods of a quota.
-fn quotas(root: &Root, engines: &[Engine], pass: &mut Pass) -> Vec<Quota> {
+fn quotas(root: &Root, engines: &[EngineHere], pass: &mut Pass) -> Vec<Quota> {
     let mut parts = BTreeMap::new();
     let mut taken = BTreeSet::new();
     for engine in engines {
@@ -119,7 +119,7 @@ fn quotas(root: &Root, engines: &[Engine], pass: &mut Pass) -> Vec<Quota> {
             }
         };
         if folders.is_empty() {
-            let reason = "its cgroup is not below /sys/fs/cgroup as it is mounted here: quotas are not told";
+            let reason = "its cgroup is not below /sys/fs/cgroup as it is mounted here: its quotas are not reported";
             note(pass, &format!("proc/{}/cgroup", engine.pid), reason);
         }
         for (depth, folder) in folders.into_iter().enumerate() {
@@ -142,6 +142,7 @@ fn quotas(root: &Root, engines: &[Engine], pass: &mut Pass) -> Vec<Quota> {
 fn cgroup_name(folder: &str) -> Option<String> {
     let (_, name) = folder.split_once("sys/fs/cgroup/")?;
     let name = name.rsplit('/').next().filter(|name| !name.is_empty())?;
+    let name = plain(name);
     let mut shown = String::new();
     for part in name.split_inclusive(|letter: char| !letter.is_ascii_hexdigit()) {
         let digits = part.chars().take_while(char::is_ascii_hexdigit).count();
@@ -174,6 +175,7 @@ fn parse_container(mounts: &str) -> Option<String> {
 mod tests {
     use super::super::tests::{engine, put};
     use super::*;
+    use proptest::prelude::*;
 
     const ID: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
@@ -228,5 +230,17 @@ mod tests {
         }
         assert_eq!(cgroup_name(&format!("sys/fs/cgroup/a/{ID}")).as_deref(), Some("0123456789ab"));
         assert_eq!(cgroup_name("sys/fs/cgroup"), None);
+        let mounts = line("/var/lib/kubelet/pods/u/containers/minio/a1");
+        for cut in 0..mounts.len() {
+            assert!(parse_container(&mounts[..cut]).is_none_or(|name| "minio".starts_with(&name)), "{cut}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "sys/fs/cgroup/([0-9a-f]{60,70}|é|-|/){0,4}|1 2 3 /pods/[a-z/]{0,30}|(?s).*") {
+            parse_container(&text);
+            cgroup_name(&text);
+        }
     }
 }

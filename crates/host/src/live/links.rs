@@ -1,11 +1,12 @@
 //! Links, by `/proc/net/dev` and `/sys/class/net`: `LinkReceived`, `LinkSent`, `LinkReceivedDrops`, `LinkSentDrops`,
 //! `LinkErrors`, `LinkSpeed`.
 //!
-//! - Tells: what each interface carried between two looks, bonds beside their members and VLANs beside what they are on,
-//!   so that a sum counts twice. Drops received include packets that rings had no room for (`rx_missed_errors`, which
-//!   `rings.rs` tells apart). The speed is the one that was negotiated; of virtual interfaces, what the driver claims.
-//! - Cannot tell: traffic that bypasses the kernel (RDMA, DPDK), nor whose it is. An interface that is replaced by one of
-//!   its name is noticed by counters that are lower.
+//! - Tells: what each interface carried between two looks, bonds beside their members and VLANs beside what they are
+//!   on, so that a sum counts twice. Drops received include packets that rings had no room for (`rx_missed_errors`,
+//!   which `rings.rs` tells apart). The speed is the one that was negotiated; of virtual interfaces, what the driver
+//!   claims.
+//! - Cannot tell: traffic that bypasses the kernel (RDMA, DPDK), nor whose it is. An interface that is replaced by one
+//!   of its name is noticed by counters that are lower.
 //! - Needs no privilege. Counters are of the network namespace of the thread that looks. `/sys` shows the namespace in
 //!   which it was mounted: where that is another, kinds and speeds are asked by netlink, and rings are not read.
 //! - `/proc/net/dev` each second; `/sys` each 10 s and when the list of interfaces changes, beside the looks: `speed`
@@ -78,7 +79,7 @@ pub(super) struct LinkFacts {
 
 /// What was read last.
 #[derive(Debug, Default)]
-pub(super) struct Links {
+pub(super) struct LinksRead {
     then: Option<(u64, BTreeMap<String, NicCounters>)>,
     known: LinksKnown,
     asked: Vec<String>,
@@ -94,7 +95,7 @@ struct LinksKnown {
     unreadable: Option<Unreadable>,
 }
 
-impl Links {
+impl LinksRead {
     /// Ports of hardware that `/sys` shows.
     pub(super) fn ports(&self) -> impl Iterator<Item = &String> {
         let ports = self.known.of.iter().filter(|(_, facts)| facts.kind == LinkKind::Port);
@@ -102,7 +103,7 @@ impl Links {
     }
 }
 
-pub(super) fn look(state: &mut Links, at: &mut Looking<'_>) {
+pub(super) fn look(state: &mut LinksRead, at: &mut Looking<'_>) {
     let path = at.network("dev");
     let Some(all) = at.parsed(&path, parse_net_dev) else {
         state.then = None;
@@ -126,7 +127,7 @@ pub(super) fn look(state: &mut Links, at: &mut Looking<'_>) {
 }
 
 /// Asks what interfaces are, beside the looks.
-fn ask(state: &mut Links, own: &[NicCounters], all: Vec<String>, at: &mut Looking<'_>) {
+fn ask(state: &mut LinksRead, own: &[NicCounters], all: Vec<String>, at: &mut Looking<'_>) {
     let names: Vec<String> = own.iter().take(MOST_ASKED).map(|link| link.name.clone()).collect();
     if names != state.asked {
         state.aside.hasten(at.now_ms);
@@ -161,8 +162,8 @@ fn known(root: &Root, asked: &[String], all: Vec<String>) -> LinksKnown {
     LinksKnown { of: of.collect(), is_in_sys: false, unreadable }
 }
 
-/// Whether `/sys` lists the interfaces of this thread's namespace. That the thread is in the namespace of its process is
-/// not enough: `nsenter --net` leaves `/sys` as it is.
+/// Whether `/sys` lists the interfaces of this thread's namespace. That the thread is in the namespace of its process
+/// is not enough: `nsenter --net` leaves `/sys` as it is.
 fn shows_this_namespace(root: &Root, mut all: Vec<String>) -> bool {
     let space = |who: &str| std::fs::read_link(format!("/proc/{who}/ns/net")).ok();
     all.sort_unstable();
@@ -223,7 +224,7 @@ fn keep(mut kept: Vec<NicCounters>, facts: &BTreeMap<String, LinkFacts>, at: &mu
     kept.retain(|link| kind(&link.name) != LinkKind::Other || has_carried(link));
     kept.sort_by_key(|link| kind(&link.name));
     if kept.len() > MOST_LINKS {
-        at.remark(format!("of {} interfaces, values of the first {MOST_LINKS} are told", kept.len()));
+        at.remark(format!("of {} interfaces, values of the first {MOST_LINKS} are reported", kept.len()));
         kept.truncate(MOST_LINKS);
     }
     kept
@@ -268,7 +269,7 @@ mod tests {
         put(&root, "sys/class/net/bond0.120/uevent", "DEVTYPE=vlan\n");
         let bonded = include_str!("../../tests/data/net_dev_bonded.txt");
         put(&root, "proc/net/dev", bonded);
-        let mut state = Links::default();
+        let mut state = LinksRead::default();
         let first = looked(&root, 0, |at| look(&mut state, at));
         assert_eq!(parts(&first.values, ReadMeasure::LinkSpeed), [("ens1f0np0".to_owned(), 3.125e9)]);
         assert!(parts(&first.values, ReadMeasure::LinkSent).is_empty());
@@ -284,7 +285,7 @@ mod tests {
     fn an_interface_that_vanishes_comes_back_or_is_replaced_gives_no_value_for_that_look() {
         let folder = tempfile::tempdir().unwrap();
         let root = Root::captured(folder.path());
-        let mut state = Links::default();
+        let mut state = LinksRead::default();
         let mut of = |now_ms, lines: &[String]| {
             put(&root, "proc/net/dev", &lines.concat());
             let found = looked(&root, now_ms, |at| look(&mut state, at));

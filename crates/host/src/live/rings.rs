@@ -3,12 +3,13 @@
 //! - Tells: packets that a port lost for want of descriptors in its rings or room in its own memory, and pause frames
 //!   (802.3x) that it received. Drivers count one loss as `rx_missed_errors`, `rx_fifo_errors` or `rx_over_errors`,
 //!   several under two of these names: the one that grew most counts.
-//! - Cannot tell: counters that drivers have under names of their own (`ethtool -S`: `rx_prio3_pause`, `rx_out_of_buffer`
-//!   of one queue), for which the kernel has an ioctl alone: so nothing of priority flow control (802.1Qbb), and nothing
-//!   of drivers that add losses to none of the three. A zero is no proof of a ring that was large enough. Packets that
-//!   no one was there for (`rx_nohandler`) are no losses of rings.
+//! - Cannot tell: counters that drivers have under names of their own (`ethtool -S`: `rx_prio3_pause`,
+//!   `rx_out_of_buffer` of one queue), for which the kernel has an ioctl alone: so nothing of priority flow control
+//!   (802.1Qbb), and nothing of drivers that add losses to none of the three. A zero is no proof of a ring that was
+//!   large enough. Packets that no one was there for (`rx_nohandler`) are no losses of rings.
 //! - Needs no privilege; pause frames need Linux 5.10 and a driver that counts them.
-//! - At most each 10 s, beside the looks: counters take the lock of all interfaces, and some drivers ask their firmware.
+//! - At most each 10 s, beside the looks: counters take the lock of all interfaces, and some drivers ask their
+//!   firmware.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -83,7 +84,7 @@ fn read(root: &Root, names: &[String], now_ms: u64) -> PortsRead {
         let pauses = match root.is_live().then(|| pauses_received(name)) {
             Some(Ok(pauses)) => pauses,
             Some(Err(error)) => {
-                let reason = format!("{error}: pause frames are not told");
+                let reason = format!("{error}: pause frames are not reported");
                 read.unreadable.push(Unreadable { path: format!("ethtool of {name}"), reason });
                 None
             }

@@ -2,8 +2,8 @@
 //!
 //! - Tells: packets that a processor's backlog (`net.core.netdev_max_backlog`) had no room for, summed over processors,
 //!   as node_exporter's `node_softnet_dropped_total`.
-//! - Cannot tell: of which interface, and nothing of drivers that hand packets on by NAPI alone: only loopback, tunnels,
-//!   pods' links and packets that RPS steers go by the backlog. Rings are `rings.rs`.
+//! - Cannot tell: of which interface, and nothing of drivers that hand packets on by NAPI alone: only loopback,
+//!   tunnels, pods' links and packets that RPS steers go by the backlog. Rings are `rings.rs`.
 //! - Needs no privilege; of the whole machine, whichever namespace reads it. One line a processor; each second is often
 //!   enough.
 

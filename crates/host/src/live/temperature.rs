@@ -2,8 +2,8 @@
 //!
 //! - Tells: the composite temperature of NVMe controllers in degrees Celsius, of each of their drives. From which
 //!   temperature on a drive slows itself is its own: hwmon's `temp1_max` is a warning's.
-//! - Cannot tell: SATA and SAS drives (the module `drivetemp` asks them between their requests), and whether a drive has
-//!   slowed itself.
+//! - Cannot tell: SATA and SAS drives (the module `drivetemp` asks them between their requests), and whether a drive
+//!   has slowed itself.
 //! - Needs no privilege; Linux 5.5 with `CONFIG_NVME_HWMON`.
 //! - At most each 10 s, beside the looks: each file asks the drive for its health log, and one that does not answer
 //!   keeps who reads it for a minute.

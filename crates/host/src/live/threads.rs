@@ -1,12 +1,13 @@
 //! Threads of the engine, by `/proc/PID/task/TID/stat`: `BusiestThread`.
 //!
 //! - Tells: of each program of the engine, the thread that had most of a core between two rounds, by the name that it
-//!   has: `minio/minio`, `radosgw/civetweb-worker`. A program with one thread at 1 is full however many cores there are.
+//!   has: `minio/minio`, `radosgw/civetweb-worker`. A program with one thread at 1 is full however many cores there
+//!   are.
 //! - Cannot tell: goroutines and tasks, which move between threads; a thread that began and ended between two rounds;
 //!   and more than 4,096 threads. Ticks are 10 ms, so that a round after 2 s is exact to 1 % of a core.
 //! - Needs no privilege.
-//! - Each 2 s at most, beside the looks. A round of many threads takes long: the next one is put off until rounds take at
-//!   most 1 % of a core.
+//! - Each 2 s at most, beside the looks. A round of many threads takes long: the next one is put off until rounds take
+//!   at most 1 % of a core.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -14,11 +15,11 @@ use std::time::Instant;
 use linerate_record::readings::ReadMeasure;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::Looking;
 use super::aside::Aside;
 use super::engine::TICKS_PER_S;
-use super::engines::Engine;
+use super::engines::EngineHere;
 use super::since::{grown, over_s};
+use super::{Looking, plain};
 use crate::process::process_stat;
 use crate::root::{Root, names};
 
@@ -55,7 +56,7 @@ pub(super) struct BusiestThreads {
     aside: Aside<Round>,
 }
 
-pub(super) fn look(state: &mut BusiestThreads, engines: &[Engine], at: &mut Looking<'_>) {
+pub(super) fn look(state: &mut BusiestThreads, engines: &[EngineHere], at: &mut Looking<'_>) {
     // Before the next begins, which this one may put off.
     if let Some(round) = state.aside.found() {
         take(state, round, at);
@@ -98,7 +99,7 @@ fn busiest(then: &Threads, round: &Round) -> Vec<(String, f64)> {
         .collect()
 }
 
-fn round(root: &Root, engines: &[Engine], now_ms: u64) -> Round {
+fn round(root: &Root, engines: &[EngineHere], now_ms: u64) -> Round {
     let (began, processor_ms) = (Instant::now(), processor_ms());
     let mut round = Round { began_ms: now_ms, ..Round::default() };
     let mut bytes = Vec::new();
@@ -118,7 +119,7 @@ fn round(root: &Root, engines: &[Engine], now_ms: u64) -> Round {
             let at_ms = if root.is_live() { now_ms + began.elapsed().as_millis() as u64 } else { now_ms };
             // One that has ended meanwhile.
             let Ok(stat) = process_stat(root, &format!("{}/task/{id}", engine.pid), &mut bytes) else { continue };
-            let thread = ThreadTicks { program, name: stat.name, ticks: stat.ticks, at_ms };
+            let thread = ThreadTicks { program, name: plain(&stat.name), ticks: stat.ticks, at_ms };
             round.threads.insert((stat.pid, stat.started_ticks), thread);
         }
     }
@@ -137,8 +138,8 @@ mod tests {
     use super::super::tests::{put, stat, values};
     use super::*;
 
-    fn engines() -> Vec<Engine> {
-        let of = |pid, program: &str| Engine { pid, started_ticks: 1, program: program.to_owned() };
+    fn engines() -> Vec<EngineHere> {
+        let of = |pid, program: &str| EngineHere { pid, started_ticks: 1, program: program.to_owned() };
         vec![of(40, "radosgw"), of(50, "ceph-osd"), of(60, "ceph-osd")]
     }
 
@@ -161,13 +162,13 @@ mod tests {
         thread(60, 60, "msgr-worker-1", 100);
         assert_eq!(of(0), []);
         thread(40, 40, "radosgw", 120);
-        thread(40, 41, "(a) b", 290);
+        thread(40, 41, "(a)\u{1b}b", 290);
         thread(50, 50, "msgr-worker-0", 110);
         thread(60, 60, "msgr-worker-1", 150);
         thread(60, 61, "new", 900);
         assert_eq!(of(1_000), []);
         let found = of(2_000);
-        assert_eq!(found, [("radosgw/(a) b".to_owned(), 0.95), ("ceph-osd/msgr-worker-1".to_owned(), 0.25)]);
+        assert_eq!(found, [("radosgw/(a)?b".to_owned(), 0.95), ("ceph-osd/msgr-worker-1".to_owned(), 0.25)]);
         thread(60, 60, "msgr-worker-1", 3);
         thread(50, 50, "msgr-worker-0", 3);
         assert_eq!(of(4_000), [("radosgw/radosgw".to_owned(), 0.0), ("ceph-osd/new".to_owned(), 0.0)]);
