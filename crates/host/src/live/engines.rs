@@ -112,14 +112,17 @@ fn quotas(root: &Root, engines: &[EngineHere], pass: &mut Pass) -> Vec<Quota> {
     let mut taken = BTreeSet::new();
     for engine in engines {
         let folders = match cpu_cgroups(root, &engine.pid.to_string()) {
-            Ok(folders) => folders,
+            Ok(mut folders) => {
+                folders.retain(|folder| !is_topmost(folder) || has_same_mounts(root, engine.pid));
+                folders
+            }
             Err(error) => {
                 note(pass, &format!("proc/{}/cgroup", engine.pid), error.to_string());
                 continue;
             }
         };
         if folders.is_empty() {
-            let reason = "its cgroup is not below /sys/fs/cgroup as it is mounted here: its quotas are not reported";
+            let reason = "no cgroup of it is below /sys/fs/cgroup as it is mounted here: its quotas are not reported";
             note(pass, &format!("proc/{}/cgroup", engine.pid), reason);
         }
         for (depth, folder) in folders.into_iter().enumerate() {
@@ -136,6 +139,20 @@ fn quotas(root: &Root, engines: &[EngineHere], pass: &mut Pass) -> Vec<Quota> {
         }
     }
     parts.into_iter().map(|(folder, part)| Quota { folder, part }).collect()
+}
+
+/// Whether a folder is the topmost that is mounted here. In a container this is the container's own, which binds this
+/// process and not the engine.
+fn is_topmost(folder: &str) -> bool {
+    let mount = folder.strip_prefix("sys/fs/cgroup").map(|rest| rest.trim_matches('/'));
+    mount.is_some_and(|mount| ["", "unified", "cpu", "cpu,cpuacct"].contains(&mount))
+}
+
+/// Whether a process sees the files that this one sees. Of another user's, root alone may ask.
+fn has_same_mounts(root: &Root, pid: u32) -> bool {
+    let space = |process: &str| std::fs::read_link(root.0.join(format!("proc/{process}/ns/mnt"))).ok();
+    let own = space("self");
+    own.is_some() && space(&pid.to_string()) == own
 }
 
 /// The last part of a cgroup's path, its id abbreviated: `cri-containerd-0123456789ab.scope`.
@@ -210,6 +227,15 @@ mod tests {
             &format!("9 8 8:1 /lib/kubelet/pods/u-1/containers/minio/{ID} /dev/log rw - ext4\n"),
         );
         assert!(parts(&begin(&root, &[])).contains(&"minio".to_owned()));
+        // The topmost cgroup is the engine's own where both have the same mounts.
+        put(&root, "sys/fs/cgroup/cpu.stat", "nr_periods 1\nnr_throttled 0\n");
+        assert_eq!(parts(&begin(&root, &[])).len(), 3);
+        for process in ["self", "40"] {
+            let link = folder.path().join(format!("proc/{process}/ns/mnt"));
+            std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+            std::os::unix::fs::symlink("mnt:[4026531841]", link).unwrap();
+        }
+        assert_eq!(parts(&begin(&root, &[])).len(), 4);
         let named = begin(&root, &[41, 99]);
         assert_eq!((named.all.len(), named.all[0].program.as_str()), (1, "bash"));
         assert!(named.unreadable.iter().any(|told| told.path == "proc/99/stat"), "{:?}", named.unreadable);
