@@ -8,7 +8,7 @@ use crate::root::Parsed;
 use linerate_record::reading::DiskCounters;
 
 /// The unit of the kernel's sector counters, whatever the sector size of the device is.
-const BYTES_PER_SECTOR: u64 = 512;
+pub(crate) const BYTES_PER_SECTOR: u64 = 512;
 
 /// Devices that are memory or a file of another device.
 const NOT_DRIVES: [&str; 3] = ["loop", "ram", "zram"];
@@ -42,14 +42,15 @@ fn disk_line(line: &str) -> Result<Option<DiskCounters>, LineFault> {
     }))
 }
 
-fn is_drive(name: &str) -> bool {
+/// Whether it is neither memory nor a file of another device.
+pub(crate) fn is_drive(name: &str) -> bool {
     !NOT_DRIVES.iter().any(|kind| name.strip_prefix(kind).is_some_and(is_number))
 }
 
 /// Partitions are named after their device: `sda1`, and `nvme0n1p1` where the device's name ends in a digit. Told from
 /// the names alone, because asking sysfs would cost a call per device and reading; a virtual machine's lone `xvda1`
 /// without an `xvda` is a whole device.
-fn is_partition(name: &str, parent: &str) -> bool {
+pub(crate) fn is_partition(name: &str, parent: &str) -> bool {
     let Some(rest) = name.strip_prefix(parent) else { return false };
     let number = if parent.ends_with(|last: char| last.is_ascii_digit()) { rest.strip_prefix('p') } else { Some(rest) };
     number.is_some_and(is_number)

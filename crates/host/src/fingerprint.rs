@@ -46,6 +46,9 @@ use linerate_record::reading::Meanwhile;
 use crate::root::{Root, text};
 use share::CpuCounters;
 
+pub(crate) use share::{Periods, parse_periods};
+pub(crate) use standing::cpu_cgroups;
+
 /// What to look at.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FingerprintRequest<'a> {

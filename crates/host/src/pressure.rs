@@ -26,7 +26,8 @@ pub(crate) fn pressure(root: &Root, pass: &mut Pass) -> Option<Pressure> {
     })
 }
 
-fn total_us(root: &Root, path: &str, pass: &mut Pass) -> Option<u64> {
+/// The microseconds that one of its files tells; none where the kernel keeps none.
+pub(crate) fn total_us(root: &Root, path: &str, pass: &mut Pass) -> Option<u64> {
     let (total, fault) = match text(root, path, &mut pass.bytes) {
         Ok(text) => parse_pressure(&text),
         // RHEL 8 and 9 have the files and answer "not supported" until booted with psi=1.

@@ -16,8 +16,8 @@ use linerate_record::run::Op;
 use running::{bench_with, points, shown, verify, view};
 use system_parts::{
     Minio, Namespaces, accepted, audited, booted, contained, elsewhere, ends, experiment, exported, kubernetes,
-    longest, missing, pods, reached, recorded, released, renamed, scopes, shaped_cluster, sockets, there_and_back,
-    tune, unwatched, watched,
+    longest, looked_at, missing, pods, reached, recorded, released, renamed, scopes, shaped_cluster, sockets,
+    there_and_back, tune, unwatched, watched,
 };
 use tempfile::tempdir;
 
@@ -152,6 +152,7 @@ fn print_slowest() {
 /// Checks that are listed where they are, with what each needs. Those of a Kubernetes end with its own end.
 fn tables() -> impl Iterator<Item = (&'static str, &'static [&'static str], Check)> {
     let without = unwatched::CHECKS.into_iter().chain(renamed::CHECKS).chain(elsewhere::CHECKS).chain(reached::CHECKS);
+    let without = without.chain(looked_at::CHECKS);
     let released = released::is_asked_for().then_some(RELEASED).into_iter().flatten();
     let rendered = accepted::CHECKS.into_iter().chain(watched::CHECKS);
     without.chain(sockets::CHECKS).chain(released).chain(pods::CHECKS).chain(rendered).chain(kubernetes::CHECKS)

@@ -37,9 +37,9 @@ pub(super) type Quotas = BTreeMap<String, Periods>;
 
 /// Periods of a quota.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Periods {
-    pub(super) all: u64,
-    pub(super) throttled: u64,
+pub(crate) struct Periods {
+    pub(crate) all: u64,
+    pub(crate) throttled: u64,
 }
 
 /// Processor time of all processors since the machine booted.
@@ -110,16 +110,20 @@ pub(super) fn hot(root: &Root) -> Option<u64> {
     counts.flatten().reduce(u64::saturating_add)
 }
 
+/// What `cpu.stat` of a cgroup tells of its quota; none where it could have none.
+pub(crate) fn parse_periods(text: &str) -> Option<Periods> {
+    let number = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+        line.trim().parse().ok()
+    };
+    Some(Periods { all: number("nr_periods")?, throttled: number("nr_throttled")? })
+}
+
 /// The quotas that bind a process; none where it is not there.
 pub(super) fn quotas(root: &Root, process: &str) -> Quotas {
     let periods = |folder: &str| {
         let mut bytes = Vec::new();
-        let text = text(root, &format!("{folder}/cpu.stat"), &mut bytes).ok()?;
-        let number = |name: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
-            line.trim().parse().ok()
-        };
-        Some(Periods { all: number("nr_periods")?, throttled: number("nr_throttled")? })
+        parse_periods(&text(root, &format!("{folder}/cpu.stat"), &mut bytes).ok()?)
     };
     let folders = cpu_cgroups(root, process).unwrap_or_default().into_iter();
     folders.filter_map(|folder| periods(&folder).map(|periods| (folder, periods))).collect()

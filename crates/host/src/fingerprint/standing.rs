@@ -118,7 +118,7 @@ fn quota(root: &Root, folder: &str) -> Option<String> {
 
 /// Folders of the cgroups that deal out processor time to a process, its own first. A container that sees its own
 /// cgroup as the topmost has the path of another tree: what is not there is passed over.
-pub(super) fn cpu_cgroups(root: &Root, process: &str) -> io::Result<Vec<String>> {
+pub(crate) fn cpu_cgroups(root: &Root, process: &str) -> io::Result<Vec<String>> {
     let mut bytes = Vec::new();
     let text = text(root, &format!("proc/{process}/cgroup"), &mut bytes)?;
     let mut folders = Vec::new();

@@ -14,16 +14,24 @@ const GET_FAMILY: u8 = 3;
 const FAMILY_ID: u16 = 1;
 const FAMILY_NAME: u16 = 2;
 
+const LINK_MODES_GET: u8 = 4;
 const FEATURES_GET: u8 = 11;
 const FEATURES_SET: u8 = 12;
 const RINGS_GET: u8 = 15;
 const RINGS_SET: u8 = 16;
 const CHANNELS_GET: u8 = 17;
 const CHANNELS_SET: u8 = 18;
+const PAUSE_GET: u8 = 21;
 const RECEIVE_SIDE_SCALING_GET: u8 = 38;
 
 const HEADER: u16 = 1;
 const HEADER_DEVICE: u16 = 2;
+const HEADER_FLAGS: u16 = 3;
+/// `ETHTOOL_FLAG_STATS` (Linux 5.10).
+const WITH_STATISTICS: u32 = 1 << 2;
+const LINK_SPEED: u16 = 5;
+const PAUSE_STATISTICS: u16 = 5;
+const PAUSES_RECEIVED: u16 = 3;
 const FEATURES_CHANGEABLE: u16 = 2;
 const FEATURES_WANTED: u16 = 3;
 const FEATURES_ACTIVE: u16 = 4;
@@ -189,6 +197,32 @@ fn is_older(release: &str, version: (u32, u32)) -> bool {
     }
 }
 
+/// The speed that an interface negotiated, in megabits a second; none where its driver has no such thing, `u32::MAX`
+/// where it does not know.
+pub(crate) fn interface_mbits_per_s(device: &str) -> io::Result<Option<u32>> {
+    match ask(device, LINK_MODES_GET) {
+        Ok(reply) => Ok(number(&reply, LINK_SPEED)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Pause frames that a port has received; none where its driver does not count them, or Linux is before 5.10. Frames
+/// of priority flow control are others: drivers count them under names of their own.
+pub(crate) fn pauses_received(device: &str) -> io::Result<Option<u64>> {
+    match send(&flagged(device, PAUSE_GET, WITH_STATISTICS), REQUEST) {
+        Ok(reply) => Ok(pauses(&reply)),
+        // EINVAL is of a kernel that does not know the flag.
+        Err(error) if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(22) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn pauses(reply: &[u8]) -> Option<u64> {
+    let received = content(content(reply, PAUSE_STATISTICS)?, PAUSES_RECEIVED)?;
+    Some(u64::from_ne_bytes(received.get(..8)?.try_into().ok()?))
+}
+
 /// Sets the number of combined queues.
 pub(super) fn set_channels(device: &str, count: u32) -> io::Result<()> {
     let mut body = header(device, CHANNELS_SET);
@@ -221,8 +255,16 @@ fn ask(device: &str, command: u8) -> io::Result<Vec<u8>> {
 
 /// The head of a message about a device.
 fn header(device: &str, command: u8) -> Vec<u8> {
+    flagged(device, command, 0)
+}
+
+/// The same with flags of the request.
+fn flagged(device: &str, command: u8, flags: u32) -> Vec<u8> {
     let mut inner = Vec::new();
     attribute(&mut inner, HEADER_DEVICE, &text(device));
+    if flags != 0 {
+        attribute(&mut inner, HEADER_FLAGS, &flags.to_ne_bytes());
+    }
     let mut body = vec![command, 1, 0, 0];
     nest(&mut body, HEADER, &inner);
     body
@@ -283,6 +325,21 @@ mod tests {
         }
         assert_eq!(receive_hash("lo", "6.17.0").unwrap_err().kind(), io::ErrorKind::NotFound);
         assert!(receive_hash("lo", "6.1.0").unwrap_err().to_string().contains("ethtool -n lo rx-flow-hash udp4"));
+    }
+
+    #[test]
+    fn pause_frames_are_told_where_the_driver_counts_them() {
+        let (mut counted, mut reply) = (Vec::new(), Vec::new());
+        attribute(&mut counted, 2, &7_u64.to_ne_bytes());
+        attribute(&mut counted, PAUSES_RECEIVED, &0x1_0000_0009_u64.to_ne_bytes());
+        attribute(&mut reply, 2, &[1]);
+        nest(&mut reply, PAUSE_STATISTICS, &counted);
+        assert_eq!(pauses(&reply), Some(0x1_0000_0009));
+        for cut in 0..reply.len() {
+            assert_eq!(pauses(&reply[..cut]), None, "{cut}");
+        }
+        assert_eq!(pauses_received("lo").unwrap(), None);
+        assert!(pauses_received("no-such-device").is_err());
     }
 
     #[test]

@@ -114,6 +114,11 @@ pub(super) fn links(space: Option<u32>) -> io::Result<Vec<Link>> {
     }
 }
 
+/// The interfaces of this thread's network namespace, each with what the kernel calls its kind, empty of hardware.
+pub(crate) fn interface_kinds() -> io::Result<Vec<(String, String)>> {
+    Ok(dumped(None)?.0.into_iter().map(|link| (link.name, link.kind)).collect())
+}
+
 fn dumped(space: Option<u32>) -> io::Result<(Vec<Link>, bool)> {
     let mut body = vec![0; INTERFACE_HEADER_BYTES];
     if let Some(number) = space {

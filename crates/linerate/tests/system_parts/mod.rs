@@ -14,6 +14,7 @@ pub(crate) mod exported;
 pub(crate) mod kubernetes;
 mod logins;
 pub(crate) mod longest;
+pub(crate) mod looked_at;
 pub(crate) mod many_clients;
 mod minio;
 mod namespaces;

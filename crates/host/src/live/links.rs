@@ -1,0 +1,327 @@
+//! Links, by `/proc/net/dev` and `/sys/class/net`: `LinkReceived`, `LinkSent`, `LinkReceivedDrops`, `LinkSentDrops`,
+//! `LinkErrors`, `LinkSpeed`.
+//!
+//! - Tells: what each interface carried between two looks, bonds beside their members and VLANs beside what they are
+//!   on, so that a sum counts twice. Drops received include packets that rings had no room for (`rx_missed_errors`,
+//!   which `rings.rs` tells apart). The speed is the one that was negotiated; of virtual interfaces, what the driver
+//!   claims.
+//! - Cannot tell: traffic that bypasses the kernel (RDMA, DPDK), nor whose it is. An interface that is replaced by one
+//!   of its name is noticed by counters that are lower.
+//! - Needs no privilege. Counters are of the network namespace of the thread that looks. `/sys` shows the namespace in
+//!   which it was mounted: where that is another, kinds and speeds are asked by netlink, and rings are not read.
+//! - `/proc/net/dev` each second; `/sys` each 10 s and when the list of interfaces changes, beside the looks: `speed`
+//!   takes the lock of all interfaces, and some drivers ask their firmware.
+//!
+//! What carries no traffic of its own (loopback, pods' ends of links, tunnels, bridges of containers) is left out, as
+//! in the expressions for Prometheus, unless nothing else has carried anything: then the machine is a namespace whose
+//! link is named so.
+
+use std::collections::BTreeMap;
+
+use linerate_record::reading::NicCounters;
+use linerate_record::readings::ReadMeasure;
+
+use super::Looking;
+use super::aside::Aside;
+use super::since::{each_s, over_s};
+use crate::nic::{parse_net_dev, valid_name};
+use crate::root::{Root, Unreadable, names, text};
+use crate::setting::{interface_kinds, interface_mbits_per_s};
+
+pub(super) const SYS_LEAST_MS: u64 = 10_000;
+/// Interfaces of which values are told.
+pub(super) const MOST_LINKS: usize = 256;
+/// Interfaces of which `/sys` is asked what they are.
+const MOST_ASKED: usize = 1024;
+
+/// Beginnings of names, as in the expressions for Prometheus (`linerate-prometheus`, `table.rs`).
+const CARRY_NOTHING: [&str; 18] = [
+    "veth",
+    "cali",
+    "lxc",
+    "docker",
+    "cni",
+    "virbr",
+    "ifb",
+    "dummy",
+    "tap",
+    "flannel",
+    "cilium_",
+    "tunl",
+    "gre",
+    "erspan",
+    "sit",
+    "ip6",
+    "nodelocaldns",
+    "kube-ipvs0",
+];
+
+/// What an interface is, in the order in which they are kept where there are too many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum LinkKind {
+    /// A port of hardware, or of a virtual machine.
+    Port,
+    /// Made of others.
+    Bond,
+    /// On another.
+    Vlan,
+    /// Anything else, or not known.
+    #[default]
+    Other,
+}
+
+/// What `/sys` says of one.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct LinkFacts {
+    pub(super) kind: LinkKind,
+    speed_bytes_per_s: Option<f64>,
+}
+
+/// What was read last.
+#[derive(Debug, Default)]
+pub(super) struct LinksRead {
+    then: Option<(u64, BTreeMap<String, NicCounters>)>,
+    known: LinksKnown,
+    asked: Vec<String>,
+    aside: Aside<LinksKnown>,
+}
+
+/// What interfaces are.
+#[derive(Debug, Default)]
+struct LinksKnown {
+    of: BTreeMap<String, LinkFacts>,
+    /// Whether `/sys` shows the namespace whose counters are read.
+    is_in_sys: bool,
+    unreadable: Option<Unreadable>,
+}
+
+impl LinksRead {
+    /// Ports of hardware that `/sys` shows.
+    pub(super) fn ports(&self) -> impl Iterator<Item = &String> {
+        let ports = self.known.of.iter().filter(|(_, facts)| facts.kind == LinkKind::Port);
+        ports.filter(|_| self.known.is_in_sys).map(|(name, _)| name)
+    }
+}
+
+pub(super) fn look(state: &mut LinksRead, at: &mut Looking<'_>) {
+    let path = at.network("dev");
+    let Some(all) = at.parsed(&path, parse_net_dev) else {
+        state.then = None;
+        return;
+    };
+    let all_names: Vec<String> = all.iter().map(|link| link.name.clone()).collect();
+    let own = own(all, at);
+    ask(state, &own, all_names, at);
+    let kept = keep(own, &state.known.of, at);
+    let then = state.then.take();
+    let before = then.as_ref().and_then(|(then_ms, then)| Some((over_s(*then_ms, at.now_ms)?, then)));
+    for link in &kept {
+        let then = before.and_then(|(over_s, then)| Some((over_s, then.get(&link.name)?)));
+        for (of, value) in then.and_then(|(over_s, then)| between(then, link, over_s)).into_iter().flatten() {
+            at.tell(of, &link.name, value);
+        }
+        let speed = state.known.of.get(&link.name).and_then(|facts| facts.speed_bytes_per_s);
+        at.tell_any(ReadMeasure::LinkSpeed, &link.name, speed);
+    }
+    state.then = Some((at.now_ms, kept.into_iter().map(|link| (link.name.clone(), link)).collect()));
+}
+
+/// Asks what interfaces are, beside the looks.
+fn ask(state: &mut LinksRead, own: &[NicCounters], all: Vec<String>, at: &mut Looking<'_>) {
+    let names: Vec<String> = own.iter().take(MOST_ASKED).map(|link| link.name.clone()).collect();
+    if names != state.asked {
+        state.aside.hasten(at.now_ms);
+        state.asked.clone_from(&names);
+    }
+    let known = state.aside.turn(at.root, (at.now_ms, SYS_LEAST_MS), move |root| known(root, &names, all));
+    if let Some(mut known) = known {
+        at.pass.unreadable.extend(known.unreadable.take());
+        state.known = known;
+    }
+}
+
+fn known(root: &Root, asked: &[String], all: Vec<String>) -> LinksKnown {
+    if !root.is_live() || shows_this_namespace(root, all) {
+        let of = asked.iter().filter_map(|name| Some((name.clone(), facts(root, name)?)));
+        return LinksKnown { of: of.collect(), is_in_sys: true, unreadable: None };
+    }
+    let why = "it shows another network namespace, so that rings are not read";
+    let unreadable = Some(Unreadable { path: "sys/class/net".to_owned(), reason: why.to_owned() });
+    let kinds: BTreeMap<String, String> = interface_kinds().unwrap_or_default().into_iter().collect();
+    let facts = |name: &String| {
+        let kind = match kinds.get(name)?.as_str() {
+            "" => LinkKind::Port,
+            "bond" => LinkKind::Bond,
+            "vlan" => LinkKind::Vlan,
+            _ => LinkKind::Other,
+        };
+        let speed = interface_mbits_per_s(name).ok().flatten().and_then(|speed| in_bytes(i64::from(speed)));
+        Some(LinkFacts { kind, speed_bytes_per_s: speed })
+    };
+    let of = asked.iter().filter_map(|name| Some((name.clone(), facts(name)?)));
+    LinksKnown { of: of.collect(), is_in_sys: false, unreadable }
+}
+
+/// Whether `/sys` lists the interfaces of this thread's namespace. That the thread is in the namespace of its process
+/// is not enough: `nsenter --net` leaves `/sys` as it is.
+fn shows_this_namespace(root: &Root, mut all: Vec<String>) -> bool {
+    let space = |who: &str| std::fs::read_link(format!("/proc/{who}/ns/net")).ok();
+    all.sort_unstable();
+    let shown = names(root, "sys/class/net").into_iter().filter(|name| name != "bonding_masters");
+    space("thread-self") == space("self") && shown.eq(all)
+}
+
+fn facts(root: &Root, name: &str) -> Option<LinkFacts> {
+    let folder = format!("sys/class/net/{}", valid_name(name).ok()?);
+    let mut bytes = Vec::new();
+    let speed = text(root, &format!("{folder}/speed"), &mut bytes).ok().and_then(|text| parse_speed(&text));
+    let uevent = text(root, &format!("{folder}/uevent"), &mut bytes).unwrap_or_default();
+    let kind = match uevent.lines().find_map(|line| line.strip_prefix("DEVTYPE=")) {
+        Some("vlan") => LinkKind::Vlan,
+        Some("bond") => LinkKind::Bond,
+        _ if root.0.join(format!("{folder}/bonding")).exists() => LinkKind::Bond,
+        _ if root.0.join(format!("{folder}/device")).exists() => LinkKind::Port,
+        _ => LinkKind::Other,
+    };
+    Some(LinkFacts { kind, speed_bytes_per_s: speed })
+}
+
+/// Megabits a second.
+fn parse_speed(text: &str) -> Option<f64> {
+    in_bytes(text.trim().parse().ok()?)
+}
+
+/// Of a link without a speed, the kernel says nothing, -1 or 0.
+fn in_bytes(mbits_per_s: i64) -> Option<f64> {
+    (mbits_per_s > 0 && mbits_per_s != i64::from(u32::MAX)).then(|| mbits_per_s as f64 * 1e6 / 8.0)
+}
+
+/// Whether an interface has no traffic of its own, by its name.
+fn carries_nothing(name: &str) -> bool {
+    name == "lo" || CARRY_NOTHING.iter().any(|beginning| name.starts_with(beginning))
+}
+
+/// Those that carry traffic of their own. What is left out is told.
+fn own(all: Vec<NicCounters>, at: &mut Looking<'_>) -> Vec<NicCounters> {
+    let (own, left): (Vec<_>, Vec<_>) = all.into_iter().partition(|link| !carries_nothing(&link.name));
+    if !own.iter().any(has_carried) {
+        return [own, left].concat();
+    }
+    if left.iter().any(|link| link.name != "lo" && has_carried(link)) {
+        at.remark("interfaces of pods, containers and tunnels are left out: links carry the same".to_owned());
+    }
+    own
+}
+
+fn has_carried(link: &NicCounters) -> bool {
+    link.rx_bytes > 0 || link.tx_bytes > 0
+}
+
+/// Those of which values are told, ports first.
+fn keep(mut kept: Vec<NicCounters>, facts: &BTreeMap<String, LinkFacts>, at: &mut Looking<'_>) -> Vec<NicCounters> {
+    let kind = |name: &str| facts.get(name).copied().unwrap_or_default().kind;
+    // What is neither hardware nor made of it, and has never carried anything, tells nothing.
+    kept.retain(|link| kind(&link.name) != LinkKind::Other || has_carried(link));
+    kept.sort_by_key(|link| kind(&link.name));
+    if kept.len() > MOST_LINKS {
+        at.remark(format!("of {} interfaces, values of the first {MOST_LINKS} are reported", kept.len()));
+        kept.truncate(MOST_LINKS);
+    }
+    kept
+}
+
+/// None of an interface that counts anew.
+fn between(then: &NicCounters, now: &NicCounters, over_s: f64) -> Option<[(ReadMeasure, f64); 5]> {
+    let rate = |of: fn(&NicCounters) -> u64| each_s(of(then), of(now), over_s);
+    rate(|link| link.rx_packets)?;
+    rate(|link| link.tx_packets)?;
+    Some([
+        (ReadMeasure::LinkReceived, rate(|link| link.rx_bytes)?),
+        (ReadMeasure::LinkSent, rate(|link| link.tx_bytes)?),
+        (ReadMeasure::LinkReceivedDrops, rate(|link| link.rx_dropped)?),
+        (ReadMeasure::LinkSentDrops, rate(|link| link.tx_dropped)?),
+        (ReadMeasure::LinkErrors, rate(|link| link.rx_errors)? + rate(|link| link.tx_errors)?),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{looked, put};
+    use super::*;
+
+    fn line(name: &str, received: u64, sent: u64) -> String {
+        format!("{name}: {received} 1 0 0 0 0 0 0 {sent} 1 0 0 0 0 0 0\n")
+    }
+
+    fn parts(found: &[linerate_record::readings::ReadValue], of: ReadMeasure) -> Vec<(String, f64)> {
+        found.iter().filter(|value| value.of == of).map(|value| (value.part.clone(), value.value)).collect()
+    }
+
+    #[test]
+    fn a_bond_its_members_and_a_vlan_are_told_with_their_speeds_and_pods_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::captured(folder.path());
+        put(&root, "sys/class/net/ens1f0np0/device/uevent", "DRIVER=mlx5_core\n");
+        put(&root, "sys/class/net/ens1f0np0/speed", "25000\n");
+        put(&root, "sys/class/net/ens1f1np1/device/uevent", "DRIVER=mlx5_core\n");
+        put(&root, "sys/class/net/ens1f1np1/speed", "-1\n");
+        put(&root, "sys/class/net/bond0/uevent", "DEVTYPE=bond\nINTERFACE=bond0\n");
+        put(&root, "sys/class/net/bond0.120/uevent", "DEVTYPE=vlan\n");
+        let bonded = include_str!("../../tests/data/net_dev_bonded.txt");
+        put(&root, "proc/net/dev", bonded);
+        let mut state = LinksRead::default();
+        let first = looked(&root, 0, |at| look(&mut state, at));
+        assert_eq!(parts(&first.values, ReadMeasure::LinkSpeed), [("ens1f0np0".to_owned(), 3.125e9)]);
+        assert!(parts(&first.values, ReadMeasure::LinkSent).is_empty());
+        assert!(first.remarks.iter().any(|remark| remark.contains("of pods")), "{:?}", first.remarks);
+        put(&root, "proc/net/dev", &bonded.replace("61120998412004 8004113227", "61120998412504 8004113228"));
+        let second = looked(&root, 500, |at| look(&mut state, at));
+        let sent = [("ens1f0np0", 0.0), ("ens1f1np1", 1000.0), ("bond0", 0.0), ("bond0.120", 0.0)];
+        assert_eq!(parts(&second.values, ReadMeasure::LinkSent), sent.map(|(name, sent)| (name.to_owned(), sent)));
+        assert_eq!(state.ports().collect::<Vec<_>>(), ["ens1f0np0", "ens1f1np1"]);
+    }
+
+    #[test]
+    fn an_interface_that_vanishes_comes_back_or_is_replaced_gives_no_value_for_that_look() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::captured(folder.path());
+        let mut state = LinksRead::default();
+        let mut of = |now_ms, lines: &[String]| {
+            put(&root, "proc/net/dev", &lines.concat());
+            let found = looked(&root, now_ms, |at| look(&mut state, at));
+            parts(&found.values, ReadMeasure::LinkReceived)
+        };
+        let eth0 = |received| line("eth0", received, 7);
+        assert_eq!(of(0, &[eth0(1_000)]), []);
+        assert_eq!(of(1_000, &[eth0(3_000), line("eth1", 9_000, 9)]), [("eth0".to_owned(), 2_000.0)]);
+        assert_eq!(of(2_000, &[line("eth1", 9_500, 9)]), [("eth1".to_owned(), 500.0)]);
+        assert_eq!(of(3_000, &[eth0(9_000), line("eth1", 9_500, 9)]), [("eth1".to_owned(), 0.0)]);
+        // More was received by what has the name now, and less was sent.
+        assert_eq!(of(4_000, &[line("eth0", 99_000, 6), line("eth1", 9_400, 9)]), []);
+        assert_eq!(of(4_000, &[line("eth0", 99_100, 6), line("eth1", 9_500, 9)]), [], "no time has passed");
+    }
+
+    #[test]
+    fn a_namespace_whose_only_link_is_named_as_a_pods_end_is_read() {
+        let none = BTreeMap::new();
+        let all = |lines: &[String]| parse_net_dev(&lines.concat()).0;
+        let names = |kept: Vec<NicCounters>| kept.into_iter().map(|link| link.name).collect::<Vec<_>>();
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::captured(folder.path());
+        let kept = |lines: &[String]| {
+            let mut kept = Vec::new();
+            looked(&root, 0, |at| kept = keep(own(all(lines), at), &none, at));
+            names(kept)
+        };
+        assert_eq!(kept(&[line("lo", 0, 0), line("veth3", 5, 5)]), ["veth3"]);
+        assert_eq!(kept(&[line("lo", 9, 9), line("veth3", 5, 5), line("eth0", 1, 1), line("br0", 0, 0)]), ["eth0"]);
+        let many: Vec<String> = (0..400).map(|number| line(&format!("tun{number}"), 1, 1)).collect();
+        assert_eq!(kept(&many).len(), MOST_LINKS);
+    }
+
+    #[test]
+    fn a_speed_is_told_where_there_is_one() {
+        assert_eq!((parse_speed("25000\n"), parse_speed("1000")), (Some(3.125e9), Some(1.25e8)));
+        assert_eq!(["-1\n", "0", "4294967295", "", "x"].map(parse_speed), [None; 5]);
+    }
+}
