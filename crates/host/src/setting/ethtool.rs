@@ -33,7 +33,8 @@ const WITH_STATISTICS: u32 = 1 << 2;
 const LINK_SPEED: u16 = 5;
 const PAUSE_STATISTICS: u16 = 5;
 const PAUSES_RECEIVED: u16 = 3;
-/// `ETHTOOL_A_STATS_HEADER`, which is the first attribute of every other message, `_GROUPS`, `_GRP`, and within a group its number and each of its counters.
+/// `ETHTOOL_A_STATS_HEADER`, which is the first attribute of every other message, `_GROUPS`, `_GRP`, and within a group
+/// its number and each of its counters.
 const STATISTICS_HEADER: u16 = 2;
 const STATISTICS_GROUPS: u16 = 3;
 const STATISTICS_GROUP: u16 = 4;
