@@ -38,7 +38,7 @@ use crate::root::Root;
 pub use beside::in_words as beside_in_words;
 pub use built::Built;
 pub(crate) use device::Gone;
-pub(crate) use ethtool::{interface_mbits_per_s, pauses_received};
+pub(crate) use ethtool::{PortStatistics, interface_mbits_per_s, pauses_received, port_statistics};
 pub(crate) use netlink::{interface_kinds, interface_name, interface_to};
 pub use space::identity;
 pub(crate) use space::within_process;

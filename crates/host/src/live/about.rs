@@ -54,7 +54,7 @@ pub const ABOUT: &[ReadingAbout] = &[
         name: "rings",
         of: &[ReadMeasure::LinkRingDrops, ReadMeasure::LinkPaused],
         tells: "packets that a port had no room for (/sys/class/net/*/statistics) and pause frames (ethtool's netlink)",
-        cannot: "what drivers count under names of their own (ethtool -S), priority flow control among it; namespaces \
+        cannot: "what drivers count under names of their own alone (ethtool -S); namespaces \
                  that /sys does not show",
         needs: "no privilege; pause frames need Linux 5.10 and a driver that counts them",
         least_ms: rings::LEAST_MS,

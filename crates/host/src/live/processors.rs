@@ -1,7 +1,8 @@
 //! Processors, by `/proc/stat`: `CoresBusy`, `Cores`, `BusiestCore`, `CoresSoftirq`, `CoresStolen`.
 //!
 //! - Tells: what cores did between two looks, in the terms of node_exporter's `node_cpu_seconds_total`. Busy is user,
-//!   nice, system, irq and softirq; guests are part of user and nice.
+//!   nice, system, irq and softirq; guests are part of user and nice. How busy one core is, is a share of the time that
+//!   its counters tell, as what was neither idle nor waiting for drives.
 //! - Cannot tell: which program it was (`threads.rs`), how fast a core ran (`frequency.rs`), nor that two cores are
 //!   hyper-threads of one. Times are in ticks of 10 ms: a look after a second is exact to 1 % of a core. Interrupts are
 //!   charged to what they interrupt where the kernel has no `CONFIG_IRQ_TIME_ACCOUNTING`.
@@ -68,16 +69,23 @@ fn between(then: &[CpuTimes], now: &[CpuTimes], over_s: f64) -> Option<CoresBetw
     for now in now {
         let then = before.get(&now.cpu)?;
         let interrupts = grown(then.irq_ms, now.irq_ms)? + grown(then.softirq_ms, now.softirq_ms)?;
-        busy += grown(then.user_ms, now.user_ms)? + grown(then.system_ms, now.system_ms)? + interrupts;
-        softirq += interrupts;
+        let busy_ms = grown(then.user_ms, now.user_ms)? + grown(then.system_ms, now.system_ms)? + interrupts;
         // Hypervisors have taken back what they had said to have stolen.
-        stolen = stolen.zip(grown(then.steal_ms, now.steal_ms)).map(|(sum, by)| sum + by);
+        let stolen_ms = grown(then.steal_ms, now.steal_ms);
+        let used_ms = busy_ms + stolen_ms.unwrap_or(0.0);
+        (busy, softirq) = (busy + busy_ms, softirq + interrupts);
+        stolen = stolen.zip(stolen_ms).map(|(sum, by)| sum + by);
         let idle = |times: &CpuTimes| times.idle_ms as f64 + times.iowait_ms as f64;
         let idle_ms = idle(now) - idle(then);
         if idle_ms < -IDLE_SHRINKS_MS {
             return None;
         }
-        each.push((now.cpu, (1.0 - idle_ms / over_ms).clamp(0.0, 1.0)));
+        // Of the time that was counted: of a virtual machine that stood still meanwhile, that is less than has passed.
+        let idle_ms = idle_ms.max(0.0);
+        let counted_ms = used_ms + idle_ms;
+        if counted_ms > 0.0 {
+            each.push((now.cpu, (1.0 - idle_ms / counted_ms).clamp(0.0, 1.0)));
+        }
     }
     let cores = |ms: f64| (ms / over_ms).min(most);
     Some(CoresBetween { busy: cores(busy), softirq: cores(softirq), stolen: stolen.map(cores), each })
@@ -94,12 +102,12 @@ mod tests {
     #[test]
     fn cores_are_busy_as_node_exporter_has_it() {
         let then = [core(0, 1_000, 10, 500), core(1, 0, 0, 9_000)];
-        let mut now = [core(0, 2_500, 210, 700), core(1, 0, 0, 11_000)];
+        let mut now = [core(0, 2_500, 210, 700), core(1, 0, 0, 10_500)];
         now[0].system_ms = 100;
-        now[1].steal_ms = 400;
+        now[1].steal_ms = 500;
         let found = between(&then, &now, 2.0).unwrap();
-        assert_eq!((found.busy, found.softirq, found.stolen), (0.9, 0.1, Some(0.2)));
-        assert_eq!(found.each, [(0, 0.9), (1, 0.0)]);
+        assert_eq!((found.busy, found.softirq, found.stolen), (0.9, 0.1, Some(0.25)));
+        assert_eq!(found.each, [(0, 0.9), (1, 0.25)]);
     }
 
     #[test]
@@ -117,6 +125,8 @@ mod tests {
         }
         let shrunk = between(&then, &[core(0, 2_000, 10, 8_990), core(1, 0, 0, 9_999)], 1.0).unwrap();
         assert_eq!(shrunk.each[0], (0, 1.0), "an estimate that shrinks by a tick is of a core that was busy");
+        let still = between(&then, &[core(0, 1_010, 10, 9_030), core(1, 0, 0, 9_000)], 1.0).unwrap();
+        assert_eq!(still.each, [(0, 0.25)], "a machine that stood still for most of the time was not busy for it");
         let mut returned = then;
         returned[0].steal_ms = 5;
         assert_eq!(between(&returned, &then, 1.0).map(|found| found.stolen), Some(None));

@@ -1,17 +1,19 @@
 //! Ports, by `/sys/class/net/*/statistics` and ethtool's netlink: `LinkRingDrops`, `LinkPaused`.
 //!
 //! - Tells: packets that a port lost for want of descriptors in its rings or room in its own memory, and pause frames
-//!   (802.3x) that it received. Drivers count one loss as `rx_missed_errors`, `rx_fifo_errors` or `rx_over_errors`,
-//!   several under two of these names: the one that grew most counts.
+//!   that it received. Drivers count one loss as `rx_missed_errors`, `rx_fifo_errors`, `rx_over_errors` or as 802.3
+//!   names it, several under two of these: the one that grew most counts. Pause frames are those of 802.3x, or MAC
+//!   control frames of whichever kind, priority flow control (802.1Qbb) among them, where more of these were received.
 //! - Cannot tell: counters that drivers have under names of their own (`ethtool -S`: `rx_prio3_pause`,
-//!   `rx_out_of_buffer` of one queue), for which the kernel has an ioctl alone: so nothing of priority flow control
-//!   (802.1Qbb), and nothing of drivers that add losses to none of the three. A zero is no proof of a ring that was
-//!   large enough. Packets that no one was there for (`rx_nohandler`) are no losses of rings.
-//! - Needs no privilege; pause frames need Linux 5.10 and a driver that counts them.
+//!   `rx_out_of_buffer` of one queue), for which the kernel has an ioctl alone; so nothing of drivers that add losses
+//!   and control frames to none of the counters above. A zero is no proof of a ring that was large enough. Packets that
+//!   no one was there for (`rx_nohandler`) are no losses of rings.
+//! - Needs no privilege; pause frames need Linux 5.10, MAC control frames 5.13, and a driver that counts them.
 //! - At most each 10 s, beside the looks: counters take the lock of all interfaces, and some drivers ask their
 //!   firmware.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::time::Instant;
 
 use linerate_record::readings::ReadMeasure;
@@ -20,7 +22,7 @@ use super::Looking;
 use super::aside::Aside;
 use super::since::{each_s, over_s};
 use crate::root::{Root, Unreadable, text};
-use crate::setting::pauses_received;
+use crate::setting::{PortStatistics, pauses_received, port_statistics};
 
 pub(super) const LEAST_MS: u64 = 10_000;
 const MOST_PORTS: usize = 64;
@@ -30,8 +32,9 @@ const LOSSES: [&str; 3] = ["rx_missed_errors", "rx_fifo_errors", "rx_over_errors
 #[derive(Clone, Debug, PartialEq)]
 struct PortCounters {
     at_ms: u64,
-    losses: [Option<u64>; 3],
-    pauses: Option<u64>,
+    losses: [Option<u64>; 4],
+    /// Pause frames, and control frames of whichever kind.
+    pauses: [Option<u64>; 2],
 }
 
 #[derive(Debug)]
@@ -58,16 +61,20 @@ pub(super) fn look<'a>(state: &mut Rings, ports: impl Iterator<Item = &'a String
     at.pass.unreadable.extend(unreadable);
     for (name, now) in &ports {
         let both = state.then.get(name).and_then(|then| Some((then, over_s(then.at_ms, now.at_ms)?)));
-        at.tell_any(ReadMeasure::LinkRingDrops, name, both.and_then(|(then, over_s)| lost(then, now, over_s)));
-        let pauses = both.and_then(|(then, over_s)| each_s(then.pauses?, now.pauses?, over_s));
+        at.tell_any(
+            ReadMeasure::LinkRingDrops,
+            name,
+            both.and_then(|(then, over_s)| most(&then.losses, &now.losses, over_s)),
+        );
+        let pauses = both.and_then(|(then, over_s)| most(&then.pauses, &now.pauses, over_s));
         at.tell_any(ReadMeasure::LinkPaused, name, pauses);
     }
     state.then = ports;
 }
 
-/// None where any of the counters began anew.
-fn lost(then: &PortCounters, now: &PortCounters, over_s: f64) -> Option<f64> {
-    let both = then.losses.iter().zip(&now.losses).filter_map(|(then, now)| Some(((*then)?, (*now)?)));
+/// The rate of the one of some counters that grew most. None where any of them began anew.
+fn most(then: &[Option<u64>], now: &[Option<u64>], over_s: f64) -> Option<f64> {
+    let both = then.iter().zip(now).filter_map(|(then, now)| Some(((*then)?, (*now)?)));
     let rates: Vec<Option<f64>> = both.map(|(then, now)| each_s(then, now, over_s)).collect();
     rates.into_iter().collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
 }
@@ -77,19 +84,23 @@ fn read(root: &Root, names: &[String], now_ms: u64) -> PortsRead {
     let mut read = PortsRead { ports: BTreeMap::new(), unreadable: Vec::new() };
     for name in names {
         let at_ms = if root.is_live() { began.elapsed().as_millis() as u64 + now_ms } else { now_ms };
-        let losses = LOSSES.map(|file| {
+        let [missed, fifo, over] = LOSSES.map(|file| {
             let text = text(root, &format!("sys/class/net/{name}/statistics/{file}"), &mut bytes).ok()?;
             text.trim().parse().ok()
         });
-        let pauses = match root.is_live().then(|| pauses_received(name)) {
-            Some(Ok(pauses)) => pauses,
+        let asked = || Ok((pauses_received(name)?, port_statistics(name)?));
+        let (pauses, statistics) = match root.is_live().then(asked) {
+            Some(Ok(counted)) => counted,
             Some(Err(error)) => {
+                let error: io::Error = error;
                 let reason = format!("{error}: pause frames are not reported");
                 read.unreadable.push(Unreadable { path: format!("ethtool of {name}"), reason });
-                None
+                (None, PortStatistics::default())
             }
-            None => None,
+            None => (None, PortStatistics::default()),
         };
+        let losses = [missed, fifo, over, statistics.lost];
+        let pauses = [pauses, statistics.control_received];
         read.ports.insert(name.clone(), PortCounters { at_ms, losses, pauses });
     }
     read
@@ -102,8 +113,7 @@ mod tests {
 
     #[test]
     fn one_loss_under_two_names_is_one() {
-        let of = |losses: [Option<u64>; 3]| PortCounters { at_ms: 0, losses, pauses: None };
-        let then = of([Some(10), Some(10), Some(0)]);
+        let then = [Some(10), Some(10), Some(0)];
         for (now, expected) in [
             ([Some(30), Some(30), Some(0)], Some(10.0)),
             ([Some(30), Some(10), Some(0)], Some(10.0)),
@@ -112,7 +122,7 @@ mod tests {
             ([Some(9), Some(30), Some(0)], None),
             ([None, None, None], None),
         ] {
-            assert_eq!(lost(&then, &of(now), 2.0), expected, "{now:?}");
+            assert_eq!(most(&then, &now, 2.0), expected, "{now:?}");
         }
     }
 

@@ -22,6 +22,7 @@ const RINGS_SET: u8 = 16;
 const CHANNELS_GET: u8 = 17;
 const CHANNELS_SET: u8 = 18;
 const PAUSE_GET: u8 = 21;
+const STATISTICS_GET: u8 = 32;
 const RECEIVE_SIDE_SCALING_GET: u8 = 38;
 
 const HEADER: u16 = 1;
@@ -32,6 +33,17 @@ const WITH_STATISTICS: u32 = 1 << 2;
 const LINK_SPEED: u16 = 5;
 const PAUSE_STATISTICS: u16 = 5;
 const PAUSES_RECEIVED: u16 = 3;
+/// `ETHTOOL_A_STATS_HEADER`, which is the first attribute of every other message, `_GROUPS`, `_GRP`, and within a group
+/// its number and each of its counters.
+const STATISTICS_HEADER: u16 = 2;
+const STATISTICS_GROUPS: u16 = 3;
+const STATISTICS_GROUP: u16 = 4;
+const GROUP_NUMBER: u16 = 2;
+const GROUP_COUNTER: u16 = 4;
+/// `ETHTOOL_STATS_ETH_MAC` with `FramesLostDueToIntMACRcvError`, and `ETHTOOL_STATS_ETH_CTRL` with
+/// `MACControlFramesReceived`.
+const LOST_BY_MAC: (u32, u16) = (1, 13);
+const CONTROL_RECEIVED: (u32, u16) = (2, 1);
 const FEATURES_CHANGEABLE: u16 = 2;
 const FEATURES_WANTED: u16 = 3;
 const FEATURES_ACTIVE: u16 = 4;
@@ -124,8 +136,15 @@ pub(super) fn set_offload(device: &str, feature: &'static str, on: bool) -> io::
 
 /// Wants features, or not.
 pub(super) fn set_features(device: &str, features: &[&str], on: bool) -> io::Result<()> {
+    let mut body = header(device, FEATURES_SET);
+    nest(&mut body, FEATURES_WANTED, &bit_set(features, on));
+    send(&body, ACKNOWLEDGED).map(drop)
+}
+
+/// A set of bits by their names.
+fn bit_set(names: &[&str], on: bool) -> Vec<u8> {
     let mut list = Vec::new();
-    for name in features {
+    for name in names {
         let mut bit = Vec::new();
         attribute(&mut bit, BIT_NAME, &text(name));
         if on {
@@ -135,9 +154,7 @@ pub(super) fn set_features(device: &str, features: &[&str], on: bool) -> io::Res
     }
     let mut set = Vec::new();
     nest(&mut set, BITS, &list);
-    let mut body = header(device, FEATURES_SET);
-    nest(&mut body, FEATURES_WANTED, &set);
-    send(&body, ACKNOWLEDGED).map(drop)
+    set
 }
 
 /// Descriptors in the rings of one side, and the most that there can be.
@@ -210,7 +227,7 @@ pub(crate) fn interface_mbits_per_s(device: &str) -> io::Result<Option<u32>> {
 /// Pause frames that a port has received; none where its driver does not count them, or Linux is before 5.10. Frames
 /// of priority flow control are others: drivers count them under names of their own.
 pub(crate) fn pauses_received(device: &str) -> io::Result<Option<u64>> {
-    match send(&flagged(device, PAUSE_GET, WITH_STATISTICS), REQUEST) {
+    match send(&headed(HEADER, device, PAUSE_GET, WITH_STATISTICS), REQUEST) {
         Ok(reply) => Ok(pauses(&reply)),
         // EINVAL is of a kernel that does not know the flag.
         Err(error) if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(22) => Ok(None),
@@ -219,8 +236,40 @@ pub(crate) fn pauses_received(device: &str) -> io::Result<Option<u64>> {
 }
 
 fn pauses(reply: &[u8]) -> Option<u64> {
-    let received = content(content(reply, PAUSE_STATISTICS)?, PAUSES_RECEIVED)?;
-    Some(u64::from_ne_bytes(received.get(..8)?.try_into().ok()?))
+    counter(content(reply, PAUSE_STATISTICS)?, PAUSES_RECEIVED)
+}
+
+fn counter(attributes: &[u8], kind: u16) -> Option<u64> {
+    Some(u64::from_ne_bytes(content(attributes, kind)?.get(..8)?.try_into().ok()?))
+}
+
+/// Counters of a port that 802.3 names; none where its driver has them not, or Linux is before 5.13.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PortStatistics {
+    /// Frames that its MAC could not hand on: for want of room, most often.
+    pub(crate) lost: Option<u64>,
+    /// Control frames that it has received: pauses of 802.3x and of priority flow control.
+    pub(crate) control_received: Option<u64>,
+}
+
+/// Reads them.
+pub(crate) fn port_statistics(device: &str) -> io::Result<PortStatistics> {
+    let mut body = headed(STATISTICS_HEADER, device, STATISTICS_GET, 0);
+    nest(&mut body, STATISTICS_GROUPS, &bit_set(&["eth-mac", "eth-ctrl"], true));
+    match send(&body, REQUEST) {
+        Ok(reply) => Ok(statistics(&reply)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(PortStatistics::default()),
+        Err(error) => Err(error),
+    }
+}
+
+fn statistics(reply: &[u8]) -> PortStatistics {
+    let of = |(group, kind): (u32, u16)| {
+        let groups = attributes(reply).filter(|(found, _)| *found == STATISTICS_GROUP).map(|(_, group)| group);
+        let counters = groups.filter(|found| number(found, GROUP_NUMBER) == Some(group)).flat_map(attributes);
+        counters.filter(|(found, _)| *found == GROUP_COUNTER).find_map(|(_, one)| counter(one, kind))
+    };
+    PortStatistics { lost: of(LOST_BY_MAC), control_received: of(CONTROL_RECEIVED) }
 }
 
 /// Sets the number of combined queues.
@@ -255,18 +304,18 @@ fn ask(device: &str, command: u8) -> io::Result<Vec<u8>> {
 
 /// The head of a message about a device.
 fn header(device: &str, command: u8) -> Vec<u8> {
-    flagged(device, command, 0)
+    headed(HEADER, device, command, 0)
 }
 
-/// The same with flags of the request.
-fn flagged(device: &str, command: u8, flags: u32) -> Vec<u8> {
+/// The same with flags of the request, as the attribute that it is in a message of this kind.
+fn headed(header: u16, device: &str, command: u8, flags: u32) -> Vec<u8> {
     let mut inner = Vec::new();
     attribute(&mut inner, HEADER_DEVICE, &text(device));
     if flags != 0 {
         attribute(&mut inner, HEADER_FLAGS, &flags.to_ne_bytes());
     }
     let mut body = vec![command, 1, 0, 0];
-    nest(&mut body, HEADER, &inner);
+    nest(&mut body, header, &inner);
     body
 }
 
@@ -338,6 +387,25 @@ mod tests {
         for cut in 0..reply.len() {
             assert_eq!(pauses(&reply[..cut]), None, "{cut}");
         }
+        // As the kernel lays it out: a nest for each counter, which has a group's own number.
+        let (mut reply, counted) = (Vec::new(), |group: u32, counters: &[(u16, u64)]| {
+            let mut nested = Vec::new();
+            attribute(&mut nested, GROUP_NUMBER, &group.to_ne_bytes());
+            for (kind, count) in counters {
+                let mut one = Vec::new();
+                attribute(&mut one, *kind, &count.to_ne_bytes());
+                nest(&mut nested, GROUP_COUNTER, &one);
+            }
+            nested
+        });
+        nest(&mut reply, STATISTICS_GROUP, &counted(1, &[(0, 5), (13, 6)]));
+        nest(&mut reply, STATISTICS_GROUP, &counted(2, &[(0, 7), (1, 8)]));
+        assert_eq!(statistics(&reply), PortStatistics { lost: Some(6), control_received: Some(8) });
+        for cut in 0..reply.len() {
+            let PortStatistics { lost, control_received } = statistics(&reply[..cut]);
+            assert!(lost.is_none_or(|lost| lost == 6) && control_received.is_none(), "{cut}");
+        }
+        assert_eq!(port_statistics("lo").unwrap(), PortStatistics::default());
         assert_eq!(pauses_received("lo").unwrap(), None);
         assert!(pauses_received("no-such-device").is_err());
     }
