@@ -26,6 +26,7 @@ pub mod predictable;
 mod quantile;
 pub mod records;
 mod rests;
+pub mod served;
 pub mod slo;
 pub mod sockets;
 mod standstills;

@@ -1,6 +1,6 @@
 //! What agents read of many machines, put together step by step as the readings of one window.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use linerate_record::readings::{OtherName, READINGS_SCHEMA, ReadMeasure, ReadSeries, Readings};
 
@@ -16,6 +16,7 @@ pub struct WatchedMachine {
     name: String,
     /// Other names.
     names: BTreeSet<String>,
+    boot: String,
     series: Vec<ReadSeries>,
     /// The last step that came.
     step: u32,
@@ -63,7 +64,10 @@ impl WatchedFleet {
         let steps = self.steps as usize;
         let of = self.machines.get_mut(machine)?;
         match said {
-            WatchSaid::Begun { names } => of.names.extend(names),
+            WatchSaid::Begun { names, boot } => {
+                of.names.extend(names);
+                of.boot = boot;
+            }
             WatchSaid::Step(step) => {
                 of.step = step.step;
                 let name = of.name.clone();
@@ -121,7 +125,8 @@ impl WatchedFleet {
 
     /// The readings of the steps that have come, with a sentence for each that could not be read.
     #[must_use]
-    pub fn readings(self) -> Readings {
+    pub fn readings(mut self) -> Readings {
+        let shared = self.leave_out_shared();
         let steps = self.machines.iter().map(|machine| machine.step).max().unwrap_or(0);
         let mut readings = Readings {
             schema: READINGS_SCHEMA,
@@ -134,6 +139,7 @@ impl WatchedFleet {
             rate_over_ms: self.step_ms,
             ..Readings::default()
         };
+        readings.remarks.extend(shared);
         let stays = usize::try_from(STAYS_MS / self.step_ms.max(1)).unwrap_or(usize::MAX);
         for machine in self.machines {
             let other = |name: String| OtherName { machine: machine.name.clone(), name };
@@ -150,6 +156,59 @@ impl WatchedFleet {
         }
         readings
     }
+}
+
+impl WatchedFleet {
+    /// Leaves out what is of a whole machine where several of the fleet are namespaces or containers of it: its
+    /// processors, memory and drives are no node's own. A sentence for each such machine.
+    fn leave_out_shared(&mut self) -> Vec<String> {
+        let mut by_boot: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (place, machine) in self.machines.iter().enumerate().filter(|(_, machine)| !machine.boot.is_empty()) {
+            by_boot.entry(machine.boot.clone()).or_default().push(place);
+        }
+        by_boot.retain(|_, places| places.len() > 1);
+        let mut remarks = Vec::new();
+        for places in by_boot.values() {
+            for place in places {
+                self.machines[*place].series.retain(|series| !is_of_machine(series.of));
+            }
+            let first: Vec<&str> = places.iter().take(3).map(|place| self.machines[*place].name.as_str()).collect();
+            let more = if places.len() > first.len() { ", …" } else { "" };
+            remarks.push(format!(
+                "{} of the fleet ({}{more}) are on one machine: its processors, memory and drives are no node's own, \
+                 and are not judged",
+                places.len(),
+                first.join(", ")
+            ));
+        }
+        remarks
+    }
+}
+
+/// What is read of a machine as a whole, whatever network namespace its reader is in.
+const fn is_of_machine(of: ReadMeasure) -> bool {
+    use ReadMeasure as M;
+    matches!(
+        of,
+        M::CoresBusy
+            | M::Cores
+            | M::BusiestCore
+            | M::CoresSoftirq
+            | M::CoresStolen
+            | M::CoreFrequency
+            | M::QueueDrops
+            | M::CpuPressure
+            | M::IoPressure
+            | M::MemoryPressure
+            | M::MemoryAvailable
+            | M::DriveRead
+            | M::DriveWritten
+            | M::DriveBusy
+            | M::DriveQueue
+            | M::DriveLatency
+            | M::DriveDiscarded
+            | M::DriveTemperature
+    )
 }
 
 /// What is read less often than each second.
@@ -201,7 +260,7 @@ mod tests {
     fn steps_of_machines_become_series_of_one_window() {
         let names = [("n1".to_owned(), vec!["node1".to_owned()]), ("n2".to_owned(), Vec::new())];
         let mut fleet = WatchedFleet::new(10_000, 1_000, 60, &names);
-        fleet.take(0, WatchSaid::Begun { names: vec!["host1".to_owned()] });
+        fleet.take(0, WatchSaid::Begun { names: vec!["host1".to_owned()], boot: "b1".to_owned() });
         fleet.take(0, step(1, &[(ReadMeasure::LinkSent, "eth0")], &[(0, 5.0)]));
         fleet.take(0, step(3, &[(ReadMeasure::LinkSpeed, "eth0")], &[(0, 7.0), (1, 100.0)]));
         fleet.take(1, step(2, &[(ReadMeasure::LinkSent, "eth0")], &[(0, 1.0)]));
@@ -230,6 +289,25 @@ mod tests {
         let expected: Vec<Option<f64>> =
             [1, 1, 1, 2, 2, 2, 2, 0, 0, 0, 0, 0].map(|of| Some(f64::from(of)).filter(|of| *of > 0.0)).to_vec();
         assert_eq!(values, expected);
+    }
+
+    #[test]
+    fn what_several_nodes_have_of_one_machine_is_no_nodes_own() {
+        let names: Vec<(String, Vec<String>)> = ["n1", "n2", "n3"].map(|name| (name.to_owned(), Vec::new())).to_vec();
+        let mut fleet = WatchedFleet::new(0, 1_000, 5, &names);
+        for (place, boot) in ["a", "a", "b"].into_iter().enumerate() {
+            fleet.take(place, WatchSaid::Begun { names: Vec::new(), boot: boot.to_owned() });
+            let named = [(ReadMeasure::CoresBusy, ""), (ReadMeasure::LinkSent, "eth0")];
+            fleet.take(place, step(1, &named, &[(0, 1.0), (1, 2.0)]));
+        }
+        let readings = fleet.readings();
+        let of = |of: ReadMeasure| readings.series.iter().filter(|series| series.of == of).count();
+        assert_eq!((of(ReadMeasure::CoresBusy), of(ReadMeasure::LinkSent)), (1, 3));
+        assert!(
+            readings.remarks[0].starts_with("2 of the fleet (n1, n2) are on one machine"),
+            "{:?}",
+            readings.remarks
+        );
     }
 
     #[test]

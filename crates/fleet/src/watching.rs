@@ -49,6 +49,9 @@ pub enum WatchSaid {
     Begun {
         /// Names of the machine besides that of the fleet's file: its host name.
         names: Vec<String>,
+        /// What this boot of its kernel is known by: nodes that are namespaces or containers of one machine have the
+        /// same. Empty where it cannot be read.
+        boot: String,
     },
     /// What it read in one step.
     Step(Box<WatchStep>),
@@ -122,11 +125,11 @@ impl WatchedAgent {
         }
         self.heard_ns = self.heard_ns.max(now_ns);
         match said {
-            WatchSaid::Begun { names } => {
+            WatchSaid::Begun { names, boot } => {
                 if std::mem::replace(&mut self.is_begun, true) || names.len() > NAMES_MAX {
                     return Err("a second begin of readings, or too many names".to_owned());
                 }
-                names.iter().try_for_each(|name| text(name))
+                names.iter().chain([boot]).try_for_each(|name| text(name))
             }
             WatchSaid::Step(step) => self.step(step, now_ns),
             WatchSaid::Unread(what) => {
@@ -203,7 +206,10 @@ mod tests {
 
     fn begun() -> WatchedAgent {
         let mut agent = WatchedAgent::new(order(), 0, 100 * SECOND);
-        assert_eq!(agent.take(&WatchSaid::Begun { names: vec!["n1".to_owned()] }, 100 * SECOND), Ok(()));
+        assert_eq!(
+            agent.take(&WatchSaid::Begun { names: vec!["n1".to_owned()], boot: String::new() }, 100 * SECOND),
+            Ok(())
+        );
         agent
     }
 
@@ -225,7 +231,7 @@ mod tests {
             (step(2, &[], &[(0, -1.0)]), 102, "a value of -1"),
             (step(2, &[], &[(0, f64::INFINITY)]), 102, "a value of inf"),
             (step(2, &["x"; WATCH_SERIES_MAX + 1], &[]), 102, "series"),
-            (WatchSaid::Begun { names: Vec::new() }, 102, "second begin"),
+            (WatchSaid::Begun { names: Vec::new(), boot: String::new() }, 102, "second begin"),
             (WatchSaid::Unread("x".repeat(513)), 102, "too long"),
             (WatchSaid::Sockets { text: "x".repeat(PART_BYTES + 1), is_last: true }, 102, "bytes of sockets"),
         ] {
@@ -240,7 +246,7 @@ mod tests {
     fn steps_are_counted_by_the_agents_clock_and_silence_is_bounded() {
         let mut ahead =
             WatchedAgent::new(WatchOrder { begin_ns: 5_000 * SECOND, ..order() }, 4_900 * SECOND, 99 * SECOND);
-        ahead.take(&WatchSaid::Begun { names: Vec::new() }, 100 * SECOND).unwrap();
+        ahead.take(&WatchSaid::Begun { names: Vec::new(), boot: String::new() }, 100 * SECOND).unwrap();
         assert_eq!(ahead.take(&step(1, &[], &[]), 101 * SECOND), Ok(()));
         assert_eq!(ahead.overdue(132 * SECOND), None);
         assert!(ahead.overdue(133 * SECOND).unwrap().contains("no reading for 30 s"));

@@ -6,7 +6,7 @@ mod devices;
 mod engines;
 
 pub(crate) use devices::MANGLED;
-pub(crate) use engines::{is_engine, program};
+pub(crate) use engines::{is_engine, of_own_node, program};
 
 use std::path::Path;
 

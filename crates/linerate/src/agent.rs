@@ -9,6 +9,7 @@ mod init;
 mod listening;
 mod load;
 mod session;
+mod watch;
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read, Write};
@@ -22,7 +23,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use linerate_fleet::agent::{Agent, Deed, farewell};
 use linerate_fleet::lease::{EndReason, FIRST_WITHIN, LAPSES_AFTER, Lease};
-use linerate_fleet::protocol::{ANSWER_BYTES_MAX, AgentHello, PROTOCOL};
+use linerate_fleet::protocol::{ANSWER_BYTES_MAX, AgentHello, FromAgent, PROTOCOL, frame};
+use linerate_fleet::watching::WatchSaid;
 use linerate_host::{Root, SnapshotRequest};
 use linerate_record::fleet::MachineState;
 use linerate_wire::clock::Clock;
@@ -35,6 +37,8 @@ use crate::catalogue;
 use crate::failure::{Failure, code};
 use flags::{AgentFlags, AgentVerb};
 use load::{AgentLoad, LoadHappening};
+use watch::AgentWatch;
+pub(crate) use watch::SOCKETS_EACH_MS;
 
 /// How long the one that decides waits for something to happen.
 const TICK: Duration = Duration::from_millis(100);
@@ -68,6 +72,8 @@ enum Happening {
     Read(Result<String, String>),
     /// Something about load.
     Load(LoadHappening),
+    /// Something about what the machine does.
+    Watched(WatchSaid),
 }
 
 /// The agent's time: the machine's clock as it was when the agent began, and a monotonic one since. It never steps, so
@@ -206,6 +212,7 @@ fn serve(
     reader(input, clock, tell.clone());
     let mut agent = Agent::with_lease(hello, Lease::lasting(ground.lease, Duration::ZERO));
     let mut load = AgentLoad::new(clock, tell.clone());
+    let mut watch = None;
     let reason = loop {
         let deeds = match happenings.recv_timeout(TICK) {
             Ok(Happening::Came(bytes, taken_ns)) => agent.take(&bytes, begun.elapsed(), taken_ns, clock.now_ns()),
@@ -214,11 +221,15 @@ fn serve(
                 load.happened(happening).into_iter().for_each(|bytes| say(&out, &waiting, bytes));
                 Vec::new()
             }
+            Ok(Happening::Watched(said)) => {
+                frame(&FromAgent::Watched(Box::new(said))).into_iter().for_each(|bytes| say(&out, &waiting, bytes));
+                Vec::new()
+            }
             Ok(Happening::Closed) => break EndReason::EndOfInput,
             Ok(Happening::Signalled) => break EndReason::Signalled,
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Vec::new(),
         };
-        if let Some(reason) = done(deeds, &mut load, (&out, &waiting), &tell, (ground, begun)) {
+        if let Some(reason) = done(deeds, (&mut load, &mut watch), (&out, &waiting), (&tell, clock), (ground, begun)) {
             break reason;
         }
         let unsent = waiting.load(Ordering::Acquire);
@@ -252,9 +263,9 @@ fn serve(
 /// Does deeds; why the agent ends, where one of them ends it.
 fn done(
     deeds: Vec<Deed>,
-    load: &mut AgentLoad,
+    (load, watch): (&mut AgentLoad, &mut Option<AgentWatch>),
     (out, waiting): (&Sender<Vec<u8>>, &AtomicUsize),
-    tell: &Sender<Happening>,
+    (tell, clock): (&Sender<Happening>, AgentClock),
     (ground, begun): (Ground, Instant),
 ) -> Option<EndReason> {
     for deed in deeds {
@@ -265,6 +276,7 @@ fn done(
                 // Nobody may listen any more.
                 thread::spawn(move || drop(tell.send(Happening::Read((ground.read)()))));
             }
+            Deed::Watch(order) => *watch = Some(watch::begin(*order, clock, tell.clone())),
             Deed::Load(order) => load.load(*order).into_iter().for_each(|bytes| say(out, waiting, bytes)),
             Deed::Point(order) => load.point(*order).into_iter().for_each(|bytes| say(out, waiting, bytes)),
             Deed::Start(at_ns) => load.start(at_ns, begun.elapsed()),

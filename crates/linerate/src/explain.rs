@@ -2,6 +2,7 @@
 
 pub(crate) mod flags;
 mod instants;
+mod live;
 mod masked;
 mod readings;
 mod source;
@@ -44,7 +45,7 @@ fn figures_of(flags: &ExplainFlags) -> Result<(), Failure> {
     if !flags.source.is_asked() && !flags.source.link.is_empty() {
         return Err(Failure::usage(
             "--link says which interface of readings carries a plane, and there are none: leave it out, or give \
-             --prometheus URL or --replay FILE",
+             --prometheus URL, --live or --replay FILE",
         ));
     }
     if flags.source.is_asked() {
@@ -53,7 +54,8 @@ fn figures_of(flags: &ExplainFlags) -> Result<(), Failure> {
     if flags.observed.is_empty() && flags.nodes.is_none() && flags.run.is_none() {
         return Err(Failure::usage(
             "no figures given: give --observed get=152GiB/s, --nodes FILE with per-node figures, --run RUN, or \
-             --prometheus URL --from TIME for what was recorded of the cluster",
+             --prometheus URL --from TIME for what was recorded of the cluster, or --live --fleet FLEET for what it \
+             does now",
         ));
     }
     if flags.observed.is_empty() && flags.concurrent.is_some() {

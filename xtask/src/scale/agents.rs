@@ -277,7 +277,7 @@ impl Pretended {
                 }
                 Deed::Stop(reason) => self.end(reason),
                 Deed::End(_) => return Ok(true),
-                Deed::ReadMachine => {}
+                Deed::ReadMachine | Deed::Watch(_) => {}
             }
         }
         if self.agent.has_lapsed(now) { Err(()) } else { Ok(false) }

@@ -7,7 +7,7 @@ use super::{Looking, PartName, plain};
 use crate::fingerprint::{cpu_cgroups, parse_periods};
 use crate::process::process_stat;
 use crate::root::{Pass, Root, Unreadable, names, note, text};
-use crate::snapshot::{is_engine, program};
+use crate::snapshot::{is_engine, of_own_node, program};
 
 pub(super) const FIND_LEAST_MS: u64 = 30_000;
 /// How long after one has ended another is looked for.
@@ -84,6 +84,7 @@ fn find(root: &Root, asked: &[u32]) -> Found {
     };
     pids.sort_unstable();
     pids.retain(|pid| !asked.is_empty() || serves(root, *pid, &mut pass));
+    let pids = if asked.is_empty() { of_own_node(root, pids) } else { pids };
     let mut found = Found::default();
     for pid in pids {
         let stat = process_stat(root, &pid.to_string(), &mut pass.bytes);

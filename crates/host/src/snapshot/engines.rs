@@ -60,6 +60,20 @@ fn own_network(root: &Root, pid: u32, pass: &mut Pass) -> bool {
     }
 }
 
+/// Of processes, those in the network namespace of this one, where any is in it and it is not known to be that of the
+/// machine's first process: who is put into the namespace of a node reads what is that node's. Else all of them.
+pub(crate) fn of_own_node(root: &Root, pids: Vec<u32>) -> Vec<u32> {
+    let own = namespace(root, "self").ok();
+    // Where that of the first process may not be read, this one is in a container, or in a node's namespace.
+    let is_machines = namespace(root, "1").is_ok_and(|first| Some(first) == own);
+    if own.is_none() || is_machines {
+        return pids;
+    }
+    let is_here = |pid: &&u32| namespace(root, &pid.to_string()).ok() == own;
+    let here: Vec<u32> = pids.iter().filter(is_here).copied().collect();
+    if here.is_empty() { pids } else { here }
+}
+
 fn namespace(root: &Root, process: &str) -> io::Result<PathBuf> {
     std::fs::read_link(root.0.join(format!("proc/{process}/ns/net")))
 }
@@ -78,6 +92,21 @@ mod tests {
         if let Some(net) = net {
             symlink(net, folder.join("ns/net")).unwrap();
         }
+    }
+
+    #[test]
+    fn an_agent_within_the_namespace_of_a_node_takes_that_nodes_servers_alone() {
+        let pids = |first: &str, seven: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            for (pid, net) in [("self", "net:[2]"), ("1", first), ("7", seven), ("8", "net:[3]")] {
+                process(folder.path(), pid, "minio", "minio\0server", Some(net).filter(|net| !net.is_empty()));
+            }
+            of_own_node(&Root::captured(folder.path()), vec![7, 8])
+        };
+        assert_eq!(pids("net:[1]", "net:[2]"), [7]);
+        assert_eq!(pids("", "net:[2]"), [7], "it may not be read");
+        assert_eq!(pids("net:[1]", "net:[4]"), [7, 8], "none is here");
+        assert_eq!(pids("net:[2]", "net:[2]"), [7, 8], "this is the machine's own");
     }
 
     #[test]

@@ -134,7 +134,7 @@ impl BenchClients {
     ) -> Result<BenchClients, Failure> {
         let nodes = &asked.nodes[..asked.most() as usize];
         reaching::consent_to_commands(nodes, asked.yes_exec)?;
-        let led = LedFleet::start(nodes, &asked.reach, clock, stop)?;
+        let led = LedFleet::start(nodes, &asked.reach, clock, (stop, Allowed::Load))?;
         let (mut met, mut loaded, mut lost) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let mut early = Vec::new();
         while loaded.len() + lost.len() < nodes.len() {
@@ -158,7 +158,7 @@ impl BenchClients {
                     loaded.remove(&client);
                     lost.entry(client).or_insert(loss.why);
                 }
-                Some((_, LedEvent::News(_))) | None => {}
+                Some((_, LedEvent::News(_) | LedEvent::Watched(_))) | None => {}
             }
         }
         if !lost.is_empty() {
@@ -303,7 +303,7 @@ impl BenchClients {
             match event {
                 LedEvent::Lost(loss) => self.lose(client, loss, None),
                 LedEvent::News(LoadNews::Reading(reading)) => self.reading(client, *reading),
-                LedEvent::News(_) | LedEvent::Met { .. } => {}
+                LedEvent::News(_) | LedEvent::Met { .. } | LedEvent::Watched(_) => {}
             }
         }
         self.unwritten.borrow_mut().take().map_or(Ok(()), Err)
@@ -421,7 +421,7 @@ impl UnderWay<'_> {
             LedEvent::News(LoadNews::Reading(reading)) => return self.clients.reading(client, *reading),
             LedEvent::News(news) => news,
             LedEvent::Lost(loss) => return self.lost(client, loss),
-            LedEvent::Met { .. } => return,
+            LedEvent::Met { .. } | LedEvent::Watched(_) => return,
         };
         let Some(driver) = self.drivers.get_mut(&client) else { return };
         match news {

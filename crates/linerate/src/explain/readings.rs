@@ -13,8 +13,8 @@ use linerate_record::site::Site;
 use linerate_wire::patience::Heed;
 
 use super::instants::instant;
-use super::masked;
 use super::source::SourceFlags;
+use super::{live, masked};
 use crate::failure::Failure;
 use crate::progress::say;
 use crate::{bounded, masks, named, trust};
@@ -56,6 +56,17 @@ pub(crate) fn readings(flags: &SourceFlags, site: &Site) -> Result<Readings, Fai
     if let Some(path) = &flags.replay {
         return replayed(path);
     }
+    let readings = if flags.live { live::watched(flags)? } else { gathered(flags, site)? };
+    if let Some(path) = &flags.record {
+        let kept = if flags.mask { masked::masked(&readings) } else { readings.clone() };
+        let text = serde_json::to_string(&kept).map_err(|error| Failure::usage(error.to_string()))?;
+        named::write(path, format!("{text}\n").as_bytes(), 0o600)?;
+    }
+    Ok(readings)
+}
+
+/// Readings that a Prometheus has.
+fn gathered(flags: &SourceFlags, site: &Site) -> Result<Readings, Failure> {
     let window = window(flags)?;
     let asked = asked(flags)?;
     let mut server = PrometheusServer::new(asked)?;
@@ -65,13 +76,7 @@ pub(crate) fn readings(flags: &SourceFlags, site: &Site) -> Result<Readings, Fai
     for name in names.idle(&expressions) {
         say(&format!("note: --map {name}=… does nothing: no query has that name"));
     }
-    let readings = gather(&mut server, window, &names, site.engine.product, |_| {})?;
-    if let Some(path) = &flags.record {
-        let kept = if flags.mask { masked::masked(&readings) } else { readings.clone() };
-        let text = serde_json::to_string(&kept).map_err(|error| Failure::usage(error.to_string()))?;
-        named::write(path, format!("{text}\n").as_bytes(), 0o600)?;
-    }
-    Ok(readings)
+    Ok(gather(&mut server, window, &names, site.engine.product, |_| {})?)
 }
 
 fn replayed(path: &Path) -> Result<Readings, Failure> {
@@ -82,7 +87,7 @@ fn replayed(path: &Path) -> Result<Readings, Failure> {
     })?;
     let wrong = |why: String| Failure::usage(format!("{} is no file of readings: {why}", path.display()));
     let readings: Readings = serde_json::from_slice(&bytes)
-        .map_err(|error| wrong(format!("{error}: write one with --prometheus URL --record FILE")))?;
+        .map_err(|error| wrong(format!("{error}: write one with --prometheus URL or --live, and --record FILE")))?;
     readings.check().map_err(wrong)?;
     Ok(readings)
 }

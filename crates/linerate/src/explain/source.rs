@@ -8,10 +8,20 @@ use linerate_prometheus::address::PrometheusAddress;
 use linerate_prometheus::naming;
 use linerate_record::units::parse_duration;
 
+use crate::reaching::flags::ReachFlags;
+
 /// All flags of readings, which figures exclude.
 pub(super) const READINGS: &[&str] = &[
     "replay",
     "link",
+    "live",
+    "fleet",
+    "for_time",
+    "engine_port",
+    "no_sockets",
+    "yes_exec",
+    "become_by",
+    "binary",
     "prometheus",
     "from",
     "to",
@@ -38,7 +48,7 @@ const ASKED: &[&str] = READINGS.split_at(2).1;
 pub(crate) struct SourceFlags {
     /// Prometheus (or what answers as one) that already scrapes the cluster: what it recorded between --from and --to
     /// is judged against the site. It is only queried; nothing is changed, and no agent runs anywhere.
-    #[arg(long, value_name = "URL", value_parser = url, requires = "from")]
+    #[arg(long, value_name = "URL", value_parser = url, requires = "from", group = "gathered")]
     pub(crate) prometheus: Option<PrometheusAddress>,
     /// Begin of the window, which should hold the load: 2026-11-20T09:31:00Z, "2026-11-20 09:31" in local time, seconds
     /// since 1970, now-2h.
@@ -82,8 +92,31 @@ pub(crate) struct SourceFlags {
     /// How long each answer of --prometheus may take.
     #[arg(long, value_name = "TIME", requires = "prometheus", default_value = "60s", value_parser = patience)]
     pub(crate) timeout: Duration,
-    /// File to keep the readings of --prometheus in, for --replay.
-    #[arg(long, value_name = "FILE", requires = "prometheus")]
+    /// Read the nodes of --fleet now, for as long as --for says, and judge that against the site: links and members of
+    /// bonds, processors, drives, memory and the engine's sockets. Agents only read: nothing is written, set or
+    /// configured on a node.
+    #[arg(long, requires = "fleet", conflicts_with = "prometheus", group = "gathered")]
+    pub(crate) live: bool,
+    /// Fleet file with the nodes of --live: those of the role storage are the site's, those of the role client load it.
+    #[arg(long, value_name = "FLEET", requires = "live")]
+    pub(crate) fleet: Option<PathBuf>,
+    /// How long --live reads, from 5s to 1h. Read while the load is there.
+    #[arg(long = "for", value_name = "TIME", requires = "live", default_value = "60s", value_parser = live_time)]
+    pub(crate) for_time: Duration,
+    /// Ports of the engine, whose sockets --live looks at: 9000, 6800-7568. May be given several times. [default: those
+    /// on which processes of a known engine listen]
+    #[arg(long, value_name = "PORTS,…", requires = "live", value_delimiter = ',', value_parser = port_range)]
+    pub(crate) engine_port: Vec<(u16, u16)>,
+    /// Do not look at sockets.
+    #[arg(long, requires = "live", conflicts_with = "engine_port")]
+    pub(crate) no_sockets: bool,
+    /// Consent to running the commands in the fleet file.
+    #[arg(long, requires = "fleet")]
+    pub(crate) yes_exec: bool,
+    #[command(flatten)]
+    pub(crate) reach: ReachFlags,
+    /// File to keep the readings of --prometheus or --live in, for --replay.
+    #[arg(long, value_name = "FILE", requires = "gathered")]
     pub(crate) record: Option<PathBuf>,
     /// With --record: replace names and addresses of machines in the file by others, the same for the same, as capture
     /// does.
@@ -97,7 +130,7 @@ pub(crate) struct SourceFlags {
 impl SourceFlags {
     /// Whether readings are judged, and not figures.
     pub(crate) fn is_asked(&self) -> bool {
-        self.prometheus.is_some() || self.replay.is_some()
+        self.prometheus.is_some() || self.live || self.replay.is_some()
     }
 }
 
@@ -114,6 +147,21 @@ fn link(text: &str) -> Result<(String, String), String> {
     Ok((plane.to_owned(), interface.to_owned()))
 }
 
+/// Reads `9000` or `6800-7568`.
+fn port_range(text: &str) -> Result<(u16, u16), String> {
+    let fix = "write a port or a range of ports, such as 9000 or 6800-7568";
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0);
+    match (port(first), port(last)) {
+        (Some(first), Some(last)) if first <= last => Ok((first, last)),
+        _ => Err(format!("{text:?} is no port: {fix}")),
+    }
+}
+
+fn live_time(text: &str) -> Result<Duration, String> {
+    within(text, Duration::from_secs(5), Duration::from_secs(3_600))
+}
+
 fn step(text: &str) -> Result<Duration, String> {
     within(text, Duration::from_secs(1), Duration::from_secs(86_400))
 }
@@ -128,4 +176,19 @@ fn within(text: &str, least: Duration, most: Duration) -> Result<Duration, Strin
         return Err(format!("{text:?} is out of range: write {} s to {} s", least.as_secs(), most.as_secs()));
     }
     Ok(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_single_ones_or_ranges() {
+        assert_eq!(port_range("9000"), Ok((9000, 9000)));
+        assert_eq!(port_range("6800-7568"), Ok((6800, 7568)));
+        for text in ["", "0", "9-", "-9", "9-8", "65536", "http"] {
+            let why = port_range(text).unwrap_err();
+            assert!(why.contains("is no port") && why.contains(&format!("{text:?}")), "{why}");
+        }
+    }
 }

@@ -14,6 +14,7 @@ use linerate_fleet::description::FleetNode;
 use linerate_fleet::loading::{LoadOrder, PointOrder};
 use linerate_fleet::protocol::{AgentHello, ToAgent, frame};
 use linerate_fleet::reach::NodeReach;
+use linerate_fleet::watching::{WatchOrder, WatchSaid};
 use linerate_record::fleet::{Allowed, UnreachedNode};
 use linerate_record::run::StopReason;
 use linerate_wire::clock::Clock;
@@ -53,6 +54,8 @@ enum Command {
     Unreached(usize, UnreachedNode),
     Load(usize, Box<LoadOrder>),
     Point(usize, Box<PointOrder>),
+    /// To begin at an instant of the run's clock.
+    Watch(Vec<usize>, Box<WatchOrder>, u64),
     /// At an instant of the run's clock.
     Start(Vec<usize>, u64),
     Stop(Vec<usize>, StopReason),
@@ -65,6 +68,8 @@ pub(crate) enum LedEvent {
     Met { hello: Box<AgentHello>, clock: ClockOffset },
     /// It said something about load. Instants of intervals and readings are put on the run's clock.
     News(LoadNews),
+    /// It said something about what its machine does.
+    Watched(WatchSaid),
     /// Nothing more is heard of it.
     Lost(LostAgent),
 }
@@ -92,7 +97,7 @@ impl LedFleet {
         nodes: &[FleetNode],
         flags: &ReachFlags,
         clock: Clock,
-        stop: &Arc<AtomicBool>,
+        (stop, allow): (&Arc<AtomicBool>, Allowed),
     ) -> Result<LedFleet, Failure> {
         let (nodes, programs) = (flags.applied(nodes), of_ssh(nodes, flags)?);
         let (wakes, wake) = pipe().map_err(|source| Failure::Command(format!("failed to open a pipe: {source}")))?;
@@ -106,7 +111,7 @@ impl LedFleet {
         let reaches: Vec<NodeReach> = nodes.iter().map(|node| node.reach.clone()).collect();
         let starter = {
             let (reaches, commands, stop) = (reaches.clone(), commands.clone(), Arc::clone(stop));
-            thread::spawn(move || start_all(&reaches, &programs, &commands, &stop))
+            thread::spawn(move || start_all(&reaches, &programs, &commands, (&stop, allow)))
         };
         let lead = Lead::new(reaches, clock, (to_do, wakes, epoll), tell);
         let lead = thread::spawn(move || lead.run());
@@ -133,6 +138,12 @@ impl LedFleet {
     /// Tells agents to begin at an instant of the run's clock.
     pub(crate) fn begin(&self, agents: Vec<usize>, at_ns: u64) {
         self.command(Command::Start(agents, at_ns));
+    }
+
+    /// Tells agents to read what their machines do, from an instant of the run's clock on; that of the order does not
+    /// count.
+    pub(crate) fn watch(&self, agents: Vec<usize>, order: WatchOrder, begin_ns: u64) {
+        self.command(Command::Watch(agents, Box::new(order), begin_ns));
     }
 
     /// Tells agents to end their point.
@@ -163,18 +174,16 @@ impl Drop for LedFleet {
 }
 
 /// Starts agents, so many at once, and hands them on as they come.
-fn start_all(reaches: &[NodeReach], programs: &[Program], commands: &Sender<Command>, stop: &AtomicBool) {
+fn start_all(
+    reaches: &[NodeReach],
+    programs: &[Program],
+    commands: &Sender<Command>,
+    (stop, allow): (&AtomicBool, Allowed),
+) {
     let (next, starts) = (AtomicUsize::new(0), Slots::new(SSH_STARTS));
     let commands = Mutex::new(commands.clone());
     let clusters = Clusters::default();
-    let shared = Shared {
-        stop,
-        ssh_starts: &starts,
-        programs,
-        clusters: &clusters,
-        is_machine_wanted: false,
-        allow: Allowed::Load,
-    };
+    let shared = Shared { stop, ssh_starts: &starts, programs, clusters: &clusters, is_machine_wanted: false, allow };
     thread::scope(|scope| {
         for _ in 0..AT_ONCE.min(reaches.len()) {
             scope.spawn(|| {
@@ -294,6 +303,14 @@ impl Lead {
                     self.say(agent, |conversation| Ok(conversation.start(at_ns, offset_ns)));
                 }
             }
+            Command::Watch(agents, order, begin_ns) => {
+                let begin_ns = self.zero_ns.saturating_add(i64::try_from(begin_ns).unwrap_or(i64::MAX));
+                for agent in agents {
+                    let order = WatchOrder { begin_ns, ..(*order).clone() };
+                    let offset_ns = self.offset_ns(agent);
+                    self.say(agent, |conversation| conversation.watch(order, offset_ns, now_ns));
+                }
+            }
             Command::Stop(agents, reason) => {
                 agents.into_iter().for_each(|agent| self.say(agent, |_| frame(&ToAgent::Stop { reason })));
             }
@@ -405,10 +422,12 @@ impl Lead {
         let met = if is_met { None } else { conversation.met(now_ns) };
         let met = met.map(|(hello, clock)| (Box::new(hello.clone()), clock));
         let news: Vec<LoadNews> = std::iter::from_fn(|| conversation.news()).collect();
+        let watched: Vec<WatchSaid> = std::iter::from_fn(|| conversation.watched()).collect();
         if let Some((hello, clock)) = met {
             self.members[agent].is_met = true;
             self.tell(agent, LedEvent::Met { hello, clock });
         }
+        watched.into_iter().for_each(|said| self.tell(agent, LedEvent::Watched(said)));
         for mut one in news {
             match &mut one {
                 LoadNews::Loaded { zero_ns, .. } => {

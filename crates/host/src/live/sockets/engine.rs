@@ -11,7 +11,7 @@ use super::dump::{Diagnosis, open_here};
 use super::request::{LISTENING, joined};
 use crate::root::{Pass, Root, names, note};
 use crate::setting::within_process;
-use crate::snapshot::{is_engine, program};
+use crate::snapshot::{is_engine, of_own_node, program};
 
 /// Most network namespaces, and most files of one process, that are looked at. Sockets that listen are among a server's
 /// first.
@@ -128,6 +128,8 @@ fn processes(root: &Root, pids: &[u32], pass: &mut Pass) -> Vec<Process> {
             found.push(Process { pid, program, space });
         }
     }
+    let own = of_own_node(root, found.iter().map(|process| process.pid).collect());
+    found.retain(|process| own.contains(&process.pid) || pids.contains(&process.pid));
     for pid in pids.iter().filter(|pid| !found.iter().any(|process| process.pid == **pid)) {
         note(pass, &format!("proc/{pid}"), "there is no such process");
     }

@@ -1,0 +1,238 @@
+//! The agent's side of a watch: a thread that looks at the machine step by step, and says what it read. It only reads.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use linerate_fleet::protocol::{PART_BYTES, TEXT_BYTES_MAX};
+use linerate_fleet::watching::{WatchOrder, WatchSaid, WatchStep};
+use linerate_host::Root;
+use linerate_host::live::sockets::{self, SocketWatch, SocketsAsked};
+use linerate_host::live::{self, LiveAsked, LiveLook};
+use linerate_record::readings::{PortRange, ReadMeasure, ReadValue};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::{AgentClock, Happening};
+
+/// How often sockets are looked at, where that takes little of a core.
+pub(crate) const SOCKETS_EACH_MS: u64 = 2_000;
+
+/// A watch under way; dropping it ends it.
+pub(super) struct AgentWatch {
+    _running: Sender<()>,
+}
+
+/// Begins to watch.
+pub(super) fn begin(order: WatchOrder, clock: AgentClock, tell: Sender<Happening>) -> AgentWatch {
+    let (running, stopped) = channel();
+    thread::spawn(move || watch(&order, clock, &stopped, &tell));
+    AgentWatch { _running: running }
+}
+
+/// Looks of sockets, each when it is due.
+struct SocketLooks {
+    watch: SocketWatch,
+    due_ms: u64,
+}
+
+fn watch(order: &WatchOrder, clock: AgentClock, stopped: &Receiver<()>, tell: &Sender<Happening>) {
+    // Nobody may listen any more.
+    let say = |said: WatchSaid| drop(tell.send(Happening::Watched(said)));
+    let root = Root::live();
+    let mut state = live::begin(&root, &LiveAsked::default());
+    let mut sockets = order.sockets.then(|| begin_sockets(&root, order, &say));
+    let (mut numbers, mut kept, mut step) = (HashMap::new(), Vec::new(), 0);
+    while wait_for(order, step, clock, stopped) {
+        let now_ms = clock.clock.now_ns() / 1_000_000;
+        let mut look = live::look(&root, &mut state, now_ms);
+        if let Some(sockets) = sockets.as_mut().filter(|sockets| sockets.due_ms <= now_ms || step == order.steps) {
+            let look = sockets::look(&mut sockets.watch, now_ms);
+            sockets.due_ms = now_ms + sockets::interval_ms(SOCKETS_EACH_MS.max(order.step_ms), &look);
+            look.unreadable.into_iter().for_each(|what| say(unread(&what.to_string())));
+        }
+        if step == 0 {
+            say(WatchSaid::Begun { names: names(&mut look), boot: printable(&boot()) });
+        }
+        let (values, told) = parts(look);
+        told.iter().for_each(|what| say(unread(what)));
+        kept.extend(values);
+        if step > 0 {
+            say(WatchSaid::Step(Box::new(in_numbers(step, std::mem::take(&mut kept), &mut numbers))));
+        }
+        if step == order.steps {
+            break;
+        }
+        step = next_step(order, step, clock);
+    }
+    if let Some(sockets) = sockets {
+        let seen = serde_json::to_string(&sockets::end(sockets.watch)).unwrap_or_default();
+        in_parts(&seen).into_iter().for_each(say);
+    }
+    say(WatchSaid::Ended { took_us: thread_us() });
+}
+
+/// Finds the sockets of the engine.
+fn begin_sockets(root: &Root, order: &WatchOrder, say: &impl Fn(WatchSaid)) -> SocketLooks {
+    let ports = order.ports.iter().map(|(first, last)| PortRange { first: *first, last: *last }).collect();
+    let (watch, unreadable) = sockets::begin(root, &SocketsAsked { ports, pids: Vec::new() });
+    unreadable.into_iter().for_each(|what| say(unread(&what.to_string())));
+    SocketLooks { watch, due_ms: 0 }
+}
+
+/// When a step is due, in nanoseconds of the agent's clock.
+fn due_ns(order: &WatchOrder, step: u32) -> i64 {
+    let step_ns = i64::try_from(order.step_ms).unwrap_or(i64::MAX).saturating_mul(1_000_000);
+    order.begin_ns.saturating_add(step_ns.saturating_mul(i64::from(step)))
+}
+
+/// Waits for a step; false where the watch is to end.
+fn wait_for(order: &WatchOrder, step: u32, clock: AgentClock, stopped: &Receiver<()>) -> bool {
+    let left_ns = due_ns(order, step).saturating_sub(clock.now_ns());
+    let left = Duration::from_nanos(u64::try_from(left_ns).unwrap_or(0));
+    stopped.recv_timeout(left) == Err(RecvTimeoutError::Timeout)
+}
+
+/// The step after one: of those that have passed meanwhile, the last.
+fn next_step(order: &WatchOrder, step: u32, clock: AgentClock) -> u32 {
+    let is_past = |step: u32| due_ns(order, step) < clock.now_ns();
+    let mut next = step + 1;
+    while next < order.steps && is_past(next + 1) {
+        next += 1;
+    }
+    next
+}
+
+/// What the kernel calls the time since it booted.
+fn boot() -> String {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    id.map(|id| id.trim().to_owned()).unwrap_or_default()
+}
+
+/// Names of the machine, out of what a look gives.
+fn names(look: &mut LiveLook) -> Vec<String> {
+    let names = std::mem::take(&mut look.names).into_iter().filter(|name| name.part.is_empty());
+    names.map(|name| printable(&name.name)).collect()
+}
+
+/// What a look gives, and what it tells.
+fn parts(look: LiveLook) -> (Vec<ReadValue>, Vec<String>) {
+    let told = look.unreadable.iter().map(ToString::to_string).chain(look.remarks).collect();
+    (look.values, told)
+}
+
+fn unread(what: &str) -> WatchSaid {
+    WatchSaid::Unread(printable(what))
+}
+
+/// A text as it may cross to the coordinator.
+fn printable(text: &str) -> String {
+    let mut kept = String::new();
+    for character in text.chars().filter(|character| !character.is_control()) {
+        if kept.len() + character.len_utf8() > TEXT_BYTES_MAX {
+            break;
+        }
+        kept.push(character);
+    }
+    kept
+}
+
+/// Values by the numbers of their series; the last of each counts.
+fn in_numbers(step: u32, values: Vec<ReadValue>, numbers: &mut HashMap<(ReadMeasure, String), u32>) -> WatchStep {
+    let mut said = WatchStep { step, ..WatchStep::default() };
+    let mut places: HashMap<u32, usize> = HashMap::new();
+    for ReadValue { of, part, value } in values {
+        let part = printable(&part);
+        let next = numbers.len() as u32;
+        let number = *numbers.entry((of, part.clone())).or_insert_with(|| {
+            said.named.push((of, part));
+            next
+        });
+        let value = rounded(value);
+        match places.get(&number) {
+            Some(&place) => said.values[place].1 = value,
+            None => {
+                places.insert(number, said.values.len());
+                said.values.push((number, value));
+            }
+        }
+    }
+    said
+}
+
+/// Six digits that count: what is read is no more exact, and fewer digits cross to the coordinator.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
+
+/// A long text in messages.
+fn in_parts(text: &str) -> Vec<WatchSaid> {
+    let (mut parts, mut rest) = (Vec::new(), text);
+    loop {
+        // It is ASCII: numbers, words and addresses.
+        let (part, behind) = rest.split_at(rest.len().min(PART_BYTES));
+        parts.push(WatchSaid::Sockets { text: part.to_owned(), is_last: behind.is_empty() });
+        if behind.is_empty() {
+            return parts;
+        }
+        rest = behind;
+    }
+}
+
+/// Processor time of this thread.
+fn thread_us() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let us = time.tv_sec.saturating_mul(1_000_000).saturating_add(time.tv_nsec / 1_000);
+    u64::try_from(us).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(part: &str, value: f64) -> ReadValue {
+        ReadValue { of: ReadMeasure::LinkSent, part: part.to_owned(), value }
+    }
+
+    #[test]
+    fn a_series_is_named_once_and_its_last_value_counts() {
+        let mut numbers = HashMap::new();
+        let first = in_numbers(1, vec![value("a", 1.0), value("b", 2.0), value("a", 3.0)], &mut numbers);
+        assert_eq!(first.named.len(), 2);
+        assert_eq!(first.values, [(0, 3.0), (1, 2.0)]);
+        let second = in_numbers(2, vec![value("c", 1_234_567.891), value("b", 0.0)], &mut numbers);
+        assert_eq!(second.named, [(ReadMeasure::LinkSent, "c".to_owned())]);
+        assert_eq!(second.values, [(2, 1_234_570.0), (1, 0.0)]);
+    }
+
+    #[test]
+    fn long_texts_go_in_parts_and_short_ones_without_control_characters() {
+        let said = in_parts(&"x".repeat(PART_BYTES * 2));
+        let lasts: Vec<bool> =
+            said.iter().map(|said| matches!(said, WatchSaid::Sockets { is_last: true, .. })).collect();
+        assert_eq!(lasts, [false, true]);
+        assert_eq!(printable("a\u{1b}[2Jb"), "a[2Jb");
+        assert_eq!(printable(&"é".repeat(400)).len(), TEXT_BYTES_MAX);
+    }
+
+    #[test]
+    fn a_watch_reads_this_machine_and_ends() {
+        let clock = AgentClock::begin(super::super::unix_ns);
+        let order = WatchOrder { begin_ns: clock.now_ns(), step_ms: 300, steps: 3, ports: vec![(9, 9)], sockets: true };
+        let (tell, told) = channel();
+        let _running = begin(order, clock, tell);
+        let mut said = Vec::new();
+        while !matches!(said.last(), Some(WatchSaid::Ended { .. })) {
+            let Ok(Happening::Watched(one)) = told.recv_timeout(Duration::from_secs(20)) else { panic!("{said:?}") };
+            said.push(one);
+        }
+        let steps: Vec<&WatchStep> = said
+            .iter()
+            .filter_map(|said| if let WatchSaid::Step(step) = said { Some(&**step) } else { None })
+            .collect();
+        assert!(steps.last().is_some_and(|step| step.step == 3), "{said:?}");
+        let named: Vec<ReadMeasure> = steps.iter().flat_map(|step| &step.named).map(|(of, _)| *of).collect();
+        assert!(named.contains(&ReadMeasure::CoresBusy) && named.contains(&ReadMeasure::Cores), "{named:?}");
+        assert!(said.iter().any(|said| matches!(said, WatchSaid::Sockets { is_last: true, .. })));
+    }
+}

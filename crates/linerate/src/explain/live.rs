@@ -1,0 +1,225 @@
+//! Readings of the nodes of a fleet, taken now: agents look at their machines step by step, all at the same instants.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use linerate_analysis::served::served;
+use linerate_analysis::sockets::{join, remarks};
+use linerate_fleet::description::FleetNode;
+use linerate_fleet::watched::{WatchedFleet, WatchedSoFar};
+use linerate_fleet::watching::WatchOrder;
+use linerate_record::fleet::{Allowed, NodeRole, UnreachedNode};
+use linerate_record::readings::{Readings, SocketsSeen, StatedMachine};
+use linerate_record::units::{bits_per_s, duration_ns};
+use linerate_wire::clock::Clock;
+
+use super::source::SourceFlags;
+use crate::agent::SOCKETS_EACH_MS;
+use crate::failure::{Failure, code};
+use crate::interrupt;
+use crate::progress::Progress;
+use crate::reaching::{self, LedEvent, LedFleet};
+
+/// How long the coordinator waits for something to happen before it looks whether to end.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// From the last agent that is there to the first look: every agent has its order by then.
+const BEGINS_IN: Duration = Duration::from_millis(1_500);
+
+/// How long the last words of agents may take behind the last step.
+const ENDS_WITHIN: Duration = Duration::from_secs(20);
+
+/// Most instants of a window: longer ones are read less often.
+const STEPS_MAX: u64 = 400;
+
+/// Fewest steps that anything can be said of.
+const STEPS_MIN: u32 = 4;
+
+/// All that is going on.
+struct Watch<'a> {
+    led: LedFleet,
+    nodes: &'a [FleetNode],
+    lost: BTreeMap<usize, UnreachedNode>,
+    sockets: BTreeMap<usize, SocketsSeen>,
+    progress: Progress,
+}
+
+/// What the nodes of a fleet do, for as long as the flags say or until a signal comes.
+pub(super) fn watched(flags: &SourceFlags) -> Result<Readings, Failure> {
+    let path = flags.fleet.as_deref().unwrap_or(Path::new(""));
+    let nodes = reaching::read_fleet(path)?;
+    if !nodes.iter().any(|node| node.role == NodeRole::Storage) {
+        return Err(Failure::usage(format!(
+            "{}: no node of the role storage: --live reads the nodes of the site",
+            path.display()
+        )));
+    }
+    reaching::consent_to_commands(&nodes, flags.yes_exec)?;
+    let interrupt = interrupt::watch("error: interrupted again: agents end by themselves".to_owned())?;
+    let clock = Clock::start();
+    let led = LedFleet::start(&nodes, &flags.reach, clock, (&interrupt.stop, Allowed::Read))?;
+    let progress = Progress::new(flags.for_time, false);
+    let mut watch = Watch { led, nodes: &nodes, lost: BTreeMap::new(), sockets: BTreeMap::new(), progress };
+    let is_cut = || interrupt::came(&interrupt.stop);
+    let met = watch.meet(&is_cut)?;
+    let order = order(flags);
+    let fleet = watch.read(&order, &met, clock, &is_cut)?;
+    let steps = fleet.so_far().step;
+    watch.progress.end();
+    if steps < STEPS_MIN {
+        return Err(too_short(is_cut(), steps, &watch));
+    }
+    Ok(watch.readings(fleet))
+}
+
+/// What each agent is told, but for when.
+fn order(flags: &SourceFlags) -> WatchOrder {
+    let for_ms = u64::try_from(flags.for_time.as_millis()).unwrap_or(u64::MAX);
+    let step_ms = for_ms.div_ceil(STEPS_MAX).div_ceil(1_000).max(1) * 1_000;
+    WatchOrder {
+        begin_ns: 0,
+        step_ms,
+        steps: u32::try_from(for_ms / step_ms).unwrap_or(u32::MAX),
+        ports: flags.engine_port.clone(),
+        sockets: !flags.no_sockets,
+    }
+}
+
+fn too_short(is_cut: bool, steps: u32, watch: &Watch<'_>) -> Failure {
+    if is_cut {
+        let why = format!("interrupted after {steps} readings, and {STEPS_MIN} are needed: agents have ended");
+        return Failure::Outcome { why, code: code::INTERRUPTED };
+    }
+    Failure::Outcome { why: watch.unreached("no node gave readings"), code: code::TARGET }
+}
+
+impl Watch<'_> {
+    /// Waits until each node is there or is known not to be.
+    fn meet(&mut self, is_cut: &dyn Fn() -> bool) -> Result<Vec<usize>, Failure> {
+        let mut met = Vec::new();
+        while met.len() + self.lost.len() < self.nodes.len() {
+            if is_cut() {
+                let why = "interrupted before all nodes were reached: agents have ended".to_owned();
+                return Err(Failure::Outcome { why, code: code::INTERRUPTED });
+            }
+            match self.led.next(LOOK)? {
+                Some((node, LedEvent::Met { .. })) => met.push(node),
+                Some((node, LedEvent::Lost(lost))) => {
+                    met.retain(|met| *met != node);
+                    self.lost.insert(node, lost.why);
+                }
+                Some((_, LedEvent::News(_) | LedEvent::Watched(_))) | None => {}
+            }
+            self.progress.live(&format!("{} of {} nodes reached", met.len(), self.nodes.len()));
+        }
+        if !met.iter().any(|node| self.nodes[*node].role == NodeRole::Storage) {
+            return Err(Failure::Outcome { why: self.unreached("no storage node was reached"), code: code::TARGET });
+        }
+        met.sort_unstable();
+        Ok(met)
+    }
+
+    /// Why nodes were not reached, the first of them in full.
+    fn unreached(&self, what: &str) -> String {
+        let first = self.lost.iter().next().map_or_else(String::new, |(node, lost)| {
+            format!(": {}: {}; {}", self.nodes[*node].name, lost.why, lost.remedy)
+        });
+        format!("{what}, of {}{first}", self.nodes.len())
+    }
+
+    /// Has all of them read, and takes what they say until all is over.
+    fn read(
+        &mut self,
+        order: &WatchOrder,
+        met: &[usize],
+        clock: Clock,
+        is_cut: &dyn Fn() -> bool,
+    ) -> Result<WatchedFleet, Failure> {
+        let begin_ns = clock.now_ns() + u64::try_from(BEGINS_IN.as_nanos()).unwrap_or(0);
+        self.led.watch(met.to_vec(), order.clone(), begin_ns);
+        let begin_unix_ms = unix_ms() + i64::try_from(BEGINS_IN.as_millis()).unwrap_or(0);
+        let mut fleet = WatchedFleet::new(begin_unix_ms, order.step_ms, order.steps, &names(self.nodes));
+        let whole = Duration::from_millis(order.step_ms.saturating_mul(u64::from(order.steps)));
+        let (until, mut told) = (Instant::now() + BEGINS_IN + whole + ENDS_WITHIN, 0);
+        let is_awaited = |fleet: &WatchedFleet, lost: &BTreeMap<usize, UnreachedNode>| {
+            met.iter().any(|node| !fleet.is_over(*node) && !lost.contains_key(node))
+        };
+        while is_awaited(&fleet, &self.lost) && !is_cut() && Instant::now() < until {
+            match self.led.next(LOOK)? {
+                Some((node, LedEvent::Watched(said))) => {
+                    if let Some(text) = fleet.take(node, said) {
+                        self.take_sockets(node, &text, &mut fleet);
+                    }
+                }
+                Some((node, LedEvent::Lost(lost))) => {
+                    let far = duration_ns(order.step_ms as f64 * 1e6 * f64::from(fleet.so_far().step));
+                    fleet.remark(node, format!("lost after {far}: {}", lost.why.why));
+                    self.lost.insert(node, lost.why);
+                }
+                Some((_, LedEvent::News(_) | LedEvent::Met { .. })) | None => {}
+            }
+            let far = fleet.so_far();
+            if far.step != told {
+                told = far.step;
+                self.progress.goes_on(&shown(&far, order), far.step == order.steps);
+                self.progress.reached_ms(order.step_ms * u64::from(far.step));
+            }
+        }
+        Ok(fleet)
+    }
+
+    fn take_sockets(&mut self, node: usize, text: &str, fleet: &mut WatchedFleet) {
+        let read = serde_json::from_str::<SocketsSeen>(text).map_err(|error| error.to_string());
+        match read.and_then(|seen| seen.check().map(|()| seen)) {
+            Ok(seen) => drop(self.sockets.insert(node, seen)),
+            Err(why) => fleet.remark(node, format!("what it says of sockets cannot be: {why}")),
+        }
+    }
+
+    /// All that was read, as one.
+    fn readings(self, fleet: WatchedFleet) -> Readings {
+        let mut readings = fleet.readings();
+        let of_node = |(node, seen): (&usize, &SocketsSeen)| (self.nodes[*node].name.clone(), seen.clone());
+        let seen: Vec<(String, SocketsSeen)> = self.sockets.iter().map(of_node).collect();
+        readings.sockets = join(&seen);
+        let told = seen.iter().flat_map(|(name, seen)| remarks(name, seen, SOCKETS_EACH_MS.max(readings.step_ms)));
+        readings.remarks.extend(told.collect::<Vec<_>>());
+        readings.stated = self.nodes.iter().map(stated).collect();
+        let (series, why) = served(&readings);
+        readings.series.extend(series);
+        readings.remarks.extend(why);
+        let unreached = self.lost.iter().map(|(node, lost)| (&self.nodes[*node].name, lost));
+        let known: Vec<String> = readings.remarks.clone();
+        let is_new = |name: &str| !known.iter().any(|known| known.starts_with(&format!("{name}: lost")));
+        let unreached = unreached.filter(|(name, _)| is_new(name));
+        readings.remarks.extend(unreached.map(|(name, lost)| format!("{name} was not reached: {}", lost.why)));
+        readings
+    }
+}
+
+fn names(nodes: &[FleetNode]) -> Vec<(String, Vec<String>)> {
+    nodes.iter().map(|node| (node.name.clone(), Vec::new())).collect()
+}
+
+fn stated(node: &FleetNode) -> StatedMachine {
+    let is_client = node.role == NodeRole::Client;
+    StatedMachine { machine: node.name.clone(), is_client, kind: node.site_node.clone() }
+}
+
+fn shown(far: &WatchedSoFar, order: &WatchOrder) -> String {
+    let s = |steps: u32| u64::from(steps) * order.step_ms / 1_000;
+    format!(
+        "{} of {} s: {} nodes send {} and receive {}",
+        s(far.step),
+        s(order.steps),
+        far.machines,
+        bits_per_s(8.0 * far.sent_bytes_per_s),
+        bits_per_s(8.0 * far.received_bytes_per_s)
+    )
+}
+
+fn unix_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,295 @@
+//! Four real MinIO nodes in namespaces under load, watched by `linerate explain --live`: a healthy cluster, and causes
+//! that are planted one at a time.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::{self, ScopedJoinHandle, sleep};
+use std::time::Duration;
+
+use libtest_mimic::Failed;
+use linerate_record::diagnosis::{Cause, Diagnosis};
+use linerate_record::readings::Readings;
+use tempfile::tempdir;
+
+use super::cluster::{BOTH_WAYS, Cluster, Parts, Way, host};
+use crate::running::{linerate, shown};
+
+const NODES: u32 = 4;
+
+/// Of each node's link, each way.
+const RATE_BITS_PER_S: u64 = 200_000_000;
+
+/// Of the client's link as it is described.
+const CLIENT_BITS_PER_S: u64 = 1_000_000_000;
+
+/// How long nodes are read, and how long the load goes on around that.
+const READ_S: u32 = 12;
+const LOAD_S: u32 = READ_S + 9;
+
+/// What is planted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Plant {
+    Healthy,
+    SendsSlowly,
+    ReceivesSlowly,
+    SmallWindow,
+    Quota,
+    SlowClient,
+    Losses,
+    Mtu,
+    OneNode,
+    OtherTraffic,
+}
+
+/// One case: what is planted, under which load, and what has to be said first.
+struct Case {
+    plant: Plant,
+    name: &'static str,
+    load: &'static str,
+    in_flight: u32,
+    cause: Option<Cause>,
+    node: Option<&'static str>,
+}
+
+const fn case(
+    plant: Plant,
+    name: &'static str,
+    load: &'static str,
+    in_flight: u32,
+    (cause, node): (Option<Cause>, Option<&'static str>),
+) -> Case {
+    Case { plant, name, load, in_flight, cause, node }
+}
+
+const CASES: [Case; 11] = [
+    case(Plant::Healthy, "healthy-get", "get", 16, (Some(Cause::Full), None)),
+    case(Plant::Healthy, "healthy-put", "put", 16, (Some(Cause::Full), None)),
+    case(Plant::SendsSlowly, "sends-slowly", "get", 16, (Some(Cause::SlowLinkSending), Some("node3"))),
+    case(Plant::ReceivesSlowly, "receives-slowly", "put", 16, (Some(Cause::SlowLinkReceiving), Some("node3"))),
+    case(Plant::SmallWindow, "small-window", "get", 4, (Some(Cause::ReceiveWindow), None)),
+    case(Plant::Quota, "quota", "put", 16, (Some(Cause::Quota), Some("node3"))),
+    case(Plant::SlowClient, "slow-client", "get", 16, (Some(Cause::ClientLimit), None)),
+    case(Plant::Losses, "losses", "get", 16, (Some(Cause::LossyLink), Some("node3"))),
+    case(Plant::Mtu, "mtu", "get", 16, (Some(Cause::Mtu), Some("node3"))),
+    case(Plant::OneNode, "one-node", "get", 16, (Some(Cause::UnevenLoad), Some("node1"))),
+    case(Plant::OtherTraffic, "other-traffic", "get", 4, (Some(Cause::OtherWork), Some("node3"))),
+];
+
+/// A cluster with its objects, and where files are put.
+struct Lab<'a> {
+    cluster: &'a Cluster,
+    folder: &'a Path,
+}
+
+impl Lab<'_> {
+    fn begin(&self) -> Result<(), Failed> {
+        let seed = "--op get --obj.size 4MiB --objects 240 --noclear --concurrent 8 --duration 1s --warmup 200ms \
+                    --bucket seeded --prefix seed/";
+        self.cluster.bench(&self.folder.join("seed"), &format!("--host {} {seed}", self.cluster.hosts()))?;
+        self.cluster.shape_all(RATE_BITS_PER_S);
+        self.cluster.shape("client", &BOTH_WAYS, CLIENT_BITS_PER_S);
+        let text = "nodes:
+  - {name: 'node{1...4}', role: storage, reach: 'netns://node{1...4}'}
+  - {name: client, role: client, reach: here}
+";
+        fs::write(self.folder.join("fleet.yaml"), text)?;
+        Ok(fs::write(self.folder.join("site.yaml"), described())?)
+    }
+
+    fn ip(&self, who: &str, words: &str) -> Result<(), Failed> {
+        let mut ip = Command::new("ip");
+        ip.args(words.split(' '));
+        let output = self.cluster.within(who, &ip).output()?;
+        if output.status.success() { Ok(()) } else { Err(format!("ip {words}: {}", shown(&output)).into()) }
+    }
+
+    fn window(&self, bytes: &str) -> Result<(), Failed> {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("echo '{bytes}' > /proc/sys/net/ipv4/tcp_rmem")]);
+        let output = self.cluster.within("client", &shell).output()?;
+        if output.status.success() { Ok(()) } else { Err(shown(&output).into()) }
+    }
+
+    /// Plants a cause, or lifts it.
+    fn plant(&self, plant: Plant, is_on: bool) -> Result<(), Failed> {
+        let node3 = |way: Way| {
+            let rate = if is_on { RATE_BITS_PER_S / 2 } else { RATE_BITS_PER_S };
+            self.cluster.shape("node3", &[way], rate);
+        };
+        match plant {
+            Plant::Healthy | Plant::OneNode | Plant::OtherTraffic => {}
+            Plant::SendsSlowly => node3(Way::Sending),
+            Plant::ReceivesSlowly => node3(Way::Receiving),
+            Plant::SmallWindow => self.window(if is_on { "4096 4096 4096" } else { "4096 131072 6291456" })?,
+            Plant::Quota => self.cluster.hold_cpu(3, is_on.then_some(0.04)),
+            Plant::SlowClient => {
+                let rate = if is_on { CLIENT_BITS_PER_S / 10 } else { CLIENT_BITS_PER_S };
+                self.cluster.shape("client", &BOTH_WAYS, rate);
+            }
+            Plant::Losses => self.cluster.lose("node3", if is_on { 0.03 } else { 0.0 }),
+            Plant::Mtu => self.ip("node3", &format!("link set eth0 mtu {}", if is_on { 1280 } else { 1500 }))?,
+        }
+        Ok(())
+    }
+
+    /// What is said while a load goes on.
+    fn judged(&self, case: &Case, visit: u32) -> Result<(Diagnosis, PathBuf), Failed> {
+        self.plant(case.plant, true)?;
+        let other = (case.plant == Plant::OtherTraffic).then(|| self.other_traffic()).transpose()?;
+        let name = format!("{}-{visit}", case.name);
+        let said = thread::scope(|scope| {
+            let load: ScopedJoinHandle<'_, Result<(), Failed>> = scope.spawn(|| self.load(case, &name));
+            sleep(Duration::from_secs(4));
+            let said = self.watched(&name);
+            load.join().unwrap_or_else(|_| Err("the load failed".into())).and(said)
+        });
+        drop(other);
+        self.plant(case.plant, false)?;
+        said
+    }
+
+    fn load(&self, case: &Case, name: &str) -> Result<(), Failed> {
+        let hosts = if case.plant == Plant::OneNode { host(1) } else { self.cluster.hosts() };
+        let what = match case.load {
+            "get" => "--op get --bucket seeded --prefix seed/ --list-existing",
+            _ => "--op put",
+        };
+        let flags = format!(
+            "--host {hosts} {what} --obj.size 4MiB --precision none --warmup 1s --concurrent {} --duration {LOAD_S}s",
+            case.in_flight
+        );
+        self.cluster.bench(&self.folder.join(name), &flags).map(drop)
+    }
+
+    /// Reads and judges, and judges again what was kept.
+    fn watched(&self, name: &str) -> Result<(Diagnosis, PathBuf), Failed> {
+        let (site, kept) = (self.folder.join("site.yaml"), self.folder.join(format!("{name}.json")));
+        let mut asked = linerate();
+        asked.arg("explain").arg(&site).arg("--live").arg("--fleet").arg(self.folder.join("fleet.yaml"));
+        asked.args(["--for", &format!("{READ_S}s"), "--json", "--record"]).arg(&kept);
+        let output = self.cluster.within("client", &asked).output()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let diagnosis: Diagnosis = serde_json::from_str(&text).map_err(|_| shown(&output))?;
+        let replayed = linerate().arg("explain").arg(&site).arg("--json").arg("--replay").arg(&kept).output()?;
+        if String::from_utf8_lossy(&replayed.stdout) != text {
+            return Err(format!("replayed: {}\nand not: {text}", shown(&replayed)).into());
+        }
+        Ok((diagnosis, kept))
+    }
+
+    /// A program at node 3 that sends to another machine than the clients, and who takes it.
+    fn other_traffic(&self) -> Result<Vec<Other>, Failed> {
+        let mut target = linerate();
+        target.args(["target", "null", "--listen", "10.231.78.3:9999", "--threads", "1"]);
+        let mut target = self.cluster.within("node3", &target);
+        let target = target.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        sleep(Duration::from_secs(1));
+        let mut load = linerate();
+        let flags = format!(
+            "bench --host 10.231.78.3:9999 --bucket other --op get --obj.size 1MiB --objects 4 --concurrent 8 \
+             --precision none --warmup 0s --duration {}s --yes-load --no-ceiling --max-rate 12MB/s -o",
+            LOAD_S + 4
+        );
+        load.args(flags.split(' ')).arg(self.folder.join(format!("other-{}", std::process::id())));
+        load.env("AWS_ACCESS_KEY_ID", "other").env("AWS_SECRET_ACCESS_KEY", "other-secret");
+        let mut load = self.cluster.within("c1", &load);
+        let load = load.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        Ok(vec![Other(load), Other(target)])
+    }
+}
+
+/// A process that ends with the value.
+struct Other(Child);
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn described() -> String {
+    // A token bucket counts the Ethernet header and what is behind it; a link's speed is told of all on the wire.
+    let mbit = |rate: u64| rate as f64 * 1538.0 / 1514.0 / 1e6;
+    format!(
+        "nodes:
+  name: node
+  count: {NODES}
+  sockets: 1
+  cores: 2
+  memory: 8GiB
+  drives: {{count: 1, capacity: 2560MiB, read: 4GB/s, write: 2GB/s, lanes: 0}}
+  nics: {{name: eth0, speed: {:.3}Mb/s}}
+planes:
+  public: {{link: eth0, mtu: 1500}}
+clients: {{count: 1, speed: {:.3}Mb/s}}
+entry: client-side
+engine: {{product: minio, protection: EC:2, tls: false, internal_tls: false}}
+data: {{object_size: 4MiB}}
+",
+        mbit(RATE_BITS_PER_S),
+        mbit(CLIENT_BITS_PER_S)
+    )
+}
+
+/// What is wrong with an answer; nothing where the planted one leads.
+fn wrong(case: &Case, diagnosis: &Diagnosis) -> Option<String> {
+    let names: Vec<&str> = diagnosis.nodes.iter().map(|node| node.name.as_str()).collect();
+    if names != ["node1", "node2", "node3", "node4"] || diagnosis.clients != ["client"] {
+        return Some(format!("nodes {names:?}, clients {:?}", diagnosis.clients));
+    }
+    let first = diagnosis.suspects.first().filter(|first| first.weight > diagnosis.none_of_these);
+    let is_that = first.map(|first| first.cause) == case.cause
+        && first.and_then(|first| first.node.as_deref()) == case.node.or(first.and_then(|first| first.node.as_deref()));
+    (!is_that).then(|| {
+        let mut text = String::new();
+        for suspect in &diagnosis.suspects {
+            let _ = write!(text, "\n  {:.2} {:?} {}", suspect.weight, suspect.cause, suspect.claim);
+        }
+        format!("none of these {:.2}{text}", diagnosis.none_of_these)
+    })
+}
+
+/// Causes with this in their names alone, how often each is planted, and where readings are kept.
+struct Keeping {
+    only: String,
+    visits: u32,
+    folder: Option<PathBuf>,
+}
+
+fn keeping() -> Keeping {
+    let number = std::env::var("LINERATE_LIVE_VISITS").ok().and_then(|text| text.parse().ok());
+    let folder = std::env::var_os("LINERATE_LIVE_OUT").map(PathBuf::from);
+    Keeping { only: std::env::var("LINERATE_LIVE_ONLY").unwrap_or_default(), visits: number.unwrap_or(1), folder }
+}
+
+/// What is planted leads what `explain --live` says; a healthy cluster is at its links' ceiling and has no odd node.
+pub(crate) fn planted() -> Result<(), Failed> {
+    let (keeping, folder) = (keeping(), tempdir()?);
+    let cluster = Cluster::start_with(Parts { nodes: NODES, drives: 1, parity: Some(2), disk_mib: None }, 1);
+    let lab = Lab { cluster: &cluster, folder: folder.path() };
+    lab.begin()?;
+    let mut missed = Vec::new();
+    for visit in 1..=keeping.visits {
+        for case in CASES.iter().filter(|case| case.name.contains(&keeping.only)) {
+            let (diagnosis, kept) = lab.judged(case, visit)?;
+            let said = wrong(case, &diagnosis);
+            println!("{} {visit}: {}", case.name, said.as_deref().unwrap_or(&diagnosis.answer));
+            if let Some(folder) = &keeping.folder {
+                keep(folder, &format!("{}-{visit}", case.name), &kept, &diagnosis)?;
+            }
+            missed.extend(said.map(|said| format!("{} {visit}: {said}", case.name)));
+        }
+    }
+    if missed.is_empty() { Ok(()) } else { Err(missed.join("\n").into()) }
+}
+
+fn keep(folder: &Path, name: &str, kept: &Path, diagnosis: &Diagnosis) -> Result<(), Failed> {
+    fs::create_dir_all(folder)?;
+    let readings: Readings = serde_json::from_slice(&fs::read(kept)?)?;
+    fs::write(folder.join(format!("{name}.readings.json")), serde_json::to_string(&readings)? + "\n")?;
+    Ok(fs::write(folder.join(format!("{name}.json")), serde_json::to_string(diagnosis)? + "\n")?)
+}
