@@ -105,7 +105,7 @@ impl Agent {
                 ToAgent::Point(order) if self.is_greeted => deeds.push(Deed::Point(order)),
                 ToAgent::Start { at_ns } if self.is_greeted => deeds.push(Deed::Start(at_ns)),
                 ToAgent::Stop { reason } if self.is_greeted => deeds.push(Deed::Stop(reason)),
-                // A second greeting, a second reading while one goes on, a second watch, or a question before any greeting.
+                // A second greeting, watch, or reading while one goes on, or a question before any greeting.
                 _ => {
                     deeds.push(Deed::End(EndReason::Unread));
                     return deeds;

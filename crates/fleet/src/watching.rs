@@ -3,7 +3,14 @@
 use linerate_record::readings::ReadMeasure;
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::{PART_BYTES, TEXT_BYTES_MAX};
+/// How often sockets are looked at, where that takes little of a core, in milliseconds.
+pub const SOCKETS_EACH_MS: u64 = 2_000;
+
+/// Longest part of what sockets did: what it is with its escapes fits a message.
+pub const SOCKETS_PART_BYTES: usize = 128 << 10;
+
+/// Longest name, and longest sentence on what could not be read.
+pub const WATCH_TEXT_BYTES_MAX: usize = 512;
 
 /// Most steps of one watch.
 pub const WATCH_STEPS_MAX: u32 = 3_600;
@@ -141,7 +148,7 @@ impl WatchedAgent {
             }
             WatchSaid::Sockets { text, .. } => {
                 self.sockets_bytes += text.len();
-                if text.len() > PART_BYTES || self.sockets_bytes > SOCKETS_BYTES_MAX {
+                if text.len() > SOCKETS_PART_BYTES || self.sockets_bytes > SOCKETS_BYTES_MAX {
                     return Err(format!("more than {SOCKETS_BYTES_MAX} bytes of sockets"));
                 }
                 Ok(())
@@ -188,7 +195,7 @@ fn is_sound(value: f64) -> bool {
 }
 
 fn text(text: &str) -> Result<(), String> {
-    if text.len() > TEXT_BYTES_MAX || text.chars().any(char::is_control) {
+    if text.len() > WATCH_TEXT_BYTES_MAX || text.chars().any(char::is_control) {
         return Err("a text that is too long or has control characters".to_owned());
     }
     Ok(())
@@ -233,7 +240,7 @@ mod tests {
             (step(2, &["x"; WATCH_SERIES_MAX + 1], &[]), 102, "series"),
             (WatchSaid::Begun { names: Vec::new(), boot: String::new() }, 102, "second begin"),
             (WatchSaid::Unread("x".repeat(513)), 102, "too long"),
-            (WatchSaid::Sockets { text: "x".repeat(PART_BYTES + 1), is_last: true }, 102, "bytes of sockets"),
+            (WatchSaid::Sockets { text: "x".repeat(SOCKETS_PART_BYTES + 1), is_last: true }, 102, "bytes of sockets"),
         ] {
             let why = agent.clone().take(&said, at_s * SECOND).unwrap_err();
             assert!(why.contains(part), "{part}: {why}");

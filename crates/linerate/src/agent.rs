@@ -38,7 +38,6 @@ use crate::failure::{Failure, code};
 use flags::{AgentFlags, AgentVerb};
 use load::{AgentLoad, LoadHappening};
 use watch::AgentWatch;
-pub(crate) use watch::SOCKETS_EACH_MS;
 
 /// How long the one that decides waits for something to happen.
 const TICK: Duration = Duration::from_millis(100);

@@ -16,7 +16,7 @@ use linerate_record::run::Op;
 use running::{bench_with, points, shown, verify, view};
 use system_parts::{
     Minio, Namespaces, accepted, audited, booted, contained, elsewhere, ends, experiment, exported, kubernetes,
-    longest, looked_at, missing, pods, reached, recorded, released, renamed, scopes, shaped_cluster, sockets,
+    longest, looked_at, missing, pods, reached, released, renamed, scopes, shaped_cluster, sockets,
     there_and_back, tune, unwatched, watched, watched_live,
 };
 use tempfile::tempdir;
@@ -119,8 +119,7 @@ fn main() {
         trial("experiment_restarts_its_target_after_each_change", &["MinIO", "root"], experiment::restarts),
         trial("experiment_killed_anywhere_leaves_the_machine_as_it_was", &["root", "ip"], experiment::killed),
         trial("cluster_shapes_run_by_the_curve_and_are_explained_as_described", CLUSTER, shaped_cluster::healthy),
-        trial("cluster_a_slow_link_is_named_by_what_prometheus_recorded", RECORDED, recorded::a_slow_link_is_named),
-        trial("cluster_causes_that_are_planted_are_named_live", CLUSTER, watched_live::planted),
+        trial("cluster_causes_that_are_planted_are_named_live_and_by_prometheus", RECORDED, watched_live::planted),
         trial("cluster_causes_that_are_planted_are_explained_by_them", CLUSTER, shaped_cluster::planted),
     ];
     trials.extend(tables().map(|(name, needs, check)| trial(name, needs, check)));

@@ -44,8 +44,8 @@ pub const ABOUT: &[ReadingAbout] = &[
     },
     ReadingAbout {
         name: "speeds of links",
-        of: &[ReadMeasure::LinkSpeed],
-        tells: "the speed that each interface negotiated (/sys/class/net, or netlink in another namespace)",
+        of: &[ReadMeasure::LinkSpeed, ReadMeasure::LinkMtu],
+        tells: "the speed that each interface negotiated, and its MTU (/sys/class/net, or netlink in another namespace)",
         cannot: "links without a speed; of virtual ones it is what their driver claims",
         needs: NO_PRIVILEGE,
         least_ms: links::SYS_LEAST_MS,

@@ -75,6 +75,7 @@ pub(super) enum LinkKind {
 pub(super) struct LinkFacts {
     pub(super) kind: LinkKind,
     speed_bytes_per_s: Option<f64>,
+    mtu_bytes: Option<u32>,
 }
 
 /// What was read last.
@@ -120,8 +121,9 @@ pub(super) fn look(state: &mut LinksRead, at: &mut Looking<'_>) {
         for (of, value) in then.and_then(|(over_s, then)| between(then, link, over_s)).into_iter().flatten() {
             at.tell(of, &link.name, value);
         }
-        let speed = state.known.of.get(&link.name).and_then(|facts| facts.speed_bytes_per_s);
-        at.tell_any(ReadMeasure::LinkSpeed, &link.name, speed);
+        let facts = state.known.of.get(&link.name).copied().unwrap_or_default();
+        at.tell_any(ReadMeasure::LinkSpeed, &link.name, facts.speed_bytes_per_s);
+        at.tell_any(ReadMeasure::LinkMtu, &link.name, facts.mtu_bytes.map(f64::from));
     }
     state.then = Some((at.now_ms, kept.into_iter().map(|link| (link.name.clone(), link)).collect()));
 }
@@ -147,16 +149,18 @@ fn known(root: &Root, asked: &[String], all: Vec<String>) -> LinksKnown {
     }
     let why = "it shows another network namespace, so that rings are not read";
     let unreadable = Some(Unreadable { path: "sys/class/net".to_owned(), reason: why.to_owned() });
-    let kinds: BTreeMap<String, String> = interface_kinds().unwrap_or_default().into_iter().collect();
+    let kinds = interface_kinds().unwrap_or_default().into_iter().map(|(name, kind, mtu)| (name, (kind, mtu)));
+    let kinds: BTreeMap<String, (String, u32)> = kinds.collect();
     let facts = |name: &String| {
-        let kind = match kinds.get(name)?.as_str() {
+        let (kind, mtu) = kinds.get(name)?;
+        let kind = match kind.as_str() {
             "" => LinkKind::Port,
             "bond" => LinkKind::Bond,
             "vlan" => LinkKind::Vlan,
             _ => LinkKind::Other,
         };
         let speed = interface_mbits_per_s(name).ok().flatten().and_then(|speed| in_bytes(i64::from(speed)));
-        Some(LinkFacts { kind, speed_bytes_per_s: speed })
+        Some(LinkFacts { kind, speed_bytes_per_s: speed, mtu_bytes: Some(*mtu) })
     };
     let of = asked.iter().filter_map(|name| Some((name.clone(), facts(name)?)));
     LinksKnown { of: of.collect(), is_in_sys: false, unreadable }
@@ -175,6 +179,7 @@ fn facts(root: &Root, name: &str) -> Option<LinkFacts> {
     let folder = format!("sys/class/net/{}", valid_name(name).ok()?);
     let mut bytes = Vec::new();
     let speed = text(root, &format!("{folder}/speed"), &mut bytes).ok().and_then(|text| parse_speed(&text));
+    let mtu_bytes = text(root, &format!("{folder}/mtu"), &mut bytes).ok().and_then(|text| text.trim().parse().ok());
     let uevent = text(root, &format!("{folder}/uevent"), &mut bytes).unwrap_or_default();
     let kind = match uevent.lines().find_map(|line| line.strip_prefix("DEVTYPE=")) {
         Some("vlan") => LinkKind::Vlan,
@@ -183,7 +188,7 @@ fn facts(root: &Root, name: &str) -> Option<LinkFacts> {
         _ if root.0.join(format!("{folder}/device")).exists() => LinkKind::Port,
         _ => LinkKind::Other,
     };
-    Some(LinkFacts { kind, speed_bytes_per_s: speed })
+    Some(LinkFacts { kind, speed_bytes_per_s: speed, mtu_bytes })
 }
 
 /// Megabits a second.
@@ -263,6 +268,7 @@ mod tests {
         let root = Root::captured(folder.path());
         put(&root, "sys/class/net/ens1f0np0/device/uevent", "DRIVER=mlx5_core\n");
         put(&root, "sys/class/net/ens1f0np0/speed", "25000\n");
+        put(&root, "sys/class/net/ens1f0np0/mtu", "9000\n");
         put(&root, "sys/class/net/ens1f1np1/device/uevent", "DRIVER=mlx5_core\n");
         put(&root, "sys/class/net/ens1f1np1/speed", "-1\n");
         put(&root, "sys/class/net/bond0/uevent", "DEVTYPE=bond\nINTERFACE=bond0\n");
@@ -272,6 +278,7 @@ mod tests {
         let mut state = LinksRead::default();
         let first = looked(&root, 0, |at| look(&mut state, at));
         assert_eq!(parts(&first.values, ReadMeasure::LinkSpeed), [("ens1f0np0".to_owned(), 3.125e9)]);
+        assert_eq!(parts(&first.values, ReadMeasure::LinkMtu), [("ens1f0np0".to_owned(), 9000.0)]);
         assert!(parts(&first.values, ReadMeasure::LinkSent).is_empty());
         assert!(first.remarks.iter().any(|remark| remark.contains("of pods")), "{:?}", first.remarks);
         put(&root, "proc/net/dev", &bonded.replace("61120998412004 8004113227", "61120998412504 8004113228"));

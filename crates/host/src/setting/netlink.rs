@@ -114,9 +114,12 @@ pub(super) fn links(space: Option<u32>) -> io::Result<Vec<Link>> {
     }
 }
 
-/// The interfaces of this thread's network namespace, each with what the kernel calls its kind, empty of hardware.
-pub(crate) fn interface_kinds() -> io::Result<Vec<(String, String)>> {
-    Ok(dumped(None)?.0.into_iter().map(|link| (link.name, link.kind)).collect())
+/// The name of each interface of this thread's network namespace, its kind as the kernel calls it, and its MTU.
+///
+/// # Errors
+/// Where netlink cannot be asked.
+pub(crate) fn interface_kinds() -> io::Result<Vec<(String, String, u32)>> {
+    Ok(dumped(None)?.0.into_iter().map(|link| (link.name, link.kind, link.mtu)).collect())
 }
 
 fn dumped(space: Option<u32>) -> io::Result<(Vec<Link>, bool)> {

@@ -5,8 +5,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use linerate_fleet::protocol::{PART_BYTES, TEXT_BYTES_MAX};
-use linerate_fleet::watching::{WatchOrder, WatchSaid, WatchStep};
+use linerate_fleet::watching::{
+    SOCKETS_EACH_MS, SOCKETS_PART_BYTES, WATCH_TEXT_BYTES_MAX, WatchOrder, WatchSaid, WatchStep,
+};
 use linerate_host::Root;
 use linerate_host::live::sockets::{self, SocketWatch, SocketsAsked};
 use linerate_host::live::{self, LiveAsked, LiveLook};
@@ -14,9 +15,6 @@ use linerate_record::readings::{PortRange, ReadMeasure, ReadValue};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{AgentClock, Happening};
-
-/// How often sockets are looked at, where that takes little of a core.
-pub(crate) const SOCKETS_EACH_MS: u64 = 2_000;
 
 /// A watch under way; dropping it ends it.
 pub(super) struct AgentWatch {
@@ -129,7 +127,7 @@ fn unread(what: &str) -> WatchSaid {
 fn printable(text: &str) -> String {
     let mut kept = String::new();
     for character in text.chars().filter(|character| !character.is_control()) {
-        if kept.len() + character.len_utf8() > TEXT_BYTES_MAX {
+        if kept.len() + character.len_utf8() > WATCH_TEXT_BYTES_MAX {
             break;
         }
         kept.push(character);
@@ -170,7 +168,7 @@ fn in_parts(text: &str) -> Vec<WatchSaid> {
     let (mut parts, mut rest) = (Vec::new(), text);
     loop {
         // It is ASCII: numbers, words and addresses.
-        let (part, behind) = rest.split_at(rest.len().min(PART_BYTES));
+        let (part, behind) = rest.split_at(rest.len().min(SOCKETS_PART_BYTES));
         parts.push(WatchSaid::Sockets { text: part.to_owned(), is_last: behind.is_empty() });
         if behind.is_empty() {
             return parts;
@@ -207,12 +205,12 @@ mod tests {
 
     #[test]
     fn long_texts_go_in_parts_and_short_ones_without_control_characters() {
-        let said = in_parts(&"x".repeat(PART_BYTES * 2));
+        let said = in_parts(&"x".repeat(SOCKETS_PART_BYTES * 2));
         let lasts: Vec<bool> =
             said.iter().map(|said| matches!(said, WatchSaid::Sockets { is_last: true, .. })).collect();
         assert_eq!(lasts, [false, true]);
         assert_eq!(printable("a\u{1b}[2Jb"), "a[2Jb");
-        assert_eq!(printable(&"é".repeat(400)).len(), TEXT_BYTES_MAX);
+        assert_eq!(printable(&"é".repeat(400)).len(), WATCH_TEXT_BYTES_MAX);
     }
 
     #[test]

@@ -8,14 +8,13 @@ use linerate_analysis::served::served;
 use linerate_analysis::sockets::{join, remarks};
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::watched::{WatchedFleet, WatchedSoFar};
-use linerate_fleet::watching::WatchOrder;
+use linerate_fleet::watching::{SOCKETS_EACH_MS, WatchOrder};
 use linerate_record::fleet::{Allowed, NodeRole, UnreachedNode};
 use linerate_record::readings::{Readings, SocketsSeen, StatedMachine};
 use linerate_record::units::{bits_per_s, duration_ns};
 use linerate_wire::clock::Clock;
 
 use super::source::SourceFlags;
-use crate::agent::SOCKETS_EACH_MS;
 use crate::failure::{Failure, code};
 use crate::interrupt;
 use crate::progress::Progress;

@@ -218,6 +218,11 @@ impl Cluster {
         wrapped(outer, inner)
     }
 
+    /// A command beside the namespaces of nodes, which sees them by their names, and this machine's `/sys`.
+    pub(crate) fn beside(&self, inner: &Command) -> Command {
+        wrapped(self.inside(), inner)
+    }
+
     /// A command that sees the network namespaces by their names; the program comes next.
     fn inside(&self) -> Command {
         let mut command = Command::new("nsenter");

@@ -1,5 +1,5 @@
-//! Four real MinIO nodes in namespaces under load, watched by `linerate explain --live`: a healthy cluster, and causes
-//! that are planted one at a time.
+//! Four real MinIO nodes in namespaces under load, watched by `linerate explain --live` and by a real Prometheus: a
+//! healthy cluster, and causes that are planted one at a time.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use libtest_mimic::Failed;
 use linerate_record::diagnosis::{Cause, Diagnosis};
-use linerate_record::readings::Readings;
 use tempfile::tempdir;
 
+use super::recorded;
 use super::cluster::{BOTH_WAYS, Cluster, Parts, Way, host};
 use crate::running::{linerate, shown};
 
@@ -43,7 +43,8 @@ enum Plant {
     OtherTraffic,
 }
 
-/// One case: what is planted, under which load, and what has to be said first.
+/// One case: what is planted, under which load, and what has to be said first of what was read live. Of what Prometheus
+/// recorded, the same has to be, or nothing that is wrong.
 struct Case {
     plant: Plant,
     name: &'static str,
@@ -90,10 +91,14 @@ impl Lab<'_> {
         self.cluster.bench(&self.folder.join("seed"), &format!("--host {} {seed}", self.cluster.hosts()))?;
         self.cluster.shape_all(RATE_BITS_PER_S);
         self.cluster.shape("client", &BOTH_WAYS, CLIENT_BITS_PER_S);
-        let text = "nodes:
-  - {name: 'node{1...4}', role: storage, reach: 'netns://node{1...4}'}
-  - {name: client, role: client, reach: here}
-";
+        // `ip netns exec` would mount a /sys without control groups.
+        let agent = format!("{} agent", env!("CARGO_BIN_EXE_linerate"));
+        let text = format!(
+            "nodes:
+  - {{name: 'node{{1...4}}', role: storage, reach: 'exec:nsenter --net=/run/netns/node{{1...4}} {agent}'}}
+  - {{name: client, role: client, reach: 'exec:nsenter --net=/run/netns/client {agent}'}}
+"
+        );
         fs::write(self.folder.join("fleet.yaml"), text)?;
         Ok(fs::write(self.folder.join("site.yaml"), described())?)
     }
@@ -134,20 +139,34 @@ impl Lab<'_> {
         Ok(())
     }
 
-    /// What is said while a load goes on.
-    fn judged(&self, case: &Case, visit: u32) -> Result<(Diagnosis, PathBuf), Failed> {
+    /// What is said while a load goes on: live, and of what was recorded meanwhile.
+    fn judged(&self, case: &Case, visit: u32) -> Result<[Diagnosis; 2], Failed> {
         self.plant(case.plant, true)?;
         let other = (case.plant == Plant::OtherTraffic).then(|| self.other_traffic()).transpose()?;
         let name = format!("{}-{visit}", case.name);
         let said = thread::scope(|scope| {
             let load: ScopedJoinHandle<'_, Result<(), Failed>> = scope.spawn(|| self.load(case, &name));
             sleep(Duration::from_secs(4));
+            let begin = recorded::now();
             let said = self.watched(&name);
-            load.join().unwrap_or_else(|_| Err("the load failed".into())).and(said)
+            let window = [begin, recorded::now()];
+            load.join().unwrap_or_else(|_| Err("the load failed".into())).and(said).map(|said| (said, window))
         });
         drop(other);
         self.plant(case.plant, false)?;
-        said
+        let (said, window) = said?;
+        let kept = self.folder.join(format!("{name}.recorded.json"));
+        Ok([said, recorded::diagnosed(self.cluster, &self.folder.join("site.yaml"), &kept, window)?])
+    }
+
+    /// Keeps what was read and recorded.
+    fn keep(&self, into: &Path, name: &str) -> Result<(), Failed> {
+        fs::create_dir_all(into)?;
+        fs::copy(self.folder.join("site.yaml"), into.join("site.yaml"))?;
+        for kept in [format!("{name}.json"), format!("{name}.recorded.json")] {
+            fs::copy(self.folder.join(&kept), into.join(&kept))?;
+        }
+        Ok(())
     }
 
     fn load(&self, case: &Case, name: &str) -> Result<(), Failed> {
@@ -164,19 +183,19 @@ impl Lab<'_> {
     }
 
     /// Reads and judges, and judges again what was kept.
-    fn watched(&self, name: &str) -> Result<(Diagnosis, PathBuf), Failed> {
+    fn watched(&self, name: &str) -> Result<Diagnosis, Failed> {
         let (site, kept) = (self.folder.join("site.yaml"), self.folder.join(format!("{name}.json")));
         let mut asked = linerate();
         asked.arg("explain").arg(&site).arg("--live").arg("--fleet").arg(self.folder.join("fleet.yaml"));
-        asked.args(["--for", &format!("{READ_S}s"), "--json", "--record"]).arg(&kept);
-        let output = self.cluster.within("client", &asked).output()?;
+        asked.args(["--yes-exec", "--for", &format!("{READ_S}s"), "--json", "--record"]).arg(&kept);
+        let output = self.cluster.beside(&asked).output()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let diagnosis: Diagnosis = serde_json::from_str(&text).map_err(|_| shown(&output))?;
         let replayed = linerate().arg("explain").arg(&site).arg("--json").arg("--replay").arg(&kept).output()?;
         if String::from_utf8_lossy(&replayed.stdout) != text {
             return Err(format!("replayed: {}\nand not: {text}", shown(&replayed)).into());
         }
-        Ok((diagnosis, kept))
+        Ok(diagnosis)
     }
 
     /// A program at node 3 that sends to another machine than the clients, and who takes it.
@@ -235,13 +254,18 @@ data: {{object_size: 4MiB}}
     )
 }
 
-/// What is wrong with an answer; nothing where the planted one leads.
-fn wrong(case: &Case, diagnosis: &Diagnosis) -> Option<String> {
+/// What is wrong with an answer; nothing where the planted one leads. What was recorded may not show it, and then has to
+/// say that nothing does.
+fn wrong(case: &Case, diagnosis: &Diagnosis, is_recorded: bool) -> Option<String> {
     let names: Vec<&str> = diagnosis.nodes.iter().map(|node| node.name.as_str()).collect();
-    if names != ["node1", "node2", "node3", "node4"] || diagnosis.clients != ["client"] {
+    let clients: &[&str] = if is_recorded { &[] } else { &["client"] };
+    if names != ["node1", "node2", "node3", "node4"] || diagnosis.clients != clients {
         return Some(format!("nodes {names:?}, clients {:?}", diagnosis.clients));
     }
     let first = diagnosis.suspects.first().filter(|first| first.weight > diagnosis.none_of_these);
+    if is_recorded && first.is_none() {
+        return None;
+    }
     let is_that = first.map(|first| first.cause) == case.cause
         && first.and_then(|first| first.node.as_deref()) == case.node.or(first.and_then(|first| first.node.as_deref()));
     (!is_that).then(|| {
@@ -271,25 +295,19 @@ pub(crate) fn planted() -> Result<(), Failed> {
     let (keeping, folder) = (keeping(), tempdir()?);
     let cluster = Cluster::start_with(Parts { nodes: NODES, drives: 1, parity: Some(2), disk_mib: None }, 1);
     let lab = Lab { cluster: &cluster, folder: folder.path() };
+    let _running = recorded::watch(&cluster, folder.path())?;
     lab.begin()?;
     let mut missed = Vec::new();
     for visit in 1..=keeping.visits {
         for case in CASES.iter().filter(|case| case.name.contains(&keeping.only)) {
-            let (diagnosis, kept) = lab.judged(case, visit)?;
-            let said = wrong(case, &diagnosis);
-            println!("{} {visit}: {}", case.name, said.as_deref().unwrap_or(&diagnosis.answer));
-            if let Some(folder) = &keeping.folder {
-                keep(folder, &format!("{}-{visit}", case.name), &kept, &diagnosis)?;
+            for (diagnosis, way) in lab.judged(case, visit)?.iter().zip(["live", "recorded"]) {
+                let said = wrong(case, diagnosis, way == "recorded");
+                println!("{} {visit}, {way}: {}", case.name, said.as_deref().unwrap_or(&diagnosis.answer));
+                missed.extend(said.map(|said| format!("{} {visit}, {way}: {said}", case.name)));
             }
-            missed.extend(said.map(|said| format!("{} {visit}: {said}", case.name)));
+            keeping.folder.iter().try_for_each(|into| lab.keep(into, &format!("{}-{visit}", case.name)))?;
         }
     }
     if missed.is_empty() { Ok(()) } else { Err(missed.join("\n").into()) }
 }
 
-fn keep(folder: &Path, name: &str, kept: &Path, diagnosis: &Diagnosis) -> Result<(), Failed> {
-    fs::create_dir_all(folder)?;
-    let readings: Readings = serde_json::from_slice(&fs::read(kept)?)?;
-    fs::write(folder.join(format!("{name}.readings.json")), serde_json::to_string(&readings)? + "\n")?;
-    Ok(fs::write(folder.join(format!("{name}.json")), serde_json::to_string(diagnosis)? + "\n")?)
-}

@@ -14,7 +14,7 @@ use super::suspects::Scored;
 use super::words;
 
 /// From such a share of senders' busy time on, a window or a buffer is what they wait for.
-const HELD: f64 = 0.5;
+const HELD: f64 = 0.35;
 
 /// Less of the time busy than this, and senders wait for nobody.
 const BUSY_LEAST: f64 = 0.05;
@@ -171,7 +171,7 @@ fn held(used: &SocketUse) -> Option<Scored> {
     };
     let claim = words::held_sockets(cause, used.path, share);
     let part = words::path(used.path).to_owned();
-    Some(scored(cause, None, part, claim, words::socket_evidence(used), 3.0 + 8.0 * share))
+    Some(scored(cause, None, part, claim, words::socket_evidence(used), 5.0 + 5.0 * share))
 }
 
 /// A node of which the window is full for others, and no other's.

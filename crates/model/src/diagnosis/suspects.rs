@@ -175,6 +175,8 @@ fn beyond_nodes(all: &mut [Scored], used: &[UsedResource]) {
         quotas.map(|one| one.log_odds).reduce(f64::max)
     };
     let of_full = all.iter().filter(|one| one.suspect.cause == Cause::Full).map(|one| one.log_odds).reduce(f64::max);
+    let is_window = |one: &&Scored| one.suspect.cause == Cause::ReceiveWindow && one.suspect.node.is_none();
+    let of_window = all.iter().find(is_window).map(|one| one.log_odds);
     let working = all.iter().filter(|one| one.suspect.cause == Cause::OtherWork).count();
     for place in 0..all.len() {
         let by = match all[place].suspect.cause {
@@ -182,6 +184,8 @@ fn beyond_nodes(all: &mut [Scored], used: &[UsedResource]) {
                 of_quota(all, &all[place].suspect.node)
             }
             Cause::SlowDrive if drives_full => of_full,
+            // What a window lets through is steady, and so is the link that it passes.
+            Cause::ClientLimit => of_window,
             Cause::OtherWork if working > ALONE => Some(NONE_OF_THESE),
             _ => None,
         };
