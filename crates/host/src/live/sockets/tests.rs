@@ -180,6 +180,10 @@ fn what_cannot_be_read_is_told_once_and_the_rest_goes_on() {
     assert!(!watch.spaces.is_empty(), "the own network namespace is read");
     assert_eq!(look(&mut watch, 0).unreadable, []);
     assert_eq!(end(watch).looks, 1);
+    let many = (1..200).map(|port| PortRange { first: 2 * port, last: 2 * port }).collect();
+    let (watch, unreadable) = begin(&Root::live(), &SocketsAsked { ports: many, pids: vec![std::process::id()] });
+    assert_eq!(watch.ports.len(), linerate_record::readings::PORTS_MAX);
+    assert!(unreadable.iter().any(|one| one.reason.contains("199 ranges of ports")), "{unreadable:?}");
     assert!(lacking(104).unwrap().contains("tcpi_bytes_acked (Linux 4.1), tcpi_bytes_received (Linux 4.1)"));
     assert_eq!((lacking(192), lacking(usize::MAX)), (None, None));
     let faults = [
