@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use linerate_record::readings::{PORTS_MAX, PortRange};
 use rustix::net::AddressFamily;
 
-use super::dump::{Diagnosis, open_here};
+use super::dump::{SockDiag, open_here};
 use super::request::{LISTENING, joined};
 use crate::root::{Pass, Root, names, note};
 use crate::setting::within_process;
@@ -37,6 +37,9 @@ const DEFAULTS: [(&str, &[PortRange]); 5] = [
     (OBJECT_STORE, &[OF_OBJECT_STORES]),
 ];
 
+/// This thread among processes.
+const OWN: &str = "thread-self";
+
 /// A process of the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Process {
@@ -48,7 +51,7 @@ struct Process {
 
 /// The network namespaces in which there are sockets of the engine, each with a way to ask for them.
 pub(super) struct Spaces {
-    pub(super) opened: Vec<Diagnosis>,
+    pub(super) opened: Vec<SockDiag>,
     pub(super) ports: Vec<PortRange>,
 }
 
@@ -88,7 +91,7 @@ pub(super) fn spaces(root: &Root, pids: &[u32], asked: &[PortRange], pass: &mut 
 }
 
 /// Opens a socket of netlink there.
-fn enter(space: Option<u64>, processes: &[&Process], pass: &mut Pass) -> Option<Diagnosis> {
+fn enter(space: Option<u64>, processes: &[&Process], pass: &mut Pass) -> Option<SockDiag> {
     let Some(first) = processes.first().filter(|_| space.is_some()) else {
         return open_here().map_err(|error| note(pass, "sock_diag", error.to_string())).ok();
     };
@@ -106,19 +109,25 @@ fn enter(space: Option<u64>, processes: &[&Process], pass: &mut Pass) -> Option<
     entered.map_err(denied).ok()
 }
 
-/// The engine's processes: those found by their names, and those that were named.
+/// The engine's processes: those that were named, and where none was, those found by their programs' names. On a
+/// machine with several nodes, each in a namespace of its own, only who asks knows which are of this one.
 fn processes(root: &Root, pids: &[u32], pass: &mut Pass) -> Vec<Process> {
     let mut all: Vec<u32> = names(root, "proc").iter().filter_map(|name| name.parse().ok()).collect();
     all.sort_unstable();
-    let own = network(root, "self");
+    // That of this thread, in which it opens sockets: it may be another than the process's.
+    let own = network(root, OWN);
     let mut found = Vec::new();
     for pid in all {
         let Some(program) = program(root, pid, pass) else { continue };
-        if program == OBJECT_STORE || is_engine(root, pid, pass) || pids.contains(&pid) {
+        let is_wanted = match pids {
+            [] => program == OBJECT_STORE || is_engine(root, pid, pass),
+            _ => pids.contains(&pid),
+        };
+        if is_wanted {
             let space = match network(root, &pid.to_string()) {
                 Ok(space) => Some(space).filter(|space| own.as_ref().ok() != Some(space)),
                 // Anybody may see that it is the same; where it is not, that it may not be entered is told then.
-                Err(_) if node(root, "self").is_some_and(|own| node(root, &pid.to_string()) == Some(own)) => None,
+                Err(_) if node(root, OWN).is_some_and(|own| node(root, &pid.to_string()) == Some(own)) => None,
                 Err(_) => Some(u64::MAX - u64::from(pid)),
             };
             found.push(Process { pid, program, space });
@@ -146,7 +155,7 @@ fn bracketed(link: &std::path::Path, before: &str) -> Option<u64> {
 }
 
 /// The ports at which processes listen in their namespace; those of their programs where that is not to be seen.
-fn ports_of(root: &Root, processes: &[&Process], diagnosis: Option<&mut Diagnosis>, pass: &mut Pass) -> Vec<PortRange> {
+fn ports_of(root: &Root, processes: &[&Process], diagnosis: Option<&mut SockDiag>, pass: &mut Pass) -> Vec<PortRange> {
     let mut listening: BTreeMap<u32, u16> = BTreeMap::new();
     if let Some(diagnosis) = diagnosis {
         for family in [AddressFamily::INET, AddressFamily::INET6] {
@@ -200,7 +209,7 @@ mod tests {
     fn processes_of_the_engine_are_found_with_their_namespaces() {
         let folder = tempfile::tempdir().unwrap();
         for (pid, comm, net) in [
-            ("self", "linerate", "net:[1]"),
+            (OWN, "linerate", "net:[1]"),
             ("7", "minio", "net:[2]"),
             ("8", "bash", "net:[2]"),
             ("9", "ceph-osd", "net:[1]"),
@@ -209,10 +218,13 @@ mod tests {
             process(folder.path(), pid, comm, net);
         }
         let mut pass = Pass::default();
-        let found = processes(&Root::captured(folder.path()), &[12, 99], &mut pass);
-        let reported: Vec<(u32, &str, Option<u64>)> =
-            found.iter().map(|one| (one.pid, one.program.as_str(), one.space)).collect();
-        assert_eq!(reported, [(7, "minio", Some(2)), (9, "ceph-osd", None), (12, "s3d", Some(3))]);
+        let root = Root::captured(folder.path());
+        let mut reported = |pids: &[u32]| -> Vec<(u32, String, Option<u64>)> {
+            let found = processes(&root, pids, &mut pass);
+            found.into_iter().map(|one| (one.pid, one.program, one.space)).collect()
+        };
+        assert_eq!(reported(&[]), [(7, "minio".to_owned(), Some(2)), (9, "ceph-osd".to_owned(), None)]);
+        assert_eq!(reported(&[12, 99]), [(12, "s3d".to_owned(), Some(3))]);
         let missing: Vec<String> = pass.unreadable.iter().map(ToString::to_string).collect();
         assert_eq!(missing, ["cannot read proc/99: there is no such process"]);
     }

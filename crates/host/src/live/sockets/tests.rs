@@ -22,7 +22,7 @@ fn port(of: &TcpListener) -> PortRange {
 }
 
 fn watch(ports: Vec<PortRange>) -> SocketWatch {
-    // This process stands for the engine's, so that no other is looked for.
+    // This process is the engine's, and no other is looked for.
     let asked = SocketsAsked { ports, pids: vec![std::process::id()] };
     let (watch, unreadable) = begin(&Root::live(), &asked);
     assert!(unreadable.iter().all(|one| one.path != "sock_diag"), "{unreadable:?}");
