@@ -71,7 +71,7 @@ fn in_another_namespace() -> Result<(), Failed> {
     let read = linerate_analysis::sockets::join(&[("s".to_owned(), server_saw), ("c".to_owned(), client_saw)]);
     let groups: Vec<SocketGroup> = read.iter().map(|one: &SocketRead| one.remotes[0].group).collect();
     expect(groups == [SocketGroup::FromPeer, SocketGroup::ToPeer], || format!("{groups:?}"))?;
-    denied(&at_server)
+    denied(&SocketsAsked { ports: ports(), ..at_server })
 }
 
 /// Without the rights, it is said which are needed, and the own namespace is read.

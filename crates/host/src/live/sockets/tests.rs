@@ -161,6 +161,43 @@ fn a_receiver_that_does_not_read_is_what_limits_a_sender() {
 }
 
 #[test]
+fn connections_that_come_and_go_are_never_counted_twice() {
+    const EACH: usize = 5000;
+    let server = listener("127.0.0.1:0");
+    let mut lasting = connected(&server);
+    send(&mut lasting.0, &mut lasting.1, 1_000_000);
+    let (mut watch, mut now_ms) = (watch(vec![port(&server)]), 0);
+    look(&mut watch, now_ms);
+    let until = Instant::now() + Duration::from_secs(1);
+    let made = std::thread::scope(|scope| {
+        let coming = scope.spawn(|| {
+            let (mut open, mut made) = (Vec::new(), 0_u64);
+            while Instant::now() < until {
+                let mut pair = connected(&server);
+                send(&mut pair.0, &mut pair.1, EACH);
+                open.push(pair);
+                made += 1;
+                if open.len() > 200 {
+                    open.drain(..150);
+                }
+            }
+            made
+        });
+        while Instant::now() < until {
+            now_ms += 10;
+            look(&mut watch, now_ms);
+        }
+        coming.join().unwrap()
+    });
+    let seen = end(watch);
+    let sums = sums(&seen, OpenedBy::Us);
+    assert!(made > 200 && u64::from(sums.sockets) <= made + 1, "{made}: {sums:?}");
+    assert!(sums.sent_bytes <= made * EACH as u64, "{made}: {sums:?}");
+    // Connections stay for many looks here, so that most are seen with all their bytes.
+    assert!(sums.sent_bytes >= made * EACH as u64 / 2, "{made}: {sums:?}");
+}
+
+#[test]
 fn ports_of_a_process_are_those_at_which_it_listens() {
     let (v4, v6) = (listener("127.0.0.1:0"), listener("[::1]:0"));
     let (watch, _) = begin(&Root::live(), &SocketsAsked { ports: vec![], pids: vec![std::process::id()] });

@@ -45,16 +45,19 @@ fn after(looks: &[&[TcpSocket]]) -> SocketsSeen {
     sums.seen(0)
 }
 
-/// Of the sums: who connected, sockets, sent, received, milliseconds open.
-fn reported(seen: &SocketsSeen) -> Vec<(OpenedBy, u32, u64, u64, u64)> {
-    let row = |of: &RemoteSums| (of.opened_by, of.sockets, of.sent_bytes, of.received_bytes, of.open_us / 1000);
+/// Of sums: who connected, sockets, sent, received, milliseconds open.
+type Row = (OpenedBy, u32, u64, u64, u64);
+
+fn reported(seen: &SocketsSeen) -> Vec<Row> {
+    let row =
+        |of: &RemoteSums| -> Row { (of.opened_by, of.sockets, of.sent_bytes, of.received_bytes, of.open_us / 1000) };
     seen.remotes.iter().map(row).collect()
 }
 
 #[test]
 fn what_was_there_counts_from_then_and_what_comes_counts_from_its_birth() {
     use OpenedBy::{Them, Us};
-    let cases: [(&str, &[&[TcpSocket]], Vec<(OpenedBy, u32, u64, u64, u64)>); 6] = [
+    let cases: [(&str, &[&[TcpSocket]], Vec<Row>); 6] = [
         ("nothing happens", &[&[socket(2, 50, 7)], &[socket(2, 50, 7)]], vec![(Them, 1, 0, 0, 2000)]),
         ("both ways", &[&[socket(2, 50, 7)], &[socket(2, 80, 8)], &[socket(2, 90, 9)]], vec![(Them, 1, 40, 2, 4000)]),
         ("comes later", &[&[], &[socket(3, 50, 7)], &[socket(3, 60, 7)]], vec![(Us, 1, 60, 7, 3000)]),
