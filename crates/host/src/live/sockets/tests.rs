@@ -192,7 +192,8 @@ fn connections_that_come_and_go_are_never_counted_twice() {
     let seen = end(watch);
     let sums = sums(&seen, OpenedBy::Us);
     assert!(made > 200 && u64::from(sums.sockets) <= made + 1, "{made}: {sums:?}");
-    assert!(sums.sent_bytes <= made * EACH as u64, "{made}: {sums:?}");
+    // The kernel reads a socket's state a moment before its counters: its end may be taken for a byte.
+    assert!(sums.sent_bytes <= made * (EACH as u64 + 1) && sums.received_bytes <= made, "{made}: {sums:?}");
     // Connections stay for many looks here, so that most are seen with all their bytes.
     assert!(sums.sent_bytes >= made * EACH as u64 / 2, "{made}: {sums:?}");
 }
