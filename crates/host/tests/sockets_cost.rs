@@ -62,7 +62,7 @@ fn looks_at_ten_thousand_connections_take_little_time_and_room() {
     let share = later_us as f64 / 1e3 / later_ms as f64;
     let each_us = later_us as f64 / (LOOKS - 1) as f64 / sockets as f64;
     println!(
-        "{connections} connections of {CONNECTIONS} that are wanted, {sockets} sockets: first look {first_us} µs, later \
+        "{connections} connections of {CONNECTIONS} wanted, {sockets} sockets: first look {first_us} µs, later \
          {each_us:.2} µs a socket, {:.2} % of a core at {} ms, {} B a socket, {kept_bytes} B in all",
         100.0 * share,
         later_ms / (LOOKS - 1),
