@@ -32,7 +32,7 @@ use rustix::net::AddressFamily;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::root::{Pass, Root, Unreadable};
-use dump::{Diagnosis, DumpEnd};
+use dump::{DumpEnd, SockDiag};
 use message::FIELDS;
 use sums::Sums;
 
@@ -44,14 +44,14 @@ const PER_MILLE_MAX: u64 = 15;
 pub struct SocketsAsked {
     /// The engine's ports; where there are none, those at which its processes listen.
     pub ports: Vec<PortRange>,
-    /// Processes to take for the engine's beside those that are found.
+    /// The engine's processes; where there are none, those of this machine that are found by their names.
     pub pids: Vec<u32>,
 }
 
 /// What is kept between two looks.
 #[derive(Debug)]
 pub struct SocketWatch {
-    spaces: Vec<Diagnosis>,
+    spaces: Vec<SockDiag>,
     sums: Sums,
     took_us: u64,
     /// What was told to be unreadable.

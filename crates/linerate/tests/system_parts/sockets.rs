@@ -18,10 +18,12 @@ use super::Namespaces;
 use crate::running::shown;
 
 /// What is checked, and what each needs.
-pub(crate) const CHECKS: [(&str, &[&str], fn() -> Result<(), Failed>); 2] = [
+pub(crate) const CHECKS: [(&str, &[&str], Check); 2] = [
     ("sockets_of_an_engine_in_another_namespace_are_read", &["root", "ip"], in_another_namespace),
     ("sockets_that_wait_for_their_buffer_are_told", &["root", "ip", "tc"], limited_by_the_buffer),
 ];
+
+type Check = fn() -> Result<(), Failed>;
 
 const BYTES: usize = 2_000_003;
 
@@ -71,7 +73,7 @@ fn in_another_namespace() -> Result<(), Failed> {
     let read = linerate_analysis::sockets::join(&[("s".to_owned(), server_saw), ("c".to_owned(), client_saw)]);
     let groups: Vec<SocketGroup> = read.iter().map(|one: &SocketRead| one.remotes[0].group).collect();
     expect(groups == [SocketGroup::FromPeer, SocketGroup::ToPeer], || format!("{groups:?}"))?;
-    denied(&at_server)
+    denied(&SocketsAsked { ports: ports(), ..at_server })
 }
 
 /// Without the rights, it is said which are needed, and the own namespace is read.

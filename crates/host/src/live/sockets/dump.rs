@@ -16,7 +16,7 @@ const DATAGRAM_BYTES: usize = 32 << 10;
 
 /// A socket of netlink in a network namespace: it stays of the one in which it was opened.
 #[derive(Debug)]
-pub(super) struct Diagnosis {
+pub(super) struct SockDiag {
     socket: OwnedFd,
     /// Answers carry the number of their request: those of an earlier one are not taken for this one's.
     sequence: u32,
@@ -32,11 +32,11 @@ pub(super) struct DumpEnd {
 }
 
 /// In the network namespace of this thread.
-pub(super) fn open_here() -> io::Result<Diagnosis> {
-    Ok(Diagnosis { socket: open(Some(netlink::SOCK_DIAG))?, sequence: 0 })
+pub(super) fn open_here() -> io::Result<SockDiag> {
+    Ok(SockDiag { socket: open(Some(netlink::SOCK_DIAG))?, sequence: 0 })
 }
 
-impl Diagnosis {
+impl SockDiag {
     /// Tells the sockets of a family that are in one of these states and have one of these ports, as they come.
     ///
     /// # Errors

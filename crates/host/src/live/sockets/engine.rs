@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 
-use linerate_record::readings::PortRange;
+use linerate_record::readings::{PORTS_MAX, PortRange};
 use rustix::net::AddressFamily;
 
-use super::dump::{Diagnosis, open_here};
+use super::dump::{SockDiag, open_here};
 use super::request::{LISTENING, joined};
 use crate::root::{Pass, Root, names, note};
 use crate::setting::within_process;
@@ -37,6 +37,9 @@ const DEFAULTS: [(&str, &[PortRange]); 5] = [
     (OBJECT_STORE, &[OF_OBJECT_STORES]),
 ];
 
+/// This thread among processes.
+const OWN: &str = "thread-self";
+
 /// A process of the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Process {
@@ -48,51 +51,47 @@ struct Process {
 
 /// The network namespaces in which there are sockets of the engine, each with a way to ask for them.
 pub(super) struct Spaces {
-    pub(super) opened: Vec<Diagnosis>,
+    pub(super) opened: Vec<SockDiag>,
     pub(super) ports: Vec<PortRange>,
 }
 
 /// Finds them. Without processes, this process's own namespace is looked at where ports are named.
 pub(super) fn spaces(root: &Root, pids: &[u32], asked: &[PortRange], pass: &mut Pass) -> Spaces {
     let processes = processes(root, pids, pass);
-    if processes.is_empty() && asked.is_empty() {
-        note(pass, "proc", "no S3 engine is found whose sockets could be read: name its processes or its ports");
-        return Spaces { opened: Vec::new(), ports: Vec::new() };
-    }
     let mut by_space: BTreeMap<Option<u64>, Vec<&Process>> = BTreeMap::new();
     for process in &processes {
         by_space.entry(process.space).or_default().push(process);
     }
-    if by_space.is_empty() {
-        by_space.insert(None, Vec::new());
-    }
     if by_space.len() > SPACES_MAX {
-        let reason =
-            format!("processes of the engine are in {} network namespaces: {SPACES_MAX} are read", by_space.len());
+        let reason = format!("the engine is in {} network namespaces: {SPACES_MAX} are read", by_space.len());
         note(pass, "proc", reason);
     }
     let (mut opened, mut ports) = (Vec::new(), asked.to_vec());
-    let mut is_own_read = false;
     for (space, processes) in by_space.iter().take(SPACES_MAX) {
-        let diagnosis = match enter(*space, processes, pass) {
-            Some(diagnosis) => Some(diagnosis),
-            // Some of the engine's connections may pass here: of a proxy to it, or of a client.
-            None if !is_own_read && !by_space.contains_key(&None) => {
-                enter(None, &[], pass).inspect(|_| is_own_read = true)
-            }
-            None => None,
-        };
-        let mut diagnosis = diagnosis;
+        let mut diagnosis = enter(*space, processes, pass);
         if asked.is_empty() {
-            ports.extend(ports_of(root, processes, diagnosis.as_mut().filter(|_| !is_own_read)));
+            ports.extend(ports_of(root, processes, diagnosis.as_mut(), pass));
         }
         opened.extend(diagnosis);
     }
-    Spaces { opened, ports: joined(&ports) }
+    if opened.len() < by_space.len().clamp(1, SPACES_MAX) && !by_space.contains_key(&None) {
+        // Some of the engine's connections may pass here: of a proxy to it, or of a client.
+        opened.extend(enter(None, &[], pass));
+    }
+    let mut ports = joined(&ports);
+    if ports.is_empty() {
+        opened.clear();
+        note(pass, "proc", "no S3 engine is found whose ports are known: name its processes or its ports");
+    }
+    if ports.len() > PORTS_MAX {
+        note(pass, "sock_diag", format!("{} ranges of ports: the first {PORTS_MAX} are read", ports.len()));
+        ports.truncate(PORTS_MAX);
+    }
+    Spaces { opened, ports }
 }
 
 /// Opens a socket of netlink there.
-fn enter(space: Option<u64>, processes: &[&Process], pass: &mut Pass) -> Option<Diagnosis> {
+fn enter(space: Option<u64>, processes: &[&Process], pass: &mut Pass) -> Option<SockDiag> {
     let Some(first) = processes.first().filter(|_| space.is_some()) else {
         return open_here().map_err(|error| note(pass, "sock_diag", error.to_string())).ok();
     };
@@ -110,19 +109,25 @@ fn enter(space: Option<u64>, processes: &[&Process], pass: &mut Pass) -> Option<
     entered.map_err(denied).ok()
 }
 
-/// The engine's processes: those found by their names, and those that were named.
+/// The engine's processes: those that were named, and where none was, those found by their programs' names. On a
+/// machine with several nodes, each in a namespace of its own, only who asks knows which are of this one.
 fn processes(root: &Root, pids: &[u32], pass: &mut Pass) -> Vec<Process> {
     let mut all: Vec<u32> = names(root, "proc").iter().filter_map(|name| name.parse().ok()).collect();
     all.sort_unstable();
-    let own = network(root, "self");
+    // That of this thread, in which it opens sockets: it may be another than the process's.
+    let own = network(root, OWN);
     let mut found = Vec::new();
     for pid in all {
         let Some(program) = program(root, pid, pass) else { continue };
-        if program == OBJECT_STORE || is_engine(root, pid, pass) || pids.contains(&pid) {
+        let is_wanted = match pids {
+            [] => program == OBJECT_STORE || is_engine(root, pid, pass),
+            _ => pids.contains(&pid),
+        };
+        if is_wanted {
             let space = match network(root, &pid.to_string()) {
                 Ok(space) => Some(space).filter(|space| own.as_ref().ok() != Some(space)),
                 // Anybody may see that it is the same; where it is not, that it may not be entered is told then.
-                Err(_) if node(root, "self").is_some_and(|own| node(root, &pid.to_string()) == Some(own)) => None,
+                Err(_) if node(root, OWN).is_some_and(|own| node(root, &pid.to_string()) == Some(own)) => None,
                 Err(_) => Some(u64::MAX - u64::from(pid)),
             };
             found.push(Process { pid, program, space });
@@ -152,7 +157,7 @@ fn bracketed(link: &std::path::Path, before: &str) -> Option<u64> {
 }
 
 /// The ports at which processes listen in their namespace; those of their programs where that is not to be seen.
-fn ports_of(root: &Root, processes: &[&Process], diagnosis: Option<&mut Diagnosis>) -> Vec<PortRange> {
+fn ports_of(root: &Root, processes: &[&Process], diagnosis: Option<&mut SockDiag>, pass: &mut Pass) -> Vec<PortRange> {
     let mut listening: BTreeMap<u32, u16> = BTreeMap::new();
     if let Some(diagnosis) = diagnosis {
         for family in [AddressFamily::INET, AddressFamily::INET6] {
@@ -163,8 +168,12 @@ fn ports_of(root: &Root, processes: &[&Process], diagnosis: Option<&mut Diagnosi
     }
     let mut all = Vec::new();
     for process in processes {
-        let own: BTreeSet<u16> =
-            sockets(root, process.pid).iter().filter_map(|inode| listening.get(inode)).copied().collect();
+        let sockets = sockets(root, process.pid).unwrap_or_else(|error| {
+            let reason = format!("{error}: its ports are taken to be those of every {}", process.program);
+            note(pass, &format!("proc/{}/fd", process.pid), reason);
+            Vec::new()
+        });
+        let own: BTreeSet<u16> = sockets.iter().filter_map(|inode| listening.get(inode)).copied().collect();
         all.extend(own.iter().map(|port| ports(*port, *port)));
         let is_known = |known: &&(&str, &[PortRange])| known.0 == process.program;
         if let Some((_, defaults)) = DEFAULTS.iter().find(is_known).filter(|_| own.is_empty()) {
@@ -176,9 +185,66 @@ fn ports_of(root: &Root, processes: &[&Process], diagnosis: Option<&mut Diagnosi
     all
 }
 
-/// The inodes of the sockets that a process has open; none where that may not be seen.
-fn sockets(root: &Root, pid: u32) -> Vec<u32> {
-    let files = std::fs::read_dir(root.0.join(format!("proc/{pid}/fd"))).into_iter().flatten().flatten();
+/// The inodes of the sockets that a process has open.
+fn sockets(root: &Root, pid: u32) -> io::Result<Vec<u32>> {
+    let files = std::fs::read_dir(root.0.join(format!("proc/{pid}/fd")))?.flatten();
     let inode = |file: std::fs::DirEntry| bracketed(&std::fs::read_link(file.path()).ok()?, "socket:[");
-    files.take(FILES_MAX).filter_map(inode).filter_map(|inode| u32::try_from(inode).ok()).collect()
+    Ok(files.take(FILES_MAX).filter_map(inode).filter_map(|inode| u32::try_from(inode).ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn process(root: &std::path::Path, pid: &str, comm: &str, net: &str) {
+        let folder = root.join("proc").join(pid);
+        fs::create_dir_all(folder.join("ns")).unwrap();
+        fs::write(folder.join("comm"), format!("{comm}\n")).unwrap();
+        fs::write(folder.join("cmdline"), format!("{comm}\0")).unwrap();
+        symlink(net, folder.join("ns/net")).unwrap();
+    }
+
+    #[test]
+    fn processes_of_the_engine_are_found_with_their_namespaces() {
+        let folder = tempfile::tempdir().unwrap();
+        for (pid, comm, net) in [
+            (OWN, "linerate", "net:[1]"),
+            ("7", "minio", "net:[2]"),
+            ("8", "bash", "net:[2]"),
+            ("9", "ceph-osd", "net:[1]"),
+            ("12", "s3d", "net:[3]"),
+        ] {
+            process(folder.path(), pid, comm, net);
+        }
+        let mut pass = Pass::default();
+        let root = Root::captured(folder.path());
+        let mut reported = |pids: &[u32]| -> Vec<(u32, String, Option<u64>)> {
+            let found = processes(&root, pids, &mut pass);
+            found.into_iter().map(|one| (one.pid, one.program, one.space)).collect()
+        };
+        assert_eq!(reported(&[]), [(7, "minio".to_owned(), Some(2)), (9, "ceph-osd".to_owned(), None)]);
+        assert_eq!(reported(&[12, 99]), [(12, "s3d".to_owned(), Some(3))]);
+        let missing: Vec<String> = pass.unreadable.iter().map(ToString::to_string).collect();
+        assert_eq!(missing, ["cannot read proc/99: there is no such process"]);
+    }
+
+    #[test]
+    fn ports_that_cannot_be_seen_are_those_of_the_program() {
+        let one = |program: &str| Process { pid: 1, program: program.to_owned(), space: None };
+        let mut pass = Pass::default();
+        for (program, expected) in [
+            ("minio", &[ports(9000, 9000)][..]),
+            ("garage", &[ports(3900, 3901)]),
+            ("ceph-osd", &[OF_OBJECT_STORES]),
+            ("radosgw", &[ports(80, 80), ports(443, 443), OF_OBJECT_STORES, ports(8000, 8000)]),
+            ("s3d", &[]),
+        ] {
+            let found = ports_of(&Root::captured("/none"), &[&one(program)], None, &mut pass);
+            assert_eq!(joined(&found), expected, "{program}");
+        }
+        assert!(pass.unreadable[0].to_string().contains("its ports are taken to be those of every minio"));
+    }
 }

@@ -264,7 +264,8 @@ fn opened_by(ports: &[PortRange], socket: &TcpSocket) -> Option<OpenedBy> {
 
 /// Without what stands for the beginning and the end of a connection: each has a number in the sequence of bytes
 /// (`net/ipv4/tcp_input.c: tcp_snd_una_update`, `tcp_rcv_nxt_update`). The beginning is acknowledged before the socket
-/// of a server is made.
+/// of a server is made. The state is read a moment before the counters are, so that an end that comes in between is
+/// taken for a byte.
 fn with_data_alone(socket: &TcpSocket, opened_by: OpenedBy) -> Counted {
     let began = u64::from(opened_by == OpenedBy::Us);
     let ended = u64::from(socket.state == END_ACKNOWLEDGED);

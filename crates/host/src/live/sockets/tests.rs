@@ -22,7 +22,7 @@ fn port(of: &TcpListener) -> PortRange {
 }
 
 fn watch(ports: Vec<PortRange>) -> SocketWatch {
-    // This process stands for the engine's, so that no other is looked for.
+    // This process is the engine's, and no other is looked for.
     let asked = SocketsAsked { ports, pids: vec![std::process::id()] };
     let (watch, unreadable) = begin(&Root::live(), &asked);
     assert!(unreadable.iter().all(|one| one.path != "sock_diag"), "{unreadable:?}");
@@ -161,6 +161,44 @@ fn a_receiver_that_does_not_read_is_what_limits_a_sender() {
 }
 
 #[test]
+fn connections_that_come_and_go_are_never_counted_twice() {
+    const EACH: usize = 5000;
+    let server = listener("127.0.0.1:0");
+    let mut lasting = connected(&server);
+    send(&mut lasting.0, &mut lasting.1, 1_000_000);
+    let (mut watch, mut now_ms) = (watch(vec![port(&server)]), 0);
+    look(&mut watch, now_ms);
+    let until = Instant::now() + Duration::from_secs(1);
+    let made = std::thread::scope(|scope| {
+        let coming = scope.spawn(|| {
+            let (mut open, mut made) = (Vec::new(), 0_u64);
+            while Instant::now() < until {
+                let mut pair = connected(&server);
+                send(&mut pair.0, &mut pair.1, EACH);
+                open.push(pair);
+                made += 1;
+                if open.len() > 200 {
+                    open.drain(..150);
+                }
+            }
+            made
+        });
+        while Instant::now() < until {
+            now_ms += 10;
+            look(&mut watch, now_ms);
+        }
+        coming.join().unwrap()
+    });
+    let seen = end(watch);
+    let sums = sums(&seen, OpenedBy::Us);
+    assert!(made > 200 && u64::from(sums.sockets) <= made + 1, "{made}: {sums:?}");
+    // The kernel reads a socket's state a moment before its counters: its end may be taken for a byte.
+    assert!(sums.sent_bytes <= made * (EACH as u64 + 1) && sums.received_bytes <= made, "{made}: {sums:?}");
+    // Connections stay for many looks here, so that most are seen with all their bytes.
+    assert!(sums.sent_bytes >= made * EACH as u64 / 2, "{made}: {sums:?}");
+}
+
+#[test]
 fn ports_of_a_process_are_those_at_which_it_listens() {
     let (v4, v6) = (listener("127.0.0.1:0"), listener("[::1]:0"));
     let (watch, _) = begin(&Root::live(), &SocketsAsked { ports: vec![], pids: vec![std::process::id()] });
@@ -180,6 +218,10 @@ fn what_cannot_be_read_is_told_once_and_the_rest_goes_on() {
     assert!(!watch.spaces.is_empty(), "the own network namespace is read");
     assert_eq!(look(&mut watch, 0).unreadable, []);
     assert_eq!(end(watch).looks, 1);
+    let many = (1..200).map(|port| PortRange { first: 2 * port, last: 2 * port }).collect();
+    let (watch, unreadable) = begin(&Root::live(), &SocketsAsked { ports: many, pids: vec![std::process::id()] });
+    assert_eq!(watch.ports.len(), linerate_record::readings::PORTS_MAX);
+    assert!(unreadable.iter().any(|one| one.reason.contains("199 ranges of ports")), "{unreadable:?}");
     assert!(lacking(104).unwrap().contains("tcpi_bytes_acked (Linux 4.1), tcpi_bytes_received (Linux 4.1)"));
     assert_eq!((lacking(192), lacking(usize::MAX)), (None, None));
     let faults = [

@@ -34,7 +34,7 @@ fn socket(cookie: u64, sent: u64, received: u64) -> TcpSocket {
 }
 
 /// Takes looks two seconds apart, each with these sockets.
-fn after(looks: &[&[TcpSocket]]) -> SocketsSeen {
+fn after(looks: Looks<'_>) -> SocketsSeen {
     let mut sums = Sums::of(ENGINE.to_vec(), 1);
     for (look, sockets) in looks.iter().enumerate() {
         sums.begin_look(5000 + 2000 * look as u64);
@@ -45,22 +45,28 @@ fn after(looks: &[&[TcpSocket]]) -> SocketsSeen {
     sums.seen(0)
 }
 
-/// Of the sums: who connected, sockets, sent, received, milliseconds open.
-fn reported(seen: &SocketsSeen) -> Vec<(OpenedBy, u32, u64, u64, u64)> {
-    let row = |of: &RemoteSums| (of.opened_by, of.sockets, of.sent_bytes, of.received_bytes, of.open_us / 1000);
+/// Of sums: who connected, sockets, sent, received, milliseconds open.
+type Row = (OpenedBy, u32, u64, u64, u64);
+
+/// The sockets of each look.
+type Looks<'l> = &'l [&'l [TcpSocket]];
+
+fn reported(seen: &SocketsSeen) -> Vec<Row> {
+    let row =
+        |of: &RemoteSums| -> Row { (of.opened_by, of.sockets, of.sent_bytes, of.received_bytes, of.open_us / 1000) };
     seen.remotes.iter().map(row).collect()
 }
 
 #[test]
 fn what_was_there_counts_from_then_and_what_comes_counts_from_its_birth() {
     use OpenedBy::{Them, Us};
-    let cases: [(&str, &[&[TcpSocket]], Vec<(OpenedBy, u32, u64, u64, u64)>); 6] = [
-        ("nothing happens", &[&[socket(2, 50, 7)], &[socket(2, 50, 7)]], vec![(Them, 1, 0, 0, 2000)]),
-        ("both ways", &[&[socket(2, 50, 7)], &[socket(2, 80, 8)], &[socket(2, 90, 9)]], vec![(Them, 1, 40, 2, 4000)]),
-        ("comes later", &[&[], &[socket(3, 50, 7)], &[socket(3, 60, 7)]], vec![(Us, 1, 60, 7, 3000)]),
-        ("goes", &[&[socket(2, 50, 7)], &[socket(2, 60, 7)], &[], &[]], vec![(Them, 1, 10, 0, 2000)]),
-        ("is missed once", &[&[socket(2, 50, 7)], &[], &[socket(2, 60, 7)]], vec![(Them, 1, 10, 0, 4000)]),
-        ("counts backwards", &[&[socket(2, 50, 7)], &[socket(2, 9, 9)]], vec![(Them, 1, 0, 0, 2000)]),
+    let cases: [(&str, Looks<'_>, &[Row]); 6] = [
+        ("nothing happens", &[&[socket(2, 50, 7)], &[socket(2, 50, 7)]], &[(Them, 1, 0, 0, 2000)]),
+        ("both ways", &[&[socket(2, 50, 7)], &[socket(2, 80, 8)], &[socket(2, 90, 9)]], &[(Them, 1, 40, 2, 4000)]),
+        ("comes later", &[&[], &[socket(3, 50, 7)], &[socket(3, 60, 7)]], &[(Us, 1, 60, 7, 3000)]),
+        ("goes", &[&[socket(2, 50, 7)], &[socket(2, 60, 7)], &[], &[]], &[(Them, 1, 10, 0, 2000)]),
+        ("is missed once", &[&[socket(2, 50, 7)], &[], &[socket(2, 60, 7)]], &[(Them, 1, 10, 0, 4000)]),
+        ("counts backwards", &[&[socket(2, 50, 7)], &[socket(2, 9, 9)]], &[(Them, 1, 0, 0, 2000)]),
     ];
     for (case, looks, expected) in cases {
         assert_eq!(reported(&after(looks)), expected, "{case}");
