@@ -46,6 +46,8 @@ pub struct WatchOrder {
     pub ports: Vec<(u16, u16)>,
     /// Whether sockets are looked at.
     pub sockets: bool,
+    /// Whether the machine loads the cluster, and has no engine of its own.
+    pub is_client: bool,
 }
 
 /// What an agent says of its machine.
@@ -208,7 +210,14 @@ mod tests {
     const SECOND: i64 = 1_000_000_000;
 
     fn order() -> WatchOrder {
-        WatchOrder { begin_ns: 100 * SECOND, step_ms: 1_000, steps: 10, ports: Vec::new(), sockets: false }
+        WatchOrder {
+            begin_ns: 100 * SECOND,
+            step_ms: 1_000,
+            steps: 10,
+            ports: Vec::new(),
+            sockets: false,
+            is_client: false,
+        }
     }
 
     fn begun() -> WatchedAgent {

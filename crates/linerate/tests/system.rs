@@ -16,8 +16,8 @@ use linerate_record::run::Op;
 use running::{bench_with, points, shown, verify, view};
 use system_parts::{
     Minio, Namespaces, accepted, audited, booted, contained, elsewhere, ends, experiment, exported, kubernetes,
-    longest, looked_at, missing, pods, reached, released, renamed, scopes, shaped_cluster, sockets,
-    there_and_back, tune, unwatched, watched, watched_live,
+    longest, looked_at, missing, pods, reached, released, renamed, scopes, shaped_cluster, sockets, there_and_back,
+    tune, unwatched, watched, watched_live,
 };
 use tempfile::tempdir;
 

@@ -38,7 +38,7 @@ fn watch(order: &WatchOrder, clock: AgentClock, stopped: &Receiver<()>, tell: &S
     // Nobody may listen any more.
     let say = |said: WatchSaid| drop(tell.send(Happening::Watched(said)));
     let root = Root::live();
-    let mut state = live::begin(&root, &LiveAsked::default());
+    let mut state = live::begin(&root, &LiveAsked { engine_pids: engine_pids(order) });
     let mut sockets = order.sockets.then(|| begin_sockets(&root, order, &say));
     let (mut numbers, mut kept, mut step) = (HashMap::new(), Vec::new(), 0);
     while wait_for(order, step, clock, stopped) {
@@ -70,10 +70,16 @@ fn watch(order: &WatchOrder, clock: AgentClock, stopped: &Receiver<()>, tell: &S
     say(WatchSaid::Ended { took_us: thread_us() });
 }
 
+/// Processes to take for the engine's; none where they are to be found. A client has no engine, and connects from the
+/// network namespace of its agent.
+fn engine_pids(order: &WatchOrder) -> Vec<u32> {
+    if order.is_client { vec![std::process::id()] } else { Vec::new() }
+}
+
 /// Finds the sockets of the engine.
 fn begin_sockets(root: &Root, order: &WatchOrder, say: &impl Fn(WatchSaid)) -> SocketLooks {
     let ports = order.ports.iter().map(|(first, last)| PortRange { first: *first, last: *last }).collect();
-    let (watch, unreadable) = sockets::begin(root, &SocketsAsked { ports, pids: Vec::new() });
+    let (watch, unreadable) = sockets::begin(root, &SocketsAsked { ports, pids: engine_pids(order) });
     unreadable.into_iter().for_each(|what| say(unread(&what.to_string())));
     SocketLooks { watch, due_ms: 0 }
 }
@@ -216,7 +222,14 @@ mod tests {
     #[test]
     fn a_watch_reads_this_machine_and_ends() {
         let clock = AgentClock::begin(super::super::unix_ns);
-        let order = WatchOrder { begin_ns: clock.now_ns(), step_ms: 300, steps: 3, ports: vec![(9, 9)], sockets: true };
+        let order = WatchOrder {
+            begin_ns: clock.now_ns(),
+            step_ms: 300,
+            steps: 3,
+            ports: vec![(9, 9)],
+            sockets: true,
+            is_client: true,
+        };
         let (tell, told) = channel();
         let _running = begin(order, clock, tell);
         let mut said = Vec::new();

@@ -11,6 +11,7 @@ use linerate_fleet::watched::{WatchedFleet, WatchedSoFar};
 use linerate_fleet::watching::{SOCKETS_EACH_MS, WatchOrder};
 use linerate_record::fleet::{Allowed, NodeRole, UnreachedNode};
 use linerate_record::readings::{Readings, SocketsSeen, StatedMachine};
+use linerate_record::site::Product;
 use linerate_record::units::{bits_per_s, duration_ns};
 use linerate_wire::clock::Clock;
 
@@ -45,7 +46,7 @@ struct Watch<'a> {
 }
 
 /// What the nodes of a fleet do, for as long as the flags say or until a signal comes.
-pub(super) fn watched(flags: &SourceFlags) -> Result<Readings, Failure> {
+pub(super) fn watched(flags: &SourceFlags, product: Product) -> Result<Readings, Failure> {
     let path = flags.fleet.as_deref().unwrap_or(Path::new(""));
     let nodes = reaching::read_fleet(path)?;
     if !nodes.iter().any(|node| node.role == NodeRole::Storage) {
@@ -63,7 +64,7 @@ pub(super) fn watched(flags: &SourceFlags) -> Result<Readings, Failure> {
     let is_cut = || interrupt::came(&interrupt.stop);
     let met = watch.meet(&is_cut)?;
     let order = order(flags);
-    let fleet = watch.read(&order, &met, clock, &is_cut)?;
+    let fleet = watch.read((&order, product), &met, clock, &is_cut)?;
     let steps = fleet.so_far().step;
     watch.progress.end();
     if steps < STEPS_MIN {
@@ -82,7 +83,19 @@ fn order(flags: &SourceFlags) -> WatchOrder {
         steps: u32::try_from(for_ms / step_ms).unwrap_or(u32::MAX),
         ports: flags.engine_port.clone(),
         sockets: !flags.no_sockets,
+        is_client: false,
     }
+}
+
+/// The same of a client: it has no engine whose ports could be found.
+fn of_client(order: &WatchOrder, product: Product) -> WatchOrder {
+    let ports: &[(u16, u16)] = match product {
+        Product::Minio | Product::Rustfs => &[(9000, 9000)],
+        Product::CephRgw => &[(80, 80), (443, 443), (7480, 7480), (8000, 8000), (8080, 8080)],
+        Product::Garage => &[(3900, 3900)],
+    };
+    let ports = if order.ports.is_empty() { ports.to_vec() } else { order.ports.clone() };
+    WatchOrder { ports, is_client: true, ..order.clone() }
 }
 
 fn too_short(is_cut: bool, steps: u32, watch: &Watch<'_>) -> Failure {
@@ -130,13 +143,16 @@ impl Watch<'_> {
     /// Has all of them read, and takes what they say until all is over.
     fn read(
         &mut self,
-        order: &WatchOrder,
+        (order, product): (&WatchOrder, Product),
         met: &[usize],
         clock: Clock,
         is_cut: &dyn Fn() -> bool,
     ) -> Result<WatchedFleet, Failure> {
         let begin_ns = clock.now_ns() + u64::try_from(BEGINS_IN.as_nanos()).unwrap_or(0);
-        self.led.watch(met.to_vec(), order.clone(), begin_ns);
+        let (clients, storage): (Vec<usize>, Vec<usize>) =
+            met.iter().partition(|node| self.nodes[**node].role == NodeRole::Client);
+        self.led.watch(storage, order.clone(), begin_ns);
+        self.led.watch(clients, of_client(order, product), begin_ns);
         let begin_unix_ms = unix_ms() + i64::try_from(BEGINS_IN.as_millis()).unwrap_or(0);
         let mut fleet = WatchedFleet::new(begin_unix_ms, order.step_ms, order.steps, &names(self.nodes));
         let whole = Duration::from_millis(order.step_ms.saturating_mul(u64::from(order.steps)));

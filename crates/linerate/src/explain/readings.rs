@@ -56,7 +56,7 @@ pub(crate) fn readings(flags: &SourceFlags, site: &Site) -> Result<Readings, Fai
     if let Some(path) = &flags.replay {
         return replayed(path);
     }
-    let readings = if flags.live { live::watched(flags)? } else { gathered(flags, site)? };
+    let readings = if flags.live { live::watched(flags, site.engine.product)? } else { gathered(flags, site)? };
     if let Some(path) = &flags.record {
         let kept = if flags.mask { masked::masked(&readings) } else { readings.clone() };
         let text = serde_json::to_string(&kept).map_err(|error| Failure::usage(error.to_string()))?;

@@ -12,8 +12,8 @@ use libtest_mimic::Failed;
 use linerate_record::diagnosis::{Cause, Diagnosis};
 use tempfile::tempdir;
 
-use super::recorded;
 use super::cluster::{BOTH_WAYS, Cluster, Parts, Way, host};
+use super::recorded;
 use crate::running::{linerate, shown};
 
 const NODES: u32 = 4;
@@ -310,4 +310,3 @@ pub(crate) fn planted() -> Result<(), Failed> {
     }
     if missed.is_empty() { Ok(()) } else { Err(missed.join("\n").into()) }
 }
-
