@@ -17,7 +17,7 @@ use running::{bench_with, points, shown, verify, view};
 use system_parts::{
     Minio, Namespaces, accepted, audited, booted, contained, elsewhere, ends, experiment, exported, kubernetes,
     longest, looked_at, missing, pods, reached, released, renamed, scopes, shaped_cluster, sockets, there_and_back,
-    tune, unwatched, watched, watched_live,
+    tune, unwatched, watched, watched_bond, watched_live,
 };
 use tempfile::tempdir;
 
@@ -93,6 +93,7 @@ fn main() {
             &["root", "ip", "tc", "sysctl", "losetup", "timeout"],
             there_and_back::on_this_kernel,
         ),
+        trial("live_members_of_a_bond_are_told_apart", MODULAR_MACHINE, watched_bond::members_of_a_bond),
         trial("tune_there_and_back_on_debians_kernel", MODULAR_MACHINE, there_and_back::on_another_kernel),
         trial("tune_killed_or_on_a_full_disk_leaves_nothing", &["root", "ip", "mount"], tune::killed_and_full),
         trial("tune_is_watched_by_systemd_in_a_virtual_machine", MACHINE, booted::watched_by_systemd),

@@ -38,6 +38,7 @@ pub(crate) mod there_and_back;
 pub(crate) mod tune;
 pub(crate) mod unwatched;
 pub(crate) mod watched;
+pub(crate) mod watched_bond;
 pub(crate) mod watched_live;
 
 pub(crate) use minio::Minio;

@@ -32,7 +32,9 @@ struct ClientUse {
 /// load does.
 pub(super) fn suspect(grid: &Grid<'_>, site: &Site, uses: &[NodeUse], nodes: &Grid<'_>) -> Option<Scored> {
     let of_nodes = uses.iter().filter(|one| one.resource.is_link()).filter_map(|one| spread(nodes, &one.shares));
-    let vary = quantile(&mut of_nodes.collect::<Vec<_>>(), 0.5);
+    let mut of_nodes: Vec<f64> = of_nodes.collect();
+    // What holds the others is steadier than they are.
+    let vary = quantile(&mut of_nodes, 0.5).map(|middle| (middle, of_nodes.first().copied().unwrap_or(0.0)));
     let each: Vec<(usize, ClientUse)> =
         (0..grid.nodes.len()).filter_map(|client| Some((client, fullest(grid, site, client, vary)?))).collect();
     let at_limit: Vec<&(usize, ClientUse)> =
@@ -64,7 +66,7 @@ pub(super) fn suspect(grid: &Grid<'_>, site: &Site, uses: &[NodeUse], nodes: &Gr
 }
 
 /// What a client has most of its limit in use.
-fn fullest(grid: &Grid<'_>, site: &Site, client: usize, vary: Option<f64>) -> Option<ClientUse> {
+fn fullest(grid: &Grid<'_>, site: &Site, client: usize, vary: Option<(f64, f64)>) -> Option<ClientUse> {
     let ways = [(ReadMeasure::LinkReceived, "receives"), (ReadMeasure::LinkSent, "sends")];
     let links = ways.into_iter().filter_map(|(of, verb)| link(grid, site, client, (of, verb), vary));
     links
@@ -78,7 +80,7 @@ fn link(
     site: &Site,
     client: usize,
     (of, verb): (ReadMeasure, &str),
-    vary: Option<f64>,
+    vary: Option<(f64, f64)>,
 ) -> Option<ClientUse> {
     let bytes = |values: &Values| grid.median(values).unwrap_or(0.0);
     let (name, values) = grid.parts(of, client).iter().max_by(|a, b| bytes(a.1).total_cmp(&bytes(b.1)))?;
@@ -90,7 +92,8 @@ fn link(
     let shares: Vec<Option<f64>> = values.iter().map(|value| value.map(|value| value / rate.max(1.0))).collect();
     let own = spread(grid, &shares);
     let is_below = share < FULL && share > IDLE;
-    let is_steady = is_below && own.zip(vary).is_some_and(|(own, vary)| own <= STEADY * vary);
+    let is_steady =
+        is_below && own.zip(vary).is_some_and(|(own, (middle, least))| own <= STEADY * middle && own <= least);
     if !share.is_finite() {
         return None;
     }

@@ -101,6 +101,11 @@ impl<'r> Grid<'r> {
         (judged > 0).then(|| self.busy(values).iter().sum::<f64>() / judged as f64)
     }
 
+    /// How long the judged instants are together.
+    pub(super) fn judged_ms(&self) -> u64 {
+        self.is_busy.iter().filter(|busy| **busy).count() as u64 * self.readings.step_ms
+    }
+
     /// Judges only the instants at which `load` is near its most. All of them where it tells nothing.
     pub(super) fn judge_where(&mut self, load: &[f64]) {
         let most = quantile(&mut load.to_vec(), MOST).unwrap_or(0.0);

@@ -26,7 +26,13 @@ const TELLING_BYTES: u64 = 8 << 20;
 const LOST: f64 = 0.005;
 const LOST_MORE: f64 = 4.0;
 
-/// Fewer segments than this say nothing of losses.
+/// Fewer pairs than this may be lossy by chance: queues overflow in bursts.
+const PAIRS_LEAST: usize = 3;
+
+/// Of the middle pair of a link that loses packets, the least one has so much.
+const ALIKE: f64 = 0.3;
+
+/// Fewer segments of a pair than this say nothing of losses.
 const TELLING_SEGMENTS: u64 = 2_000;
 
 /// Sums of sends.
@@ -78,19 +84,6 @@ impl Sends {
 
     fn lost(&self) -> f64 {
         Sends::share(self.again, self.segments)
-    }
-
-    fn minus(&self, other: &Sends) -> Sends {
-        Sends {
-            sockets: self.sockets - other.sockets,
-            sent_bytes: self.sent_bytes - other.sent_bytes,
-            segments: self.segments - other.segments,
-            again: self.again - other.again,
-            busy_us: self.busy_us - other.busy_us,
-            window_us: self.window_us - other.window_us,
-            buffer_us: self.buffer_us - other.buffer_us,
-            open_us: self.open_us - other.open_us,
-        }
     }
 }
 
@@ -203,39 +196,72 @@ fn by_receiver<'r>(rows: &Rows<'r>) -> BTreeMap<&'r str, Sends> {
     of
 }
 
-/// Losses: on all of what a node receives, on all of what it sends, or between nodes and clients.
+/// The share of segments sent again of each pair of one sender and one receiver, of those that tell.
+fn pairs<'r>(rows: &Rows<'r>) -> Vec<(&'r str, Option<&'r str>, f64)> {
+    let mut of: BTreeMap<(&str, Option<&str>), Sends> = BTreeMap::new();
+    for (from, to, _, row) in &rows.all {
+        of.entry((from, *to)).or_default().add(row);
+    }
+    let telling = of.into_iter().filter(|(_, sends)| sends.segments >= TELLING_SEGMENTS);
+    telling.map(|((from, to), sends)| (from, to, sends.lost())).collect()
+}
+
+/// Links that lose packets: all that a node sends, or all that it receives, is lost alike, whoever is at the other end,
+/// and nobody else's is. A queue that overflows for a moment loses much of one pair.
 fn lossy(rows: &Rows<'_>) -> Vec<Scored> {
-    let among: Vec<_> = rows.all.iter().filter(|(.., path, _)| *path == SocketPath::AmongNodes).collect();
-    let whole = Sends::of(&among.iter().map(|(.., row)| *row).collect::<Vec<_>>());
-    let mut nodes: Vec<&str> = among.iter().flat_map(|(from, to, ..)| [Some(*from), *to]).flatten().collect();
+    let (pairs, whole) = (pairs(rows), among_nodes(rows));
+    let mut nodes: Vec<&str> = pairs.iter().flat_map(|(from, to, _)| [Some(*from), *to]).flatten().collect();
     nodes.sort_unstable();
     nodes.dedup();
     let mut found = Vec::new();
     for node in nodes {
-        let of = |is: &dyn Fn(&str, Option<&str>) -> bool| {
-            Sends::of(&among.iter().filter(|(from, to, ..)| is(from, *to)).map(|(.., row)| *row).collect::<Vec<_>>())
+        let of = |is: &dyn Fn(&str, Option<&str>) -> bool| -> Vec<f64> {
+            pairs.iter().filter(|(from, to, _)| is(from, *to)).map(|(.., lost)| *lost).collect()
         };
-        let (to, from) = (of(&|_, to| to == Some(node)), of(&|from, _| from == node));
-        let mut rest = whole.minus(&to).minus(&from);
-        // What a node sends itself was taken away twice; nobody does that.
-        rest.segments = rest.segments.max(1);
-        let is_lossy = |sends: &Sends| {
-            let others = rest.lost().max(LOST / LOST_MORE);
-            sends.segments >= TELLING_SEGMENTS && sends.lost() >= LOST && sends.lost() >= LOST_MORE * others
+        let others = quantile(&mut of(&|from, to| from != node && to != Some(node)), 0.5).unwrap_or(0.0);
+        let alike = |mut of: Vec<f64>| {
+            let middle = quantile(&mut of, 0.5)?;
+            let is_alike = of.len() >= PAIRS_LEAST && of.first().is_some_and(|least| *least >= ALIKE * middle);
+            (is_alike && middle >= LOST && middle >= LOST_MORE * others.max(LOST / LOST_MORE)).then_some(middle)
         };
-        let ways = [("to", &to, is_lossy(&to)), ("from", &from, is_lossy(&from))];
-        let lost: Vec<&(&str, &Sends, bool)> = ways.iter().filter(|(.., is_lossy)| *is_lossy).collect();
-        let Some((way, sends, _)) = lost.iter().max_by(|a, b| a.1.lost().total_cmp(&b.1.lost())) else { continue };
+        let ways = [("to", alike(of(&|_, to| to == Some(node)))), ("from", alike(of(&|from, _| from == node)))];
+        let lost: Vec<(&str, f64)> = ways.into_iter().filter_map(|(way, lost)| Some((way, lost?))).collect();
+        let Some((way, share)) = lost.iter().max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
         let both = if lost.len() > 1 { ", and the other way too" } else { "" };
         let claim = format!(
-            "the link of {node} loses packets: of segments {way} it {} are sent again{both}, of others {}",
-            percent(sends.lost()),
-            percent(rest.lost())
+            "the link of {node} loses packets: of segments {way} it {} are sent again{both}, whoever is at the other \
+             end; of others {}",
+            percent(*share),
+            percent(others)
         );
-        found.push(scored(Cause::LossyLink, Some(node.to_owned()), String::new(), claim, Vec::new(), 9.0));
+        found.push(scored(
+            Cause::LossyLink,
+            Some(node.to_owned()),
+            String::new(),
+            claim,
+            Vec::new(),
+            6.0 + (100.0 * share).min(3.0),
+        ));
     }
     found.extend(to_clients(rows, &whole));
     found
+}
+
+/// Nodes of which the sockets were read, and of which no link loses packets alike: what they send again, they do not
+/// for their link.
+pub(super) fn not_lossy(read: &[SocketRead], nodes: &[ReadMachine], found: &[Scored]) -> Vec<String> {
+    let is_lossy = |name: &str| {
+        found.iter().any(|one| {
+            one.suspect.cause == Cause::LossyLink && one.suspect.node.as_deref().is_none_or(|node| node == name)
+        })
+    };
+    let is_read = |node: &&ReadMachine| read.iter().any(|of| node.keys.contains(&of.machine) && of.remotes.len() >= 2);
+    nodes.iter().filter(is_read).filter(|node| !is_lossy(&node.name)).map(|node| node.name.clone()).collect()
+}
+
+fn among_nodes(rows: &Rows<'_>) -> Sends {
+    let among = rows.all.iter().filter(|(.., path, _)| *path == SocketPath::AmongNodes);
+    Sends::of(&among.map(|(.., row)| *row).collect::<Vec<_>>())
 }
 
 /// Losses between nodes and clients that nodes do not have among themselves.

@@ -84,6 +84,13 @@ const FULL_DRIVES: f64 = 0.85;
 /// Processors of which less is busy hold nobody back, however much busier they are than others'.
 const CORES_MATTER: f64 = 0.4;
 
+/// The same of links, of which more is used for what is not for clients.
+const LINKS_MATTER: f64 = 0.5;
+
+/// The same of segments that are sent again, in windows that are not long.
+const LOSSES_MATTER: f64 = 0.015;
+const LONG_MS: u64 = 60_000;
+
 /// From such a share of its periods on, a container out of its quota is a cause.
 const THROTTLED: f64 = 0.1;
 
@@ -93,17 +100,29 @@ pub(super) struct Scored {
     pub(super) log_odds: f64,
 }
 
+/// What was seen without a comparison of nodes.
+pub(super) struct Seen {
+    pub(super) suspects: Vec<Scored>,
+    /// Nodes whose links lose nothing, by their sockets.
+    pub(super) not_lossy: Vec<String>,
+}
+
 /// All suspects, the likeliest first, and the weight of none of them.
 pub(super) fn suspects(
     grid: &Grid<'_>,
     site: &Site,
     (odd, uses): (&[OddReading], &[NodeUse]),
     (used, members): (&[UsedResource], &[MemberUse]),
-    seen: Vec<Scored>,
+    seen: Seen,
 ) -> (Vec<Suspect>, f64) {
     let mut all = of_nodes(grid, odd, uses);
     all.extend(throttled(grid));
-    all.extend(seen);
+    // What is sent again to one peer, and not to others, no link loses.
+    let is_not = |one: &Scored| {
+        one.suspect.cause == Cause::LossyLink && one.suspect.node.as_ref().is_some_and(|of| seen.not_lossy.contains(of))
+    };
+    all.iter_mut().filter(|one| is_not(one)).for_each(|one| one.log_odds = one.log_odds.min(NONE_OF_THESE - EXPLAINED));
+    all.extend(seen.suspects);
     once(&mut all);
     let waited = waited(grid);
     all.extend(used.iter().filter_map(|one| full(site, one, waited)));
@@ -177,11 +196,17 @@ fn beyond_nodes(all: &mut [Scored], used: &[UsedResource]) {
     let of_full = all.iter().filter(|one| one.suspect.cause == Cause::Full).map(|one| one.log_odds).reduce(f64::max);
     let is_window = |one: &&Scored| one.suspect.cause == Cause::ReceiveWindow && one.suspect.node.is_none();
     let of_window = all.iter().find(is_window).map(|one| one.log_odds);
+    let of_clients = all.iter().find(|one| one.suspect.cause == Cause::ClientLimit).map(|one| one.log_odds);
     let working = all.iter().filter(|one| one.suspect.cause == Cause::OtherWork).count();
     for place in 0..all.len() {
         let by = match all[place].suspect.cause {
             Cause::SlowLinkSending | Cause::SlowLinkReceiving | Cause::SlowNode => {
-                of_quota(all, &all[place].suspect.node)
+                let of = of_quota(all, &all[place].suspect.node);
+                // Clients that are steadier than any node decide how steady nodes are.
+                [of, of_clients.filter(|_| all[place].suspect.cause != Cause::SlowNode)]
+                    .into_iter()
+                    .flatten()
+                    .reduce(f64::min)
             }
             Cause::SlowDrive if drives_full => of_full,
             // What a window lets through is steady, and so is the link that it passes.
@@ -333,6 +358,15 @@ fn held_back(grid: &Grid<'_>, uses: &[NodeUse], row: &CauseRow, odd: &OddReading
         OddKind::Value(ReadMeasure::CoresBusy) => {
             let busy = of_node().find(|one| one.resource == Resource::Cpu).and_then(share);
             busy.is_none_or(|share| share >= CORES_MATTER)
+        }
+        // Of a short window, queues that overflow for some moments are about a hundredth, at any node.
+        OddKind::Value(ReadMeasure::Retransmitted) => odd.value >= LOSSES_MATTER || grid.judged_ms() >= LONG_MS,
+        // More work on a link that has room for it holds nobody back; in a short window, a few objects are more.
+        OddKind::Value(ReadMeasure::LinkSent | ReadMeasure::LinkReceived)
+            if row.is_higher && is_read(grid, &odd.node) =>
+        {
+            let link = of_node().filter(|one| one.resource.is_link() && one.part == odd.part).filter_map(share);
+            link.fold(0.0, f64::max) >= LINKS_MATTER || grid.judged_ms() >= LONG_MS
         }
         // Less is served by who is asked less, too: then it has fewer requests under way as well.
         OddKind::Value(_) if row.cause == Cause::SlowNode && !row.is_higher => {
