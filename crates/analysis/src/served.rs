@@ -1,7 +1,7 @@
 //! What engines served to clients, by their sockets: readings as an engine's own counters would give them, where
 //! nobody asked for these.
 
-use linerate_record::readings::{ReadMeasure, ReadSeries, Readings, SocketGroup};
+use linerate_record::readings::{ReadMeasure, ReadSeries, Readings, SocketGroup, SocketRead};
 use linerate_record::units::percent;
 
 /// Sockets that carry less than this share of what links do were not all seen: what they did is no reading then.
@@ -13,7 +13,9 @@ const SEEN_LEAST: f64 = 0.6;
 pub fn served(readings: &Readings) -> (Vec<ReadSeries>, Option<String>) {
     let is_client = |machine: &str| readings.stated.iter().any(|of| of.machine == machine && of.is_client);
     let (mut series, mut by_sockets, mut by_links) = (Vec::new(), 0.0, 0.0);
-    for read in readings.sockets.iter().filter(|read| !is_client(&read.machine) && read.over_ms > 0) {
+    // Of sockets that could not be read, that has been said.
+    let is_read = |read: &&SocketRead| !is_client(&read.machine) && read.over_ms > 0 && !read.remotes.is_empty();
+    for read in readings.sockets.iter().filter(is_read) {
         let seconds = read.over_ms as f64 / 1e3;
         let all: u64 = read.remotes.iter().map(|row| row.sent_bytes + row.received_bytes).sum();
         by_sockets += all as f64 / seconds;
@@ -58,7 +60,7 @@ fn mean(series: &ReadSeries) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::readings::{SocketRead, SocketRemote, StatedMachine};
+    use linerate_record::readings::{SocketRemote, StatedMachine};
 
     use super::*;
 

@@ -39,7 +39,7 @@ pub struct WatchedFleet {
 pub struct WatchedSoFar {
     /// The last step of any machine.
     pub step: u32,
-    /// Machines that are there.
+    /// Machines that are there and count.
     pub machines: u32,
     /// Bytes per second that all of them sent in their last step, by all interfaces that a plane may be on.
     pub sent_bytes_per_s: f64,
@@ -105,12 +105,15 @@ impl WatchedFleet {
         self.machines.get(machine).is_none_or(|of| of.took_us.is_some())
     }
 
-    /// How far it is.
+    /// How far it is. Machines and bytes are those of machines that count, by their places.
     #[must_use]
-    pub fn so_far(&self) -> WatchedSoFar {
+    pub fn so_far(&self, counts: impl Fn(usize) -> bool) -> WatchedSoFar {
         let mut far = WatchedSoFar::default();
-        for machine in self.machines.iter().filter(|machine| machine.step > 0) {
+        for (place, machine) in self.machines.iter().enumerate().filter(|(_, machine)| machine.step > 0) {
             far.step = far.step.max(machine.step);
+            if !counts(place) {
+                continue;
+            }
             far.machines += 1;
             let place = machine.step as usize - 1;
             let sum = |of: ReadMeasure| -> f64 {
@@ -264,7 +267,7 @@ mod tests {
         fleet.take(0, step(1, &[(ReadMeasure::LinkSent, "eth0")], &[(0, 5.0)]));
         fleet.take(0, step(3, &[(ReadMeasure::LinkSpeed, "eth0")], &[(0, 7.0), (1, 100.0)]));
         fleet.take(1, step(2, &[(ReadMeasure::LinkSent, "eth0")], &[(0, 1.0)]));
-        let far = fleet.so_far();
+        let far = fleet.so_far(|_| true);
         assert_eq!((far.step, far.machines, far.sent_bytes_per_s), (3, 2, 8.0));
         fleet.take(1, WatchSaid::Unread("no sockets".to_owned()));
         assert!(!fleet.is_over(0));

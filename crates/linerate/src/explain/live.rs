@@ -65,7 +65,7 @@ pub(super) fn watched(flags: &SourceFlags, product: Product) -> Result<Readings,
     let met = watch.meet(&is_cut)?;
     let order = order(flags);
     let fleet = watch.read((&order, product), &met, clock, &is_cut)?;
-    let steps = fleet.so_far().step;
+    let steps = fleet.so_far(|_| true).step;
     watch.progress.end();
     if steps < STEPS_MIN {
         return Err(too_short(is_cut(), steps, &watch));
@@ -168,13 +168,13 @@ impl Watch<'_> {
                     }
                 }
                 Some((node, LedEvent::Lost(lost))) => {
-                    let far = duration_ns(order.step_ms as f64 * 1e6 * f64::from(fleet.so_far().step));
+                    let far = duration_ns(order.step_ms as f64 * 1e6 * f64::from(fleet.so_far(|_| true).step));
                     fleet.remark(node, format!("lost after {far}: {}", lost.why.why));
                     self.lost.insert(node, lost.why);
                 }
                 Some((_, LedEvent::News(_) | LedEvent::Met { .. })) | None => {}
             }
-            let far = fleet.so_far();
+            let far = fleet.so_far(|node| self.nodes[node].role == NodeRole::Storage);
             if far.step != told {
                 told = far.step;
                 self.progress.goes_on(&shown(&far, order), far.step == order.steps);
@@ -225,10 +225,10 @@ fn stated(node: &FleetNode) -> StatedMachine {
 fn shown(far: &WatchedSoFar, order: &WatchOrder) -> String {
     let s = |steps: u32| u64::from(steps) * order.step_ms / 1_000;
     format!(
-        "{} of {} s: {} nodes send {} and receive {}",
+        "{} of {} s: {} {} and {} received",
         s(far.step),
         s(order.steps),
-        far.machines,
+        if far.machines == 1 { "1 node, sent".to_owned() } else { format!("{} nodes, sent", far.machines) },
         bits_per_s(8.0 * far.sent_bytes_per_s),
         bits_per_s(8.0 * far.received_bytes_per_s)
     )

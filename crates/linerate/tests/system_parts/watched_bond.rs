@@ -29,7 +29,8 @@ pub(crate) fn members_of_a_bond() -> Result<(), Failed> {
     let output = command.stdin(Stdio::null()).output()?;
     let text = shown(&output);
     let said = |policy: &str| -> Result<Diagnosis, Failed> {
-        let line = text.lines().find_map(|line| line.strip_prefix(&format!("SAID {policy} ")));
+        // The console puts what it likes before a line.
+        let line = text.lines().find_map(|line| Some(line.split_once(&format!("SAID {policy} "))?.1));
         let line = line.ok_or_else(|| format!("nothing was said of {policy}: {text}"))?;
         serde_json::from_str(line.trim()).map_err(|error| format!("{policy}: {error}: {line}").into())
     };

@@ -4,14 +4,17 @@
 # a bond that hashes addresses and for one that hashes ports.
 set -u
 export PATH=/usr/bin:/bin
-for module in veth bonding sch_tbf; do
+for module in veth bonding sch_tbf tcp_diag; do
     modprobe "$module" max_bonds=0 2>/dev/null || modprobe "$module" || echo "no module $module"
 done
 export HOME=/tmp AWS_ACCESS_KEY_ID=key AWS_SECRET_ACCESS_KEY=secret-of-a-test
 
-# A shell of busybox has an applet of that name, which knows no namespaces.
+# A shell of busybox has applets of these names, which know no namespaces.
 ip() {
     /usr/bin/ip "$@"
+}
+tc() {
+    /usr/bin/tc "$@"
 }
 # Ends of a cable in both namespaces, which sends 40 Mb/s.
 cable() {
@@ -53,7 +56,7 @@ for policy in layer2 layer3+4; do
         tries=$((tries + 1))
         sleep 1
     done
-    ip netns exec client linerate bench --host 10.231.79.1:3900 --bucket b --op get --obj.size 256KiB --objects 4 \
+    ip netns exec client linerate bench --host 10.231.79.1:3900 --bucket bucket --op get --obj.size 256KiB --objects 4 \
         --concurrent 12 --precision none --warmup 0s --duration 45s --yes-load --no-ceiling -o /tmp/run \
         > /tmp/bench 2>&1 &
     load=$!
