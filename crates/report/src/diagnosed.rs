@@ -12,6 +12,9 @@ const LIVE: &str = "live";
 /// them, which says nothing.
 const TELLING: f64 = 0.05;
 
+/// From such a share of the time with something to send on, a window or a buffer is told beside what leads.
+const HELD: f64 = 0.25;
+
 fn instant(unix_ms: i64) -> String {
     words::utc(u64::try_from(unix_ms).unwrap_or(0))
 }
@@ -120,7 +123,13 @@ fn waits_most(used: &SocketUse) -> String {
         ("network", time.rest),
     ];
     let most = waits.iter().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or(&waits[0]);
-    format!("{}: {} for {}", of_path(used.path), most.0, words::percent(most.1))
+    // Connections that nobody uses have nothing to send either: what holds back those in use is not lost among them.
+    let held = [(waits[1].0, used.window_share), (waits[2].0, used.buffer_share)];
+    let held = held.into_iter().filter(|(what, share)| *what != most.0 && *share >= HELD);
+    let held = held.max_by(|a, b| a.1.total_cmp(&b.1));
+    let held = held
+        .map_or_else(String::new, |(what, share)| format!(" and, of the rest, {what} for {}", words::percent(share)));
+    format!("{}: {} for {}{held}", of_path(used.path), most.0, words::percent(most.1))
 }
 
 /// Paths of which what senders wait for tells something: those that carry much.
@@ -135,7 +144,8 @@ pub(crate) fn waits(sockets: &[SocketUse]) -> Option<String> {
     if each.is_empty() {
         return None;
     }
-    let is_idle = |used: &SocketUse| sender_time(used).nothing >= 0.5;
+    let is_idle =
+        |used: &SocketUse| sender_time(used).nothing >= 0.5 && used.window_share.max(used.buffer_share) < HELD;
     let what = if telling(sockets).all(is_idle) { ": drives, processors or few requests" } else { "" };
     Some(format!("{} of the time{what}", each.join(", ")))
 }

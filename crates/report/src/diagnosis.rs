@@ -408,6 +408,11 @@ pub(crate) mod tests {
         let answer = text(&live, false, look);
         assert!(answer.contains("nothing to send for 88 % of the time: drives, processors or few"), "{answer}");
         assert!(!answer.contains("clients to nodes"), "{answer}");
+        // Idle connections hide no full window of those in use.
+        live.sockets = vec![sends(SocketPath::ToClients, 0.08, 0.47)];
+        let answer = text(&live, false, look);
+        assert!(answer.contains("nothing to send for 92 % and, of the rest, full receive window for 47 %"), "{answer}");
+        assert!(!answer.contains("few requests"), "{answer}");
         assert!(!text(&diagnosis(4), true, look).contains("sockets"));
     }
 }
