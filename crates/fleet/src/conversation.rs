@@ -79,6 +79,8 @@ pub struct Conversation {
     /// How far it is with what it reads of its machine, and what it said of that since.
     watch: Option<WatchedAgent>,
     watched: VecDeque<WatchSaid>,
+    /// When something of that came last: an answer to a question may be behind it.
+    heard_ns: i64,
     /// Until when it has to be greeted back, and from when on.
     greeted_ns: i64,
     greet_within_ns: i64,
@@ -106,6 +108,7 @@ impl Conversation {
             load: DrivenLoad::new(),
             watch: None,
             watched: VecDeque::new(),
+            heard_ns: i64::MIN,
             greeted_ns: now_ns,
             greet_within_ns,
         };
@@ -185,6 +188,9 @@ impl Conversation {
     /// # Errors
     /// [`Fault`], behind which nothing of it is worth anything.
     pub fn take(&mut self, bytes: &[u8], now_ns: i64) -> Result<(), Fault> {
+        if !bytes.is_empty() && self.watch.as_ref().is_some_and(WatchedAgent::goes_on) {
+            self.heard_ns = now_ns;
+        }
         self.decoder.take(bytes);
         loop {
             let before = self.decoder.taken();
@@ -272,7 +278,7 @@ impl Conversation {
             };
         }
         let patience = nanoseconds(LAPSES_AFTER);
-        if self.exchange.is_some_and(|asked| now_ns - asked.at_ns.max(self.excused_ns) > patience) {
+        if self.exchange.is_some_and(|asked| now_ns - asked.at_ns.max(self.excused_ns).max(self.heard_ns) > patience) {
             return Err(Fault::Frozen(seconds(patience)));
         }
         // What could not be heard until a moment ago may be on its way.
@@ -480,6 +486,17 @@ mod tests {
         conversation.excuse(9_000 * MS);
         assert_eq!(conversation.due(11_000 * MS), Ok(Vec::new()));
         assert_eq!(conversation.due(11_001 * MS), Err(Fault::Frozen(2)));
+    }
+
+    #[test]
+    fn an_agent_is_not_frozen_while_what_it_read_comes() {
+        let (mut conversation, _) = begun(true);
+        conversation.take(&from_agent(&FromAgent::Hello(Box::new(hello()))), 0).unwrap();
+        let order = WatchOrder { begin_ns: 0, step_ms: 1_000, steps: 60, ports: Vec::new(), sockets: true };
+        conversation.watch(order, 0, 0).unwrap();
+        conversation.due(0).unwrap();
+        conversation.take(&[0], 9_000 * MS).unwrap();
+        assert_eq!([11_000, 11_001].map(|ms| conversation.due(ms * MS)), [Ok(Vec::new()), Err(Fault::Frozen(2))]);
     }
 
     #[test]

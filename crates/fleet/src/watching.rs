@@ -124,6 +124,11 @@ impl WatchedAgent {
         }
     }
 
+    /// Whether more of it is to come: how much is bounded, and for how long it may be silent.
+    pub(crate) const fn goes_on(&self) -> bool {
+        !self.is_over
+    }
+
     /// Checks what it says, which came at `now_ns`.
     ///
     /// # Errors

@@ -5,6 +5,7 @@
 mod fields;
 #[path = "../tests/pages/markdown.rs"]
 mod markdown;
+mod readings;
 
 use std::collections::BTreeSet;
 use std::fs;

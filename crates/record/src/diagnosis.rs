@@ -1,4 +1,4 @@
-//! A diagnosis: what readings of a window say of a site. This is the JSON of `linerate explain --prometheus`.
+//! A diagnosis: what readings of a window say of a site. This is the JSON of `linerate explain` on readings.
 
 use serde::{Deserialize, Serialize};
 
@@ -66,7 +66,7 @@ pub struct Diagnosis {
 /// A window of readings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadWindow {
-    /// What was read from: `prometheus`.
+    /// What was read from: `prometheus`, or `live` of what agents read.
     pub source: String,
     /// The first instant, in milliseconds since 1970.
     pub begin_unix_ms: i64,

@@ -30,7 +30,7 @@ pub const VALUES_MAX: u64 = 64_000_000;
 pub struct Readings {
     /// [`READINGS_SCHEMA`].
     pub schema: u32,
-    /// What they were read from: `prometheus`.
+    /// What they were read from: `prometheus`, or `live` of what agents read.
     pub source: String,
     /// The first instant, in milliseconds since 1970.
     pub begin_unix_ms: i64,

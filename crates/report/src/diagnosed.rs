@@ -1,9 +1,19 @@
 //! Sentences of a diagnosis that its text and its page share.
 
-use linerate_record::diagnosis::Diagnosis;
-use linerate_record::units::{bits_per_s, bytes_per_s_iec, count, duration_ns};
+use linerate_record::diagnosis::{Diagnosis, SocketPath, SocketUse};
+use linerate_record::units::{bits_per_s, bytes_iec, bytes_per_s_iec, count, duration_ns};
 
 use crate::words::{self, plural};
+
+/// The source of readings that agents took.
+const LIVE: &str = "live";
+
+/// Paths that carry less than this share of what the fullest carries: their senders wait for work that nobody asks of
+/// them, which says nothing.
+const TELLING: f64 = 0.05;
+
+/// From such a share of the time with something to send on, a window or a buffer is told beside what leads.
+const HELD: f64 = 0.25;
 
 fn instant(unix_ms: i64) -> String {
     words::utc(u64::try_from(unix_ms).unwrap_or(0))
@@ -15,8 +25,13 @@ pub(crate) fn window(diagnosis: &Diagnosis) -> String {
     let ms = |ms: u64| duration_ns(ms as f64 * 1e6);
     let heard = diagnosis.nodes.len() as u64;
     let all = heard + u64::from(diagnosis.unheard);
+    let looks = if window.source == LIVE { "looks" } else { "scrapes" };
+    let clients = match diagnosis.clients.len() as u64 {
+        0 => String::new(),
+        clients => format!(", and {}", plural(clients, "client")),
+    };
     format!(
-        "{begin} to {end}, {} of {} instants near the most load; scrapes {} apart; {heard} of {} read",
+        "{begin} to {end}, {} of {} instants near the most load; {looks} {} apart; {heard} of {} read{clients}",
         window.busy_steps,
         window.steps,
         ms(window.interval_ms),
@@ -62,5 +77,100 @@ pub(crate) fn of_members(members: &linerate_record::diagnosis::MemberUse) -> Str
         words::percent(members.busiest_used_share),
         members.on_one_nodes,
         plural(u64::from(members.nodes), "node")
+    )
+}
+
+/// What the time for which sockets of a path were there went to. The four shares are all of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct SenderTime {
+    /// The program behind them had nothing to send.
+    pub(crate) nothing: f64,
+    /// The receiver's window was full.
+    pub(crate) window: f64,
+    /// The send buffer was.
+    pub(crate) buffer: f64,
+    /// What is left: the congestion window, pacing, processors.
+    pub(crate) rest: f64,
+}
+
+pub(crate) fn sender_time(used: &SocketUse) -> SenderTime {
+    let busy = used.busy_share.clamp(0.0, 1.0);
+    let rest = (1.0 - used.window_share - used.buffer_share).max(0.0);
+    SenderTime {
+        nothing: 1.0 - busy,
+        window: busy * used.window_share,
+        buffer: busy * used.buffer_share,
+        rest: busy * rest,
+    }
+}
+
+/// Whose sends.
+pub(crate) const fn of_path(path: SocketPath) -> &'static str {
+    match path {
+        SocketPath::ToClients => "nodes to clients",
+        SocketPath::FromClients => "clients to nodes",
+        SocketPath::AmongNodes => "among nodes",
+    }
+}
+
+/// What senders of a path wait for most.
+fn waits_most(used: &SocketUse) -> String {
+    let time = sender_time(used);
+    let waits = [
+        ("nothing to send", time.nothing),
+        ("full receive window", time.window),
+        ("full send buffer", time.buffer),
+        ("network", time.rest),
+    ];
+    let most = waits.iter().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or(&waits[0]);
+    // Connections that nobody uses have nothing to send either: what holds back those in use is not lost among them.
+    let held = [(waits[1].0, used.window_share), (waits[2].0, used.buffer_share)];
+    let held = held.into_iter().filter(|(what, share)| *what != most.0 && *share >= HELD);
+    let held = held.max_by(|a, b| a.1.total_cmp(&b.1));
+    let held = held
+        .map_or_else(String::new, |(what, share)| format!(" and, of the rest, {what} for {}", words::percent(share)));
+    format!("{}: {} for {}{held}", of_path(used.path), most.0, words::percent(most.1))
+}
+
+/// Paths of which what senders wait for tells something: those that carry much.
+pub(crate) fn telling(sockets: &[SocketUse]) -> impl Iterator<Item = &SocketUse> {
+    let most = sockets.iter().map(|one| one.sent_bytes).max().unwrap_or(0);
+    sockets.iter().filter(move |one| one.sent_bytes > 0 && one.sent_bytes as f64 >= TELLING * most as f64)
+}
+
+/// What senders wait for, in one sentence; none where no sockets were read.
+pub(crate) fn waits(sockets: &[SocketUse]) -> Option<String> {
+    let each: Vec<String> = telling(sockets).map(waits_most).collect();
+    if each.is_empty() {
+        return None;
+    }
+    let is_idle =
+        |used: &SocketUse| sender_time(used).nothing >= 0.5 && used.window_share.max(used.buffer_share) < HELD;
+    let what = if telling(sockets).all(is_idle) { ": drives, processors or few requests" } else { "" };
+    Some(format!("{} of the time{what}", each.join(", ")))
+}
+
+/// What nothing to send means, for who reads it first.
+pub(crate) const NOTHING_TO_SEND: &str = "A sender with nothing to send waits for its own program: for drives, for processors, or for requests to come. One \
+     with something to send waits for the receiver's window, for room in its send buffer, or for the rest: the \
+     congestion window, pacing, processors (tcp_info's busy_time, rwnd_limited and sndbuf_limited, as ss -ti shows \
+     them).";
+
+/// What sockets of a path did, in full.
+pub(crate) fn of_sockets(used: &SocketUse) -> String {
+    let rest = (1.0 - used.window_share - used.buffer_share).max(0.0);
+    format!(
+        "{}: {} sent {}: nothing to send for {} of the time; of the other {}, the receive window is the limit for {}, \
+         the send buffer for {}, the rest for {}; {} of segments sent again; round trip {}",
+        of_path(used.path),
+        plural(used.sockets, "socket"),
+        bytes_iec(used.sent_bytes as f64),
+        words::percent(1.0 - used.busy_share),
+        words::percent(used.busy_share),
+        words::percent(used.window_share),
+        words::percent(used.buffer_share),
+        words::percent(rest),
+        words::percent(used.retransmitted_share),
+        duration_ns(used.round_trip_us as f64 * 1e3)
     )
 }

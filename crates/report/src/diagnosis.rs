@@ -4,7 +4,7 @@ use linerate_record::diagnosis::{Diagnosis, OddReading, Suspect, UsedResource};
 use linerate_record::readings::AbsentReading;
 use linerate_record::units::count;
 
-use crate::diagnosed::{load, of_members, window};
+use crate::diagnosed::{NOTHING_TO_SEND, load, of_members, of_sockets, waits, window};
 use crate::ink::Ink;
 use crate::terminal::{TextStyle, hanging_in};
 use crate::words::{self, plural};
@@ -108,6 +108,11 @@ fn answer(diagnosis: &Diagnosis, why: bool, look: TextStyle) -> String {
     if let Some(next) = diagnosis.next.as_ref().filter(|next| all.first().is_none_or(|first| first.remedy != **next)) {
         lines.push(line(Ink::Dim, " read next", next.clone()));
     }
+    // It gives way where there is more to say.
+    if let Some(waits) = waits(&diagnosis.sockets).filter(|_| lines.len() < LINES) {
+        let place = lines.iter().position(|line| line.lead == " fullest").map_or(lines.len(), |place| place + 1);
+        lines.insert(place, line(Ink::Dim, " waits for", waits));
+    }
     let whole = |line: &Line| hanging_in(line.ink, &line.lead, LEAD, &line.says, look);
     if why {
         return lines.iter().map(whole).collect();
@@ -206,6 +211,15 @@ fn behind(diagnosis: &Diagnosis, look: TextStyle) -> String {
     for members in &diagnosis.members {
         add(Ink::Dim, " members", &of_members(members));
     }
+    for sockets in &diagnosis.sockets {
+        add(Ink::Dim, " sockets", &of_sockets(sockets));
+    }
+    if !diagnosis.sockets.is_empty() {
+        add(Ink::Dim, "", NOTHING_TO_SEND);
+    }
+    if !diagnosis.clients.is_empty() {
+        add(Ink::Dim, " clients", &format!("read as well: {}", diagnosis.clients.join(", ")));
+    }
     for absent in &diagnosis.absent {
         add(Ink::Yellow, " lacking", &format!("{} ({}): scrape {}", absent.metric, absent.of.name(), absent.from));
     }
@@ -238,7 +252,7 @@ fn behind(diagnosis: &Diagnosis, look: TextStyle) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use linerate_record::diagnosis::{
-        Cause, DIAGNOSIS_SCHEMA, HeatMap, HeatRows, OddKind, ReadLoad, ReadNode, ReadWindow,
+        Cause, DIAGNOSIS_SCHEMA, HeatMap, HeatRows, OddKind, ReadLoad, ReadNode, ReadWindow, SocketPath, SocketUse,
     };
     use linerate_record::plan::Resource;
     use linerate_record::readings::ReadMeasure;
@@ -257,6 +271,20 @@ pub(crate) mod tests {
             busy_steps: 9,
             busy_begin_unix_ms: 1_795_673_178_000,
             busy_end_unix_ms: 1_795_673_190_000,
+        }
+    }
+
+    /// A path of which senders had something to send for so much of the time, and a full window for so much of that.
+    pub(crate) fn sends(path: SocketPath, busy_share: f64, window_share: f64) -> SocketUse {
+        SocketUse {
+            path,
+            sockets: 480,
+            sent_bytes: 12 << 30,
+            busy_share,
+            window_share,
+            buffer_share: 0.1,
+            retransmitted_share: 0.0002,
+            round_trip_us: 210,
         }
     }
 
@@ -289,6 +317,8 @@ pub(crate) mod tests {
                 nodes: nodes as u32,
             }],
             members: Vec::new(),
+            sockets: Vec::new(),
+            clients: Vec::new(),
             odd: (1..=7)
                 .map(|node| OddReading {
                     of: OddKind::Steadiness(ReadMeasure::LinkSent),
@@ -351,5 +381,38 @@ pub(crate) mod tests {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert_eq!(serde_json::from_str::<Diagnosis>(&json(&diagnosis(4))).unwrap(), diagnosis(4));
+    }
+
+    #[test]
+    fn what_senders_wait_for_has_a_line_and_clients_are_counted() {
+        let look = TextStyle { color: false, width: 100 };
+        let both = vec![sends(SocketPath::ToClients, 0.12, 0.02), sends(SocketPath::AmongNodes, 0.9, 0.8)];
+        let mut live = Diagnosis { sockets: both, clients: vec!["client1".to_owned()], ..diagnosis(4) };
+        live.window.source = "live".to_owned();
+        let answer = text(&live, false, look);
+        for part in [
+            "looks 1.00 s apart; 4 of 4 nodes read, and 1 client",
+            "nodes to clients: nothing to send for 88 %, among nodes: full receive window for 72 %",
+        ] {
+            assert!(answer.contains(part), "{part}: {answer}");
+        }
+        assert!(!answer.contains("drives, processors or few requests"), "{answer}");
+        let why = text(&live, true, look);
+        for part in ["480 sockets sent 12.0 GiB", "the send buffer for 10 %", "round trip 210 µs", "as well: client1"]
+        {
+            assert!(why.split_whitespace().collect::<Vec<_>>().join(" ").contains(part), "{part}: {why}");
+        }
+        // Requests are small, and of their senders nobody asks for more.
+        let requests = SocketUse { sent_bytes: 1 << 20, ..sends(SocketPath::FromClients, 0.001, 0.0) };
+        live.sockets = vec![sends(SocketPath::ToClients, 0.12, 0.02), requests];
+        let answer = text(&live, false, look);
+        assert!(answer.contains("nothing to send for 88 % of the time: drives, processors or few"), "{answer}");
+        assert!(!answer.contains("clients to nodes"), "{answer}");
+        // Idle connections hide no full window of those in use.
+        live.sockets = vec![sends(SocketPath::ToClients, 0.08, 0.47)];
+        let answer = text(&live, false, look);
+        assert!(answer.contains("nothing to send for 92 % and, of the rest, full receive window for 47 %"), "{answer}");
+        assert!(!answer.contains("few requests"), "{answer}");
+        assert!(!text(&diagnosis(4), true, look).contains("sockets"));
     }
 }

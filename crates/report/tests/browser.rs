@@ -35,7 +35,7 @@ fn main() {
         ("plan", plan as fn() -> Sheet, 5, 100),
         ("bare_plan", bare_plan, 0, 0),
         ("explanation", explanation, 0, 40),
-        ("diagnosis", diagnosis, 1, 10),
+        ("diagnosis", diagnosis, 1, 24),
     ]
     .into_iter()
     .map(|(name, sheet, charts, figures)| {
@@ -104,7 +104,7 @@ fn explanation() -> Sheet {
     Sheet { html: linerate_report::explanation::html(&explanation), json }
 }
 
-/// Readings of eight nodes, of which the third one's link sends at half its speed.
+/// Readings of eight nodes, of which the third one's link sends at half its speed, and of what their sockets did.
 fn diagnosis() -> Sheet {
     let diagnosis: Diagnosis =
         serde_json::from_str(include_str!("diagnosed/eight.json")).expect("linerate explain --json wrote it");

@@ -193,10 +193,11 @@ impl Watch<'_> {
     }
 
     /// All that was read, as one.
-    fn readings(self, fleet: WatchedFleet) -> Readings {
+    fn readings(mut self, fleet: WatchedFleet) -> Readings {
         let mut readings = fleet.readings();
-        let of_node = |(node, seen): (&usize, &SocketsSeen)| (self.nodes[*node].name.clone(), seen.clone());
-        let seen: Vec<(String, SocketsSeen)> = self.sockets.iter().map(of_node).collect();
+        let sockets = std::mem::take(&mut self.sockets).into_iter();
+        let seen: Vec<(String, SocketsSeen)> =
+            sockets.map(|(node, seen)| (self.nodes[node].name.clone(), seen)).collect();
         readings.sockets = join(&seen);
         let told = seen.iter().flat_map(|(name, seen)| remarks(name, seen, SOCKETS_EACH_MS.max(readings.step_ms)));
         readings.remarks.extend(told.collect::<Vec<_>>());

@@ -1,8 +1,11 @@
 //! Readings without what identifies machines: the same name by the same, in an order that keeps racks together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use linerate_record::readings::{OtherName, ReadSeries, Readings};
+use linerate_record::readings::{
+    OtherName, ReadMeasure, ReadSeries, Readings, SocketRead, SocketRemote, StatedMachine,
+};
 
 /// Digits as numbers: `n2` before `n10`, as people count.
 fn by_number(name: &str) -> (String, Vec<u64>) {
@@ -22,44 +25,205 @@ fn by_number(name: &str) -> (String, Vec<u64>) {
     (text, numbers)
 }
 
-/// The readings with `machine-1`, `pod-1` and so on in place of names and addresses. Interfaces and drives keep theirs;
-/// remarks, which may quote anything, are left out.
-pub(super) fn masked(readings: &Readings) -> Readings {
-    let mut names: Vec<&str> = readings.machines().into_iter().collect();
-    names.sort_by_key(|name| by_number(name));
-    let machines: BTreeMap<&str, String> =
-        names.into_iter().enumerate().map(|(place, name)| (name, format!("machine-{}", place + 1))).collect();
-    let mut pods: BTreeMap<&str, String> = BTreeMap::new();
-    let mut series = Vec::with_capacity(readings.series.len());
-    for one in &readings.series {
-        // Of a container: its namespace and its pod before its name, which says what it is.
-        let part = match one.part.rsplit_once('/') {
-            Some((pod, container)) => {
-                let count = pods.len() + 1;
-                format!("{}/{container}", pods.entry(pod).or_insert_with(|| format!("pod-{count}")))
+/// What stands for machines.
+struct Machines<'r>(BTreeMap<&'r str, String>);
+
+impl<'r> Machines<'r> {
+    /// All that readings name anywhere, as their names are counted.
+    fn of(readings: &'r Readings) -> Machines<'r> {
+        let mut names = readings.machines();
+        names.extend(readings.stated.iter().map(|one| one.machine.as_str()));
+        for read in &readings.sockets {
+            names.insert(&read.machine);
+            names.extend(read.remotes.iter().filter_map(|remote| remote.machine.as_deref()));
+        }
+        let mut names: Vec<&str> = names.into_iter().collect();
+        names.sort_by_key(|name| by_number(name));
+        let numbered = names.into_iter().enumerate();
+        Machines(numbered.map(|(place, name)| (name, format!("machine-{}", place + 1))).collect())
+    }
+
+    fn name(&self, name: &str) -> String {
+        self.0.get(name).cloned().unwrap_or_default()
+    }
+}
+
+/// What stands for addresses: those of machines first, each kind within a network of its own, so that who reads the
+/// file tells them apart.
+struct Addresses(BTreeMap<IpAddr, IpAddr>);
+
+impl Addresses {
+    fn of(sockets: &[SocketRead]) -> Addresses {
+        let remotes = || sockets.iter().flat_map(|read| &read.remotes);
+        let of_machines: BTreeSet<IpAddr> =
+            remotes().filter(|remote| remote.machine.is_some()).map(|remote| remote.address).collect();
+        let others: BTreeSet<IpAddr> =
+            remotes().map(|remote| remote.address).filter(|address| !of_machines.contains(address)).collect();
+        let machines = of_machines.into_iter().zip(1..).map(|(address, number)| (address, stands(address, 0, number)));
+        let clients = others.into_iter().zip(1..).map(|(address, number)| (address, stands(address, 1, number)));
+        Addresses(machines.chain(clients).collect())
+    }
+
+    fn address(&self, address: IpAddr) -> IpAddr {
+        self.0.get(&address).copied().unwrap_or(address)
+    }
+}
+
+/// An address of a kind: within 10.0.0.0/9 or 10.128.0.0/9, or 2001:db8::/48 or 2001:db8:1::/48.
+fn stands(address: IpAddr, kind: u16, number: u32) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => Ipv4Addr::from(0x0a00_0000 | (u32::from(kind) << 23) | (number & 0x7f_ffff)).into(),
+        IpAddr::V6(_) => {
+            let [high, low] = [(number >> 16) as u16, number as u16];
+            Ipv6Addr::new(0x2001, 0xdb8, kind, 0, 0, 0, high, low).into()
+        }
+    }
+}
+
+/// What stands for pods and control groups.
+#[derive(Default)]
+struct Containers<'r>(BTreeMap<&'r str, String>);
+
+impl<'r> Containers<'r> {
+    fn part(&mut self, series: &'r ReadSeries) -> String {
+        let count = self.0.len() + 1;
+        // Of a container: its namespace and its pod before its name, which says what it is. Agents have control groups,
+        // whose names hold identifiers.
+        match (series.part.rsplit_once('/'), series.of) {
+            (Some((pod, container)), _) => {
+                format!("{}/{container}", self.0.entry(pod).or_insert_with(|| format!("pod-{count}")))
             }
-            None => one.part.clone(),
-        };
-        let machine = machines.get(one.machine.as_str()).cloned().unwrap_or_default();
+            (None, ReadMeasure::Throttled) => {
+                self.0.entry(&series.part).or_insert_with(|| format!("cgroup-{count}")).clone()
+            }
+            (None, _) => series.part.clone(),
+        }
+    }
+}
+
+/// The readings with `machine-1`, `pod-1` and so on in place of names and addresses. Interfaces, drives and kinds of
+/// nodes keep theirs: the site file has them. Remarks, which may quote anything, are left out.
+pub(super) fn masked(readings: &Readings) -> Readings {
+    let machines = Machines::of(readings);
+    let mut containers = Containers::default();
+    let mut series: Vec<ReadSeries> = Vec::with_capacity(readings.series.len());
+    for one in &readings.series {
+        let (machine, part) = (machines.name(&one.machine), containers.part(one));
         series.push(ReadSeries { of: one.of, machine, part, values: one.values.clone() });
     }
     series.sort_by(|a, b| (a.of, &a.machine, &a.part).cmp(&(b.of, &b.machine, &b.part)));
     // Two machines that are one are still known as one.
     let mut others: BTreeMap<&str, String> = BTreeMap::new();
-    let mut kept = Vec::new();
+    let mut names = Vec::new();
     for OtherName { machine, name } in &readings.names {
         let count = others.len() + 1;
         let other = others.entry(name).or_insert_with(|| format!("host-{count}")).clone();
-        kept.extend(machines.get(machine.as_str()).map(|machine| OtherName { machine: machine.clone(), name: other }));
+        let known = machines.0.get(machine.as_str());
+        names.extend(known.map(|machine| OtherName { machine: machine.clone(), name: other }));
     }
-    Readings { series, names: kept, remarks: Vec::new(), ..readings.clone() }
+    let stated =
+        readings.stated.iter().map(|one| StatedMachine { machine: machines.name(&one.machine), ..one.clone() });
+    Readings {
+        series,
+        names,
+        remarks: Vec::new(),
+        stated: stated.collect(),
+        sockets: sockets(&readings.sockets, &machines),
+        ..readings.clone()
+    }
+}
+
+/// What sockets did, in the order of what stands for their machines.
+fn sockets(read: &[SocketRead], machines: &Machines<'_>) -> Vec<SocketRead> {
+    let addresses = Addresses::of(read);
+    let remote = |remote: &SocketRemote| SocketRemote {
+        address: addresses.address(remote.address),
+        machine: remote.machine.as_deref().map(|machine| machines.name(machine)),
+        ..remote.clone()
+    };
+    let mut read: Vec<SocketRead> = read
+        .iter()
+        .map(|one| SocketRead {
+            machine: machines.name(&one.machine),
+            remotes: one.remotes.iter().map(remote).collect(),
+            ..one.clone()
+        })
+        .collect();
+    read.sort_by(|a, b| a.machine.cmp(&b.machine));
+    read
 }
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::readings::ReadMeasure;
+    use linerate_record::readings::SocketGroup;
 
     use super::*;
+
+    fn remote(address: &str, machine: Option<&str>) -> SocketRemote {
+        SocketRemote {
+            address: address.parse().unwrap(),
+            group: if machine.is_some() { SocketGroup::ToPeer } else { SocketGroup::Client },
+            machine: machine.map(str::to_owned),
+            sockets: 3,
+            sent_bytes: 4,
+            received_bytes: 5,
+            sent_segments: 6,
+            retransmitted_segments: 7,
+            busy_us: 8,
+            window_limited_us: 9,
+            buffer_limited_us: 10,
+            open_us: 11,
+            round_trip_us: 12,
+            delivery_bytes_per_s: 13,
+        }
+    }
+
+    #[test]
+    fn sockets_and_what_was_stated_have_neither_names_nor_addresses_and_still_fit_together() {
+        let read =
+            |machine: &str, remotes| SocketRead { machine: machine.to_owned(), remotes, ..SocketRead::default() };
+        let stated = |machine: &str, is_client| StatedMachine { machine: machine.to_owned(), is_client, kind: None };
+        let of_two = vec![
+            remote("192.0.2.10", Some("secret10")),
+            remote("203.0.113.7", None),
+            remote("2001:db8:aa::7", None),
+            remote("192.0.2.99", Some("secret-client")),
+        ];
+        let readings = Readings {
+            sockets: vec![
+                read("secret10", vec![remote("192.0.2.2", Some("secret2")), remote("203.0.113.7", None)]),
+                read("secret2", of_two),
+            ],
+            stated: vec![stated("secret2", false), stated("secret10", false), stated("secret-client", true)],
+            ..Readings::default()
+        };
+        let masked = masked(&readings);
+        let text = serde_json::to_string(&masked).unwrap();
+        for name in ["secret", "192.0.2.", "203.0.113.", "db8:aa"] {
+            assert!(!text.contains(name), "{name}: {text}");
+        }
+        let machines: Vec<&str> = masked.stated.iter().map(|one| one.machine.as_str()).collect();
+        assert_eq!(machines, ["machine-1", "machine-2", "machine-3"], "2 before 10");
+        assert!(masked.stated[2].is_client);
+        let told = |read: &SocketRead| -> Vec<(String, Option<String>)> {
+            read.remotes.iter().map(|remote| (remote.address.to_string(), remote.machine.clone())).collect()
+        };
+        let at = |address: &str, machine: Option<&str>| (address.to_owned(), machine.map(str::to_owned));
+        assert_eq!(masked.sockets[0].machine, "machine-1");
+        assert_eq!(
+            told(&masked.sockets[0]),
+            [
+                at("10.0.0.2", Some("machine-2")),
+                at("10.128.0.1", None),
+                at("2001:db8:1::2", None),
+                at("10.0.0.3", Some("machine-3")),
+            ]
+        );
+        assert_eq!(told(&masked.sockets[1]), [at("10.0.0.1", Some("machine-1")), at("10.128.0.1", None)]);
+        let mut same = masked.sockets[1].remotes[1].clone();
+        same.address = readings.sockets[0].remotes[1].address;
+        assert_eq!(same, readings.sockets[0].remotes[1], "what sockets did stays");
+    }
 
     #[test]
     fn no_name_is_left_and_the_same_stands_for_the_same() {
@@ -74,6 +238,7 @@ mod tests {
                 one(ReadMeasure::LinkSent, "secret10", "bond0"),
                 one(ReadMeasure::LinkSent, "secret9", "bond0"),
                 one(ReadMeasure::Throttled, "secret9", "tenant/secret-pod/minio"),
+                one(ReadMeasure::Throttled, "secret9", "cri-containerd-secret.scope"),
             ],
             names: vec![OtherName { machine: "secret9".to_owned(), name: "secret-nine".to_owned() }],
             remarks: vec!["secret".to_owned()],
@@ -84,7 +249,10 @@ mod tests {
         assert!(!text.contains("secret") && !text.contains("tenant"), "{text}");
         let found: Vec<(&str, &str)> =
             masked.series.iter().map(|one| (one.machine.as_str(), one.part.as_str())).collect();
-        assert_eq!(found, [("machine-1", "bond0"), ("machine-2", "bond0"), ("machine-1", "pod-1/minio")]);
+        assert_eq!(
+            found,
+            [("machine-1", "bond0"), ("machine-2", "bond0"), ("machine-1", "cgroup-2"), ("machine-1", "pod-1/minio")]
+        );
         assert_eq!(masked.names[0].machine, "machine-1");
     }
 }

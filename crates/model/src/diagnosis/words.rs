@@ -250,24 +250,30 @@ pub(super) fn on_one(members: &MemberUse) -> String {
 /// What readings of such a window cannot tell.
 pub(super) fn blind(readings: &Readings, window: &ReadWindow, site: &Site) -> Vec<String> {
     let s = |ms: u64| duration_ns(ms as f64 * 1e6);
+    let is_live = readings.source == "live";
     let mut blind = vec![format!(
-        "rates are means over {}, of scrapes {} apart: bursts, queues and pauses that are shorter do not show, and a \
+        "rates are means over {}, of {} {} apart: bursts, queues and pauses that are shorter do not show, and a \
          link that is full for a tenth of each second shows as one tenth full",
         s(window.rate_over_ms),
+        if is_live { "looks" } else { "scrapes" },
         s(window.interval_ms)
     )];
-    blind.push(
-        "hosts do not see what a switch drops or shapes, nor what clients wait for: a client's own limit shows here \
-         as a site that is not busy"
-            .to_owned(),
-    );
+    if let Some(longest) = readings.sockets.iter().map(|read| read.interval_ms).max() {
+        blind.push(format!(
+            "sockets are looked at up to {} apart: one that opens and closes between two looks is not seen, nor what \
+             it did behind the last",
+            s(longest)
+        ));
+    }
+    blind.push(of_others(readings));
     let has = |of: ReadMeasure| readings.series.iter().any(|one| one.of == of);
     if has(ReadMeasure::Retransmitted) && site.kubernetes.is_some() {
-        blind.push(
-            "TCP counters of node_exporter are of the host's network namespace: those of pods without hostNetwork are \
-             not among them"
-                .to_owned(),
-        );
+        let whose = if is_live { "agents" } else { "node_exporter" };
+        let sockets = if readings.sockets.is_empty() { "" } else { "; sockets are those of the engine's own" };
+        blind.push(format!(
+            "TCP counters of {whose} are of the host's network namespace: those of pods without hostNetwork are not \
+             among them{sockets}"
+        ));
     }
     if has(ReadMeasure::DriveBusy) {
         blind.push(
@@ -277,4 +283,60 @@ pub(super) fn blind(readings: &Readings, window: &ReadWindow, site: &Site) -> Ve
         );
     }
     blind
+}
+
+/// What those who are not read see.
+fn of_others(readings: &Readings) -> String {
+    let is_read = |name: &str| readings.series.iter().any(|one| one.machine == name);
+    if readings.stated.iter().any(|one| one.is_client && is_read(&one.machine)) {
+        return "hosts do not see what a switch drops or shapes; clients that are not in the fleet's file are not read"
+            .to_owned();
+    }
+    "hosts do not see what a switch drops or shapes, nor what clients wait for: a client's own limit shows here as a \
+     site that is not busy"
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::readings::{ReadSeries, SocketRead, StatedMachine};
+
+    use super::*;
+
+    fn said(readings: &Readings) -> String {
+        let window = ReadWindow {
+            source: readings.source.clone(),
+            begin_unix_ms: 0,
+            end_unix_ms: 59_000,
+            step_ms: 1_000,
+            interval_ms: 1_000,
+            rate_over_ms: 1_000,
+            steps: 60,
+            busy_steps: 60,
+            busy_begin_unix_ms: 0,
+            busy_end_unix_ms: 59_000,
+        };
+        blind(readings, &window, &crate::sites::site()).join("\n")
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_in_the_terms_of_where_readings_are_from() {
+        let scraped = said(&Readings { source: "prometheus".to_owned(), ..Readings::default() });
+        assert!(scraped.contains("scrapes 1.00 s apart") && !scraped.contains("sockets"), "{scraped}");
+        let sockets = vec![SocketRead { interval_ms: 2_000, ..SocketRead::default() }];
+        let stated = vec![StatedMachine { machine: "c1".to_owned(), is_client: true, kind: None }];
+        let mut live = Readings { source: "live".to_owned(), sockets, stated, ..Readings::default() };
+        let text = said(&live);
+        for part in ["looks 1.00 s apart", "up to 2.00 s apart", "nor what clients wait for"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        live.series = vec![ReadSeries {
+            of: ReadMeasure::LinkSent,
+            machine: "c1".to_owned(),
+            part: "eth0".to_owned(),
+            values: Vec::new(),
+        }];
+        let text = said(&live);
+        assert!(text.contains("what a switch drops") && !text.contains("nor what clients wait for"), "{text}");
+    }
 }

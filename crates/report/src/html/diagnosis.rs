@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 
 use linerate_record::diagnosis::{Diagnosis, Suspect};
+use linerate_record::units::{bytes_iec, duration_ns, grouped};
 use serde::Serialize;
 
 use super::DIAGNOSIS_SCRIPT;
 use super::markup::{escaped, table};
 use super::sheet::{self, HtmlRow, Section, exact, named};
-use crate::diagnosed::{load, of_members, window};
+use crate::diagnosed::{NOTHING_TO_SEND, load, of_members, of_path, sender_time, waits, window};
 use crate::words;
 
 /// What the script draws.
@@ -17,6 +18,20 @@ struct Drawn<'d> {
     nodes: Vec<&'d str>,
     heat: &'d linerate_record::diagnosis::HeatMap,
 }
+
+/// What sockets did, each column with what it means behind the line.
+const SOCKET_HEADS: [&str; 10] = [
+    "senders",
+    "nothing to send|Share of the time for which sockets were there: the program had given them nothing",
+    "something to send|The rest of that time",
+    "of that: receive window|Share of the time with something to send in which the receiver's window was full",
+    "send buffer|Share of the time with something to send in which the send buffer was full",
+    "rest|Share of the time with something to send that is neither: congestion window, pacing, processors",
+    "sent again|Share of segments",
+    "round trip|The middle one, as the kernel smooths it",
+    "sent|Bytes that were acknowledged",
+    "sockets|Seen on the side that sends",
+];
 
 /// The page: what can have held the site back with the readings that show it, what is odd, the use of each resource
 /// over time at each node, and what such readings cannot tell.
@@ -35,6 +50,7 @@ pub(crate) fn page(diagnosis: &Diagnosis) -> String {
         ("suspects", "What can have held it back", format!("{weights}<div class=\"cards\">{cards}</div>{next}")),
         ("odd", "What is unlike its peers", odd(diagnosis)),
         ("used", "Resources against their ceilings", used(diagnosis)),
+        ("sockets", "What senders wait for", sockets(diagnosis)),
         ("heat", "Use of each node's resources over time", heat(diagnosis)),
         ("lacking", "What is not read", lacking(diagnosis)),
         ("blind", "What such readings cannot tell", list(&diagnosis.blind)),
@@ -121,6 +137,42 @@ fn used(diagnosis: &Diagnosis) -> String {
     html
 }
 
+fn sockets(diagnosis: &Diagnosis) -> String {
+    let mut html = String::new();
+    if let Some(waits) = waits(&diagnosis.sockets) {
+        let _ = writeln!(html, "<p class=\"claim\">{}</p>", escaped(&waits));
+    }
+    let rows = diagnosis.sockets.iter().enumerate().map(|(i, used)| {
+        let at = |field: &str| format!("sockets.{i}.{field}");
+        let time = sender_time(used);
+        let share = |row: HtmlRow, field: &str, value: f64, of_all: f64| {
+            row.figure_bar(&at(field), value, of_all, &words::percent(value))
+        };
+        let mut row = HtmlRow::default().name(of_path(used.path)).bar(time.nothing, &words::percent(time.nothing));
+        row = row.figure(&at("busy_share"), used.busy_share, &words::percent(used.busy_share));
+        row = share(row, "window_share", used.window_share, time.window);
+        row = share(row, "buffer_share", used.buffer_share, time.buffer);
+        let rest = (1.0 - used.window_share - used.buffer_share).max(0.0);
+        row.bar(time.rest, &words::percent(rest))
+            .figure(&at("retransmitted_share"), used.retransmitted_share, &words::percent(used.retransmitted_share))
+            .figure(&at("round_trip_us"), used.round_trip_us, &duration_ns(used.round_trip_us as f64 * 1e3))
+            .figure(&at("sent_bytes"), used.sent_bytes, &bytes_iec(used.sent_bytes as f64))
+            .figure(&at("sockets"), used.sockets, &grouped(used.sockets))
+            .whole()
+    });
+    let rows: String = rows.collect();
+    if !rows.is_empty() {
+        html.push_str(&table("What senders wait for", &SOCKET_HEADS, &rows));
+        let _ = writeln!(
+            html,
+            "<p class=\"hint\">{} Bars are shares of the whole time; those of a row are all of it.</p>",
+            escaped(NOTHING_TO_SEND)
+        );
+    }
+    html.push_str(&named("Clients read", &diagnosis.clients.join(", ")));
+    html
+}
+
 fn heat(diagnosis: &Diagnosis) -> String {
     let mut html = String::new();
     for (place, map) in diagnosis.heat.maps.iter().enumerate() {
@@ -159,7 +211,9 @@ fn list(sentences: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::diagnosis::tests::diagnosis;
+    use linerate_record::diagnosis::SocketPath;
+
+    use crate::diagnosis::tests::{diagnosis, sends};
 
     use super::*;
 
@@ -172,12 +226,27 @@ mod tests {
     }
 
     #[test]
+    fn what_senders_wait_for_has_a_section_and_is_left_out_where_nobody_read_it() {
+        let without = page(&diagnosis(4));
+        assert!(!without.contains("id=\"sockets\""));
+        let sockets = vec![sends(SocketPath::ToClients, 0.12, 0.02)];
+        let page = page(&Diagnosis { sockets, ..diagnosis(4) });
+        for part in
+            ["id=\"sockets\"", "data-field=\"sockets.0.busy_share\" data-value=\"0.12\"", "nothing to send for 88"]
+        {
+            assert!(page.contains(part), "{part}");
+        }
+    }
+
+    #[test]
     fn what_others_named_is_text_and_no_markup() {
         let mut diagnosis = diagnosis(1);
         diagnosis.nodes[0].name = "</script><b>".to_owned();
         diagnosis.odd[0].node = "<i>x".to_owned();
         diagnosis.caveats.push("<u>y".to_owned());
+        diagnosis.clients.push("<s>z".to_owned());
         let page = page(&diagnosis);
         assert!(!page.contains("</script><b>") && !page.contains("<i>x") && !page.contains("<u>y"));
+        assert!(page.contains("&lt;s&gt;z") && !page.contains("<s>z"));
     }
 }

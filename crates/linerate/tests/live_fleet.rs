@@ -1,0 +1,149 @@
+//! `explain --live` of 484 nodes: each is a process that speaks the protocol of agents and makes its figures up. What the
+//! coordinator needs for it, and how soon it answers.
+
+mod pretended;
+mod running;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use linerate_record::readings::Readings;
+use running::linerate;
+
+/// Nodes, as many as the largest site of the examples.
+const NODES: u32 = 484;
+/// Most memory of the coordinator.
+const RESIDENT_KIB_MAX: u64 = 512 << 10;
+/// Most of a page.
+const PAGE_BYTES_MAX: u64 = 5_000_000;
+/// Steps of the window that is judged from a file.
+const STEPS: u32 = 60;
+
+fn main() {
+    let given: Vec<String> = std::env::args().collect();
+    if let [_, word, number, folder] = &given[..]
+        && word == pretended::WORD
+    {
+        return pretended::agent(number.parse().expect("a number"), Path::new(folder));
+    }
+    let trials = vec![
+        Trial::test("agents_of_484_nodes_are_read_and_judged_in_time_and_in_little_memory", live),
+        Trial::test("a_minute_of_484_nodes_is_judged_from_its_file_in_time_and_its_page_is_small", replayed),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+/// How long the report may take behind the window. What tests are built with is slower than what is released, and
+/// shares its processors with 484 processes.
+fn within() -> Duration {
+    Duration::from_secs(if cfg!(debug_assertions) { 40 } else { 5 })
+}
+
+/// What a process came to.
+struct Ran {
+    output: Output,
+    /// The most memory that it was seen to have, by the kernel's own count.
+    resident_kib: u64,
+    ended: SystemTime,
+}
+
+fn resident_kib(child: &Child) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// Runs it with its outputs in files, and looks at its memory meanwhile.
+fn ran(command: &mut Command, folder: &Path) -> Result<Ran, Failed> {
+    let files = [fs::File::create(folder.join("out"))?, fs::File::create(folder.join("err"))?];
+    let [out, err] = files;
+    let mut child = command.stdout(out).stderr(err).stdin(Stdio::null()).spawn()?;
+    let (begun, mut most) = (Instant::now(), 0);
+    let status = loop {
+        most = resident_kib(&child).unwrap_or(0).max(most);
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if begun.elapsed() > Duration::from_secs(180) {
+            child.kill()?;
+            return Err(format!("no end after 180 s: {}", fs::read_to_string(folder.join("err"))?).into());
+        }
+        thread::sleep(Duration::from_millis(20));
+    };
+    let (stdout, stderr) = (fs::read(folder.join("out"))?, fs::read(folder.join("err"))?);
+    let ended = SystemTime::now();
+    Ok(Ran { output: Output { status, stdout, stderr }, resident_kib: most, ended })
+}
+
+fn site() -> String {
+    format!("{}/../../examples/source-000-484-shared.yaml", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn checked(is: bool, what: impl Into<String>) -> Result<(), Failed> {
+    if is { Ok(()) } else { Err(what.into().into()) }
+}
+
+/// A page with all nodes, within its size.
+fn page_is_small(page: &Path) -> Result<u64, Failed> {
+    let (bytes, text) = (fs::metadata(page)?.len(), fs::read_to_string(page)?);
+    checked(bytes < PAGE_BYTES_MAX, format!("a page of {bytes} bytes"))?;
+    checked(text.contains("id=\"sockets\"") && text.contains("484 nodes from top"), "a page without sockets or nodes")?;
+    Ok(bytes)
+}
+
+fn live() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let own = std::env::current_exe()?;
+    let node = |number: u32| {
+        let reach = format!("exec:exec {} {} {number} {}", own.display(), pretended::WORD, folder.path().display());
+        format!("  - {{name: node{number}, role: storage, reach: '{reach}'}}\n")
+    };
+    let fleet = folder.path().join("fleet.yaml");
+    fs::write(&fleet, format!("nodes:\n{}", (1..=NODES).map(node).collect::<String>()))?;
+    pretended::prepare(NODES, folder.path())?;
+    let page = folder.path().join("page.html");
+    let mut command = linerate();
+    command.args(["explain", &site(), "--live", "--for", "10s", "--yes-exec", "--format", "html", "--fleet"]);
+    command.arg(&fleet).arg("--output").arg(&page).arg("--record").arg(folder.path().join("readings.json"));
+    let Ran { output, resident_kib, ended } = ran(&mut command, folder.path())?;
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    checked(output.status.success(), told.clone())?;
+    let readings: Readings = serde_json::from_slice(&fs::read(folder.path().join("readings.json"))?)?;
+    let first = readings.remarks.first().cloned().unwrap_or_default();
+    checked(readings.machines().len() as u32 == NODES && readings.sockets.len() as u32 == NODES, first)?;
+    let (end_ns, bytes) = pretended::told(folder.path(), 1)?;
+    let end = UNIX_EPOCH + Duration::from_nanos(end_ns);
+    let behind = ended.duration_since(end).unwrap_or_default();
+    let page_bytes = page_is_small(&page)?;
+    eprintln!(
+        "{NODES} nodes: {behind:?} behind the window, {resident_kib} KiB, a page of {page_bytes} bytes; {bytes} bytes \
+         of one agent"
+    );
+    checked(readings.steps == 10, format!("{} steps", readings.steps))?;
+    let gaps = readings.series.iter().flat_map(|series| &series.values).filter(|value| value.is_none()).count();
+    checked(gaps == 0, format!("{gaps} values are missing"))?;
+    checked(behind <= within(), format!("the report came {behind:?} behind the window"))?;
+    checked(resident_kib <= RESIDENT_KIB_MAX, format!("{resident_kib} KiB of the coordinator: {told}"))
+}
+
+fn replayed() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let (file, page) = (folder.path().join("readings.json"), folder.path().join("page.html"));
+    fs::write(&file, serde_json::to_vec(&pretended::readings(NODES, STEPS))?)?;
+    let mut command = linerate();
+    command.args(["explain", &site(), "--format", "html", "--replay"]).arg(&file).arg("--output").arg(&page);
+    let begun = SystemTime::now();
+    let Ran { output, resident_kib, ended } = ran(&mut command, folder.path())?;
+    checked(output.status.success(), String::from_utf8_lossy(&output.stderr))?;
+    let (took, page_bytes) = (ended.duration_since(begun).unwrap_or_default(), page_is_small(&page)?);
+    eprintln!(
+        "a file of {} bytes: judged in {took:?}, {resident_kib} KiB, a page of {page_bytes} bytes",
+        fs::metadata(&file)?.len()
+    );
+    checked(took <= within(), format!("judging took {took:?}"))?;
+    checked(resident_kib <= RESIDENT_KIB_MAX, format!("{resident_kib} KiB"))
+}
