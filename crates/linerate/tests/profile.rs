@@ -37,7 +37,9 @@ fn what_writes_sets_or_configures_is_outside_the_rows() {
         "1 write(1<pipe:[5]>, \"x\", 1) = 1".to_owned(),
         "1 setns(7<net:[4026532389]>, CLONE_NEWNET) = 0".to_owned(),
         format!("{generic}1 sendto(7<socket:[1]>, {asked}, \"\\x15\\x01\\x00\"], 44, 0, NULL, 0) = 44"),
-        format!("{generic}1 sendto(7<socket:[1]>, {asked}, \"\\x15\\x01\"], 44 <unfinished ...>\n1 <... sendto resumed>) = 1"),
+        format!(
+            "{generic}1 sendto(7<socket:[1]>, {asked}, \"\\x15\\x01\"], 44 <unfinished ...>\n1 <... sendto resumed>) = 1"
+        ),
     ];
     for trace in inside {
         assert_eq!(outside(&trace, &rows, &["watch"]).0, Vec::<String>::new(), "{trace}");
@@ -55,7 +57,9 @@ fn what_writes_sets_or_configures_is_outside_the_rows() {
         "1 clone3({flags=CLONE_VM|CLONE_NEWNS, exit_signal=0}, 88) = 2".to_owned(),
         // ETHTOOL_MSG_PAUSE_SET and RTM_SETLINK.
         format!("{generic}1 sendto(7<socket:[1]>, {asked}, \"\\x16\\x01\\x00\"], 44, 0, NULL, 0) = 44"),
-        format!("{route}1 sendto(7<socket:[1]>, [{{nlmsg_len=4, nlmsg_type=0x13 /* ? */}}, \"\\x16\"], 4, 0, NULL, 0) = 4"),
+        format!(
+            "{route}1 sendto(7<socket:[1]>, [{{nlmsg_len=4, nlmsg_type=0x13 /* ? */}}, \"\\x16\"], 4, 0, NULL, 0) = 4"
+        ),
         // A message on a socket that was not seen to be of netlink.
         format!("1 sendto(7<socket:[1]>, {asked}, \"\\x15\\x01\\x00\"], 44, 0, NULL, 0) = 44"),
     ];

@@ -178,16 +178,18 @@ fn words(arguments: &str) -> BTreeSet<String> {
         })
         .collect();
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    let all = bare.split(|letter| !is_part(letter)).filter(|word| {
-        word.len() > 1 && word.starts_with(|first: char| first.is_ascii_uppercase()) && *word != "NULL"
-    });
+    let all = bare
+        .split(|letter| !is_part(letter))
+        .filter(|word| word.len() > 1 && word.starts_with(|first: char| first.is_ascii_uppercase()) && *word != "NULL");
     all.map(str::to_owned).collect()
 }
 
 /// Whether a call is on a pipe, a socket or an event.
 fn is_own(arguments: &str) -> bool {
     let file = arguments.split_once('<').map_or("", |(_, behind)| behind);
-    ["pipe:[", "socket:[", "UNIX", "anon_inode:[eventfd", "/dev/pts/", "/dev/null"].iter().any(|kind| file.starts_with(kind))
+    ["pipe:[", "socket:[", "UNIX", "anon_inode:[eventfd", "/dev/pts/", "/dev/null"]
+        .iter()
+        .any(|kind| file.starts_with(kind))
 }
 
 /// What a message of netlink asks for, by its name in the kernel's headers.
