@@ -1,19 +1,16 @@
-//! What an agent that reads may ask of the kernel (`contrib/agent/calls.txt`): the rows, the seccomp profile that they
-//! make, and whether calls that strace told are among them.
+//! What an agent that reads may ask of the kernel (`contrib/agent/calls.txt`): the rows, and whether
+//! calls that strace told are among them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
-
 /// One row.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) who: String,
     pub(crate) call: String,
-    argument: String,
+    pub(crate) argument: String,
     words: String,
-    pub(crate) why: String,
 }
 
 /// A file of the folder in which the rows are.
@@ -25,58 +22,13 @@ pub(crate) fn rows() -> Vec<Row> {
     let text = std::fs::read_to_string(file("calls.txt")).expect("it is in the repository");
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let row = |line: &str| {
-        let mut parts = line.split(" | ").map(str::to_owned);
-        let mut next = || parts.next().unwrap_or_default();
-        Row { who: next(), call: next(), argument: next(), words: next(), why: next() }
+        let parts: Vec<String> = line.split(" | ").map(str::to_owned).collect();
+        let parts: Result<[String; 5], Vec<String>> = parts.try_into();
+        let [who, call, argument, words, why] = parts.expect("a row has five parts");
+        assert!(["watch", "pod", "start", "netlink"].contains(&who.as_str()) && !why.is_empty(), "{line}");
+        Row { who, call, argument, words }
     };
     lines.map(row).collect()
-}
-
-/// The profile of these rows, as OCI and containerd read it.
-pub(crate) fn profile(rows: &[Row]) -> Value {
-    let mut plain = BTreeSet::new();
-    let (mut missing, mut with) = (BTreeSet::new(), BTreeSet::new());
-    for row in rows.iter().filter(|row| row.who != "netlink") {
-        match row.argument.as_str() {
-            "*" => drop(plain.insert(row.call.as_str())),
-            "enosys" => drop(missing.insert(row.call.as_str())),
-            argument => drop(with.insert((row.call.as_str(), argument))),
-        }
-    }
-    let mut calls = vec![
-        json!({"names": plain, "action": "SCMP_ACT_ALLOW"}),
-        // ENOSYS.
-        json!({"names": missing, "action": "SCMP_ACT_ERRNO", "errnoRet": 38}),
-    ];
-    for (call, argument) in with.into_iter().filter(|(call, _)| !plain.contains(call)) {
-        calls.push(json!({"names": [call], "action": "SCMP_ACT_ALLOW", "args": [condition(argument)]}));
-    }
-    json!({
-        "defaultAction": "SCMP_ACT_ERRNO",
-        "defaultErrnoRet": 1,
-        "archMap": [
-            {"architecture": "SCMP_ARCH_X86_64", "subArchitectures": []},
-            {"architecture": "SCMP_ARCH_AARCH64", "subArchitectures": []},
-        ],
-        "syscalls": calls,
-    })
-}
-
-/// `0=16`, or `2&0x400643=0`.
-fn condition(argument: &str) -> Value {
-    let (left, value) = argument.split_once('=').expect("an argument has a value");
-    let value = number(value);
-    match left.split_once('&') {
-        Some((index, mask)) => {
-            json!({"index": number(index), "value": number(mask), "valueTwo": value, "op": "SCMP_CMP_MASKED_EQ"})
-        }
-        None => json!({"index": number(left), "value": value, "op": "SCMP_CMP_EQ"}),
-    }
-}
-
-fn number(text: &str) -> u64 {
-    let parsed = text.strip_prefix("0x").map_or_else(|| text.parse(), |hex| u64::from_str_radix(hex, 16));
-    parsed.expect("arguments are numbers")
 }
 
 /// Calls of a trace of `strace -f -y` that no row has, each with why; and how many of each call there were.
@@ -103,7 +55,8 @@ pub(crate) fn outside(trace: &str, rows: &[Row], who: &[&str]) -> (Vec<String>, 
                     rows.iter().any(|row| row.who == "netlink" && row.call == of && row.argument == asked)
                 })
             }
-            allowed => words.iter().all(|word| allowed.split(' ').any(|one| one == word)),
+            // A call without any constant is not known to be one of those that are listed.
+            allowed => !words.is_empty() && words.iter().all(|word| allowed.split(' ').any(|one| one == word)),
         };
         if !of_call.iter().any(fits) {
             odd.insert(format!("{}({}) = {}", call.name, call.arguments, call.answer));
@@ -164,7 +117,8 @@ fn unquoted(text: &str) -> String {
     plain
 }
 
-/// Constants in a call: words of capitals with an underscore or of capitals alone, without what files are called.
+/// Constants in a call: words that begin with a capital, without what files are called; those that strace does not
+/// know, by their numbers (`0x41555856 /* PR_??? */`).
 fn words(arguments: &str) -> BTreeSet<String> {
     let plain = unquoted(arguments);
     let mut depth = 0_u32;
@@ -178,10 +132,13 @@ fn words(arguments: &str) -> BTreeSet<String> {
         })
         .collect();
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    let all = bare
-        .split(|letter| !is_part(letter))
-        .filter(|word| word.len() > 1 && word.starts_with(|first: char| first.is_ascii_uppercase()) && *word != "NULL");
-    all.map(str::to_owned).collect()
+    let all = bare.split(|letter| !is_part(letter)).filter(|word| {
+        let is_named =
+            word.len() > 1 && word.trim_start_matches('_').starts_with(|first: char| first.is_ascii_uppercase());
+        is_named && *word != "NULL" && !word.ends_with('_')
+    });
+    let before = bare.split("_??? */").filter_map(|text| Some(text.rsplit_once(" /* ")?.0.rsplit_once("0x")?.1));
+    all.map(str::to_owned).chain(before.map(|number| format!("0x{number}"))).collect()
 }
 
 /// Whether a call is on a pipe, a socket or an event.
