@@ -85,7 +85,7 @@ fn what_writes_sets_or_configures_is_outside_the_rows() {
         "1 setns(7<net:[4026532389]>, CLONE_NEWNET) = 0".to_owned(),
         format!("{generic}1 sendto(7<socket:[1]>, {asked}, \"\\x15\\x01\\x00\"], 44, 0, NULL, 0) = 44"),
         format!(
-            "{generic}1 sendto(7<socket:[1]>, {asked}, \"\\x15\\x01\"], 44 <unfinished ...>\n1 <... sendto resumed>) = 1"
+            "{generic}1 sendto(7<socket:[1]>, {asked}, \"\\x15\"], 44 <unfinished ...>\n1 <... sendto resumed>) = 1"
         ),
     ];
     for trace in inside {
