@@ -16,7 +16,7 @@ use linerate_record::readings::Readings;
 
 use super::seen_nodes::{EngineNode, agent};
 use super::sockets::{expect, inside};
-use crate::confined::{file, outside, rows};
+use crate::confined::{Row, file, outside, rows};
 use crate::running::shown;
 
 /// What is checked, and what each needs.
@@ -78,9 +78,22 @@ fn whole(place: &str, readings: &Readings, sockets: bool) -> Result<(), Failed> 
     expect(denied.is_none(), || format!("{place}: {denied:?}"))
 }
 
+/// That a trace of a program that writes to a file and sends a signal is told as such.
+fn is_told(node: &EngineNode, rows: &[Row]) -> Result<(), Failed> {
+    let (trace, written) = (node.path("trace"), node.path("written"));
+    let script = format!("echo x > {}; kill -URG $$", written.display());
+    let output = Command::new("strace").args(["-f", "-y", "-o"]).arg(&trace).args(["sh", "-c", &script]).output()?;
+    expect(output.status.success(), || shown(&output))?;
+    let (odd, _) = outside(&String::from_utf8_lossy(&fs::read(&trace)?), rows, &["watch", "start"]);
+    let told = |call: &str| odd.iter().any(|odd| odd.starts_with(call));
+    fs::remove_file(written)?;
+    expect(told("openat(") && told("write(") && told("kill("), || format!("{odd:?}"))
+}
+
 fn traced() -> Result<(), Failed> {
     let node = EngineNode::start()?;
     let rows = rows();
+    is_told(&node, &rows)?;
     let mut asked_for = String::new();
     for (place, enter) in places(&node) {
         let trace = node.path("trace");
