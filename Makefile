@@ -11,7 +11,7 @@ TRIPLE_arm64 = aarch64-unknown-linux-musl
 TRIPLES = $(foreach architecture,$(ARCHITECTURES),$(TRIPLE_$(architecture)))
 ZIG = $(CURDIR)/target/zig/bin
 
-.PHONY: demo test test-system test-cluster servers watched kubernetes kubernetes-scale cilium machine bench soak scale streams placed series shapes worlds test-series fuzz fuzz-build lint dist test-dist
+.PHONY: demo test test-system test-cluster servers watched kubernetes kubernetes-scale cilium machine bench soak scale streams placed series shapes live-cost worlds test-series fuzz fuzz-build lint dist test-dist
 
 # The main job, on the embedded S3 target: about a minute after the build, which leaves Kubernetes out.
 demo:
@@ -186,6 +186,17 @@ shapes: servers
 	mkdir -p $(SHAPES)
 	MINIO=$(SERVERS)/minio LINERATE_NO_SKIP=1 LINERATE_SHAPES=$(SHAPES_VISITS) LINERATE_SHAPES_OUT=$(SHAPES) \
 	$(CARGO) test --workspace --test system -- --test-threads 1 cluster_
+
+# Root: what a watch costs a node with 10,000 connections, LIVE_COST_VISITS times, into runs/live-cost-DATE.
+LIVE_COST_VISITS ?= 3
+LIVE_COST = $(CURDIR)/runs/live-cost-$(shell date -u +%F)
+live-cost:
+	mkdir -p $(LIVE_COST)
+	for visit in $$(seq $(LIVE_COST_VISITS)); do \
+	    LINERATE_NO_SKIP=1 LINERATE_LIVE_COST_OUT=$(LIVE_COST)/visit-$$visit.json \
+	    $(CARGO) test $(LIVE_COST_FLAGS) -p linerate --test system -- \
+	        --exact live_at_ten_thousand_sockets_costs_little || exit 1; \
+	done
 
 test-series:
 	cd $(SERIES) && test -z "$$(gofmt -l .)" && go vet ./... && go test ./...

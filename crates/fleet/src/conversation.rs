@@ -492,7 +492,8 @@ mod tests {
     fn an_agent_is_not_frozen_while_what_it_read_comes() {
         let (mut conversation, _) = begun(true);
         conversation.take(&from_agent(&FromAgent::Hello(Box::new(hello()))), 0).unwrap();
-        let order = WatchOrder { begin_ns: 0, step_ms: 1_000, steps: 60, ports: Vec::new(), sockets: true };
+        let order =
+            WatchOrder { begin_ns: 0, step_ms: 1_000, steps: 60, ports: Vec::new(), sockets: true, is_client: false };
         conversation.watch(order, 0, 0).unwrap();
         conversation.due(0).unwrap();
         conversation.take(&[0], 9_000 * MS).unwrap();

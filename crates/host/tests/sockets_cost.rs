@@ -3,7 +3,7 @@
 use std::net::{TcpListener, TcpStream};
 
 use linerate_host::Root;
-use linerate_host::live::sockets::{SocketsAsked, begin, end, interval_ms, look};
+use linerate_host::live::sockets::{SocketsAsked, begin, due_ms, end, look};
 use linerate_record::readings::PortRange;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -45,7 +45,7 @@ fn looks_at_ten_thousand_connections_take_little_time_and_room() {
     for number in 0..LOOKS {
         let one = look(&mut watch, now_ms);
         assert_eq!((u64::from(one.sockets), one.unreadable.len()), (2 * connections, 0));
-        let interval = interval_ms(2000, &one);
+        let interval = due_ms(&watch, now_ms, 2000) - now_ms;
         now_ms += interval;
         if number == 0 {
             first_us = one.took_us;

@@ -1,6 +1,7 @@
 //! Real servers and network namespaces: `make test-system`, as root. What is missing skips by name, unless
 //! `LINERATE_NO_SKIP` says that nothing may.
 
+mod confined;
 mod judged;
 mod running;
 mod system_parts;
@@ -15,9 +16,9 @@ use linerate_record::finding::FindingKind;
 use linerate_record::run::Op;
 use running::{bench_with, points, shown, verify, view};
 use system_parts::{
-    Minio, Namespaces, accepted, audited, booted, contained, elsewhere, ends, experiment, exported, kubernetes,
-    longest, looked_at, missing, pods, reached, released, renamed, scopes, shaped_cluster, sockets, there_and_back,
-    tune, unwatched, watched, watched_bond, watched_live,
+    Minio, Namespaces, accepted, audited, booted, confined as read_only, contained, elsewhere, ends, experiment,
+    exported, kubernetes, live_cost, longest, looked_at, missing, pods, reached, released, renamed, scopes,
+    shaped_cluster, sockets, there_and_back, tune, unwatched, watched, watched_bond, watched_live,
 };
 use tempfile::tempdir;
 
@@ -153,7 +154,7 @@ fn print_slowest() {
 /// Checks that are listed where they are, with what each needs. Those of a Kubernetes end with its own end.
 fn tables() -> impl Iterator<Item = (&'static str, &'static [&'static str], Check)> {
     let without = unwatched::CHECKS.into_iter().chain(renamed::CHECKS).chain(elsewhere::CHECKS).chain(reached::CHECKS);
-    let without = without.chain(looked_at::CHECKS);
+    let without = without.chain(looked_at::CHECKS).chain(read_only::CHECKS).chain(live_cost::CHECKS);
     let released = released::is_asked_for().then_some(RELEASED).into_iter().flatten();
     let rendered = accepted::CHECKS.into_iter().chain(watched::CHECKS);
     without.chain(sockets::CHECKS).chain(released).chain(pods::CHECKS).chain(rendered).chain(kubernetes::CHECKS)

@@ -14,8 +14,8 @@
 //! kernel may load its module `tcp_diag` for who asks first, as it does for `ss`.
 //!
 //! **May be taken** each two seconds, or less often where a look takes long: a look goes through the kernel's table of
-//! all connections, chooses by port there, and holds the lock of each chosen socket for a moment. [`SocketLook`] says
-//! when the next is due, so that looks take at most 1.5 % of a core.
+//! all connections, chooses by port there, and holds the lock of each chosen socket for a moment. [`due_ms`] says when
+//! the next is due, so that all looks so far have taken at most 1 % of a core by then.
 
 mod dump;
 mod engine;
@@ -37,7 +37,7 @@ use message::FIELDS;
 use sums::Sums;
 
 /// The share of a core that looks may take, in thousandths.
-const PER_MILLE_MAX: u64 = 15;
+const PER_MILLE_MAX: u64 = 10;
 
 /// What of a machine's sockets is looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,6 +58,8 @@ pub struct SocketWatch {
     told: BTreeSet<(String, String)>,
     ports: Vec<PortRange>,
     looks: u32,
+    /// When the first look was taken.
+    first_ms: u64,
 }
 
 /// One look.
@@ -83,8 +85,15 @@ pub fn begin(root: &Root, asked: &SocketsAsked) -> (SocketWatch, Vec<Unreadable>
         engine::Spaces { opened: Vec::new(), ports: Vec::new() }
     };
     let sums = Sums::of(found.ports.clone(), found.opened.len());
-    let watch =
-        SocketWatch { spaces: found.opened, sums, took_us: 0, told: BTreeSet::new(), ports: found.ports, looks: 0 };
+    let watch = SocketWatch {
+        spaces: found.opened,
+        sums,
+        took_us: 0,
+        told: BTreeSet::new(),
+        ports: found.ports,
+        looks: 0,
+        first_ms: 0,
+    };
     (watch, pass.unreadable)
 }
 
@@ -93,6 +102,7 @@ pub fn begin(root: &Root, asked: &SocketsAsked) -> (SocketWatch, Vec<Unreadable>
 pub fn look(watch: &mut SocketWatch, now_ms: u64) -> SocketLook {
     let began_us = processor_us();
     let mut unreadable = Vec::new();
+    watch.first_ms = if watch.looks == 0 { now_ms } else { watch.first_ms };
     watch.sums.begin_look(now_ms);
     for space in 0..watch.spaces.len() {
         let mut is_whole = true;
@@ -114,12 +124,17 @@ pub fn end(watch: SocketWatch) -> SocketsSeen {
     watch.sums.seen(watch.took_us)
 }
 
-/// How long after a look the next one is due, of looks that are asked for at an interval: longer than that where the
-/// look took so much processor time that they would take more than 1.5 % of a core.
+/// When the next look is due, behind one at an instant, of looks that are asked for at an interval: later than that
+/// where all looks so far would have taken more than 1 % of a core by then.
 #[must_use]
-pub fn interval_ms(asked_ms: u64, look: &SocketLook) -> u64 {
+pub fn due_ms(watch: &SocketWatch, now_ms: u64, asked_ms: u64) -> u64 {
+    due_behind(watch.first_ms, watch.took_us, now_ms, asked_ms)
+}
+
+fn due_behind(first_ms: u64, took_us: u64, now_ms: u64, asked_ms: u64) -> u64 {
     // Microseconds over thousandths are milliseconds.
-    asked_ms.max(look.took_us.div_ceil(PER_MILLE_MAX))
+    let paid_for_ms = first_ms.saturating_add(took_us.div_ceil(PER_MILLE_MAX));
+    paid_for_ms.max(now_ms.saturating_add(asked_ms))
 }
 
 /// Whether it was read whole.

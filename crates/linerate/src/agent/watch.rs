@@ -46,7 +46,7 @@ fn watch(order: &WatchOrder, clock: AgentClock, stopped: &Receiver<()>, tell: &S
         let mut look = live::look(&root, &mut state, now_ms);
         if let Some(sockets) = sockets.as_mut().filter(|sockets| sockets.due_ms <= now_ms || step == order.steps) {
             let look = sockets::look(&mut sockets.watch, now_ms);
-            sockets.due_ms = now_ms + sockets::interval_ms(SOCKETS_EACH_MS.max(order.step_ms), &look);
+            sockets.due_ms = sockets::due_ms(&sockets.watch, now_ms, SOCKETS_EACH_MS.max(order.step_ms));
             look.unreadable.into_iter().for_each(|what| say(unread(&what.to_string())));
         }
         if step == 0 {

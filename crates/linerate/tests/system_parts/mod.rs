@@ -5,6 +5,7 @@ pub(crate) mod accepted;
 pub(crate) mod audited;
 pub(crate) mod booted;
 mod cluster;
+pub(crate) mod confined;
 pub(crate) mod contained;
 mod cut_off;
 pub(crate) mod elsewhere;
@@ -12,6 +13,7 @@ pub(crate) mod ends;
 pub(crate) mod experiment;
 pub(crate) mod exported;
 pub(crate) mod kubernetes;
+pub(crate) mod live_cost;
 mod logins;
 pub(crate) mod longest;
 pub(crate) mod looked_at;
@@ -32,6 +34,7 @@ pub(crate) mod recorded;
 pub(crate) mod released;
 pub(crate) mod renamed;
 pub(crate) mod scopes;
+mod seen_nodes;
 pub(crate) mod shaped_cluster;
 pub(crate) mod sockets;
 pub(crate) mod there_and_back;
@@ -44,6 +47,7 @@ pub(crate) mod watched_live;
 pub(crate) use minio::Minio;
 pub(crate) use namespaces::Namespaces;
 
+use std::path::Path;
 use std::process::Command;
 
 /// `outer` with `inner` behind it: its program, arguments and environment.
@@ -72,6 +76,7 @@ pub(crate) fn missing(needs: &[&str]) -> Vec<String> {
         "a reader of rules" => watched::reader().is_none(),
         "control groups of version 1" => !kubernetes::has_groups(),
         "root" => !is_root(),
+        "libseccomp" => !has_seccomp(),
         "make dist" => released::binary().is_none(),
         program => !on_path(program),
     };
@@ -80,6 +85,12 @@ pub(crate) fn missing(needs: &[&str]) -> Vec<String> {
 
 fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|m| std::os::unix::fs::MetadataExt::uid(&m) == 0)
+}
+
+/// The library of which Debian's apt and runtimes of containers make filters.
+fn has_seccomp() -> bool {
+    let triple = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
+    [triple.as_str(), "/usr/lib64"].iter().any(|folder| Path::new(folder).join("libseccomp.so.2").exists())
 }
 
 fn on_path(program: &str) -> bool {

@@ -154,7 +154,7 @@ fn sent_by(idle: &Idle, buffer_bytes: usize) -> std::io::Result<RemoteSums> {
 }
 
 /// Does work in a network namespace.
-fn inside<T: Send>(path: &str, work: impl FnOnce() -> std::io::Result<T> + Send) -> std::io::Result<T> {
+pub(super) fn inside<T: Send>(path: &str, work: impl FnOnce() -> std::io::Result<T> + Send) -> std::io::Result<T> {
     let space = File::open(path)?;
     std::thread::scope(|scope| {
         let inside = scope.spawn(|| {
@@ -165,7 +165,7 @@ fn inside<T: Send>(path: &str, work: impl FnOnce() -> std::io::Result<T> + Send)
     })
 }
 
-fn expect(is_so: bool, reported: impl FnOnce() -> String) -> Result<(), Failed> {
+pub(super) fn expect(is_so: bool, reported: impl FnOnce() -> String) -> Result<(), Failed> {
     if is_so { Ok(()) } else { Err(reported().into()) }
 }
 

@@ -241,7 +241,16 @@ fn what_cannot_be_read_is_told_once_and_the_rest_goes_on() {
 
 #[test]
 fn looks_that_take_long_are_taken_less_often() {
-    for (took_us, expected_ms) in [(0, 2000), (30_000, 2000), (30_001, 2001), (150_000, 10_000)] {
-        assert_eq!(interval_ms(2000, &SocketLook { took_us, ..SocketLook::default() }), expected_ms, "{took_us}");
+    // The first look is taken twice at once, and is paid for too.
+    let first_ms = 500;
+    for (took_us, now_ms, expected_ms) in [
+        (0, 500, 2500),
+        (20_000, 500, 2500),
+        (20_001, 500, 2501),
+        (130_000, 500, 13_500),
+        (195_000, 13_500, 20_000),
+        (195_000, 19_000, 21_000),
+    ] {
+        assert_eq!(due_behind(first_ms, took_us, now_ms, 2000), expected_ms, "{took_us} at {now_ms}");
     }
 }
