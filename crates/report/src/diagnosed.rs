@@ -150,10 +150,10 @@ pub(crate) fn waits(sockets: &[SocketUse]) -> Option<String> {
 }
 
 /// What nothing to send means, for who reads it first.
-pub(crate) const NOTHING_TO_SEND: &str = "A sender with nothing to send waits for its own program: for drives, for processors, or for requests to come. \
-     One with something to send waits for the receiver's window, for room in its send buffer, or for the rest: the \
-     congestion window, pacing, processors (tcp_info's busy_time, rwnd_limited and sndbuf_limited, as ss -ti shows \
-     them).";
+pub(crate) const NOTHING_TO_SEND: &str = "A sender with nothing to send waits for its own program: for drives, \
+     for processors, or for requests to come. One with something to send waits for the receiver's window, for room in \
+     its send buffer, or for the rest: the congestion window, pacing, processors (tcp_info's busy_time, rwnd_limited \
+     and sndbuf_limited, as ss -ti shows them).";
 
 /// What sockets of a path did, in full.
 pub(crate) fn of_sockets(used: &SocketUse) -> String {
