@@ -1,5 +1,5 @@
-//! `explain --live` of 484 nodes: each is a process that speaks the protocol of agents and makes its figures up. What the
-//! coordinator needs for it, and how soon it answers.
+//! `explain --live` of 484 nodes: each is a process that speaks the protocol of agents and makes its figures up. What
+//! the coordinator needs for it, and how soon it answers.
 
 mod pretended;
 mod running;

@@ -127,8 +127,7 @@ fn waits_most(used: &SocketUse) -> String {
     let held = [(waits[1].0, used.window_share), (waits[2].0, used.buffer_share)];
     let held = held.into_iter().filter(|(what, share)| *what != most.0 && *share >= HELD);
     let held = held.max_by(|a, b| a.1.total_cmp(&b.1));
-    let held = held
-        .map_or_else(String::new, |(what, share)| format!(" and, of the rest, {what} for {}", words::percent(share)));
+    let held = held.map_or_else(String::new, |(what, share)| format!(", else {what} for {}", words::percent(share)));
     format!("{}: {} for {}{held}", of_path(used.path), most.0, words::percent(most.1))
 }
 
@@ -146,15 +145,15 @@ pub(crate) fn waits(sockets: &[SocketUse]) -> Option<String> {
     }
     let is_idle =
         |used: &SocketUse| sender_time(used).nothing >= 0.5 && used.window_share.max(used.buffer_share) < HELD;
-    let what = if telling(sockets).all(is_idle) { ": drives, processors or few requests" } else { "" };
-    Some(format!("{} of the time{what}", each.join(", ")))
+    let what = if telling(sockets).all(is_idle) { " of the time: drives, processors or few requests" } else { "" };
+    Some(format!("{}{what}", each.join("; ")))
 }
 
 /// What nothing to send means, for who reads it first.
-pub(crate) const NOTHING_TO_SEND: &str = "A sender with nothing to send waits for its own program: for drives, for processors, or for requests to come. One \
-     with something to send waits for the receiver's window, for room in its send buffer, or for the rest: the \
-     congestion window, pacing, processors (tcp_info's busy_time, rwnd_limited and sndbuf_limited, as ss -ti shows \
-     them).";
+pub(crate) const NOTHING_TO_SEND: &str = "A sender with nothing to send waits for its own program: for drives, \
+     for processors, or for requests to come. One with something to send waits for the receiver's window, for room in \
+     its send buffer, or for the rest: the congestion window, pacing, processors (tcp_info's busy_time, rwnd_limited \
+     and sndbuf_limited, as ss -ti shows them).";
 
 /// What sockets of a path did, in full.
 pub(crate) fn of_sockets(used: &SocketUse) -> String {

@@ -392,7 +392,7 @@ pub(crate) mod tests {
         let answer = text(&live, false, look);
         for part in [
             "looks 1.00 s apart; 4 of 4 nodes read, and 1 client",
-            "nodes to clients: nothing to send for 88 %, among nodes: full receive window for 72 %",
+            "nodes to clients: nothing to send for 88 %; among nodes: full receive window for 72 %",
         ] {
             assert!(answer.contains(part), "{part}: {answer}");
         }
@@ -411,7 +411,7 @@ pub(crate) mod tests {
         // Idle connections hide no full window of those in use.
         live.sockets = vec![sends(SocketPath::ToClients, 0.08, 0.47)];
         let answer = text(&live, false, look);
-        assert!(answer.contains("nothing to send for 92 % and, of the rest, full receive window for 47 %"), "{answer}");
+        assert!(answer.contains("nothing to send for 92 %, else full receive window for 47 %"), "{answer}");
         assert!(!answer.contains("few requests"), "{answer}");
         assert!(!text(&diagnosis(4), true, look).contains("sockets"));
     }

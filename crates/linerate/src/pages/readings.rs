@@ -23,11 +23,11 @@ fn table() -> String {
 #[test]
 fn the_page_has_each_reading_of_agents_with_what_it_cannot_tell() {
     let path = docs().join("explain.md");
-    let page = fs::read_to_string(&path).unwrap();
-    let (before, rest) = page.split_once(BEGIN).unwrap();
-    let made = format!("{before}{BEGIN}{}{END}{}", table(), rest.split_once(END).unwrap().1);
+    let page = fs::read_to_string(&path).expect("the page of explain");
+    let (before, rest) = page.split_once(BEGIN).expect("a mark before the table");
+    let made = format!("{before}{BEGIN}{}{END}{}", table(), rest.split_once(END).expect("a mark behind it").1);
     if std::env::var_os("REGENERATE").is_some() {
-        fs::write(&path, &made).unwrap();
+        fs::write(&path, &made).expect("the page can be written");
     }
     let is_new = std::env::var_os("REGENERATE").is_some() || made == page;
     assert!(is_new, "{} is stale: REGENERATE=1 cargo test -p linerate --lib pages", path.display());
