@@ -6,19 +6,19 @@
 use std::collections::VecDeque;
 
 use linerate_record::fleet::MachineState;
-use linerate_record::knob::Snapshot;
 use linerate_record::load::Server;
 
 use crate::clocks::{ClockExchange, ClockOffset, Clocks};
 use crate::driven::DrivenLoad;
 pub use crate::driven::LoadNews;
 pub use crate::fault::Fault;
+use crate::fault::lie;
 use crate::lease::{EndReason, LAPSES_AFTER, RENEWED_EACH};
 use crate::loading::{LoadOrder, LoadSaid, PointOrder};
 use crate::protocol::{
-    ANSWER_BYTES_MAX, AgentHello, Decoder, FrameError, FromAgent, PROTOCOL, TEXT_BYTES_MAX, ToAgent, checked,
-    checked_machine, frame,
+    ANSWER_BYTES_MAX, AgentHello, Decoder, FrameError, FromAgent, PROTOCOL, TEXT_BYTES_MAX, ToAgent, checked, frame,
 };
+use crate::state::state;
 use crate::watching::{WatchOrder, WatchSaid, WatchedAgent};
 
 /// Exchanges of clocks before anything else: of so many, one hardly waited anywhere.
@@ -26,14 +26,6 @@ const EXCHANGES: u64 = 8;
 
 /// How long reading a machine may take: an audit of a large one takes two seconds.
 const READ_WITHIN_NS: i64 = 60_000_000_000;
-
-/// Most settings of one machine: a thousand processors, links and drives with thirty each.
-const SETTINGS_MAX: usize = 20_000;
-
-/// Most devices of a kind, and of engines and configured settings: an audit holds them against each other.
-const DEVICES_MAX: usize = 10_000;
-const ENGINES_MAX: usize = 256;
-const CONFIGURED_MAX: usize = 10_000;
 
 /// What is known of an agent after all.
 #[derive(Clone, Debug)]
@@ -351,31 +343,6 @@ impl Conversation {
     }
 }
 
-/// What an agent wrote and cannot have meant, in few words: they may quote it.
-fn lie(what: &str) -> Fault {
-    Fault::Lie(what.chars().take(TEXT_BYTES_MAX).collect())
-}
-
-fn state(json: &str) -> Result<MachineState, Fault> {
-    let state: MachineState = serde_json::from_str(json)
-        .map_err(|error| lie(&format!("its description of its machine cannot be read: {error}")))?;
-    checked_machine(&state.snapshot.machine).map_err(|error| lie(&error))?;
-    let Snapshot { settings, devices, engines, configured, .. } = &state.snapshot;
-    let lists = [
-        ("settings", settings.len(), SETTINGS_MAX),
-        ("disks", devices.disks.len(), DEVICES_MAX),
-        ("PCIe functions", devices.pcie.len(), DEVICES_MAX),
-        ("mounts", devices.mounts.len(), DEVICES_MAX),
-        ("engines", engines.len(), ENGINES_MAX),
-        ("configured settings", configured.len(), CONFIGURED_MAX),
-        ("firmware versions", state.firmware.len(), DEVICES_MAX),
-    ];
-    match lists.iter().find(|(_, count, most)| count > most) {
-        Some((what, count, most)) => Err(lie(&format!("{count} {what}, but at most {most} are allowed"))),
-        None => Ok(state),
-    }
-}
-
 fn nanoseconds(duration: std::time::Duration) -> i64 {
     i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
@@ -391,6 +358,7 @@ mod tests {
 
     use super::*;
     use crate::agent::{Agent, Deed};
+    use crate::protocol::checked_machine;
     use crate::protocol::tests::hello;
     use linerate_record::machine::{Machine, MachineNic};
     use proptest::prelude::*;

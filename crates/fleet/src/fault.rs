@@ -1,7 +1,7 @@
 //! Why an agent is given up.
 
 use crate::lease::EndReason;
-use crate::protocol::PROTOCOL;
+use crate::protocol::{PROTOCOL, TEXT_BYTES_MAX};
 
 /// Why nothing more is heard of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,4 +47,9 @@ pub enum Fault {
     /// It was ended there.
     #[error("a signal ended the agent")]
     Signalled,
+}
+
+/// What an agent wrote and cannot have meant, in few words: they may quote it.
+pub(crate) fn lie(what: &str) -> Fault {
+    Fault::Lie(what.chars().take(TEXT_BYTES_MAX).collect())
 }

@@ -19,5 +19,6 @@ pub mod outlet;
 pub mod protocol;
 pub mod reach;
 pub mod ssh_options;
+mod state;
 pub mod watched;
 pub mod watching;

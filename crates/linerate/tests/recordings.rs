@@ -1,5 +1,5 @@
-//! Readings that were kept of four MinIO nodes with a planted cause, judged again: which cause leads, and all that is said
-//! of it, held against golden files.
+//! Readings that were kept of four MinIO nodes with a planted cause, judged again: which cause leads, and all that is
+//! said of it, held against golden files.
 //!
 //! `REGENERATE=1` writes the golden files anew. `cluster_causes_that_are_planted_are_named_live_and_by_prometheus` of
 //! `make test-system` makes the readings, with `LINERATE_LIVE_OUT=captures/readings`.

@@ -53,7 +53,7 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
     seen.extend(clients::suspect(&grid.among(&clients), site, &uses, &grid));
     seen.extend(suspects::busy_thread(&grid));
     let not_lossy = sockets::not_lossy(&readings.sockets, &nodes, &seen);
-    let seen = suspects::Seen { suspects: seen, not_lossy };
+    let seen = suspects::SeenAlone { suspects: seen, not_lossy };
     let (suspects, none_of_these) = suspects::suspects(&grid, site, (&odd, &uses), (&used, &members), seen);
     let explanation = match figures::observations(&grid, &load) {
         Ok(observed) => match explain(site, &observed) {

@@ -45,7 +45,7 @@ pub const ABOUT: &[ReadingAbout] = &[
     ReadingAbout {
         name: "speeds of links",
         of: &[ReadMeasure::LinkSpeed, ReadMeasure::LinkMtu],
-        tells: "the speed that each interface negotiated, and its MTU (/sys/class/net, or netlink in another namespace)",
+        tells: "the speed that each interface negotiated, and its MTU (/sys/class/net, or netlink)",
         cannot: "links without a speed; of virtual ones it is what their driver claims",
         needs: NO_PRIVILEGE,
         least_ms: links::SYS_LEAST_MS,

@@ -85,8 +85,8 @@ put_modules() {
     mkdir -p "$folder/all/lib/modules" "$root/lib/modules/$version"
     ln -s "$modules" "$folder/all/lib/modules/$version"
     busybox depmod -n -b "$folder/all" "$version" > "$folder/modules.dep"
-    for name in veth 8021q macvlan ipvlan bridge bonding sch_tbf tcp_diag bfq kyber-iosched tcp_bbr nf_conntrack br_netfilter \
-        virtio_pci virtio_net virtio_blk; do
+    for name in veth 8021q macvlan ipvlan bridge bonding sch_tbf tcp_diag bfq kyber-iosched tcp_bbr \
+        nf_conntrack br_netfilter virtio_pci virtio_net virtio_blk; do
         sed -n "s,^\(.*/$name\.ko\):\(.*\),\1\2,p" "$folder/modules.dep"
     done | tr ' ' '\n' | sed '/^$/d' | sort -u | while read -r file; do
         mkdir -p "$root/lib/modules/$version/$(dirname "$file")"

@@ -1,5 +1,5 @@
-//! A real Prometheus that scrapes four real MinIO and a node_exporter in the namespace of each, and what `linerate explain
-//! --prometheus` says of what it recorded.
+//! A real Prometheus that scrapes four real MinIO and a node_exporter in the namespace of each, and what `linerate
+//! explain --prometheus` says of what it recorded.
 
 use std::fs;
 use std::path::{Path, PathBuf};

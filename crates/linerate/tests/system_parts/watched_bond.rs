@@ -1,5 +1,5 @@
-//! A node with a bond of two members in a virtual machine with Debian's kernel, watched live under load: whether what it
-//! sends is on one member or on both is seen by their own counters.
+//! A node with a bond of two members in a virtual machine with Debian's kernel, watched live under load: whether what
+//! it sends is on one member or on both is seen by their own counters.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -254,8 +254,8 @@ data: {{object_size: 4MiB}}
     )
 }
 
-/// What is wrong with an answer; nothing where the planted one leads. What was recorded may not show it, and then has to
-/// say that nothing does.
+/// What is wrong with an answer; nothing where the planted one leads. What was recorded may not show it, and then has
+/// to say that nothing does.
 fn wrong(case: &Case, diagnosis: &Diagnosis, is_recorded: bool) -> Option<String> {
     let names: Vec<&str> = diagnosis.nodes.iter().map(|node| node.name.as_str()).collect();
     let clients: &[&str] = if is_recorded { &[] } else { &["client"] };

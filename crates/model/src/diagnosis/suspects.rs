@@ -101,7 +101,7 @@ pub(super) struct Scored {
 }
 
 /// What was seen without a comparison of nodes.
-pub(super) struct Seen {
+pub(super) struct SeenAlone {
     pub(super) suspects: Vec<Scored>,
     /// Nodes whose links lose nothing, by their sockets.
     pub(super) not_lossy: Vec<String>,
@@ -113,7 +113,7 @@ pub(super) fn suspects(
     site: &Site,
     (odd, uses): (&[OddReading], &[NodeUse]),
     (used, members): (&[UsedResource], &[MemberUse]),
-    seen: Seen,
+    seen: SeenAlone,
 ) -> (Vec<Suspect>, f64) {
     let mut all = of_nodes(grid, odd, uses);
     all.extend(throttled(grid));
