@@ -31,14 +31,14 @@ pub struct WatchedFleet {
     begin_unix_ms: i64,
     step_ms: u64,
     steps: u32,
+    /// The last step of any machine.
+    step: u32,
     machines: Vec<WatchedMachine>,
 }
 
 /// What was read up to some instant, to be shown while it goes on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WatchedSoFar {
-    /// The last step of any machine.
-    pub step: u32,
     /// Machines that are there and count.
     pub machines: u32,
     /// Bytes per second that all of them sent in their last step, by all interfaces that a plane may be on.
@@ -56,7 +56,7 @@ impl WatchedFleet {
             names: names.iter().cloned().collect(),
             ..WatchedMachine::default()
         };
-        WatchedFleet { begin_unix_ms, step_ms, steps, machines: names.iter().map(machine).collect() }
+        WatchedFleet { begin_unix_ms, step_ms, steps, step: 0, machines: names.iter().map(machine).collect() }
     }
 
     /// Takes what one machine's agent said, after it was checked. What sockets did, where that is whole now.
@@ -70,6 +70,7 @@ impl WatchedFleet {
             }
             WatchSaid::Step(step) => {
                 of.step = step.step;
+                self.step = self.step.max(step.step);
                 let name = of.name.clone();
                 let begun = step.named.into_iter().map(|(measure, part)| ReadSeries {
                     of: measure,
@@ -105,12 +106,17 @@ impl WatchedFleet {
         self.machines.get(machine).is_none_or(|of| of.took_us.is_some())
     }
 
+    /// The last step of any machine.
+    #[must_use]
+    pub const fn step(&self) -> u32 {
+        self.step
+    }
+
     /// How far it is. Machines and bytes are those of machines that count, by their places.
     #[must_use]
     pub fn so_far(&self, counts: impl Fn(usize) -> bool) -> WatchedSoFar {
         let mut far = WatchedSoFar::default();
         for (place, machine) in self.machines.iter().enumerate().filter(|(_, machine)| machine.step > 0) {
-            far.step = far.step.max(machine.step);
             if !counts(place) {
                 continue;
             }
@@ -268,7 +274,7 @@ mod tests {
         fleet.take(0, step(3, &[(ReadMeasure::LinkSpeed, "eth0")], &[(0, 7.0), (1, 100.0)]));
         fleet.take(1, step(2, &[(ReadMeasure::LinkSent, "eth0")], &[(0, 1.0)]));
         let far = fleet.so_far(|_| true);
-        assert_eq!((far.step, far.machines, far.sent_bytes_per_s), (3, 2, 8.0));
+        assert_eq!((fleet.step(), far.machines, far.sent_bytes_per_s), (3, 2, 8.0));
         fleet.take(1, WatchSaid::Unread("no sockets".to_owned()));
         assert!(!fleet.is_over(0));
         fleet.take(0, WatchSaid::Ended { took_us: 5 });

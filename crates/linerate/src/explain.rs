@@ -21,10 +21,10 @@ use linerate_record::site::Site;
 use linerate_record::units::ByteRate;
 use linerate_site::SiteFile;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, code};
 use crate::output::OutputFormat;
 use crate::progress::say;
-use crate::{bounded, output, printing, sites, views};
+use crate::{bounded, named, output, printing, sites, views};
 use flags::{ExplainFlags, is_negative, quantity};
 
 /// What is wrong with the files that the flags name.
@@ -132,7 +132,8 @@ pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
 
 /// The answer from readings.
 fn of_readings(flags: &ExplainFlags, site: &Site, file: &SiteFile) -> Result<ExitCode, Failure> {
-    let read = readings::readings(&flags.source, site)?;
+    flags.output.as_deref().map_or(Ok(()), named::check)?;
+    let (read, is_cut) = readings::readings(&flags.source, site)?;
     let diagnosis = diagnose(site, &read, &flags.source.link).map_err(|error| sites::refused(&error, site, file))?;
     let rendered = match flags.shown.chosen() {
         OutputFormat::Text => {
@@ -142,7 +143,8 @@ fn of_readings(flags: &ExplainFlags, site: &Site, file: &SiteFile) -> Result<Exi
         OutputFormat::Json => linerate_report::diagnosis::json(&diagnosis),
         OutputFormat::Html => linerate_report::diagnosis::html(&diagnosis),
     };
-    output::put_out(&rendered, flags.output.as_deref())
+    let put_out = output::put_out(&rendered, flags.output.as_deref())?;
+    Ok(if is_cut { ExitCode::from(code::INTERRUPTED) } else { put_out })
 }
 
 fn of_a_node(figure: &Observed) -> bool {

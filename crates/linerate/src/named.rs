@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-use rustix::fs::OFlags;
+use rustix::fs::{Access, OFlags};
 
 use crate::failure::Failure;
 use crate::whole::{not_written, replace};
@@ -31,6 +31,15 @@ fn is_recorded(path: &Path) -> bool {
         && there.parent().is_some_and(|folder| ["run.json", folder::ASKED].iter().any(|one| folder.join(one).exists()))
 }
 
+/// Refuses what was recorded of a run.
+fn not_recorded(path: &Path) -> Result<(), Failure> {
+    if !is_recorded(path) {
+        return Ok(());
+    }
+    let path = path.display();
+    Err(Failure::usage(format!("{path} is part of a recorded run and would be overwritten: name another file")))
+}
+
 /// Writes to the file that a user named; `-` is standard output. What was recorded of a run is not written over. What
 /// is not there is made with these permissions; a file of one's own is replaced in one step, and keeps what its
 /// permissions forbid; a device, a pipe, a link, another's file and one of several names are written to in place, as a
@@ -40,12 +49,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure>
     if path.as_os_str() == "-" {
         return printing::print_own(&String::from_utf8_lossy(bytes));
     }
-    if is_recorded(path) {
-        let path = path.display();
-        return Err(Failure::usage(format!(
-            "{path} is part of a recorded run and would be overwritten: name another file"
-        )));
-    }
+    not_recorded(path)?;
     match path.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => replace(path, bytes, mode),
         Err(error) => Err(error),
@@ -53,6 +57,22 @@ pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure>
         Ok(_) => into(path, bytes),
     }
     .map_err(failed)
+}
+
+/// Whether something can be written to a file that a user named, as far as that shows before there is anything to write:
+/// what takes minutes is not to be lost for a name.
+pub(crate) fn check(path: &Path) -> Result<(), Failure> {
+    if path.as_os_str() == "-" {
+        return Ok(());
+    }
+    not_recorded(path)?;
+    if path.is_dir() {
+        return Err(Failure::usage(format!("{} is a folder: name a file in it", path.display())));
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (place, how) =
+        if path.exists() { (path, Access::WRITE_OK) } else { (folder, Access::WRITE_OK | Access::EXEC_OK) };
+    rustix::fs::access(place, how).map_err(|errno| not_written(path, 0, errno.into()))
 }
 
 /// Whether nobody misses the file if another takes its name.
@@ -75,6 +95,14 @@ mod tests {
 
     fn mode(path: &Path) -> u32 {
         path.metadata().unwrap().mode() & 0o777
+    }
+
+    #[test]
+    fn a_name_that_nothing_can_be_written_to_is_told_before_there_is_anything_to_write() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(check(Path::new("-")).is_ok() && check(&folder.path().join("new.json")).is_ok());
+        assert!(check(&folder.path().join("none/new.json")).unwrap_err().to_string().contains("none/new.json"));
+        assert!(check(folder.path()).unwrap_err().to_string().contains("is a folder"));
     }
 
     #[test]

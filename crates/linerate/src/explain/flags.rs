@@ -23,13 +23,15 @@ Examples:
   linerate explain site.yaml --run runs/1120-0931-get-put
   linerate explain site.yaml --observed get=152GiB/s --nodes nodes.csv --format html -o explanation.html
   linerate explain site.yaml --prometheus http://prometheus:9090 --from now-2h --to now-1h --record readings.json
+  linerate explain site.yaml --live --fleet fleet.yaml --for 60s
   linerate explain site.yaml --replay readings.json --why
 
 Exit codes:
   0    explained, whether or not anything fits
   1    a file cannot be read or written
   2    the site or a figure has mistakes, each quoted; --run is not a run folder, or not evidence for this site
-  3    the server of --prometheus is not reached, or refuses";
+  3    the server of --prometheus is not reached, or refuses; no storage node of --fleet is reached
+  130  interrupted; what --live had read was explained, where that was enough";
 
 #[derive(Args, Debug)]
 #[command(after_help = EXPLAIN_HELP)]
@@ -218,6 +220,6 @@ mod tests {
             Cli::try_parse_from(["linerate"].into_iter().chain(words)).unwrap_or_else(|e| panic!("{line}: {e}"));
             parsed += 1;
         }
-        assert_eq!(parsed, 6);
+        assert_eq!(parsed, 7);
     }
 }

@@ -45,8 +45,8 @@ struct Watch<'a> {
     progress: Progress,
 }
 
-/// What the nodes of a fleet do, for as long as the flags say or until a signal comes.
-pub(super) fn watched(flags: &SourceFlags, product: Product) -> Result<Readings, Failure> {
+/// What the nodes of a fleet do, for as long as the flags say or until a signal comes; whether one came.
+pub(super) fn watched(flags: &SourceFlags, product: Product) -> Result<(Readings, bool), Failure> {
     let path = flags.fleet.as_deref().unwrap_or(Path::new(""));
     let nodes = reaching::read_fleet(path)?;
     if !nodes.iter().any(|node| node.role == NodeRole::Storage) {
@@ -65,12 +65,19 @@ pub(super) fn watched(flags: &SourceFlags, product: Product) -> Result<Readings,
     let met = watch.meet(&is_cut)?;
     let order = order(flags);
     let fleet = watch.read((&order, product), &met, clock, &is_cut)?;
-    let steps = fleet.so_far(|_| true).step;
+    let (steps, is_cut) = (fleet.step(), is_cut());
     watch.progress.end();
     if steps < STEPS_MIN {
-        return Err(too_short(is_cut(), steps, &watch));
+        return Err(too_short(is_cut, steps, &watch));
     }
-    Ok(watch.readings(fleet))
+    let mut readings = watch.readings(fleet);
+    if is_cut {
+        let (read_s, of_s) = (seconds(&order, steps), seconds(&order, order.steps));
+        readings
+            .remarks
+            .push(format!("interrupted after {read_s} of {of_s} s: what sockets did is told at the end alone"));
+    }
+    Ok((readings, is_cut))
 }
 
 /// What each agent is told, but for when.
@@ -168,17 +175,17 @@ impl Watch<'_> {
                     }
                 }
                 Some((node, LedEvent::Lost(lost))) => {
-                    let far = duration_ns(order.step_ms as f64 * 1e6 * f64::from(fleet.so_far(|_| true).step));
+                    let far = duration_ns(order.step_ms as f64 * 1e6 * f64::from(fleet.step()));
                     fleet.remark(node, format!("lost after {far}: {}", lost.why.why));
                     self.lost.insert(node, lost.why);
                 }
                 Some((_, LedEvent::News(_) | LedEvent::Met { .. })) | None => {}
             }
-            let far = fleet.so_far(|node| self.nodes[node].role == NodeRole::Storage);
-            if far.step != told {
-                told = far.step;
-                self.progress.goes_on(&shown(&far, order), far.step == order.steps);
-                self.progress.reached_ms(order.step_ms * u64::from(far.step));
+            if fleet.step() != told {
+                told = fleet.step();
+                let far = fleet.so_far(|node| self.nodes[node].role == NodeRole::Storage);
+                self.progress.goes_on(&shown(told, &far, order), told == order.steps);
+                self.progress.reached_ms(order.step_ms * u64::from(told));
             }
         }
         Ok(fleet)
@@ -223,12 +230,15 @@ fn stated(node: &FleetNode) -> StatedMachine {
     StatedMachine { machine: node.name.clone(), is_client, kind: node.site_node.clone() }
 }
 
-fn shown(far: &WatchedSoFar, order: &WatchOrder) -> String {
-    let s = |steps: u32| u64::from(steps) * order.step_ms / 1_000;
+fn seconds(order: &WatchOrder, steps: u32) -> u64 {
+    u64::from(steps) * order.step_ms / 1_000
+}
+
+fn shown(step: u32, far: &WatchedSoFar, order: &WatchOrder) -> String {
     format!(
         "{} of {} s: {} {} and {} received",
-        s(far.step),
-        s(order.steps),
+        seconds(order, step),
+        seconds(order, order.steps),
         if far.machines == 1 { "1 node, sent".to_owned() } else { format!("{} nodes, sent", far.machines) },
         bits_per_s(8.0 * far.sent_bytes_per_s),
         bits_per_s(8.0 * far.received_bytes_per_s)

@@ -51,12 +51,14 @@ pub(crate) fn window(flags: &SourceFlags) -> Result<GatheredWindow, Failure> {
     Ok(GatheredWindow { from_unix_ms, to_unix_ms, step_ms })
 }
 
-/// Readings, from wherever the flags say.
-pub(crate) fn readings(flags: &SourceFlags, site: &Site) -> Result<Readings, Failure> {
+/// Readings, from wherever the flags say, and whether a signal ended them before their time.
+pub(crate) fn readings(flags: &SourceFlags, site: &Site) -> Result<(Readings, bool), Failure> {
     if let Some(path) = &flags.replay {
-        return replayed(path);
+        return Ok((replayed(path)?, false));
     }
-    let readings = if flags.live { live::watched(flags, site.engine.product)? } else { gathered(flags, site)? };
+    flags.record.as_deref().map_or(Ok(()), named::check)?;
+    let (readings, is_cut) =
+        if flags.live { live::watched(flags, site.engine.product)? } else { (gathered(flags, site)?, false) };
     if let Some(path) = &flags.record {
         // Of 484 nodes it is some 170 MB: there is one copy of it, and none of the readings.
         let text = if flags.mask {
@@ -68,7 +70,7 @@ pub(crate) fn readings(flags: &SourceFlags, site: &Site) -> Result<Readings, Fai
         text.push('\n');
         named::write(path, text.as_bytes(), 0o600)?;
     }
-    Ok(readings)
+    Ok((readings, is_cut))
 }
 
 /// Readings that a Prometheus has.
