@@ -12,12 +12,33 @@ const SEEN_LEAST: f64 = 0.6;
 #[must_use]
 pub fn served(readings: &Readings) -> (Vec<ReadSeries>, Option<String>) {
     let is_client = |machine: &str| readings.stated.iter().any(|of| of.machine == machine && of.is_client);
+    let is_seen =
+        |machine: &str| readings.sockets.iter().any(|read| read.machine == machine && !read.remotes.is_empty());
+    let unseen: Vec<&str> = readings
+        .stated
+        .iter()
+        .filter(|of| !of.is_client && !is_seen(&of.machine))
+        .map(|of| of.machine.as_str())
+        .collect();
+    let some_seen = readings.sockets.iter().any(|read| !read.remotes.is_empty());
+    if let Some(first) = unseen.first().filter(|_| some_seen) {
+        let why = format!(
+            "sockets of {} nodes ({first} first) were not read: their connections to other nodes cannot be told from \
+             clients', and what nodes served to clients is not told by sockets",
+            unseen.len()
+        );
+        return (Vec::new(), Some(why));
+    }
     let (mut series, mut by_sockets, mut by_links) = (Vec::new(), 0.0, 0.0);
     // Of sockets that could not be read, that has been said.
     let is_read = |read: &&SocketRead| !is_client(&read.machine) && read.over_ms > 0 && !read.remotes.is_empty();
     for read in readings.sockets.iter().filter(is_read) {
         let seconds = read.over_ms as f64 / 1e3;
-        let all: u64 = read.remotes.iter().map(|row| row.sent_bytes + row.received_bytes).sum();
+        let all: u64 = read
+            .remotes
+            .iter()
+            .map(|row| row.sent_bytes.saturating_add(row.received_bytes))
+            .fold(0, u64::saturating_add);
         by_sockets += all as f64 / seconds;
         by_links += on_links(readings, &read.machine);
         let of_clients = || {
@@ -25,10 +46,14 @@ pub fn served(readings: &Readings) -> (Vec<ReadSeries>, Option<String>) {
             let is_of_read_client = |machine: &Option<String>| machine.as_deref().is_some_and(is_client);
             read.remotes.iter().filter(move |row| is_of_client(row.group) || is_of_read_client(&row.machine))
         };
-        let sent: u64 = of_clients().map(|row| row.sent_bytes).sum();
-        let received: u64 = of_clients().map(|row| row.received_bytes).sum();
-        for (of, bytes) in [(ReadMeasure::ClientSent, sent), (ReadMeasure::ClientReceived, received)] {
-            let values = vec![Some(bytes as f64 / seconds); readings.steps as usize];
+        let sent = of_clients().map(|row| row.sent_bytes).fold(0, u64::saturating_add);
+        let received = of_clients().map(|row| row.received_bytes).fold(0, u64::saturating_add);
+        let ways = [
+            (ReadMeasure::ClientSent, sent, ReadMeasure::LinkSent),
+            (ReadMeasure::ClientReceived, received, ReadMeasure::LinkReceived),
+        ];
+        for (of, bytes, link) in ways {
+            let values = over_time(readings, &read.machine, link, bytes as f64 / seconds);
             series.push(ReadSeries { of, machine: read.machine.clone(), part: String::new(), values });
         }
     }
@@ -41,6 +66,16 @@ pub fn served(readings: &Readings) -> (Vec<ReadSeries>, Option<String>) {
         return (Vec::new(), Some(why));
     }
     (series, None)
+}
+
+/// A mean over the window as it was over time: in proportion to what the machine's busiest link did that way.
+fn over_time(readings: &Readings, machine: &str, link: ReadMeasure, rate: f64) -> Vec<Option<f64>> {
+    let links = readings.series.iter().filter(|one| one.of == link && one.machine == machine);
+    let busiest = links.max_by(|a, b| mean(a).total_cmp(&mean(b))).filter(|one| mean(one) > 0.0);
+    match busiest {
+        Some(one) => one.values.iter().map(|value| value.map(|value| rate * value / mean(one))).collect(),
+        None => vec![Some(rate); readings.steps as usize],
+    }
 }
 
 /// What a machine's interfaces carried in the mean, each way: the busiest, which is a bond where there is one, and all

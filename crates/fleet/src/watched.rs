@@ -149,11 +149,16 @@ impl WatchedFleet {
             ..Readings::default()
         };
         readings.remarks.extend(shared);
+        let mut said: BTreeMap<String, (String, Vec<String>)> = BTreeMap::new();
         let stays = usize::try_from(STAYS_MS / self.step_ms.max(1)).unwrap_or(usize::MAX);
         for machine in self.machines {
             let other = |name: String| OtherName { machine: machine.name.clone(), name };
             readings.names.extend(machine.names.into_iter().filter(|name| *name != machine.name).map(other));
-            readings.remarks.extend(machine.remarks.into_iter().map(|what| format!("{}: {what}", machine.name)));
+            for what in machine.remarks {
+                // Numbers of processes and the like make no remark another.
+                let key: String = what.chars().filter(|c| !c.is_ascii_digit()).collect();
+                said.entry(key).or_insert_with(|| (what, Vec::new())).1.push(machine.name.clone());
+            }
             let whole = machine.series.into_iter().map(|mut series| {
                 series.values.truncate(steps as usize);
                 if is_seldom(series.of) {
@@ -163,8 +168,18 @@ impl WatchedFleet {
             });
             readings.series.extend(whole);
         }
+        readings.remarks.extend(said.into_values().map(|(what, names)| format!("{}: {what}", some(names))));
         readings
     }
+}
+
+/// Names, of which the first are told.
+fn some(mut names: Vec<String>) -> String {
+    const TOLD: usize = 3;
+    names.dedup();
+    let more = names.len().saturating_sub(TOLD);
+    names.truncate(TOLD);
+    if more > 0 { format!("{} and {more} more", names.join(", ")) } else { names.join(", ") }
 }
 
 impl WatchedFleet {

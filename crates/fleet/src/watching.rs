@@ -104,6 +104,8 @@ pub(crate) struct WatchedAgent {
     series: usize,
     remarks: u32,
     sockets_bytes: usize,
+    /// Whether all of what sockets did has come.
+    has_sockets: bool,
     /// When it last said something of it, by the coordinator's clock.
     heard_ns: i64,
 }
@@ -120,6 +122,7 @@ impl WatchedAgent {
             series: 0,
             remarks: 0,
             sockets_bytes: 0,
+            has_sockets: false,
             heard_ns: now_ns.max(begin_ns),
         }
     }
@@ -153,7 +156,11 @@ impl WatchedAgent {
                 }
                 text(what)
             }
-            WatchSaid::Sockets { text, .. } => {
+            WatchSaid::Sockets { text, is_last } => {
+                if self.has_sockets || (text.is_empty() && !is_last) {
+                    return Err("sockets behind their end, or nothing of them".to_owned());
+                }
+                self.has_sockets = *is_last;
                 self.sockets_bytes += text.len();
                 if text.len() > SOCKETS_PART_BYTES || self.sockets_bytes > SOCKETS_BYTES_MAX {
                     return Err(format!("more than {SOCKETS_BYTES_MAX} bytes of sockets"));
@@ -254,11 +261,15 @@ mod tests {
             (step(2, &["x"; WATCH_SERIES_MAX + 1], &[]), 102, "series"),
             (WatchSaid::Begun { names: Vec::new(), boot: String::new() }, 102, "second begin"),
             (WatchSaid::Unread("x".repeat(513)), 102, "too long"),
+            (WatchSaid::Sockets { text: String::new(), is_last: false }, 102, "nothing of them"),
             (WatchSaid::Sockets { text: "x".repeat(SOCKETS_PART_BYTES + 1), is_last: true }, 102, "bytes of sockets"),
         ] {
             let why = agent.clone().take(&said, at_s * SECOND).unwrap_err();
             assert!(why.contains(part), "{part}: {why}");
         }
+        let last = WatchSaid::Sockets { text: String::new(), is_last: true };
+        assert_eq!(agent.take(&last, 111 * SECOND), Ok(()));
+        assert!(agent.take(&last, 111 * SECOND).is_err());
         assert_eq!(agent.take(&WatchSaid::Ended { took_us: 1 }, 111 * SECOND), Ok(()));
         assert!(agent.take(&step(2, &[], &[]), 111 * SECOND).is_err());
     }

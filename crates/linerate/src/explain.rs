@@ -133,6 +133,16 @@ pub(crate) fn run(flags: &ExplainFlags) -> Result<ExitCode, Failure> {
 /// The answer from readings.
 fn of_readings(flags: &ExplainFlags, site: &Site, file: &SiteFile) -> Result<ExitCode, Failure> {
     flags.output.as_deref().map_or(Ok(()), named::check)?;
+    if flags
+        .source
+        .record
+        .as_deref()
+        .is_some_and(|record| record == Path::new("-") || Some(record) == flags.output.as_deref())
+    {
+        return Err(Failure::usage(
+            "--record and the answer cannot be in one place: name a file of its own for --record",
+        ));
+    }
     let (read, is_cut) = readings::readings(&flags.source, site)?;
     let diagnosis = diagnose(site, &read, &flags.source.link).map_err(|error| sites::refused(&error, site, file))?;
     let rendered = match flags.shown.chosen() {

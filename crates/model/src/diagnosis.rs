@@ -15,10 +15,11 @@ mod suspects;
 mod words;
 
 use linerate_analysis::odd::FALSE_ALARMS;
-use linerate_record::diagnosis::{DIAGNOSIS_SCHEMA, Diagnosis, ReadNode, ReadWindow, Suspect};
+use linerate_record::diagnosis::{DIAGNOSIS_SCHEMA, Diagnosis, ReadLoad, ReadNode, ReadWindow, Suspect, UsedResource};
 use linerate_record::explanation::Explanation;
 use linerate_record::readings::Readings;
 use linerate_record::site::Site;
+use linerate_record::units::percent;
 
 use crate::error::ModelError;
 use crate::explain::{explain, with_members};
@@ -38,7 +39,7 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
     let interfaces: Vec<Vec<Option<&str>>> = (0..nodes.len())
         .map(|node| planes.iter().map(|plane| links::interface(&grid, node, site, plane, links)).collect())
         .collect();
-    caveats.extend(unknown_links(&grid, site, &interfaces));
+    caveats.extend(unknown_links(&grid, site, &interfaces, links));
     let of_planes: Vec<Vec<&str>> =
         interfaces.iter().map(|of_node| of_node.iter().flatten().copied().collect()).collect();
     let carried = load::carried(&grid, &of_planes);
@@ -49,13 +50,14 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
     let used = resources::used(&grid, site, &uses);
     let members = resources::member_uses(&grid, site, &interfaces);
     let (odd, comparisons) = compared::odd(&grid, &interfaces, &uses);
-    let (socket_uses, mut seen) = sockets::sockets(&readings.sockets, &nodes, &clients);
+    let is_whole = sockets::are_all_read(readings, &nodes, site.nodes() as usize);
+    let (socket_uses, mut seen) = sockets::sockets(&readings.sockets, &nodes, &clients, is_whole);
     seen.extend(clients::suspect(&grid.among(&clients), site, &uses, &grid));
     seen.extend(suspects::busy_thread(&grid));
     let not_lossy = sockets::not_lossy(&readings.sockets, &nodes, &seen);
     let seen = suspects::SeenAlone { suspects: seen, not_lossy };
     let (suspects, none_of_these) = suspects::suspects(&grid, site, (&odd, &uses), (&used, &members), seen);
-    let explanation = match figures::observations(&grid, &load) {
+    let explanation = match figures::observations(&grid, &load, site.nodes().saturating_sub(nodes.len() as u32)) {
         Ok(observed) => match explain(site, &observed) {
             Ok(explanation) => Some(with_members(explanation, &members)),
             Err(ModelError::Observed(faults)) => {
@@ -69,6 +71,8 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
             None
         }
     };
+    let at_rest = is_at_rest(&used, &load);
+    let warnings = warnings(site, readings, &nodes, &used);
     let window = window(&grid);
     caveats.extend(still_counters(&grid, &interfaces));
     caveats.extend(readings.remarks.iter().cloned());
@@ -78,7 +82,7 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
         blind: words::blind(readings, &window, site),
         window,
         unheard: site.nodes().saturating_sub(nodes.len() as u32),
-        answer: answer(&suspects, none_of_these, nodes.len()),
+        answer: answer(&suspects, none_of_these, nodes.len(), at_rest),
         next: next(&suspects, none_of_these, explanation.as_ref()),
         heat: heat::heat(&grid, &uses),
         nodes: nodes.iter().map(|node| read_node(site, node)).collect(),
@@ -95,6 +99,7 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
         comparisons,
         false_alarm_share: FALSE_ALARMS,
         absent: readings.absent.clone(),
+        warnings,
         caveats,
     })
 }
@@ -125,8 +130,33 @@ fn window(grid: &Grid<'_>) -> ReadWindow {
     }
 }
 
+/// What has to be known before the answer is believed.
+fn warnings(site: &Site, readings: &Readings, nodes: &[machines::ReadMachine], used: &[UsedResource]) -> Vec<String> {
+    let mut warnings = readings.warnings.clone();
+    let (read, all) = (nodes.len(), site.nodes() as usize);
+    if !readings.stated.is_empty() && read > all {
+        warnings.push(format!("{read} nodes of the fleet store, and the site has {all}: one of both is wrong"));
+    }
+    // A few hundredths are framing and how counters are read.
+    const ABOVE: f64 = 1.1;
+    for one in used.iter().filter(|one| one.resource.is_link() && one.most_share > ABOVE) {
+        warnings.push(format!(
+            "{} carries {} of what the site says that it can, at {}: its speed or ports in the site are wrong",
+            one.resource.in_a_sentence(),
+            percent(one.most_share),
+            one.most_node
+        ));
+    }
+    warnings
+}
+
 /// Planes of which no interface is known.
-fn unknown_links(grid: &Grid<'_>, site: &Site, interfaces: &[Vec<Option<&str>>]) -> Vec<String> {
+fn unknown_links(
+    grid: &Grid<'_>,
+    site: &Site,
+    interfaces: &[Vec<Option<&str>>],
+    given: &[(String, String)],
+) -> Vec<String> {
     let planes = links::planes(site);
     let unknown = planes.iter().enumerate().filter_map(|(place, plane)| {
         let lacking: Vec<usize> = (0..interfaces.len()).filter(|node| interfaces[*node][place].is_none()).collect();
@@ -139,13 +169,19 @@ fn unknown_links(grid: &Grid<'_>, site: &Site, interfaces: &[Vec<Option<&str>>])
              of {} are {seen}; say which with --link {}=INTERFACE",
             lacking.len(),
             interfaces.len(),
-            plane.plane.link,
+            given.iter().find(|(of, _)| of == plane.name).map_or(&plane.plane.link, |(_, interface)| interface),
             plane.name,
             grid.nodes[first].name,
             plane.name
         ))
     });
-    unknown.collect()
+    let no_plane = |(name, interface): &&(String, String)| {
+        let is_there = planes.iter().any(|plane| plane.name == name);
+        (!is_there).then(|| {
+            format!("the site has no link of its own for the {name} plane: --link {name}={interface} says nothing")
+        })
+    };
+    unknown.chain(given.iter().filter_map(|one| no_plane(&one))).collect()
 }
 
 /// Counters of bytes that stand still while the same link carries something the other way: even acknowledgements move
@@ -174,8 +210,20 @@ fn still_counters(grid: &Grid<'_>, interfaces: &[Vec<Option<&str>>]) -> Vec<Stri
 /// A suspect that leads has so much of the weight.
 const LEADS: f64 = 0.5;
 
-fn answer(suspects: &[Suspect], none_of_these: f64, nodes: usize) -> String {
+/// Whether nothing was asked of the nodes.
+fn is_at_rest(used: &[UsedResource], load: &ReadLoad) -> bool {
+    const REST: f64 = 0.01;
+    let links = || used.iter().filter(|one| one.resource.is_link());
+    let served = load.get_bytes_per_s.unwrap_or(0.0) + load.put_bytes_per_s.unwrap_or(0.0);
+    links().count() > 0 && links().all(|one| one.most_share < REST) && served < REST * load.sent_bytes_per_s.max(1e6)
+}
+
+fn answer(suspects: &[Suspect], none_of_these: f64, nodes: usize, is_at_rest: bool) -> String {
     match suspects.first() {
+        None if is_at_rest => {
+            "no load was seen: links of nodes carry less than a hundredth of what they can; read while the load is there"
+                .to_owned()
+        }
         _ if nodes == 0 => "no machine of these readings is a node of the site: nothing can be said".to_owned(),
         Some(first) if first.weight >= LEADS => first.claim.clone(),
         Some(first) if first.weight > none_of_these => format!("not separated; first: {}", first.claim),

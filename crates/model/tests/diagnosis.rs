@@ -3,7 +3,7 @@
 
 use linerate_model::diagnosis::diagnose;
 use linerate_record::diagnosis::{Cause, Diagnosis};
-use linerate_record::readings::{READINGS_SCHEMA, ReadMeasure, ReadSeries, Readings};
+use linerate_record::readings::{OtherName, READINGS_SCHEMA, ReadMeasure, ReadSeries, Readings, StatedMachine};
 use linerate_record::site::Site;
 use linerate_worlds::Dice;
 
@@ -200,4 +200,32 @@ fn readings_of_nobody_say_so_and_are_no_error() {
     let diagnosis = diagnose(&site(4), &nobody, &[]).unwrap_or_else(|error| panic!("{error}"));
     assert!(diagnosis.answer.contains("no machine of these readings"), "{}", diagnosis.answer);
     assert_eq!((diagnosis.unheard, diagnosis.suspects.len()), (4, 0));
+}
+
+/// A node that was lost after some instants: what is left of it is steady by chance, and says nothing.
+#[test]
+fn a_node_that_was_lost_on_the_way_is_no_cause() {
+    for (seed, left) in [(1, 0), (2, 1), (3, 2), (4, 3), (5, 6)] {
+        let mut readings = fleet(4, Planted::Nothing, 0, seed);
+        for series in readings.series.iter_mut().filter(|series| series.machine == "node4") {
+            series.values[left..].fill(None);
+        }
+        let diagnosis = diagnose(&site(4), &readings, &[]).unwrap_or_else(|error| panic!("{left}: {error}"));
+        let named: Vec<_> = diagnosis.suspects.iter().filter(|suspect| suspect.node.is_some()).collect();
+        assert!(named.is_empty(), "{left} instants left: {named:?}");
+    }
+}
+
+/// Machines that a fleet names are those, whatever they call themselves.
+#[test]
+fn a_machine_that_says_another_name_is_not_taken_for_that_one() {
+    let mut readings = fleet(4, Planted::Losses, 3, 7);
+    let machine = |node: u32| format!("node{node}");
+    readings.names.push(OtherName { machine: machine(1), name: machine(3) });
+    let stated = |node| StatedMachine { machine: machine(node), is_client: false, kind: None };
+    readings.stated = (1..=4).map(stated).collect();
+    let diagnosis = diagnose(&site(4), &readings, &[]).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(diagnosis.nodes.len(), 4);
+    let first = diagnosis.suspects.first().unwrap_or_else(|| panic!("{}", diagnosis.answer));
+    assert_eq!((first.cause, first.node.as_deref()), (Cause::LossyLink, Some("node3")));
 }

@@ -122,6 +122,7 @@ pub fn gather(
         names,
         absent,
         remarks: gathered.remarks,
+        warnings: Vec::new(),
         stated: Vec::new(),
         sockets: Vec::new(),
     })

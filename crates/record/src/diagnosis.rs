@@ -55,6 +55,10 @@ pub struct Diagnosis {
     pub absent: Vec<AbsentReading>,
     /// What such readings cannot tell, in sentences.
     pub blind: Vec<String>,
+    /// What has to be known before the answer is believed, in sentences: nodes that were not read, a window that was
+    /// cut, a site that the nodes are not of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// What the answer rests on, in sentences.
     pub caveats: Vec<String>,
     /// What to read or to try next; absent where one suspect leads clearly.

@@ -22,6 +22,12 @@ pub const READINGS_SCHEMA: u32 = 1;
 /// Most instants of a window.
 pub const STEPS_MAX: u32 = 10_000;
 
+/// Longest time between two instants: a week.
+pub const STEP_MS_MAX: u64 = 604_800_000;
+
+/// What no reading of a machine is above.
+const VALUE_MAX: f64 = 1e15;
+
 /// Most values of all series together: 484 machines with 60 series each at 480 instants have 14 million.
 pub const VALUES_MAX: u64 = 64_000_000;
 
@@ -50,6 +56,9 @@ pub struct Readings {
     pub absent: Vec<AbsentReading>,
     /// What was remarkable about reading, in sentences: warnings of the source, series that were left out.
     pub remarks: Vec<String>,
+    /// What whoever reads the answer has to know first: nodes that were not read, a window that was cut.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// What machines are, where somebody stated it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stated: Vec<StatedMachine>,
@@ -130,7 +139,7 @@ impl Readings {
                 self.schema
             ));
         }
-        if self.steps == 0 || self.steps > STEPS_MAX || self.step_ms == 0 {
+        if self.steps == 0 || self.steps > STEPS_MAX || !(1..=STEP_MS_MAX).contains(&self.step_ms) {
             return Err(format!("{} instants, {} ms apart, are no window", self.steps, self.step_ms));
         }
         let values = self.series.iter().map(|series| series.values.len() as u64).sum::<u64>();
@@ -142,8 +151,13 @@ impl Readings {
             let (machine, values) = (&series.machine, series.values.len());
             return Err(format!("{values} values of machine {machine:?}, and {} instants", self.steps));
         }
-        let infinite = self.series.iter().find(|of| of.values.iter().flatten().any(|value| !value.is_finite()));
-        infinite.map_or(Ok(()), |series| Err(format!("a value of machine {:?} is no number", series.machine)))
+        let cannot_be = |of: &&ReadSeries| of.values.iter().flatten().any(|value| !(0.0..=VALUE_MAX).contains(value));
+        if let Some(series) = self.series.iter().find(cannot_be) {
+            return Err(format!("a value of machine {:?} is no reading", series.machine));
+        }
+        self.sockets
+            .iter()
+            .try_for_each(|read| read.check().map_err(|why| format!("sockets of machine {:?}: {why}", read.machine)))
     }
 }
 
@@ -164,7 +178,9 @@ mod tests {
             (Readings { schema: 9, ..one(vec![None; 2]) }, "schema 9"),
             (Readings { steps: 0, ..one(vec![]) }, "no window"),
             (one(vec![None]), "1 values of machine \"n1\""),
-            (one(vec![None, Some(f64::INFINITY)]), "no number"),
+            (one(vec![None, Some(f64::INFINITY)]), "no reading"),
+            (one(vec![None, Some(-1.0)]), "no reading"),
+            (Readings { step_ms: 1 << 63, ..one(vec![None; 2]) }, "no window"),
         ] {
             let why = readings.check().unwrap_err();
             assert!(why.contains(part), "{why}");

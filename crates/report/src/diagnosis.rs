@@ -78,6 +78,8 @@ fn line(ink: Ink, lead: impl Into<String>, says: impl Into<String>) -> Line {
 
 fn answer(diagnosis: &Diagnosis, why: bool, look: TextStyle) -> String {
     let mut lines = vec![line(Ink::Dim, " window", window(diagnosis)), line(Ink::Dim, " load", load(diagnosis))];
+    let warned = if why { diagnosis.warnings.len() } else { EACH.min(diagnosis.warnings.len()) };
+    lines.extend(diagnosis.warnings[..warned].iter().map(|warning| line(Ink::Yellow, " warning", warning.clone())));
     lines.push(line(Ink::Green, " ▸", diagnosis.answer.clone()));
     let all = &diagnosis.suspects;
     let shown = if why { all.len() } else { SUSPECTS_SHOWN.min(all.len()) };
@@ -348,6 +350,7 @@ pub(crate) mod tests {
             false_alarm_share: 0.01,
             absent: Vec::new(),
             blind: vec!["rates are means over 4.00 s".to_owned()],
+            warnings: Vec::new(),
             caveats: vec!["the model was not run backward".to_owned()],
             next: None,
             heat: HeatMap {

@@ -60,18 +60,18 @@ fn own_network(root: &Root, pid: u32, pass: &mut Pass) -> bool {
     }
 }
 
-/// Of processes, those in the network namespace of this one, where any is in it and it is not known to be that of the
-/// machine's first process: who is put into the namespace of a node reads what is that node's. Else all of them.
+/// Of processes, those in the network namespace of this one, unless that is the machine's own: who is put into the
+/// namespace of a node reads what is that node's. Where it is not known whose it is, all of them if none is in it.
 pub(crate) fn of_own_node(root: &Root, pids: Vec<u32>) -> Vec<u32> {
     let own = namespace(root, "self").ok();
     // Where that of the first process may not be read, this one is in a container, or in a node's namespace.
-    let is_machines = namespace(root, "1").is_ok_and(|first| Some(first) == own);
-    if own.is_none() || is_machines {
+    let first = namespace(root, "1").ok();
+    if own.is_none() || first == own {
         return pids;
     }
     let is_here = |pid: &&u32| namespace(root, &pid.to_string()).ok() == own;
     let here: Vec<u32> = pids.iter().filter(is_here).copied().collect();
-    if here.is_empty() { pids } else { here }
+    if here.is_empty() && first.is_none() { pids } else { here }
 }
 
 fn namespace(root: &Root, process: &str) -> io::Result<PathBuf> {
@@ -105,7 +105,8 @@ mod tests {
         };
         assert_eq!(pids("net:[1]", "net:[2]"), [7]);
         assert_eq!(pids("", "net:[2]"), [7], "it may not be read");
-        assert_eq!(pids("net:[1]", "net:[4]"), [7, 8], "none is here");
+        assert_eq!(pids("net:[1]", "net:[4]"), [0_u32; 0], "none is here");
+        assert_eq!(pids("", "net:[4]"), [7, 8], "none is here, and it may be the machine's own namespace");
         assert_eq!(pids("net:[2]", "net:[2]"), [7, 8], "this is the machine's own");
     }
 

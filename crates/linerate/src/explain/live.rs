@@ -1,6 +1,6 @@
 //! Readings of the nodes of a fleet, taken now: agents look at their machines step by step, all at the same instants.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -11,7 +11,7 @@ use linerate_fleet::watched::{WatchedFleet, WatchedSoFar};
 use linerate_fleet::watching::{SOCKETS_EACH_MS, WatchOrder};
 use linerate_record::fleet::{Allowed, NodeRole, UnreachedNode};
 use linerate_record::readings::{Readings, SocketsSeen, StatedMachine};
-use linerate_record::site::Product;
+use linerate_record::site::{Product, Site};
 use linerate_record::units::{bits_per_s, duration_ns};
 use linerate_wire::clock::Clock;
 
@@ -23,6 +23,9 @@ use crate::reaching::{self, LedEvent, LedFleet};
 
 /// How long the coordinator waits for something to happen before it looks whether to end.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// How many nodes that are not reached are told with their reasons.
+const REASONS: usize = 5;
 
 /// From the last agent that is there to the first look: every agent has its order by then.
 const BEGINS_IN: Duration = Duration::from_millis(1_500);
@@ -41,14 +44,19 @@ struct Watch<'a> {
     led: LedFleet,
     nodes: &'a [FleetNode],
     lost: BTreeMap<usize, UnreachedNode>,
+    /// Of these, those that had been reached.
+    lost_late: BTreeSet<usize>,
     sockets: BTreeMap<usize, SocketsSeen>,
+    is_asked_for_sockets: bool,
     progress: Progress,
 }
 
 /// What the nodes of a fleet do, for as long as the flags say or until a signal comes; whether one came.
-pub(super) fn watched(flags: &SourceFlags, product: Product) -> Result<(Readings, bool), Failure> {
+pub(super) fn watched(flags: &SourceFlags, site: &Site) -> Result<(Readings, bool), Failure> {
+    let product = site.engine.product;
     let path = flags.fleet.as_deref().unwrap_or(Path::new(""));
     let nodes = reaching::read_fleet(path)?;
+    known_kinds(path, &nodes, site)?;
     if !nodes.iter().any(|node| node.role == NodeRole::Storage) {
         return Err(Failure::usage(format!(
             "{}: no node of the role storage: --live reads the nodes of the site",
@@ -60,7 +68,15 @@ pub(super) fn watched(flags: &SourceFlags, product: Product) -> Result<(Readings
     let clock = Clock::start();
     let led = LedFleet::start(&nodes, &flags.reach, clock, (&interrupt.stop, Allowed::Read))?;
     let progress = Progress::new(flags.for_time, false);
-    let mut watch = Watch { led, nodes: &nodes, lost: BTreeMap::new(), sockets: BTreeMap::new(), progress };
+    let mut watch = Watch {
+        led,
+        nodes: &nodes,
+        lost: BTreeMap::new(),
+        lost_late: BTreeSet::new(),
+        sockets: BTreeMap::new(),
+        is_asked_for_sockets: !flags.no_sockets,
+        progress,
+    };
     let is_cut = || interrupt::came(&interrupt.stop);
     let met = watch.meet(&is_cut)?;
     let order = order(flags);
@@ -73,11 +89,26 @@ pub(super) fn watched(flags: &SourceFlags, product: Product) -> Result<(Readings
     let mut readings = watch.readings(fleet);
     if is_cut {
         let (read_s, of_s) = (seconds(&order, steps), seconds(&order, order.steps));
-        readings
-            .remarks
-            .push(format!("interrupted after {read_s} of {of_s} s: what sockets did is told at the end alone"));
+        readings.warnings.push(format!(
+            "interrupted after {read_s} of {of_s} s; what sockets did is told at the end, and is lost with it"
+        ));
     }
     Ok((readings, is_cut))
+}
+
+/// Refuses kinds of nodes that the site does not have.
+fn known_kinds(path: &Path, nodes: &[FleetNode], site: &Site) -> Result<(), Failure> {
+    let is_known = |kind: &String| site.groups.iter().any(|group| group.name == *kind);
+    let of = |node: &&FleetNode| node.role == NodeRole::Storage && !node.site_node.as_ref().is_none_or(is_known);
+    let Some(node) = nodes.iter().find(of) else { return Ok(()) };
+    let kinds: Vec<&str> = site.groups.iter().map(|group| group.name.as_str()).collect();
+    Err(Failure::usage(format!(
+        "{}: {} is of the kind {:?}, which the site does not have: write one of {}",
+        path.display(),
+        node.name,
+        node.site_node.as_deref().unwrap_or_default(),
+        kinds.join(", ")
+    )))
 }
 
 /// What each agent is told, but for when.
@@ -141,10 +172,15 @@ impl Watch<'_> {
 
     /// Why nodes were not reached, the first of them in full.
     fn unreached(&self, what: &str) -> String {
-        let first = self.lost.iter().next().map_or_else(String::new, |(node, lost)| {
-            format!(": {}: {}; {}", self.nodes[*node].name, lost.why, lost.remedy)
-        });
-        format!("{what}, of {}{first}", self.nodes.len())
+        let is_storage = |node: &usize| self.nodes[*node].role == NodeRole::Storage;
+        let of = (0..self.nodes.len()).filter(is_storage).count();
+        let why = |(node, lost): (&usize, &UnreachedNode)| {
+            format!("{}: {}; {}", self.nodes[*node].name, lost.why, lost.remedy)
+        };
+        let lost: Vec<String> = self.lost.iter().filter(|(node, _)| is_storage(node)).take(REASONS).map(why).collect();
+        let more = self.lost.keys().filter(|node| is_storage(node)).count().saturating_sub(lost.len());
+        let more = if more > 0 { format!("\n  {more} more") } else { String::new() };
+        format!("{what}, of {of}:\n  {}{more}", lost.join("\n  "))
     }
 
     /// Has all of them read, and takes what they say until all is over.
@@ -177,6 +213,7 @@ impl Watch<'_> {
                 Some((node, LedEvent::Lost(lost))) => {
                     let far = duration_ns(order.step_ms as f64 * 1e6 * f64::from(fleet.step()));
                     fleet.remark(node, format!("lost after {far}: {}", lost.why.why));
+                    self.lost_late.insert(node);
                     self.lost.insert(node, lost.why);
                 }
                 Some((_, LedEvent::News(_) | LedEvent::Met { .. })) | None => {}
@@ -212,12 +249,35 @@ impl Watch<'_> {
         let (series, why) = served(&readings);
         readings.series.extend(series);
         readings.remarks.extend(why);
-        let unreached = self.lost.iter().map(|(node, lost)| (&self.nodes[*node].name, lost));
-        let known: Vec<String> = readings.remarks.clone();
-        let is_new = |name: &str| !known.iter().any(|known| known.starts_with(&format!("{name}: lost")));
-        let unreached = unreached.filter(|(name, _)| is_new(name));
-        readings.remarks.extend(unreached.map(|(name, lost)| format!("{name} was not reached: {}", lost.why)));
+        readings.warnings.extend(self.unread());
+        if seen.iter().all(|(_, seen)| seen.remotes.is_empty()) && self.is_asked_for_sockets {
+            readings.warnings.push(
+                "no socket of an engine was seen: name its ports with --engine-port, or read as root (--why says what \
+                 could not be read)"
+                    .to_owned(),
+            );
+        }
         readings
+    }
+
+    /// Nodes that were not reached, and those that were lost on the way.
+    fn unread(&self) -> Vec<String> {
+        let mut said = Vec::new();
+        for (what, is_late) in [("were not reached", false), ("were lost on the way", true)] {
+            let of: Vec<(&usize, &UnreachedNode)> =
+                self.lost.iter().filter(|(node, _)| self.lost_late.contains(node) == is_late).collect();
+            let Some((_, first)) = of.first() else { continue };
+            let names: Vec<&str> = of.iter().take(3).map(|(node, _)| self.nodes[**node].name.as_str()).collect();
+            let more = if of.len() > names.len() { ", …" } else { "" };
+            said.push(format!(
+                "{} of {} nodes {what} ({}{more}): {}",
+                of.len(),
+                self.nodes.len(),
+                names.join(", "),
+                first.why
+            ));
+        }
+        said
     }
 }
 
@@ -236,7 +296,7 @@ fn seconds(order: &WatchOrder, steps: u32) -> u64 {
 
 fn shown(step: u32, far: &WatchedSoFar, order: &WatchOrder) -> String {
     format!(
-        "{} of {} s: {} {} and {} received",
+        "{} of {} s: {} {}, received {}",
         seconds(order, step),
         seconds(order, order.steps),
         if far.machines == 1 { "1 node, sent".to_owned() } else { format!("{} nodes, sent", far.machines) },

@@ -57,8 +57,7 @@ pub(crate) fn readings(flags: &SourceFlags, site: &Site) -> Result<(Readings, bo
         return Ok((replayed(path)?, false));
     }
     flags.record.as_deref().map_or(Ok(()), named::check)?;
-    let (readings, is_cut) =
-        if flags.live { live::watched(flags, site.engine.product)? } else { (gathered(flags, site)?, false) };
+    let (readings, is_cut) = if flags.live { live::watched(flags, site)? } else { (gathered(flags, site)?, false) };
     if let Some(path) = &flags.record {
         // Of 484 nodes it is some 170 MB: there is one copy of it, and none of the readings.
         let text = if flags.mask {

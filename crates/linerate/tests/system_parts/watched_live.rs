@@ -41,6 +41,7 @@ enum Plant {
     Mtu,
     OneNode,
     OtherTraffic,
+    Healing,
 }
 
 /// One case: what is planted, under which load, and what has to be said first of what was read live. Of what Prometheus
@@ -64,7 +65,7 @@ const fn case(
     Case { plant, name, load, in_flight, cause, node }
 }
 
-const CASES: [Case; 11] = [
+const CASES: [Case; 12] = [
     case(Plant::Healthy, "healthy-get", "get", 16, (Some(Cause::Full), None)),
     case(Plant::Healthy, "healthy-put", "put", 16, (Some(Cause::Full), None)),
     case(Plant::SendsSlowly, "sends-slowly", "get", 16, (Some(Cause::SlowLinkSending), Some("node3"))),
@@ -76,6 +77,8 @@ const CASES: [Case; 11] = [
     case(Plant::Mtu, "mtu", "get", 16, (Some(Cause::Mtu), Some("node3"))),
     case(Plant::OneNode, "one-node", "get", 16, (Some(Cause::UnevenLoad), Some("node1"))),
     case(Plant::OtherTraffic, "other-traffic", "get", 4, (Some(Cause::OtherWork), Some("node3"))),
+    // The last: MinIO fills the drive anew for as long as it takes.
+    case(Plant::Healing, "healing", "get", 4, (Some(Cause::OtherWork), Some("node3"))),
 ];
 
 /// A cluster with its objects, and where files are put.
@@ -117,6 +120,15 @@ impl Lab<'_> {
         if output.status.success() { Ok(()) } else { Err(shown(&output).into()) }
     }
 
+    /// Takes all of node 3's drive away. MinIO looks for such drives each ten seconds, and fills them anew.
+    fn empty_drive(&self) -> Result<(), Failed> {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "rm -rf /run/node3/drive1/* /run/node3/drive1/.minio.sys"]);
+        let output = self.cluster.beside(&shell).output()?;
+        sleep(Duration::from_secs(10));
+        if output.status.success() { Ok(()) } else { Err(shown(&output).into()) }
+    }
+
     /// Plants a cause, or lifts it.
     fn plant(&self, plant: Plant, is_on: bool) -> Result<(), Failed> {
         let node3 = |way: Way| {
@@ -125,6 +137,8 @@ impl Lab<'_> {
         };
         match plant {
             Plant::Healthy | Plant::OneNode | Plant::OtherTraffic => {}
+            Plant::Healing if is_on => self.empty_drive()?,
+            Plant::Healing => {}
             Plant::SendsSlowly => node3(Way::Sending),
             Plant::ReceivesSlowly => node3(Way::Receiving),
             Plant::SmallWindow => self.window(if is_on { "4096 4096 4096" } else { "4096 131072 6291456" })?,

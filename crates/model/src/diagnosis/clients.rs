@@ -14,11 +14,11 @@ use super::words;
 /// From such a share on, a link or processors of a client are full, as requests in flight over many nodes fill them.
 const NEAR: f64 = 0.85;
 
-/// A client's link varies by so much less than nodes' do where it is at a limit.
+/// A client's link varies by so much less than the sum of nodes that vary by themselves, where it is at a limit.
 const STEADY: f64 = 0.3;
 
 /// A link that carries less than this share of its speed is at no limit of its own.
-const IDLE: f64 = 0.02;
+const IDLE: f64 = 0.05;
 
 /// What one client is at.
 struct ClientUse {
@@ -33,8 +33,9 @@ struct ClientUse {
 pub(super) fn suspect(grid: &Grid<'_>, site: &Site, uses: &[NodeUse], nodes: &Grid<'_>) -> Option<Scored> {
     let of_nodes = uses.iter().filter(|one| one.resource.is_link()).filter_map(|one| spread(nodes, &one.shares));
     let mut of_nodes: Vec<f64> = of_nodes.collect();
-    // What holds the others is steadier than they are.
-    let vary = quantile(&mut of_nodes, 0.5).map(|middle| (middle, of_nodes.first().copied().unwrap_or(0.0)));
+    // What holds the others is steadier than they are; and the sum of many varies less than each of them.
+    let sum = (nodes.nodes.len().max(1) as f64).sqrt();
+    let vary = quantile(&mut of_nodes, 0.5).map(|middle| (middle / sum, of_nodes.first().copied().unwrap_or(0.0)));
     let each: Vec<(usize, ClientUse)> =
         (0..grid.nodes.len()).filter_map(|client| Some((client, fullest(grid, site, client, vary)?))).collect();
     let at_limit: Vec<&(usize, ClientUse)> =
@@ -45,7 +46,7 @@ pub(super) fn suspect(grid: &Grid<'_>, site: &Site, uses: &[NodeUse], nodes: &Gr
     let (client, most) = at_limit.iter().max_by(|a, b| a.1.share.total_cmp(&b.1.share))?;
     let name = &grid.nodes[*client].name;
     let claim = format!(
-        "{} of {} clients are at a limit of their own: {} of {name}",
+        "{} of {} clients are at a limit of their own: at {name}, {}",
         at_limit.len(),
         grid.nodes.len(),
         most.what
@@ -69,8 +70,12 @@ pub(super) fn suspect(grid: &Grid<'_>, site: &Site, uses: &[NodeUse], nodes: &Gr
 fn fullest(grid: &Grid<'_>, site: &Site, client: usize, vary: Option<(f64, f64)>) -> Option<ClientUse> {
     let ways = [(ReadMeasure::LinkReceived, "receives"), (ReadMeasure::LinkSent, "sends")];
     let links = ways.into_iter().filter_map(|(of, verb)| link(grid, site, client, (of, verb), vary));
+    let links: Vec<ClientUse> = links.collect();
+    // Processors of one that carries nothing are busy with something else.
+    let carries = links.iter().any(|link| link.share > IDLE);
     links
-        .chain(processors(grid, client))
+        .into_iter()
+        .chain(processors(grid, client).filter(|_| carries))
         .max_by(|a, b| (a.is_steady, a.share).partial_cmp(&(b.is_steady, b.share)).unwrap_or(std::cmp::Ordering::Equal))
 }
 
@@ -98,11 +103,7 @@ fn link(
         return None;
     }
     let what = if is_steady {
-        format!(
-            "the link {name} {verb} {} steadily and never more, of {}",
-            bits_per_s(8.0 * rate),
-            bits_per_s(8.0 * capacity)
-        )
+        format!("the link {name} {verb} {} steadily, of {}", bits_per_s(8.0 * rate), bits_per_s(8.0 * capacity))
     } else {
         format!("the link {name} {verb} {}, {} of what it can", bits_per_s(8.0 * rate), percent(share))
     };

@@ -1,5 +1,7 @@
 //! What is compared among nodes that should be alike, a row each, and which of them are odd.
 
+use std::collections::BTreeMap;
+
 use linerate_analysis::odd::{LEAST, OddBar, Side, odd_ones};
 use linerate_record::diagnosis::{OddKind, OddReading};
 use linerate_record::readings::ReadMeasure;
@@ -134,7 +136,8 @@ pub(super) fn odd(grid: &Grid<'_>, interfaces: &[Vec<Option<&str>>], uses: &[Nod
     for group in groups {
         for row in ROWS {
             let planes = if row.per == Per::Link { interfaces.first().map_or(0, Vec::len) } else { 1 };
-            families.extend((0..planes).map(|plane| (row, compared(grid, group, row, interfaces, (plane, uses)))));
+            let all = (0..planes).map(|plane| compared(grid, group, row, interfaces, (plane, uses)));
+            families.extend(all.flat_map(|all| by_kind(row, all)).map(|all| (row, all)));
         }
     }
     families.retain(|(_, all)| all.len() >= LEAST);
@@ -168,6 +171,20 @@ pub(super) fn odd(grid: &Grid<'_>, interfaces: &[Vec<Option<&str>>], uses: &[Nod
     }
     found.sort_by(|a, b| a.chance.total_cmp(&b.chance));
     (found, comparisons as u64)
+}
+
+/// Parts of a kind are compared with each other: what is NVMe by its name with NVMe, and a system's disk with those of
+/// other nodes.
+fn by_kind(row: &ComparedRow, all: Vec<Compared>) -> Vec<Vec<Compared>> {
+    if row.per != Per::Part {
+        return vec![all];
+    }
+    let mut kinds: BTreeMap<String, Vec<Compared>> = BTreeMap::new();
+    for one in all {
+        let kind = one.part.chars().take_while(char::is_ascii_alphabetic).collect();
+        kinds.entry(kind).or_default().push(one);
+    }
+    kinds.into_values().collect()
 }
 
 /// Whether a counter of bytes does not move at all: it says that nobody asks, or nothing, and of no node that it is
@@ -253,6 +270,9 @@ fn steady_scatter(grid: &Grid<'_>) -> f64 {
 /// Of more instants than this, some are left out: pairs are many.
 const PAIRED_MOST: usize = 120;
 
+/// How many standard deviations the upper tenth of normal values is above their middle.
+const OF_TENTH: f64 = 1.2816;
+
 /// What the lower quarter of the differences of pairs is multiplied with to be the standard deviation of normal values.
 const OF_PAIRS: f64 = 2.2191;
 
@@ -261,6 +281,11 @@ const OF_PAIRS: f64 = 2.2191;
 /// half as many instants as the distance of quarters to know as much.
 pub(super) fn spread(grid: &Grid<'_>, shares: &Values) -> Option<f64> {
     let mut busy = grid.busy(shares);
+    // Of a node that was lost on the way, a few instants are steady by chance.
+    let judged = grid.is_busy.iter().filter(|busy| **busy).count();
+    if busy.len() < 2 || 2 * busy.len() < judged {
+        return None;
+    }
     let every = busy.len().div_ceil(PAIRED_MOST).max(1);
     let thinned: Vec<f64> = busy.iter().copied().step_by(every).collect();
     let middle = quantile(&mut busy, 0.5)?;
@@ -274,7 +299,9 @@ pub(super) fn spread(grid: &Grid<'_>, shares: &Values) -> Option<f64> {
     let mut differences: Vec<f64> = pairs.collect();
     let place = differences.len() / 4;
     let (_, quarter, _) = differences.select_nth_unstable_by(place, f64::total_cmp);
-    Some(OF_PAIRS * *quarter / middle)
+    // What is at a limit is seldom above it; below it, a begin or a pause does not count.
+    let above = (quantile(&mut busy, 0.9).unwrap_or(middle) - middle) / OF_TENTH;
+    Some((OF_PAIRS * *quarter).max(above) / middle)
 }
 
 #[cfg(test)]

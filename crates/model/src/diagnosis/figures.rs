@@ -33,7 +33,14 @@ fn is_stepped(grid: &Grid<'_>, of: ReadMeasure) -> bool {
 }
 
 /// Observations of one operation, or why there are none.
-pub(super) fn observations(grid: &Grid<'_>, load: &ReadLoad) -> Result<Observations, String> {
+pub(super) fn observations(grid: &Grid<'_>, load: &ReadLoad, unheard: u32) -> Result<Observations, String> {
+    if unheard > 0 {
+        let why = format!(
+            "{unheard} nodes have no readings: what the others served is not the whole, so that the model was not run \
+             backward"
+        );
+        return Err(why);
+    }
     let (get, put) = match (load.get_bytes_per_s, load.put_bytes_per_s) {
         (Some(get), Some(put)) => (get, put),
         _ => {
@@ -43,6 +50,9 @@ pub(super) fn observations(grid: &Grid<'_>, load: &ReadLoad) -> Result<Observati
         }
     };
     let all = get + put;
+    if all <= 0.0 {
+        return Err("the engine served nothing, so that the model was not run backward".to_owned());
+    }
     let reads = match get / all {
         share if share >= ALONE => true,
         share if share <= 1.0 - ALONE => false,

@@ -21,6 +21,10 @@ pub(super) struct Grid<'r> {
 /// An instant is judged where the load has so much of its most.
 const BUSY_SHARE: f64 = 0.6;
 
+/// Where the most is less than so much of what a few instants reach, these are the load.
+const SHORT: f64 = 0.3;
+const PEAK: f64 = 0.97;
+
 /// What the most is taken to be: a quantile that a moment's burst does not decide.
 const MOST: f64 = 0.75;
 
@@ -108,7 +112,10 @@ impl<'r> Grid<'r> {
 
     /// Judges only the instants at which `load` is near its most. All of them where it tells nothing.
     pub(super) fn judge_where(&mut self, load: &[f64]) {
-        let most = quantile(&mut load.to_vec(), MOST).unwrap_or(0.0);
+        let mut sorted = load.to_vec();
+        let (most, peak) = (quantile(&mut sorted, MOST).unwrap_or(0.0), quantile(&mut sorted, PEAK).unwrap_or(0.0));
+        // A load that is there for less than a quarter of the window.
+        let most = if most < SHORT * peak { peak } else { most };
         let is_busy: Vec<bool> = load.iter().map(|value| most > 0.0 && *value >= BUSY_SHARE * most).collect();
         if is_busy.iter().any(|busy| *busy) {
             self.is_busy = is_busy;

@@ -38,10 +38,10 @@ struct Found {
 
 /// Sorts machines out.
 pub(super) fn machines(site: &Site, readings: &Readings) -> Machines {
-    let found = joined(readings);
     if !readings.stated.is_empty() {
-        return as_stated(site, readings, &found);
+        return as_stated(site, readings);
     }
+    let found = joined(readings);
     let kinds: Vec<Option<usize>> = found.iter().map(|one| kind(site, one)).collect();
     let mut sorted = Machines::default();
     let served = keys_with(readings, &[ReadMeasure::ClientSent, ReadMeasure::ClientReceived, ReadMeasure::InFlight]);
@@ -66,11 +66,12 @@ pub(super) fn machines(site: &Site, readings: &Readings) -> Machines {
     sorted
 }
 
-/// The same where a fleet says which are which.
-fn as_stated(site: &Site, readings: &Readings, found: &[Found]) -> Machines {
+/// The same where a fleet says which are which: what machines call themselves makes none of them another.
+fn as_stated(site: &Site, readings: &Readings) -> Machines {
     let mut sorted = Machines::default();
     let mut guessed = Vec::new();
-    for one in found {
+    let alone = |key: &&str| Found { keys: BTreeSet::from([(*key).to_owned()]), names: BTreeSet::new() };
+    for one in &readings.machines().iter().map(alone).collect::<Vec<Found>>() {
         let stated = readings.stated.iter().find(|stated| one.keys.contains(&stated.machine));
         let Some(stated) = stated else {
             sorted.strangers.push(told(site, one, 0));
@@ -78,6 +79,9 @@ fn as_stated(site: &Site, readings: &Readings, found: &[Found]) -> Machines {
         };
         let of_kind = |kind: &String| site.groups.iter().position(|group| group.name == *kind);
         let group = stated.kind.as_ref().and_then(of_kind).or_else(|| kind(site, one));
+        if let Some(unknown) = stated.kind.as_ref().filter(|kind| of_kind(kind).is_none() && !stated.is_client) {
+            sorted.caveats.push(format!("{}: the site has no kind of nodes {unknown:?}", stated.machine));
+        }
         if group.is_none() && !stated.is_client && site.groups.len() > 1 {
             guessed.push(stated.machine.clone());
         }
@@ -93,10 +97,6 @@ fn as_stated(site: &Site, readings: &Readings, found: &[Found]) -> Machines {
             guessed.len(),
             site.groups[0].name
         ));
-    }
-    let (nodes, all) = (sorted.nodes.len(), site.nodes() as usize);
-    if nodes > all {
-        sorted.caveats.push(format!("{nodes} nodes of the fleet store, and the site has {all}: one of both is wrong"));
     }
     sorted
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use linerate_record::diagnosis::{Cause, SocketPath, SocketUse, Suspect};
-use linerate_record::readings::{SocketGroup, SocketRead, SocketRemote};
+use linerate_record::readings::{Readings, SocketGroup, SocketRead, SocketRemote};
 use linerate_record::units::percent;
 
 use super::grid::quantile;
@@ -51,13 +51,13 @@ struct Sends {
 impl Sends {
     fn add(&mut self, row: &SocketRemote) {
         self.sockets += u64::from(row.sockets);
-        self.sent_bytes += row.sent_bytes;
-        self.segments += row.sent_segments;
-        self.again += row.retransmitted_segments;
-        self.busy_us += row.busy_us;
-        self.window_us += row.window_limited_us;
-        self.buffer_us += row.buffer_limited_us;
-        self.open_us += row.open_us;
+        self.sent_bytes = self.sent_bytes.saturating_add(row.sent_bytes);
+        self.segments = self.segments.saturating_add(row.sent_segments);
+        self.again = self.again.saturating_add(row.retransmitted_segments);
+        self.busy_us = self.busy_us.saturating_add(row.busy_us);
+        self.window_us = self.window_us.saturating_add(row.window_limited_us);
+        self.buffer_us = self.buffer_us.saturating_add(row.buffer_limited_us);
+        self.open_us = self.open_us.saturating_add(row.open_us);
     }
 
     fn of(rows: &[&SocketRemote]) -> Sends {
@@ -92,8 +92,18 @@ struct Rows<'r> {
     all: Vec<(&'r str, Option<&'r str>, SocketPath, &'r SocketRemote)>,
 }
 
+/// Whether the sockets of every node of the site were read: only then is an address that nobody has a client's.
+pub(super) fn are_all_read(readings: &Readings, nodes: &[ReadMachine], all: usize) -> bool {
+    let is_read = |node: &ReadMachine| readings.sockets.iter().any(|of| node.keys.contains(&of.machine));
+    nodes.len() >= all && nodes.iter().all(is_read)
+}
+
 /// Sorts rows by nodes and clients.
-fn rows<'r>(sockets: &'r [SocketRead], nodes: &'r [ReadMachine], clients: &'r [ReadMachine]) -> Rows<'r> {
+fn rows<'r>(
+    sockets: &'r [SocketRead],
+    (nodes, clients): (&'r [ReadMachine], &'r [ReadMachine]),
+    is_whole: bool,
+) -> Rows<'r> {
     let named = |all: &'r [ReadMachine], key: &str| {
         all.iter().find(|machine| machine.keys.contains(key)).map(|machine| machine.name.as_str())
     };
@@ -105,7 +115,14 @@ fn rows<'r>(sockets: &'r [SocketRead], nodes: &'r [ReadMachine], clients: &'r [R
             let is_of_peers = matches!(row.group, SocketGroup::FromPeer | SocketGroup::ToPeer);
             let one = match (node, client) {
                 (Some(node), _) if is_of_peers && to.is_some() => (node, to, SocketPath::AmongNodes, row),
-                (Some(node), _) => (node, None, SocketPath::ToClients, row),
+                (Some(node), _) => {
+                    let of_client = row.machine.as_deref().and_then(|key| named(clients, key));
+                    // Where a node was not read, an unknown address may be that node's.
+                    if !is_whole && of_client.is_none() {
+                        continue;
+                    }
+                    (node, of_client, SocketPath::ToClients, row)
+                }
                 (None, Some(client)) => (client, to, SocketPath::FromClients, row),
                 (None, None) => continue,
             };
@@ -120,8 +137,9 @@ pub(super) fn sockets(
     read: &[SocketRead],
     nodes: &[ReadMachine],
     clients: &[ReadMachine],
+    is_whole: bool,
 ) -> (Vec<SocketUse>, Vec<Scored>) {
-    let rows = rows(read, nodes, clients);
+    let rows = rows(read, (nodes, clients), is_whole);
     let of_path = |path: SocketPath| -> Vec<&SocketRemote> {
         rows.all.iter().filter(|(.., of, _)| *of == path).map(|(.., row)| *row).collect()
     };
@@ -129,7 +147,7 @@ pub(super) fn sockets(
     let uses: Vec<SocketUse> = paths.into_iter().filter_map(|path| used(path, &of_path(path))).collect();
     let mut suspects = Vec::new();
     for one in &uses {
-        suspects.extend(held(one));
+        suspects.extend(held(one, typical(&of_path(one.path))));
     }
     suspects.extend(slow_receivers(&rows));
     suspects.extend(lossy(&rows));
@@ -152,12 +170,29 @@ fn used(path: SocketPath, rows: &[&SocketRemote]) -> Option<SocketUse> {
     })
 }
 
+/// The shares of window and buffer at which half of the bytes have no less: one receiver that pauses is not all of them.
+fn typical(rows: &[&SocketRemote]) -> (f64, f64) {
+    let middle = |of: fn(&SocketRemote) -> u64| {
+        let mut shares: Vec<(f64, u64)> =
+            rows.iter().map(|row| (Sends::share(of(row), row.busy_us), row.sent_bytes)).collect();
+        shares.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let all: u64 = shares.iter().map(|(_, bytes)| *bytes).fold(0, u64::saturating_add);
+        let mut passed = 0_u64;
+        let at = shares.iter().find(|(_, bytes)| {
+            passed = passed.saturating_add(*bytes);
+            passed >= all / 2 + all % 2
+        });
+        at.map_or(0.0, |(share, _)| *share)
+    };
+    (middle(|row| row.window_limited_us), middle(|row| row.buffer_limited_us))
+}
+
 /// A window or a buffer that holds back all senders of a path.
-fn held(used: &SocketUse) -> Option<Scored> {
+fn held(used: &SocketUse, typical: (f64, f64)) -> Option<Scored> {
     if used.sent_bytes < TELLING_BYTES || used.busy_share < BUSY_LEAST {
         return None;
     }
-    let (cause, share) = match (used.window_share, used.buffer_share) {
+    let (cause, share) = match typical {
         (window, buffer) if window >= HELD && window >= buffer => (Cause::ReceiveWindow, window),
         (_, buffer) if buffer >= HELD => (Cause::SendBuffer, buffer),
         _ => return None,
@@ -218,7 +253,7 @@ fn lossy(rows: &Rows<'_>) -> Vec<Scored> {
         let of = |is: &dyn Fn(&str, Option<&str>) -> bool| -> Vec<f64> {
             pairs.iter().filter(|(from, to, _)| is(from, *to)).map(|(.., lost)| *lost).collect()
         };
-        let others = quantile(&mut of(&|from, to| from != node && to != Some(node)), 0.5).unwrap_or(0.0);
+        let Some(others) = quantile(&mut of(&|from, to| from != node && to != Some(node)), 0.5) else { continue };
         let alike = |mut of: Vec<f64>| {
             let middle = quantile(&mut of, 0.5)?;
             let is_alike = of.len() >= PAIRS_LEAST && of.first().is_some_and(|least| *least >= ALIKE * middle);
@@ -255,7 +290,9 @@ pub(super) fn not_lossy(read: &[SocketRead], nodes: &[ReadMachine], found: &[Sco
             one.suspect.cause == Cause::LossyLink && one.suspect.node.as_deref().is_none_or(|node| node == name)
         })
     };
-    let is_read = |node: &&ReadMachine| read.iter().any(|of| node.keys.contains(&of.machine) && of.remotes.len() >= 2);
+    let tells =
+        |of: &SocketRead| of.remotes.iter().filter(|row| row.sent_segments >= TELLING_SEGMENTS).count() >= PAIRS_LEAST;
+    let is_read = |node: &&ReadMachine| read.iter().any(|of| node.keys.contains(&of.machine) && tells(of));
     nodes.iter().filter(is_read).filter(|node| !is_lossy(&node.name)).map(|node| node.name.clone()).collect()
 }
 
@@ -344,7 +381,7 @@ mod tests {
     }
 
     fn judged(read: &[SocketRead]) -> (Vec<SocketUse>, Vec<(Cause, Option<String>)>) {
-        let (uses, suspects) = sockets(read, &machines(&NODES), &[]);
+        let (uses, suspects) = sockets(read, &machines(&NODES), &[], true);
         (uses, suspects.into_iter().map(|one| (one.suspect.cause, one.suspect.node)).collect())
     }
 
@@ -364,6 +401,21 @@ mod tests {
         assert_eq!(of_clients, [(Cause::ReceiveWindow, None)]);
         let (_, of_one) = judged(&mesh(|_, to| (if to == Some("n3") { 0.9 } else { 0.02 }, 0)));
         assert_eq!(of_one, [(Cause::ReceiveWindow, Some("n3".to_owned()))]);
+    }
+
+    /// One of many receivers that pauses is not all of them, and addresses of a node that was not read are nobody's.
+    #[test]
+    fn one_receiver_that_pauses_is_not_all_and_a_node_that_was_not_read_is_no_client() {
+        let mut read = mesh(|_, _| (0.02, 0));
+        for of in &mut read {
+            let paused = SocketRemote { sent_bytes: 40_000, busy_us: 900_000_000, ..row(None, 1.0, 0) };
+            of.remotes.push(SocketRemote { window_limited_us: 890_000_000, open_us: 900_000_000, ..paused });
+        }
+        let (uses, suspects) = judged(&read);
+        assert!(uses[0].window_share > HELD, "{uses:?}");
+        assert_eq!(suspects, []);
+        let (uses, _) = sockets(&read, &machines(&NODES), &[], false);
+        assert!(uses.iter().all(|one| one.path == SocketPath::AmongNodes), "{uses:?}");
     }
 
     #[test]

@@ -87,6 +87,9 @@ const CORES_MATTER: f64 = 0.4;
 /// The same of links, of which more is used for what is not for clients.
 const LINKS_MATTER: f64 = 0.5;
 
+/// The same of a port that is slower than others': of what it has, not of what it should have.
+const SPEED_MATTERS: f64 = 0.3;
+
 /// The same of segments that are sent again, in windows that are not long.
 const LOSSES_MATTER: f64 = 0.015;
 const LONG_MS: u64 = 60_000;
@@ -119,7 +122,9 @@ pub(super) fn suspects(
     all.extend(throttled(grid));
     // What is sent again to one peer, and not to others, no link loses.
     let is_not = |one: &Scored| {
-        one.suspect.cause == Cause::LossyLink && one.suspect.node.as_ref().is_some_and(|of| seen.not_lossy.contains(of))
+        one.suspect.cause == Cause::LossyLink
+            && one.suspect.evidence.first().is_some_and(|of| of.contains(ReadMeasure::Retransmitted.name()))
+            && one.suspect.node.as_ref().is_some_and(|of| seen.not_lossy.contains(of))
     };
     all.iter_mut().filter(|one| is_not(one)).for_each(|one| one.log_odds = one.log_odds.min(NONE_OF_THESE - EXPLAINED));
     all.extend(seen.suspects);
@@ -211,6 +216,8 @@ fn beyond_nodes(all: &mut [Scored], used: &[UsedResource]) {
             Cause::SlowDrive if drives_full => of_full,
             // What a window lets through is steady, and so is the link that it passes.
             Cause::ClientLimit => of_window,
+            // A link that is full keeps windows and buffers full as well.
+            Cause::ReceiveWindow | Cause::SendBuffer => of_full,
             Cause::OtherWork if working > ALONE => Some(NONE_OF_THESE),
             _ => None,
         };
@@ -361,6 +368,16 @@ fn held_back(grid: &Grid<'_>, uses: &[NodeUse], row: &CauseRow, odd: &OddReading
         }
         // Of a short window, queues that overflow for some moments are about a hundredth, at any node.
         OddKind::Value(ReadMeasure::Retransmitted) => odd.value >= LOSSES_MATTER || grid.judged_ms() >= LONG_MS,
+        // A port that is seldom used, and cores that have little to do, hold nobody back.
+        OddKind::Value(ReadMeasure::LinkSpeed) => {
+            let links = of_node().filter(|one| one.resource.is_link() && one.part == odd.part).filter_map(share);
+            let used = links.fold(0.0, f64::max) * odd.others / odd.value.max(1.0);
+            used == 0.0 || used >= SPEED_MATTERS
+        }
+        OddKind::Value(ReadMeasure::CoreFrequency) => {
+            let busy = of_node().find(|one| one.resource == Resource::Cpu).and_then(share);
+            busy.is_none_or(|share| share >= CORES_MATTER)
+        }
         // More work on a link that has room for it holds nobody back; in a short window, a few objects are more.
         OddKind::Value(ReadMeasure::LinkSent | ReadMeasure::LinkReceived)
             if row.is_higher && is_read(grid, &odd.node) =>

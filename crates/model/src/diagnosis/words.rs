@@ -33,7 +33,7 @@ pub(super) fn cause(cause: Cause, node: &str, lead: &OddReading, link: Option<(f
     let part = &lead.part;
     let held = |verb: &str| match link {
         Some((capacity, Some(share))) => format!(
-            "the link {part} of {node} {verb} {} steadily and never more, of {} that it should carry",
+            "the link {part} of {node} {verb} {} steadily, of {} that it should carry",
             bits_per_s(8.0 * capacity * share),
             bits_per_s(8.0 * capacity)
         ),
@@ -48,6 +48,11 @@ pub(super) fn cause(cause: Cause, node: &str, lead: &OddReading, link: Option<(f
             ReadMeasure::LinkSpeed.amount(lead.others)
         ),
         Cause::LossyLink => format!("the link of {node} loses packets"),
+        Cause::SlowDrive if lead.of == OddKind::Value(ReadMeasure::DriveTemperature) => format!(
+            "the drive {part} of {node} is at {}, the others at {}: drives that are hot slow themselves",
+            ReadMeasure::DriveTemperature.amount(lead.value),
+            ReadMeasure::DriveTemperature.amount(lead.others)
+        ),
         Cause::SlowDrive if part.is_empty() => format!("drives of {node} are slower than those of others"),
         Cause::SlowDrive => format!("the drive {part} of {node} is slower than others"),
         Cause::BusyProcessors => format!("the processors of {node} are busier than those of others"),

@@ -167,6 +167,53 @@ pub struct RemoteSums {
     pub delivery_bytes_per_s: u64,
 }
 
+/// What was counted of some sockets, to be held against what can be.
+struct SocketCounts {
+    bytes: [u64; 2],
+    segments: [u64; 2],
+    /// There, busy, limited by the window, limited by the buffer.
+    times: [u64; 4],
+}
+
+/// More than any machine counts in a window: sums of thousands of them fit.
+const COUNT_MAX: u64 = 1 << 50;
+
+impl SocketCounts {
+    fn check(&self) -> Result<(), String> {
+        let all = self.bytes.iter().chain(&self.segments).chain(&self.times);
+        if let Some(count) = all.copied().find(|count| *count > COUNT_MAX) {
+            return Err(format!("a count of {count} of sockets"));
+        }
+        let [open, busy, window, buffer] = self.times;
+        // Clocks of the kernel's count in milliseconds, socket by socket.
+        let slack = open / 10 + 1_000_000;
+        if busy > open + slack || window.max(buffer) > busy + slack {
+            return Err(format!(
+                "sockets that are there for {open} µs, busy for {busy} µs and limited for {window} µs"
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl SocketRead {
+    /// What cannot have been seen: somebody else may have written it.
+    ///
+    /// # Errors
+    /// What is wrong, quoted.
+    pub fn check(&self) -> Result<(), String> {
+        if self.remotes.len() > 2 * REMOTES_MAX {
+            return Err(format!("{} addresses are more than a machine tells", self.remotes.len()));
+        }
+        let sums = |of: &SocketRemote| SocketCounts {
+            bytes: [of.sent_bytes, of.received_bytes],
+            segments: [of.sent_segments, of.retransmitted_segments],
+            times: [of.open_us, of.busy_us, of.window_limited_us, of.buffer_limited_us],
+        };
+        self.remotes.iter().map(sums).try_for_each(|of| of.check())
+    }
+}
+
 impl SocketsSeen {
     /// What cannot have been seen: another machine says it.
     ///
@@ -183,7 +230,13 @@ impl SocketsSeen {
                 return Err(format!("{length} {what} are more than the {most} that a machine tells"));
             }
         }
-        match [&self.met, &self.made].into_iter().any(|hashes| !hashes.is_sorted()) {
+        let sums = |of: &RemoteSums| SocketCounts {
+            bytes: [of.sent_bytes, of.received_bytes],
+            segments: [of.sent_segments, of.retransmitted_segments],
+            times: [of.open_us, of.busy_us, of.window_limited_us, of.buffer_limited_us],
+        };
+        self.remotes.iter().map(sums).try_for_each(|of| of.check())?;
+        match [&self.met, &self.made].into_iter().any(|hashes| !hashes.is_sorted_by(|a, b| a < b)) {
             true => Err("hashes of sockets are not in order".to_owned()),
             false => Ok(()),
         }
@@ -264,7 +317,7 @@ mod tests {
             address: "10.0.0.2".parse().unwrap(),
             opened_by: OpenedBy::Them,
             sockets: 1,
-            sent_bytes: u64::MAX,
+            sent_bytes: COUNT_MAX,
             received_bytes: 2,
             sent_segments: 3,
             retransmitted_segments: 4,
@@ -283,9 +336,17 @@ mod tests {
         let full = SocketsSeen { made: vec![7; HASHES_MAX], ..SocketsSeen::default() };
         let text = serde_json::to_string(&full).unwrap();
         assert_eq!(serde_json::from_str::<SocketsSeen>(&text).unwrap(), full);
+        let with = |change: fn(&mut RemoteSums)| {
+            let mut wrong = seen.clone();
+            wrong.remotes.iter_mut().for_each(change);
+            wrong
+        };
         for (wrong, why) in [
             (SocketsSeen { met: vec![0; HASHES_MAX + 1], ..seen.clone() }, "65537 hashes"),
             (SocketsSeen { met: vec![2, 1], ..seen.clone() }, "not in order"),
+            (SocketsSeen { met: vec![7; 3], ..seen.clone() }, "not in order"),
+            (with(|of| of.sent_bytes = u64::MAX), "a count of 18446744073709551615"),
+            (with(|of| of.busy_us = 1 << 40), "busy for 1099511627776"),
             (SocketsSeen { addresses: vec!["::1".parse().unwrap(); 65], ..seen.clone() }, "65 own addresses"),
         ] {
             assert!(wrong.check().unwrap_err().contains(why), "{:?}", wrong.check());

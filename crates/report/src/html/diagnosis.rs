@@ -38,8 +38,9 @@ const SOCKET_HEADS: [&str; 10] = [
 pub(crate) fn page(diagnosis: &Diagnosis) -> String {
     let facts = [("Window", window(diagnosis)), ("Load", load(diagnosis)), ("Site", diagnosis.site.clone())];
     let cards: String = diagnosis.suspects.iter().enumerate().map(|(place, one)| card(place, one)).collect();
+    let warnings: String = diagnosis.warnings.iter().map(|warning| named("Warning", warning)).collect();
     let weights = format!(
-        "<p class=\"claim\">{}</p>\n<p class=\"hint\"><span{}>{}</span> of the weight for none of these: clients, \
+        "{warnings}<p class=\"claim\">{}</p>\n<p class=\"hint\"><span{}>{}</span> of the weight for none of these: clients, \
          switches, or what no reading here shows. Weights compare suspects; they are not probabilities.</p>\n",
         escaped(&diagnosis.answer),
         exact("none_of_these", diagnosis.none_of_these),
