@@ -59,8 +59,8 @@ pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure>
     .map_err(failed)
 }
 
-/// Whether something can be written to a file that a user named, as far as that shows before there is anything to write:
-/// what takes minutes is not to be lost for a name.
+/// Whether something can be written to a file that a user named, as far as that shows before there is anything to
+/// write: what takes minutes is not to be lost for a name.
 pub(crate) fn check(path: &Path) -> Result<(), Failure> {
     if path.as_os_str() == "-" {
         return Ok(());

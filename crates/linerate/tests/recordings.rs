@@ -11,7 +11,7 @@ use std::process::Command;
 use linerate_record::diagnosis::{Cause, Diagnosis};
 
 /// Which cause leads in what was read live, and at which node.
-const PLANTED: [(&str, Cause, Option<&str>); 11] = [
+const PLANTED: [(&str, Cause, Option<&str>); 12] = [
     ("healthy-get", Cause::Full, None),
     ("healthy-put", Cause::Full, None),
     ("sends-slowly", Cause::SlowLinkSending, Some("node3")),
@@ -23,6 +23,7 @@ const PLANTED: [(&str, Cause, Option<&str>); 11] = [
     ("mtu", Cause::Mtu, Some("node3")),
     ("one-node", Cause::UnevenLoad, Some("node1")),
     ("other-traffic", Cause::OtherWork, Some("node3")),
+    ("healing", Cause::OtherWork, Some("node3")),
 ];
 
 fn folder() -> PathBuf {

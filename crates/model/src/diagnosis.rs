@@ -221,7 +221,8 @@ fn is_at_rest(used: &[UsedResource], load: &ReadLoad) -> bool {
 fn answer(suspects: &[Suspect], none_of_these: f64, nodes: usize, is_at_rest: bool) -> String {
     match suspects.first() {
         None if is_at_rest => {
-            "no load was seen: links of nodes carry less than a hundredth of what they can; read while the load is there"
+            "no load was seen: links of nodes carry less than a hundredth of what they can; read while the load is \
+              there"
                 .to_owned()
         }
         _ if nodes == 0 => "no machine of these readings is a node of the site: nothing can be said".to_owned(),

@@ -90,7 +90,7 @@ pub(super) fn watched(flags: &SourceFlags, site: &Site) -> Result<(Readings, boo
     if is_cut {
         let (read_s, of_s) = (seconds(&order, steps), seconds(&order, order.steps));
         readings.warnings.push(format!(
-            "interrupted after {read_s} of {of_s} s; what sockets did is told at the end, and is lost with it"
+            "interrupted after {read_s} of {of_s} s; what sockets did comes at the end, and is lost with it"
         ));
     }
     Ok((readings, is_cut))

@@ -29,6 +29,9 @@ const LOST_MORE: f64 = 4.0;
 /// Fewer pairs than this may be lossy by chance: queues overflow in bursts.
 const PAIRS_LEAST: usize = 3;
 
+/// What losses of one way are worth, in log odds.
+const ONE_WAY: f64 = 5.0;
+
 /// Of the middle pair of a link that loses packets, the least one has so much.
 const ALIKE: f64 = 0.3;
 
@@ -170,7 +173,7 @@ fn used(path: SocketPath, rows: &[&SocketRemote]) -> Option<SocketUse> {
     })
 }
 
-/// The shares of window and buffer at which half of the bytes have no less: one receiver that pauses is not all of them.
+/// The shares of window and buffer at which half of the bytes have no less: one receiver that pauses is not all.
 fn typical(rows: &[&SocketRemote]) -> (f64, f64) {
     let middle = |of: fn(&SocketRemote) -> u64| {
         let mut shares: Vec<(f64, u64)> =
@@ -263,20 +266,15 @@ fn lossy(rows: &Rows<'_>) -> Vec<Scored> {
         let lost: Vec<(&str, f64)> = ways.into_iter().filter_map(|(way, lost)| Some((way, lost?))).collect();
         let Some((way, share)) = lost.iter().max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
         let both = if lost.len() > 1 { ", and the other way too" } else { "" };
+        // Many that send to one at once overflow its queue, and nobody is at fault: a port that loses both ways is.
+        let worth = if lost.len() > 1 { 6.0 + (100.0 * share).min(3.0) } else { ONE_WAY };
         let claim = format!(
             "the link of {node} loses packets: of segments {way} it {} are sent again{both}, whoever is at the other \
              end; of others {}",
             percent(*share),
             percent(others)
         );
-        found.push(scored(
-            Cause::LossyLink,
-            Some(node.to_owned()),
-            String::new(),
-            claim,
-            Vec::new(),
-            6.0 + (100.0 * share).min(3.0),
-        ));
+        found.push(scored(Cause::LossyLink, Some(node.to_owned()), String::new(), claim, Vec::new(), worth));
     }
     found.extend(to_clients(rows, &whole));
     found

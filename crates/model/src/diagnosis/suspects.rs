@@ -87,6 +87,9 @@ const CORES_MATTER: f64 = 0.4;
 /// The same of links, of which more is used for what is not for clients.
 const LINKS_MATTER: f64 = 0.5;
 
+/// The same of what is served, beside what is served the other way.
+const SERVED_MATTERS: f64 = 0.1;
+
 /// The same of a port that is slower than others': of what it has, not of what it should have.
 const SPEED_MATTERS: f64 = 0.3;
 
@@ -384,6 +387,13 @@ fn held_back(grid: &Grid<'_>, uses: &[NodeUse], row: &CauseRow, odd: &OddReading
         {
             let link = of_node().filter(|one| one.resource.is_link() && one.part == odd.part).filter_map(share);
             link.fold(0.0, f64::max) >= LINKS_MATTER || grid.judged_ms() >= LONG_MS
+        }
+        // Lists and health checks are no load beside one of the other operation.
+        OddKind::Value(of @ (ReadMeasure::ClientSent | ReadMeasure::ClientReceived)) if row.is_higher => {
+            let other =
+                if of == ReadMeasure::ClientSent { ReadMeasure::ClientReceived } else { ReadMeasure::ClientSent };
+            let beside = grid.place(&odd.node).and_then(|place| grid.mean(grid.whole(other, place)?)).unwrap_or(0.0);
+            odd.value >= SERVED_MATTERS * beside
         }
         // Less is served by who is asked less, too: then it has fewer requests under way as well.
         OddKind::Value(_) if row.cause == Cause::SlowNode && !row.is_higher => {

@@ -40,8 +40,8 @@ pub(crate) fn page(diagnosis: &Diagnosis) -> String {
     let cards: String = diagnosis.suspects.iter().enumerate().map(|(place, one)| card(place, one)).collect();
     let warnings: String = diagnosis.warnings.iter().map(|warning| named("Warning", warning)).collect();
     let weights = format!(
-        "{warnings}<p class=\"claim\">{}</p>\n<p class=\"hint\"><span{}>{}</span> of the weight for none of these: clients, \
-         switches, or what no reading here shows. Weights compare suspects; they are not probabilities.</p>\n",
+        "{warnings}<p class=\"claim\">{}</p>\n<p class=\"hint\"><span{}>{}</span> of the weight for none of these: \
+         clients, switches, or what no reading here shows. Weights compare suspects; they are not probabilities.</p>\n",
         escaped(&diagnosis.answer),
         exact("none_of_these", diagnosis.none_of_these),
         words::percent(diagnosis.none_of_these)
