@@ -161,7 +161,7 @@ fn tables() -> impl Iterator<Item = (&'static str, &'static [&'static str], Chec
 }
 
 /// Points that are short, and no ceiling: what is right matters here, not how fast.
-const SHORT: &str = "--duration 1500ms --warmup 100ms --no-ceiling --objects 60";
+const SHORT: &str = "--duration 900ms --warmup 100ms --no-ceiling --objects 60";
 
 /// A run whose points all have requests. A machine that is short of processors may write no object of some MiB in a
 /// short point, or leave one in flight for longer than is waited for: then once more, with more time and fewer at once.

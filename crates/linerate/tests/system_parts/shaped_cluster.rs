@@ -123,7 +123,7 @@ struct Pace {
 const LONG: Pace = Pace { of_node_s: (2, 5), of_all_s: (2, 8) };
 
 /// For a test run.
-const SHORT: Pace = Pace { of_node_s: (1, 3), of_all_s: (1, 3) };
+const SHORT: Pace = Pace { of_node_s: (1, 2), of_all_s: (1, 1) };
 
 /// A cluster with its objects, and a folder for what is measured.
 struct Lab {

@@ -26,7 +26,7 @@ const CLIENT_BITS_PER_S: u64 = 1_000_000_000;
 
 /// How long nodes are read, and how long the load goes on around that.
 const READ_S: u32 = 10;
-const LOAD_S: u32 = READ_S + 8;
+const LOAD_S: u32 = READ_S + 6;
 
 /// What is planted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,7 +161,7 @@ impl Lab<'_> {
         let said = thread::scope(|scope| {
             let load: ScopedJoinHandle<'_, Result<(), Failed>> = scope.spawn(|| self.load(case, &name));
             let begin = recorded::now();
-            sleep(Duration::from_secs(4));
+            sleep(Duration::from_secs(3));
             let said = self.watched(&name);
             let loaded = load.join().unwrap_or_else(|_| Err("the load failed".into()));
             loaded.and(said).map(|said| (said, [begin, recorded::now()]))
