@@ -113,6 +113,8 @@ pub(super) fn look(state: &mut LinksRead, at: &mut Looking<'_>) {
     let all_names: Vec<String> = all.iter().map(|link| link.name.clone()).collect();
     let own = own(all, at);
     ask(state, &own, all_names, at);
+    // Also of those that have carried nothing yet: what they carry from now on counts.
+    let now = own.iter().map(|link| (link.name.clone(), link.clone())).collect();
     let kept = keep(own, &state.known.of, at);
     let then = state.then.take();
     let before = then.as_ref().and_then(|(then_ms, then)| Some((over_s(*then_ms, at.now_ms)?, then)));
@@ -125,7 +127,7 @@ pub(super) fn look(state: &mut LinksRead, at: &mut Looking<'_>) {
         at.tell_any(ReadMeasure::LinkSpeed, &link.name, facts.speed_bytes_per_s);
         at.tell_any(ReadMeasure::LinkMtu, &link.name, facts.mtu_bytes.map(f64::from));
     }
-    state.then = Some((at.now_ms, kept.into_iter().map(|link| (link.name.clone(), link)).collect()));
+    state.then = Some((at.now_ms, now));
 }
 
 /// Asks what interfaces are, beside the looks.

@@ -158,6 +158,7 @@ fn standing(root: &Root) {
     for link in 0..38 {
         let folder = format!("sys/class/net/eth{link}");
         put(root, &format!("{folder}/speed"), "25000\n");
+        put(root, &format!("{folder}/mtu"), "9000\n");
         put(root, &format!("{folder}/device/uevent"), "DRIVER=mlx5_core\n");
     }
     for drive in 0..DRIVES {
