@@ -5,9 +5,10 @@ use std::time::Duration;
 use linerate_record::fleet::Allowed;
 use linerate_record::run::StopReason;
 
+use crate::bounds::in_parts;
 use crate::lease::{EndReason, Lease};
 use crate::loading::{LoadOrder, PointOrder};
-use crate::protocol::{AgentHello, Decoder, FrameError, FromAgent, PART_BYTES, PROTOCOL, ToAgent, frame};
+use crate::protocol::{AgentHello, Decoder, FrameError, FromAgent, PROTOCOL, ToAgent, frame};
 use crate::watching::WatchOrder;
 
 /// What an agent is to do.
@@ -127,19 +128,8 @@ impl Agent {
             Ok(json) => json,
             Err(why) => return vec![said(&FromAgent::Refused { why })],
         };
-        let (mut deeds, mut rest) = (Vec::new(), json);
-        loop {
-            let mut end = rest.len().min(PART_BYTES);
-            while !rest.is_char_boundary(end) {
-                end -= 1;
-            }
-            let (part, behind) = rest.split_at(end);
-            deeds.push(said(&FromAgent::Part { text: part.to_owned(), is_last: behind.is_empty() }));
-            if behind.is_empty() {
-                return deeds;
-            }
-            rest = behind;
-        }
+        let part = |(text, is_last): (&str, bool)| said(&FromAgent::Part { text: text.to_owned(), is_last });
+        in_parts(json).map(part).collect()
     }
 }
 
@@ -163,6 +153,7 @@ fn said(message: &FromAgent) -> Deed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::PART_BYTES;
     use crate::protocol::tests::hello;
 
     const AT: Duration = Duration::from_secs(1);

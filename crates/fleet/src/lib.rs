@@ -6,6 +6,7 @@
 
 pub mod agent;
 pub mod attachment;
+pub mod bounds;
 pub mod clocks;
 pub mod conversation;
 pub mod description;

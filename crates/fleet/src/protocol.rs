@@ -8,6 +8,8 @@ use linerate_record::machine::{Machine, MachineNic};
 use linerate_record::run::StopReason;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+use crate::bounds::checked_text;
+pub use crate::bounds::{PART_BYTES, TEXT_BYTES_MAX};
 use crate::lease::EndReason;
 use crate::loading::{LoadOrder, LoadSaid, PointOrder};
 use crate::watching::{WatchOrder, WatchSaid};
@@ -18,14 +20,8 @@ pub const PROTOCOL: u32 = 4;
 /// Longest message.
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes of a long answer in one message: its escapes fit, whatever it holds.
-pub const PART_BYTES: usize = 128 << 10;
-
 /// Longest answer in parts. A machine of 192 processors with 24 drives says less than a tenth of it.
 pub const ANSWER_BYTES_MAX: usize = 16 << 20;
-
-/// Longest text of an agent that is no answer: a version, a reason, the name of an interface.
-pub const TEXT_BYTES_MAX: usize = 512;
 
 /// What a coordinator says. Whatever it is, it renews the lease.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -245,16 +241,6 @@ pub fn checked_machine(machine: &Machine) -> Result<(), String> {
         Some((what, count, most)) => Err(format!("{count} {what}, but at most {most} are allowed")),
         None => Ok(()),
     }
-}
-
-fn checked_text(text: &str) -> Result<(), String> {
-    if text.len() > TEXT_BYTES_MAX {
-        return Err(format!("a text of {} bytes, but at most {TEXT_BYTES_MAX} are allowed", text.len()));
-    }
-    if text.chars().any(char::is_control) {
-        return Err(format!("a text with control characters: {text:?}"));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

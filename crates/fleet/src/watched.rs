@@ -48,15 +48,12 @@ pub struct WatchedSoFar {
 }
 
 impl WatchedFleet {
-    /// A window of so many steps, by machines with these names: that of the fleet, and others.
+    /// A window of so many steps, by machines with these names.
     #[must_use]
-    pub fn new(begin_unix_ms: i64, step_ms: u64, steps: u32, names: &[(String, Vec<String>)]) -> WatchedFleet {
-        let machine = |(name, names): &(String, Vec<String>)| WatchedMachine {
-            name: name.clone(),
-            names: names.iter().cloned().collect(),
-            ..WatchedMachine::default()
-        };
-        WatchedFleet { begin_unix_ms, step_ms, steps, step: 0, machines: names.iter().map(machine).collect() }
+    pub fn new(begin_unix_ms: i64, step_ms: u64, steps: u32, names: &[&str]) -> WatchedFleet {
+        let machine = |name: &&str| WatchedMachine { name: (*name).to_owned(), ..WatchedMachine::default() };
+        let machines = names.iter().map(machine).collect();
+        WatchedFleet { begin_unix_ms, step_ms, steps, step: 0, machines }
     }
 
     /// Takes what one machine's agent said, after it was checked. What sockets did, where that is whole now.
@@ -282,9 +279,9 @@ mod tests {
 
     #[test]
     fn steps_of_machines_become_series_of_one_window() {
-        let names = [("n1".to_owned(), vec!["node1".to_owned()]), ("n2".to_owned(), Vec::new())];
-        let mut fleet = WatchedFleet::new(10_000, 1_000, 60, &names);
-        fleet.take(0, WatchSaid::Begun { names: vec!["host1".to_owned()], boot: "b1".to_owned() });
+        let mut fleet = WatchedFleet::new(10_000, 1_000, 60, &["n1", "n2"]);
+        fleet
+            .take(0, WatchSaid::Begun { names: ["host1", "node1"].map(str::to_owned).to_vec(), boot: "b1".to_owned() });
         fleet.take(0, step(1, &[(ReadMeasure::LinkSent, "eth0")], &[(0, 5.0)]));
         fleet.take(0, step(3, &[(ReadMeasure::LinkSpeed, "eth0")], &[(0, 7.0), (1, 100.0)]));
         fleet.take(1, step(2, &[(ReadMeasure::LinkSent, "eth0")], &[(0, 1.0)]));
@@ -317,8 +314,7 @@ mod tests {
 
     #[test]
     fn what_several_nodes_have_of_one_machine_is_no_nodes_own() {
-        let names: Vec<(String, Vec<String>)> = ["n1", "n2", "n3"].map(|name| (name.to_owned(), Vec::new())).to_vec();
-        let mut fleet = WatchedFleet::new(0, 1_000, 5, &names);
+        let mut fleet = WatchedFleet::new(0, 1_000, 5, &["n1", "n2", "n3"]);
         for (place, boot) in ["a", "a", "b"].into_iter().enumerate() {
             fleet.take(place, WatchSaid::Begun { names: Vec::new(), boot: boot.to_owned() });
             let named = [(ReadMeasure::CoresBusy, ""), (ReadMeasure::LinkSent, "eth0")];
@@ -336,7 +332,7 @@ mod tests {
 
     #[test]
     fn parts_of_what_sockets_did_are_whole_with_the_last() {
-        let mut fleet = WatchedFleet::new(0, 1_000, 5, &[("n1".to_owned(), Vec::new())]);
+        let mut fleet = WatchedFleet::new(0, 1_000, 5, &["n1"]);
         let part = |text: &str, is_last| WatchSaid::Sockets { text: text.to_owned(), is_last };
         assert_eq!(fleet.take(0, part("{\"a\"", false)), None);
         assert_eq!(fleet.take(0, part(":1}", true)), Some("{\"a\":1}".to_owned()));

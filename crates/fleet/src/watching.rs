@@ -3,14 +3,10 @@
 use linerate_record::readings::ReadMeasure;
 use serde::{Deserialize, Serialize};
 
+use crate::bounds::{PART_BYTES, checked_text};
+
 /// How often sockets are looked at, where that takes little of a core, in milliseconds.
 pub const SOCKETS_EACH_MS: u64 = 2_000;
-
-/// Longest part of what sockets did: what it is with its escapes fits a message.
-pub const SOCKETS_PART_BYTES: usize = 128 << 10;
-
-/// Longest name, and longest sentence on what could not be read.
-pub const WATCH_TEXT_BYTES_MAX: usize = 512;
 
 /// Most steps of one watch.
 pub const WATCH_STEPS_MAX: u32 = 3_600;
@@ -48,6 +44,18 @@ pub struct WatchOrder {
     pub sockets: bool,
     /// Whether the machine loads the cluster, and has no engine of its own.
     pub is_client: bool,
+}
+
+impl WatchOrder {
+    /// When a step is due, in nanoseconds since the Unix epoch by the agent's clock.
+    #[must_use]
+    pub fn due_ns(&self, step: u32) -> i64 {
+        self.begin_ns.saturating_add(self.step_ns().saturating_mul(i64::from(step)))
+    }
+
+    fn step_ns(&self) -> i64 {
+        i64::try_from(self.step_ms).unwrap_or(i64::MAX).saturating_mul(1_000_000)
+    }
 }
 
 /// What an agent says of its machine.
@@ -146,7 +154,7 @@ impl WatchedAgent {
                 if std::mem::replace(&mut self.is_begun, true) || names.len() > NAMES_MAX {
                     return Err("a second begin of readings, or too many names".to_owned());
                 }
-                names.iter().chain([boot]).try_for_each(|name| text(name))
+                names.iter().chain([boot]).try_for_each(|name| checked_text(name))
             }
             WatchSaid::Step(step) => self.step(step, now_ns),
             WatchSaid::Unread(what) => {
@@ -154,7 +162,7 @@ impl WatchedAgent {
                 if self.remarks > REMARKS_MAX {
                     return Err(format!("more than {REMARKS_MAX} remarks on readings"));
                 }
-                text(what)
+                checked_text(what)
             }
             WatchSaid::Sockets { text, is_last } => {
                 if self.has_sockets || (text.is_empty() && !is_last) {
@@ -162,7 +170,7 @@ impl WatchedAgent {
                 }
                 self.has_sockets = *is_last;
                 self.sockets_bytes += text.len();
-                if text.len() > SOCKETS_PART_BYTES || self.sockets_bytes > SOCKETS_BYTES_MAX {
+                if text.len() > PART_BYTES || self.sockets_bytes > SOCKETS_BYTES_MAX {
                     return Err(format!("more than {SOCKETS_BYTES_MAX} bytes of sockets"));
                 }
                 Ok(())
@@ -179,10 +187,8 @@ impl WatchedAgent {
         if !self.is_begun || number <= self.step || number > self.order.steps {
             return Err(format!("step {number} behind step {}, of {}", self.step, self.order.steps));
         }
-        let step_ns = i64::try_from(self.order.step_ms).unwrap_or(i64::MAX).saturating_mul(1_000_000);
-        let at_ns = self.order.begin_ns.saturating_add(step_ns.saturating_mul(i64::from(number)));
         // Two seconds for what is thought wrong of its clock.
-        if at_ns.saturating_sub(self.offset_ns) > now_ns.saturating_add(2_000_000_000) {
+        if self.order.due_ns(number).saturating_sub(self.offset_ns) > now_ns.saturating_add(2_000_000_000) {
             return Err(format!("step {number} before its time"));
         }
         self.step = number;
@@ -190,15 +196,14 @@ impl WatchedAgent {
         if self.series > WATCH_SERIES_MAX || step.values.len() > WATCH_SERIES_MAX {
             return Err(format!("more than {WATCH_SERIES_MAX} series"));
         }
-        step.named.iter().try_for_each(|(_, part)| text(part))?;
+        step.named.iter().try_for_each(|(_, part)| checked_text(part))?;
         let wrong = step.values.iter().find(|(of, value)| *of as usize >= self.series || !is_sound(*value));
         wrong.map_or(Ok(()), |(of, value)| Err(format!("a value of {value} of series {of}")))
     }
 
     /// Why it is not waited for any longer.
     pub(crate) fn overdue(&self, now_ns: i64) -> Option<String> {
-        let step_ns = i64::try_from(self.order.step_ms).unwrap_or(i64::MAX).saturating_mul(1_000_000);
-        let is_late = now_ns.saturating_sub(self.heard_ns) > step_ns.saturating_add(SILENT_NS);
+        let is_late = now_ns.saturating_sub(self.heard_ns) > self.order.step_ns().saturating_add(SILENT_NS);
         (!self.is_over && is_late).then(|| format!("no reading for {} s", SILENT_NS / 1_000_000_000))
     }
 }
@@ -206,13 +211,6 @@ impl WatchedAgent {
 /// Bytes a second of the fastest links and drives of a machine are below, and so is everything else.
 fn is_sound(value: f64) -> bool {
     (0.0..=1e15).contains(&value)
-}
-
-fn text(text: &str) -> Result<(), String> {
-    if text.len() > WATCH_TEXT_BYTES_MAX || text.chars().any(char::is_control) {
-        return Err("a text that is too long or has control characters".to_owned());
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -262,7 +260,7 @@ mod tests {
             (WatchSaid::Begun { names: Vec::new(), boot: String::new() }, 102, "second begin"),
             (WatchSaid::Unread("x".repeat(513)), 102, "too long"),
             (WatchSaid::Sockets { text: String::new(), is_last: false }, 102, "nothing of them"),
-            (WatchSaid::Sockets { text: "x".repeat(SOCKETS_PART_BYTES + 1), is_last: true }, 102, "bytes of sockets"),
+            (WatchSaid::Sockets { text: "x".repeat(PART_BYTES + 1), is_last: true }, 102, "bytes of sockets"),
         ] {
             let why = agent.clone().take(&said, at_s * SECOND).unwrap_err();
             assert!(why.contains(part), "{part}: {why}");

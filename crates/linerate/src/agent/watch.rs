@@ -5,14 +5,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use linerate_fleet::watching::{
-    SOCKETS_EACH_MS, SOCKETS_PART_BYTES, WATCH_TEXT_BYTES_MAX, WatchOrder, WatchSaid, WatchStep,
-};
-use linerate_host::Root;
+use linerate_fleet::bounds::{TEXT_BYTES_MAX, in_parts};
+use linerate_fleet::watching::{SOCKETS_EACH_MS, WatchOrder, WatchSaid, WatchStep};
 use linerate_host::live::sockets::{self, SocketWatch, SocketsAsked};
 use linerate_host::live::{self, LiveAsked, LiveLook};
+use linerate_host::{Root, boot_id};
 use linerate_record::readings::{PortRange, ReadMeasure, ReadValue};
-use rustix::time::{ClockId, clock_gettime};
+use linerate_wire::clock::thread_cpu_ns;
 
 use super::{AgentClock, Happening};
 
@@ -50,7 +49,7 @@ fn watch(order: &WatchOrder, clock: AgentClock, stopped: &Receiver<()>, tell: &S
             look.unreadable.into_iter().for_each(|what| say(unread(&what.to_string())));
         }
         if step == 0 {
-            say(WatchSaid::Begun { names: names(&mut look), boot: printable(&boot()) });
+            say(WatchSaid::Begun { names: names(&mut look), boot: printable(&boot_id(&root)) });
         }
         let (values, told) = parts(look);
         told.iter().for_each(|what| say(unread(what)));
@@ -65,9 +64,10 @@ fn watch(order: &WatchOrder, clock: AgentClock, stopped: &Receiver<()>, tell: &S
     }
     if let Some(sockets) = sockets {
         let seen = serde_json::to_string(&sockets::end(sockets.watch)).unwrap_or_default();
-        in_parts(&seen).into_iter().for_each(say);
+        let part = |(text, is_last): (&str, bool)| WatchSaid::Sockets { text: text.to_owned(), is_last };
+        in_parts(&seen).map(part).for_each(say);
     }
-    say(WatchSaid::Ended { took_us: thread_us() });
+    say(WatchSaid::Ended { took_us: thread_cpu_ns() / 1_000 });
 }
 
 /// Processes to take for the engine's; none where they are to be found. A client has no engine, and connects from the
@@ -84,33 +84,21 @@ fn begin_sockets(root: &Root, order: &WatchOrder, say: &impl Fn(WatchSaid)) -> S
     SocketLooks { watch, due_ms: 0 }
 }
 
-/// When a step is due, in nanoseconds of the agent's clock.
-fn due_ns(order: &WatchOrder, step: u32) -> i64 {
-    let step_ns = i64::try_from(order.step_ms).unwrap_or(i64::MAX).saturating_mul(1_000_000);
-    order.begin_ns.saturating_add(step_ns.saturating_mul(i64::from(step)))
-}
-
 /// Waits for a step; false where the watch is to end.
 fn wait_for(order: &WatchOrder, step: u32, clock: AgentClock, stopped: &Receiver<()>) -> bool {
-    let left_ns = due_ns(order, step).saturating_sub(clock.now_ns());
+    let left_ns = order.due_ns(step).saturating_sub(clock.now_ns());
     let left = Duration::from_nanos(u64::try_from(left_ns).unwrap_or(0));
     stopped.recv_timeout(left) == Err(RecvTimeoutError::Timeout)
 }
 
 /// The step after one: of those that have passed meanwhile, the last.
 fn next_step(order: &WatchOrder, step: u32, clock: AgentClock) -> u32 {
-    let is_past = |step: u32| due_ns(order, step) < clock.now_ns();
+    let is_past = |step: u32| order.due_ns(step) < clock.now_ns();
     let mut next = step + 1;
     while next < order.steps && is_past(next + 1) {
         next += 1;
     }
     next
-}
-
-/// What the kernel calls the time since it booted.
-fn boot() -> String {
-    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
-    id.map(|id| id.trim().to_owned()).unwrap_or_default()
 }
 
 /// Names of the machine, out of what a look gives.
@@ -133,7 +121,7 @@ fn unread(what: &str) -> WatchSaid {
 fn printable(text: &str) -> String {
     let mut kept = String::new();
     for character in text.chars().filter(|character| !character.is_control()) {
-        if kept.len() + character.len_utf8() > WATCH_TEXT_BYTES_MAX {
+        if kept.len() + character.len_utf8() > TEXT_BYTES_MAX {
             break;
         }
         kept.push(character);
@@ -169,29 +157,10 @@ fn rounded(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }
 
-/// A long text in messages.
-fn in_parts(text: &str) -> Vec<WatchSaid> {
-    let (mut parts, mut rest) = (Vec::new(), text);
-    loop {
-        // It is ASCII: numbers, words and addresses.
-        let (part, behind) = rest.split_at(rest.len().min(SOCKETS_PART_BYTES));
-        parts.push(WatchSaid::Sockets { text: part.to_owned(), is_last: behind.is_empty() });
-        if behind.is_empty() {
-            return parts;
-        }
-        rest = behind;
-    }
-}
-
-/// Processor time of this thread.
-fn thread_us() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    let us = time.tv_sec.saturating_mul(1_000_000).saturating_add(time.tv_nsec / 1_000);
-    u64::try_from(us).unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
+    use linerate_fleet::bounds::PART_BYTES;
+
     use super::*;
 
     fn value(part: &str, value: f64) -> ReadValue {
@@ -211,12 +180,11 @@ mod tests {
 
     #[test]
     fn long_texts_go_in_parts_and_short_ones_without_control_characters() {
-        let said = in_parts(&"x".repeat(SOCKETS_PART_BYTES * 2));
-        let lasts: Vec<bool> =
-            said.iter().map(|said| matches!(said, WatchSaid::Sockets { is_last: true, .. })).collect();
+        let long = "x".repeat(PART_BYTES * 2);
+        let lasts: Vec<bool> = in_parts(&long).map(|(_, is_last)| is_last).collect();
         assert_eq!(lasts, [false, true]);
         assert_eq!(printable("a\u{1b}[2Jb"), "a[2Jb");
-        assert_eq!(printable(&"é".repeat(400)).len(), WATCH_TEXT_BYTES_MAX);
+        assert_eq!(printable(&"é".repeat(400)).len(), TEXT_BYTES_MAX);
     }
 
     #[test]

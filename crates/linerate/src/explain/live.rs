@@ -197,7 +197,8 @@ impl Watch<'_> {
         self.led.watch(storage, order.clone(), begin_ns);
         self.led.watch(clients, of_client(order, product), begin_ns);
         let begin_unix_ms = unix_ms() + i64::try_from(BEGINS_IN.as_millis()).unwrap_or(0);
-        let mut fleet = WatchedFleet::new(begin_unix_ms, order.step_ms, order.steps, &names(self.nodes));
+        let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
+        let mut fleet = WatchedFleet::new(begin_unix_ms, order.step_ms, order.steps, &names);
         let whole = Duration::from_millis(order.step_ms.saturating_mul(u64::from(order.steps)));
         let (until, mut told) = (Instant::now() + BEGINS_IN + whole + ENDS_WITHIN, 0);
         let is_awaited = |fleet: &WatchedFleet, lost: &BTreeMap<usize, UnreachedNode>| {
@@ -279,10 +280,6 @@ impl Watch<'_> {
         }
         said
     }
-}
-
-fn names(nodes: &[FleetNode]) -> Vec<(String, Vec<String>)> {
-    nodes.iter().map(|node| (node.name.clone(), Vec::new())).collect()
 }
 
 fn stated(node: &FleetNode) -> StatedMachine {
