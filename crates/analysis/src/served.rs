@@ -1,14 +1,16 @@
 //! What engines served to clients, by their sockets: readings as an engine's own counters would give them, where
 //! nobody asked for these.
 
+use std::collections::BTreeMap;
+
 use linerate_record::readings::{ReadMeasure, ReadSeries, Readings, SocketGroup, SocketRead};
 use linerate_record::units::percent;
 
 /// Sockets that carry less than this share of what links do were not all seen: what they did is no reading then.
 const SEEN_LEAST: f64 = 0.6;
 
-/// Series of bytes to and from clients per second, the same over the whole window, of each machine that stores and of
-/// which sockets were read; a sentence instead where sockets account for too little of what passed.
+/// Series of bytes to and from clients per second, which follow links over the window, of each machine that stores and
+/// of which sockets were read; a sentence instead where sockets account for too little of what passed.
 #[must_use]
 pub fn served(readings: &Readings) -> (Vec<ReadSeries>, Option<String>) {
     let is_client = |machine: &str| readings.stated.iter().any(|of| of.machine == machine && of.is_client);
@@ -29,6 +31,8 @@ pub fn served(readings: &Readings) -> (Vec<ReadSeries>, Option<String>) {
         );
         return (Vec::new(), Some(why));
     }
+    let busiest = busiest(readings);
+    let of_link = |of: ReadMeasure, machine: &str| busiest.get(&(of, machine)).copied();
     let (mut series, mut by_sockets, mut by_links) = (Vec::new(), 0.0, 0.0);
     // Of sockets that could not be read, that has been said.
     let is_read = |read: &&SocketRead| !is_client(&read.machine) && read.over_ms > 0 && !read.remotes.is_empty();
@@ -40,7 +44,8 @@ pub fn served(readings: &Readings) -> (Vec<ReadSeries>, Option<String>) {
             .map(|row| row.sent_bytes.saturating_add(row.received_bytes))
             .fold(0, u64::saturating_add);
         by_sockets += all as f64 / seconds;
-        by_links += on_links(readings, &read.machine);
+        let on_link = |of| of_link(of, &read.machine).map_or(0.0, |(mean, _)| mean);
+        by_links += on_link(ReadMeasure::LinkSent) + on_link(ReadMeasure::LinkReceived);
         let of_clients = || {
             let is_of_client = |group| matches!(group, SocketGroup::Client | SocketGroup::Translated);
             let is_of_read_client = |machine: &Option<String>| machine.as_deref().is_some_and(is_client);
@@ -53,7 +58,11 @@ pub fn served(readings: &Readings) -> (Vec<ReadSeries>, Option<String>) {
             (ReadMeasure::ClientReceived, received, ReadMeasure::LinkReceived),
         ];
         for (of, bytes, link) in ways {
-            let values = over_time(readings, &read.machine, link, bytes as f64 / seconds);
+            let rate = bytes as f64 / seconds;
+            let values = match of_link(link, &read.machine).filter(|(mean, _)| *mean > 0.0) {
+                Some((mean, one)) => one.values.iter().map(|value| value.map(|value| rate * value / mean)).collect(),
+                None => vec![Some(rate); readings.steps as usize],
+            };
             series.push(ReadSeries { of, machine: read.machine.clone(), part: String::new(), values });
         }
     }
@@ -68,24 +77,19 @@ pub fn served(readings: &Readings) -> (Vec<ReadSeries>, Option<String>) {
     (series, None)
 }
 
-/// A mean over the window as it was over time: in proportion to what the machine's busiest link did that way.
-fn over_time(readings: &Readings, machine: &str, link: ReadMeasure, rate: f64) -> Vec<Option<f64>> {
-    let links = readings.series.iter().filter(|one| one.of == link && one.machine == machine);
-    let busiest = links.max_by(|a, b| mean(a).total_cmp(&mean(b))).filter(|one| mean(one) > 0.0);
-    match busiest {
-        Some(one) => one.values.iter().map(|value| value.map(|value| rate * value / mean(one))).collect(),
-        None => vec![Some(rate); readings.steps as usize],
+/// Of each machine and direction, the interface that carried most, with its mean: a bond where there is one, or what is
+/// part of none.
+fn busiest(readings: &Readings) -> BTreeMap<(ReadMeasure, &str), (f64, &ReadSeries)> {
+    let mut busiest: BTreeMap<(ReadMeasure, &str), (f64, &ReadSeries)> = BTreeMap::new();
+    let is_link = |one: &&ReadSeries| matches!(one.of, ReadMeasure::LinkSent | ReadMeasure::LinkReceived);
+    for one in readings.series.iter().filter(is_link) {
+        let mean = mean(one);
+        let most = busiest.entry((one.of, &one.machine)).or_insert((mean, one));
+        if mean >= most.0 {
+            *most = (mean, one);
+        }
     }
-}
-
-/// What a machine's interfaces carried in the mean, each way: the busiest, which is a bond where there is one, and all
-/// that are no part of it.
-fn on_links(readings: &Readings, machine: &str) -> f64 {
-    let of = |measure: ReadMeasure| {
-        let rates = readings.series.iter().filter(|one| one.of == measure && one.machine == machine).map(mean);
-        rates.fold(0.0, f64::max)
-    };
-    of(ReadMeasure::LinkSent) + of(ReadMeasure::LinkReceived)
+    busiest
 }
 
 fn mean(series: &ReadSeries) -> f64 {
