@@ -9,7 +9,6 @@ use super::compared::spread;
 use super::grid::{Grid, Values, quantile};
 use super::resources::{FULL, NodeUse};
 use super::suspects::Scored;
-use super::words;
 
 /// From such a share on, a link or processors of a client are full, as requests in flight over many nodes fill them.
 const NEAR: f64 = 0.85;
@@ -52,18 +51,9 @@ pub(super) fn suspect(grid: &Grid<'_>, site: &Site, uses: &[NodeUse], nodes: &Gr
         most.what
     );
     let evidence = at_limit.iter().take(8).map(|(client, one)| format!("{}: {}", grid.nodes[*client].name, one.what));
-    let suspect = Suspect {
-        cause: Cause::ClientLimit,
-        node: None,
-        part: "clients".to_owned(),
-        claim,
-        weight: 0.0,
-        evidence: evidence.collect(),
-        remedy: words::remedy(Cause::ClientLimit, "clients"),
-        gives: None,
-    };
     let log_odds = if most.is_steady { 7.0 } else { 9.5 - 10.0 * (1.0 - most.share.min(1.0)) };
-    Some(Scored { suspect, log_odds })
+    let scored = Scored::of(Cause::ClientLimit, None, "clients", claim, log_odds);
+    Some(Scored { suspect: Suspect { evidence: evidence.collect(), ..scored.suspect }, ..scored })
 }
 
 /// What a client has most of its limit in use.

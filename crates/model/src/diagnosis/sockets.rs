@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use linerate_record::diagnosis::{Cause, SocketPath, SocketUse, Suspect};
+use linerate_record::diagnosis::{Cause, SocketPath, SocketUse};
 use linerate_record::readings::{Readings, SocketGroup, SocketRead, SocketRemote};
 use linerate_record::units::percent;
 
@@ -201,8 +201,9 @@ fn held(used: &SocketUse, typical: (f64, f64)) -> Option<Scored> {
         _ => return None,
     };
     let claim = words::held_sockets(cause, used.path, share);
-    let part = words::path(used.path).to_owned();
-    Some(scored(cause, None, part, claim, words::socket_evidence(used), 5.0 + 5.0 * share))
+    let mut scored = Scored::of(cause, None, words::path(used.path), claim, 5.0 + 5.0 * share);
+    scored.suspect.evidence.push(words::socket_evidence(used));
+    Some(scored)
 }
 
 /// A node of which the window is full for others, and no other's.
@@ -219,7 +220,7 @@ fn slow_receivers(rows: &Rows<'_>) -> Vec<Scored> {
             percent(middle)
         );
         // What reads slowly has a reason of its own, which counts for more where it is seen.
-        scored(Cause::ReceiveWindow, Some((*node).to_owned()), String::new(), claim, Vec::new(), 5.0)
+        Scored::of(Cause::ReceiveWindow, Some((*node).to_owned()), "", claim, 5.0)
     })
     .collect()
 }
@@ -274,7 +275,7 @@ fn lossy(rows: &Rows<'_>) -> Vec<Scored> {
             percent(*share),
             percent(others)
         );
-        found.push(scored(Cause::LossyLink, Some(node.to_owned()), String::new(), claim, Vec::new(), worth));
+        found.push(Scored::of(Cause::LossyLink, Some(node.to_owned()), "", claim, worth));
     }
     found.extend(to_clients(rows, &whole));
     found
@@ -319,14 +320,7 @@ fn to_clients(rows: &Rows<'_>, among: &Sends) -> Option<Scored> {
         percent(sends.lost()),
         percent(among.lost())
     );
-    Some(scored(Cause::LossyLink, None, words::path(SocketPath::ToClients).to_owned(), claim, Vec::new(), 6.0))
-}
-
-fn scored(cause: Cause, node: Option<String>, part: String, claim: String, more: Vec<String>, log_odds: f64) -> Scored {
-    let evidence = std::iter::once(claim.clone()).chain(more).collect();
-    let remedy = words::remedy(cause, &part);
-    let suspect = Suspect { cause, node, part, claim, weight: 0.0, evidence, remedy, gives: None };
-    Scored { suspect, log_odds }
+    Some(Scored::of(Cause::LossyLink, None, words::path(SocketPath::ToClients), claim, 6.0))
 }
 
 #[cfg(test)]

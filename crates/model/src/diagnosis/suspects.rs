@@ -106,6 +106,23 @@ pub(super) struct Scored {
     pub(super) log_odds: f64,
 }
 
+impl Scored {
+    /// A suspect that one sentence tells of and shows.
+    pub(super) fn of(cause: Cause, node: Option<String>, part: &str, claim: String, log_odds: f64) -> Scored {
+        let suspect = Suspect {
+            cause,
+            node,
+            part: part.to_owned(),
+            evidence: vec![claim.clone()],
+            claim,
+            weight: 0.0,
+            remedy: words::remedy(cause, part),
+            gives: None,
+        };
+        Scored { suspect, log_odds }
+    }
+}
+
 /// What was seen without a comparison of nodes.
 pub(super) struct SeenAlone {
     pub(super) suspects: Vec<Scored>,
@@ -121,15 +138,8 @@ pub(super) fn suspects(
     (used, members): (&[UsedResource], &[MemberUse]),
     seen: SeenAlone,
 ) -> (Vec<Suspect>, f64) {
-    let mut all = of_nodes(grid, odd, uses);
+    let mut all = of_nodes(grid, (odd, uses), &seen.not_lossy);
     all.extend(throttled(grid));
-    // What is sent again to one peer, and not to others, no link loses.
-    let is_not = |one: &Scored| {
-        one.suspect.cause == Cause::LossyLink
-            && one.suspect.evidence.first().is_some_and(|of| of.contains(ReadMeasure::Retransmitted.name()))
-            && one.suspect.node.as_ref().is_some_and(|of| seen.not_lossy.contains(of))
-    };
-    all.iter_mut().filter(|one| is_not(one)).for_each(|one| one.log_odds = one.log_odds.min(NONE_OF_THESE - EXPLAINED));
     all.extend(seen.suspects);
     once(&mut all);
     let waited = waited(grid);
@@ -178,17 +188,7 @@ pub(super) fn busy_thread(grid: &Grid<'_>) -> Option<Scored> {
     let (_, part) = busy.first().filter(|_| 2 * busy.len() >= grid.nodes.len())?;
     let claim =
         format!("one thread of the engine, {part}, is busy all the time at {} of {} nodes", busy.len(), each.len());
-    let suspect = Suspect {
-        cause: Cause::BusyThread,
-        node: None,
-        part: (*part).to_owned(),
-        claim: claim.clone(),
-        weight: 0.0,
-        evidence: vec![claim],
-        remedy: words::remedy(Cause::BusyThread, part),
-        gives: None,
-    };
-    Some(Scored { suspect, log_odds: 6.0 })
+    Some(Scored::of(Cause::BusyThread, None, part, claim, 6.0))
 }
 
 /// What is seen without any comparison explains what is odd: a quota that its node's links stay where they are, drives
@@ -239,7 +239,8 @@ fn tells(row: &CauseRow, odd: &OddReading) -> bool {
     row.of == odd.of && row.is_higher == (odd.sigmas > 0.0)
 }
 
-fn of_nodes(grid: &Grid<'_>, odd: &[OddReading], uses: &[NodeUse]) -> Vec<Scored> {
+/// `not_lossy` has nodes whose links lose nothing, by their sockets.
+fn of_nodes(grid: &Grid<'_>, (odd, uses): (&[OddReading], &[NodeUse]), not_lossy: &[String]) -> Vec<Scored> {
     let mut found: Vec<Scored> = Vec::new();
     let mut nodes: Vec<&str> = odd.iter().map(|one| one.node.as_str()).collect();
     nodes.sort_unstable();
@@ -273,7 +274,12 @@ fn of_nodes(grid: &Grid<'_>, odd: &[OddReading], uses: &[NodeUse]) -> Vec<Scored
                 remedy: words::remedy(cause, &lead.part),
                 gives: of_link.and_then(|one| gives(grid, uses, one)),
             };
-            Scored { suspect, log_odds: worth + beside.min(3.0) }
+            // What is sent again to one peer, and not to others, no link loses.
+            let is_no_link = lead.of == OddKind::Value(ReadMeasure::Retransmitted)
+                && cause == Cause::LossyLink
+                && not_lossy.iter().any(|of| of == node);
+            let most = if is_no_link { NONE_OF_THESE - EXPLAINED } else { f64::INFINITY };
+            Scored { suspect, log_odds: (worth + beside.min(3.0)).min(most) }
         }));
     }
     found
@@ -358,6 +364,10 @@ fn is_of(grid: &Grid<'_>, used: &NodeUse, cause: Cause, lead: &OddReading) -> bo
 fn held_back(grid: &Grid<'_>, uses: &[NodeUse], row: &CauseRow, odd: &OddReading) -> bool {
     let of_node = || uses.iter().filter(|one| grid.nodes[one.node].name == odd.node);
     let share = |one: &NodeUse| grid.median(&one.shares);
+    let of_link = || {
+        let links = of_node().filter(|one| one.resource.is_link() && one.part == odd.part);
+        links.filter_map(share).fold(0.0, f64::max)
+    };
     match row.of {
         OddKind::Steadiness(_) => {
             let link = of_node().find(|one| is_of(grid, one, row.cause, odd)).and_then(share);
@@ -365,28 +375,23 @@ fn held_back(grid: &Grid<'_>, uses: &[NodeUse], row: &CauseRow, odd: &OddReading
                 of_node().any(|one| !one.resource.is_link() && share(one).is_some_and(|share| share >= FULL));
             link.is_some_and(|share| share < FULL) && !is_elsewhere
         }
-        OddKind::Value(ReadMeasure::CoresBusy) => {
+        // Cores that have little to do hold nobody back.
+        OddKind::Value(ReadMeasure::CoresBusy | ReadMeasure::CoreFrequency) => {
             let busy = of_node().find(|one| one.resource == Resource::Cpu).and_then(share);
             busy.is_none_or(|share| share >= CORES_MATTER)
         }
         // Of a short window, queues that overflow for some moments are about a hundredth, at any node.
         OddKind::Value(ReadMeasure::Retransmitted) => odd.value >= LOSSES_MATTER || grid.judged_ms() >= LONG_MS,
-        // A port that is seldom used, and cores that have little to do, hold nobody back.
+        // A port that is seldom used holds nobody back.
         OddKind::Value(ReadMeasure::LinkSpeed) => {
-            let links = of_node().filter(|one| one.resource.is_link() && one.part == odd.part).filter_map(share);
-            let used = links.fold(0.0, f64::max) * odd.others / odd.value.max(1.0);
+            let used = of_link() * odd.others / odd.value.max(1.0);
             used == 0.0 || used >= SPEED_MATTERS
-        }
-        OddKind::Value(ReadMeasure::CoreFrequency) => {
-            let busy = of_node().find(|one| one.resource == Resource::Cpu).and_then(share);
-            busy.is_none_or(|share| share >= CORES_MATTER)
         }
         // More work on a link that has room for it holds nobody back; in a short window, a few objects are more.
         OddKind::Value(ReadMeasure::LinkSent | ReadMeasure::LinkReceived)
             if row.is_higher && is_read(grid, &odd.node) =>
         {
-            let link = of_node().filter(|one| one.resource.is_link() && one.part == odd.part).filter_map(share);
-            link.fold(0.0, f64::max) >= LINKS_MATTER || grid.judged_ms() >= LONG_MS
+            of_link() >= LINKS_MATTER || grid.judged_ms() >= LONG_MS
         }
         // Lists and health checks are no load beside one of the other operation.
         OddKind::Value(of @ (ReadMeasure::ClientSent | ReadMeasure::ClientReceived)) if row.is_higher => {
@@ -439,17 +444,8 @@ fn throttled(grid: &Grid<'_>) -> Vec<Scored> {
                 continue;
             }
             let claim = words::throttled(container, &machine.name, share);
-            let suspect = Suspect {
-                cause: Cause::Quota,
-                node: Some(machine.name.clone()),
-                part: (*container).to_owned(),
-                claim: claim.clone(),
-                weight: 0.0,
-                evidence: vec![claim],
-                remedy: words::remedy(Cause::Quota, container),
-                gives: None,
-            };
-            found.push(Scored { suspect, log_odds: 5.0 + 5.0 * share.min(1.0) });
+            let log_odds = 5.0 + 5.0 * share.min(1.0);
+            found.push(Scored::of(Cause::Quota, Some(machine.name.clone()), container, claim, log_odds));
         }
     }
     // Of many, those that are out of it most.
@@ -476,21 +472,13 @@ fn full(site: &Site, used: &UsedResource, waited: f64) -> Option<Scored> {
         return None;
     }
     let claim = words::full(site, used);
-    let suspect = Suspect {
-        cause: Cause::Full,
-        node: None,
-        part: used.part.clone(),
-        claim: claim.clone(),
-        weight: 0.0,
-        evidence: vec![claim],
-        remedy: words::relief(used),
-        gives: None,
-    };
     // Processors may be busy with others, or wait for each other: they are full more often than they are the cause,
     // unless something waits for them.
     let is_cpu = used.resource == Resource::Cpu;
     let most = if is_cpu && waited < WAITED { 6.0 } else { 9.0 };
-    Some(Scored { suspect, log_odds: most - 25.0 * (1.0 - used.share.min(1.0)) })
+    let log_odds = most - 25.0 * (1.0 - used.share.min(1.0));
+    let scored = Scored::of(Cause::Full, None, &used.part, claim, log_odds);
+    Some(Scored { suspect: Suspect { remedy: words::relief(used), ..scored.suspect }, ..scored })
 }
 
 /// A bond that has one member carry all, near that member's speed.
@@ -501,17 +489,10 @@ fn on_one_member(members: &MemberUse) -> Option<Scored> {
         return None;
     }
     let claim = words::on_one(members);
-    let suspect = Suspect {
-        cause: Cause::BondMembers,
-        node: None,
-        part: members.bond.clone(),
-        claim: claim.clone(),
-        weight: 0.0,
-        evidence: vec![claim],
-        remedy: words::remedy(Cause::BondMembers, &members.bond),
-        gives: Some(words::gives(f64::from(members.members) * members.busiest_share)),
-    };
-    Some(Scored { suspect, log_odds: 6.0 + 30.0 * (members.busiest_used_share.min(1.0) - NEAR) })
+    let log_odds = 6.0 + 30.0 * (members.busiest_used_share.min(1.0) - NEAR);
+    let scored = Scored::of(Cause::BondMembers, None, &members.bond, claim, log_odds);
+    let gives = Some(words::gives(f64::from(members.members) * members.busiest_share));
+    Some(Scored { suspect: Suspect { gives, ..scored.suspect }, ..scored })
 }
 
 #[cfg(test)]

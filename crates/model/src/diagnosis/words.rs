@@ -224,8 +224,8 @@ pub(super) fn held_sockets(cause: Cause, of: SocketPath, share: f64) -> String {
 }
 
 /// What sockets of a path show.
-pub(super) fn socket_evidence(used: &SocketUse) -> Vec<String> {
-    vec![format!(
+pub(super) fn socket_evidence(used: &SocketUse) -> String {
+    format!(
         "{} sockets {}: something to send for {} of the time; of that, the receive window is the limit for {}, the \
          send buffer for {}; {} sent again, round trip {}",
         used.sockets,
@@ -235,7 +235,7 @@ pub(super) fn socket_evidence(used: &SocketUse) -> Vec<String> {
         percent(used.buffer_share),
         percent(used.retransmitted_share),
         duration_ns(used.round_trip_us as f64 * 1e3)
-    )]
+    )
 }
 
 /// A bond of which one member carries all.
