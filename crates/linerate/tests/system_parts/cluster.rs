@@ -280,3 +280,51 @@ fn number_of(device: &str) -> String {
 pub(crate) fn host(node: u32) -> String {
     format!("10.231.78.{node}:9000")
 }
+
+/// A token bucket counts the Ethernet header of a packet and what is behind it. On a wire, a checksum, the preamble and
+/// the gap come with each, and a link's speed is told of all that. All links have an MTU of 1500.
+pub(crate) fn speed_bits_per_s(rate_bits_per_s: u64) -> f64 {
+    rate_bits_per_s as f64 * 1538.0 / 1514.0
+}
+
+/// What a site says of such a cluster.
+pub(crate) struct Described {
+    pub(crate) parts: Parts,
+    /// Of each node's link, by its token bucket.
+    pub(crate) rate_bits_per_s: u64,
+    /// As the site says.
+    pub(crate) mtu: u32,
+    /// MinIO writes past the page cache, and reads out of it.
+    pub(crate) written_bytes_per_s: u64,
+    pub(crate) clients: u32,
+    pub(crate) client_bits_per_s: u64,
+}
+
+/// The site file of a cluster.
+pub(crate) fn described(of: &Described) -> String {
+    let Parts { nodes, drives, parity, .. } = of.parts;
+    let mbit = |rate: u64| speed_bits_per_s(rate) / 1e6;
+    format!(
+        "nodes:
+  name: node
+  count: {nodes}
+  sockets: 1
+  cores: 2
+  memory: 8GiB
+  drives: {{count: {drives}, capacity: 2560MiB, read: 4GB/s, write: {}B/s, lanes: 0}}
+  nics: {{name: eth0, speed: {:.3}Mb/s}}
+planes:
+  public: {{link: eth0, mtu: {}}}
+clients: {{count: {}, speed: {:.3}Mb/s}}
+entry: client-side
+engine: {{product: minio, protection: EC:{}, tls: false, internal_tls: false}}
+data: {{object_size: 4MiB}}
+",
+        of.written_bytes_per_s,
+        mbit(of.rate_bits_per_s),
+        of.mtu,
+        of.clients,
+        mbit(of.client_bits_per_s),
+        parity.expect("a stated parity"),
+    )
+}

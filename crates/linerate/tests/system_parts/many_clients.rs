@@ -11,7 +11,7 @@ use linerate_analysis::view::{Point, View};
 use linerate_record::run::Op;
 use tempfile::tempdir;
 
-use super::cluster::{BOTH_WAYS, Cluster, Parts};
+use super::cluster::{BOTH_WAYS, Cluster, Described, Parts, described};
 use crate::judged::{ERROR_SHARE, Figure, Visit, over_curves};
 use crate::running::{shown, view};
 
@@ -36,32 +36,16 @@ const OBJECT_BYTES: u64 = 4 << 20;
 
 const OBJECTS: u64 = 120;
 
-/// A link's speed is told of all that is on the wire, of which a token bucket counts less.
-fn speed_mbit_per_s(rate_bits_per_s: u64) -> f64 {
-    rate_bits_per_s as f64 * 1538.0 / 1514.0 / 1e6
-}
-
 /// The cluster with so many clients, in a file.
 fn describe(folder: &Path, clients: u32) -> Result<PathBuf, Failed> {
-    let text = format!(
-        "nodes:
-  name: node
-  count: {NODES}
-  sockets: 1
-  cores: 2
-  memory: 8GiB
-  drives: {{count: 1, capacity: 2560MiB, read: 4GB/s, write: 2GB/s, lanes: 0}}
-  nics: {{name: eth0, speed: {:.3}Mb/s}}
-planes:
-  public: {{link: eth0, mtu: 1500}}
-clients: {{count: {clients}, speed: {:.3}Mb/s}}
-entry: client-side
-engine: {{product: minio, protection: EC:2, tls: false, internal_tls: false}}
-data: {{object_size: 4MiB}}
-",
-        speed_mbit_per_s(NODE_BITS_PER_S),
-        speed_mbit_per_s(CLIENT_BITS_PER_S),
-    );
+    let text = described(&Described {
+        parts: PARTS,
+        rate_bits_per_s: NODE_BITS_PER_S,
+        mtu: 1500,
+        written_bytes_per_s: 2_000_000_000,
+        clients,
+        client_bits_per_s: CLIENT_BITS_PER_S,
+    });
     let path = folder.join(format!("site{clients}.yaml"));
     fs::write(&path, text)?;
     Ok(path)

@@ -10,7 +10,7 @@ use std::time::Duration;
 use libtest_mimic::Failed;
 use tempfile::{TempDir, tempdir};
 
-use super::cluster::{BOTH_WAYS, Cluster, Parts, Way, host};
+use super::cluster::{BOTH_WAYS, Cluster, Described, Parts, Way, described, host};
 use crate::judged::{Cause, ERROR_SHARE, Figure, Visit, explained, file_name, leaders, over_curves, rank, summary};
 use crate::running::points;
 
@@ -70,40 +70,16 @@ const PLANTED: Shape = Shape {
     ..shape("4 nodes on disks, 2+2", 4, 1, 2, 200)
 };
 
-/// A token bucket counts the Ethernet header of a packet and what is behind it. On a wire, a checksum, the preamble and
-/// the gap come with each, and a link's speed is told of all that. All links have an MTU of 1500.
-fn speed_bits_per_s(rate_bits_per_s: u64) -> f64 {
-    rate_bits_per_s as f64 * 1538.0 / 1514.0
-}
-
 /// The description of a cluster, in a file.
 fn describe(shape: &Shape, folder: &Path) -> Result<PathBuf, Failed> {
-    let Parts { nodes, drives, parity, .. } = shape.parts;
-    let mbit = |rate: u64| speed_bits_per_s(rate) / 1e6;
-    // MinIO writes past the page cache, and reads out of it.
-    let written_bytes_per_s = shape.drive_bytes_per_s.unwrap_or(2_000_000_000);
-    let drive = format!("read: 4GB/s, write: {written_bytes_per_s}B/s");
-    let text = format!(
-        "nodes:
-  name: node
-  count: {nodes}
-  sockets: 1
-  cores: 2
-  memory: 8GiB
-  drives: {{count: {drives}, capacity: 2560MiB, {drive}, lanes: 0}}
-  nics: {{name: eth0, speed: {:.3}Mb/s}}
-planes:
-  public: {{link: eth0, mtu: {}}}
-clients: {{count: 1, speed: {:.3}Mb/s}}
-entry: client-side
-engine: {{product: minio, protection: EC:{}, tls: false, internal_tls: false}}
-data: {{object_size: 4MiB}}
-",
-        mbit(shape.rate_bits_per_s),
-        shape.mtu,
-        mbit(shape.client_bits_per_s.unwrap_or(10_000_000_000)),
-        parity.ok_or("a stated parity")?,
-    );
+    let text = described(&Described {
+        parts: shape.parts,
+        rate_bits_per_s: shape.rate_bits_per_s,
+        mtu: shape.mtu,
+        written_bytes_per_s: shape.drive_bytes_per_s.unwrap_or(2_000_000_000),
+        clients: 1,
+        client_bits_per_s: shape.client_bits_per_s.unwrap_or(10_000_000_000),
+    });
     fs::create_dir_all(folder)?;
     let path = folder.join(format!("{}.yaml", file_name(shape.name)));
     fs::write(&path, text)?;
