@@ -6,7 +6,7 @@ mod devices;
 mod engines;
 
 pub(crate) use devices::MANGLED;
-pub(crate) use engines::{is_engine, of_own_node, program};
+pub(crate) use engines::{OBJECT_STORE, engine_pids, is_engine, program};
 
 use std::path::Path;
 

@@ -6,16 +6,14 @@ use super::aside::Aside;
 use super::{Looking, PartName, plain};
 use crate::fingerprint::{cpu_cgroups, parse_periods};
 use crate::process::process_stat;
-use crate::root::{Pass, Root, Unreadable, names, note, text};
-use crate::snapshot::{is_engine, of_own_node, program};
+use crate::root::{Pass, Root, Unreadable, note, text};
+use crate::snapshot::{engine_pids, program};
 
 pub(super) const FIND_LEAST_MS: u64 = 30_000;
 /// How long after one has ended another is looked for.
 const SOON_MS: u64 = 3_000;
 /// A machine with more servers is one of a test.
 const MOST: usize = 64;
-/// What stands behind a gateway of Ceph, beside the programs that serve S3 themselves.
-const STORE: &str = "ceph-osd";
 /// Of an id of 64 digits, as people abbreviate it.
 const ID_SHOWN: usize = 12;
 
@@ -78,15 +76,8 @@ pub(super) fn has_ended(state: &mut Engines, now_ms: u64) {
 
 fn find(root: &Root, asked: &[u32]) -> Found {
     let mut pass = Pass::default();
-    let mut pids: Vec<u32> = match asked.is_empty() {
-        true => names(root, "proc").iter().filter_map(|name| name.parse().ok()).collect(),
-        false => asked.to_vec(),
-    };
-    pids.sort_unstable();
-    pids.retain(|pid| !asked.is_empty() || serves(root, *pid, &mut pass));
-    let pids = if asked.is_empty() { of_own_node(root, pids) } else { pids };
     let mut found = Found::default();
-    for pid in pids {
+    for pid in engine_pids(root, asked, &mut pass) {
         let stat = process_stat(root, &pid.to_string(), &mut pass.bytes);
         match (stat, program(root, pid, &mut pass)) {
             (Ok(stat), Some(program)) if found.engines.len() < MOST => {
@@ -100,11 +91,6 @@ fn find(root: &Root, asked: &[u32]) -> Found {
     }
     found.quotas = quotas(root, &found.engines, &mut pass);
     Found { unreadable: pass.unreadable, ..found }
-}
-
-fn serves(root: &Root, pid: u32, pass: &mut Pass) -> bool {
-    is_engine(root, pid, pass)
-        || text(root, &format!("proc/{pid}/comm"), &mut pass.bytes).is_ok_and(|name| name.trim() == STORE)
 }
 
 /// The cgroups of engines and those above them, where they count periods of a quota.

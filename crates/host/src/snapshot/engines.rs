@@ -10,6 +10,9 @@ use crate::root::{Pass, Root, names, note, text};
 /// Programs that serve S3, as `comm` names them: no more than 15 characters.
 const PROGRAMS: [&str; 4] = ["minio", "rustfs", "radosgw", "garage"];
 
+/// What stands behind a gateway of Ceph, beside the programs that serve S3 themselves.
+pub(crate) const OBJECT_STORE: &str = "ceph-osd";
+
 /// The servers that run, and the processes that were named.
 pub(super) fn engines(root: &Root, pids: &[u32], pass: &mut Pass) -> Vec<EngineProcess> {
     let mut all: Vec<u32> = names(root, "proc").iter().filter_map(|name| name.parse().ok()).collect();
@@ -60,9 +63,25 @@ fn own_network(root: &Root, pid: u32, pass: &mut Pass) -> bool {
     }
 }
 
+/// The engine's processes, sorted: those that were named, and where none was, those found by their programs' names, as
+/// [`of_own_node`] has them.
+pub(crate) fn engine_pids(root: &Root, named: &[u32], pass: &mut Pass) -> Vec<u32> {
+    let mut pids: Vec<u32> = match named.is_empty() {
+        true => names(root, "proc").iter().filter_map(|name| name.parse().ok()).collect(),
+        false => named.to_vec(),
+    };
+    pids.sort_unstable();
+    if !named.is_empty() {
+        return pids;
+    }
+    let serves = |program: String| PROGRAMS.contains(&program.as_str()) || program == OBJECT_STORE;
+    pids.retain(|pid| program(root, *pid, pass).is_some_and(serves));
+    of_own_node(root, pids)
+}
+
 /// Of processes, those in the network namespace of this one, unless that is the machine's own: who is put into the
 /// namespace of a node reads what is that node's. Where it is not known whose it is, all of them if none is in it.
-pub(crate) fn of_own_node(root: &Root, pids: Vec<u32>) -> Vec<u32> {
+fn of_own_node(root: &Root, pids: Vec<u32>) -> Vec<u32> {
     let own = namespace(root, "self").ok();
     // Where that of the first process may not be read, this one is in a container, or in a node's namespace.
     let first = namespace(root, "1").ok();

@@ -9,17 +9,14 @@ use rustix::net::AddressFamily;
 
 use super::dump::{SockDiag, open_here};
 use super::request::{LISTENING, joined};
-use crate::root::{Pass, Root, names, note};
+use crate::root::{Pass, Root, note};
 use crate::setting::within_process;
-use crate::snapshot::{is_engine, of_own_node, program};
+use crate::snapshot::{OBJECT_STORE, engine_pids, program};
 
 /// Most network namespaces, and most files of one process, that are looked at. Sockets that listen are among a server's
 /// first.
 const SPACES_MAX: usize = 64;
 const FILES_MAX: usize = 16_384;
-
-/// Serves other engines' programs and no S3.
-const OBJECT_STORE: &str = "ceph-osd";
 
 const fn ports(first: u16, last: u16) -> PortRange {
     PortRange { first, last }
@@ -112,29 +109,19 @@ fn enter(space: Option<u64>, processes: &[&Process], pass: &mut Pass) -> Option<
 /// The engine's processes: those that were named, and where none was, those found by their programs' names. On a
 /// machine with several nodes, each in a namespace of its own, only who asks knows which are of this one.
 fn processes(root: &Root, pids: &[u32], pass: &mut Pass) -> Vec<Process> {
-    let mut all: Vec<u32> = names(root, "proc").iter().filter_map(|name| name.parse().ok()).collect();
-    all.sort_unstable();
     // That of this thread, in which it opens sockets: it may be another than the process's.
     let own = network(root, OWN);
     let mut found = Vec::new();
-    for pid in all {
+    for pid in engine_pids(root, pids, pass) {
         let Some(program) = program(root, pid, pass) else { continue };
-        let is_wanted = match pids {
-            [] => program == OBJECT_STORE || is_engine(root, pid, pass),
-            _ => pids.contains(&pid),
+        let space = match network(root, &pid.to_string()) {
+            Ok(space) => Some(space).filter(|space| own.as_ref().ok() != Some(space)),
+            // Anybody may see that it is the same; where it is not, that it may not be entered is told then.
+            Err(_) if node(root, OWN).is_some_and(|own| node(root, &pid.to_string()) == Some(own)) => None,
+            Err(_) => Some(u64::MAX - u64::from(pid)),
         };
-        if is_wanted {
-            let space = match network(root, &pid.to_string()) {
-                Ok(space) => Some(space).filter(|space| own.as_ref().ok() != Some(space)),
-                // Anybody may see that it is the same; where it is not, that it may not be entered is told then.
-                Err(_) if node(root, OWN).is_some_and(|own| node(root, &pid.to_string()) == Some(own)) => None,
-                Err(_) => Some(u64::MAX - u64::from(pid)),
-            };
-            found.push(Process { pid, program, space });
-        }
+        found.push(Process { pid, program, space });
     }
-    let own = of_own_node(root, found.iter().map(|process| process.pid).collect());
-    found.retain(|process| own.contains(&process.pid) || pids.contains(&process.pid));
     for pid in pids.iter().filter(|pid| !found.iter().any(|process| process.pid == **pid)) {
         note(pass, &format!("proc/{pid}"), "there is no such process");
     }
