@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use rustix::net::sockopt;
 use rustix::thread::{CapabilitySet, LinkNameSpaceType, capabilities, move_into_link_name_space, set_capabilities};
 
 use super::Namespaces;
-use crate::running::shown;
+use crate::running::{eventually, shown};
 
 /// What is checked, and what each needs.
 pub(crate) const CHECKS: [(&str, &[&str], Check); 2] = [
@@ -30,7 +31,7 @@ const BYTES: usize = 2_000_003;
 fn in_another_namespace() -> Result<(), Failed> {
     let spaces = Namespaces::make(None);
     let server = spaces.null_target();
-    let client = Idle(spaces.in_client().args(["sleep", "1000"]).spawn()?);
+    let client = Idle::inside(&spaces.client_link)?;
     let port = server.address.parse::<std::net::SocketAddr>()?.port();
     let ports = || vec![PortRange { first: port, last: port }];
     let mut stream = inside(&format!("/run/netns/{}", spaces.client_link), || {
@@ -110,7 +111,7 @@ fn limited_by_the_buffer() -> Result<(), Failed> {
     let name = &space.0;
     run("ip", &format!("-n {name} link set lo mtu 1500 up"))?;
     run("tc", &format!("-n {name} qdisc add dev lo root tbf rate 100mbit burst 64kb latency 50ms"))?;
-    let idle = Idle(Command::new("ip").args(["netns", "exec", name, "sleep", "1000"]).spawn()?);
+    let idle = Idle::inside(name)?;
     let mut most = 0.0_f64;
     for attempt in 0..40 {
         let sums = inside(&format!("/run/netns/{name}"), || sent_by(&idle, 16_384 << (attempt % 3)))?;
@@ -176,6 +177,17 @@ fn run(program: &str, words: &str) -> Result<(), Failed> {
 
 /// A process that does nothing in a network namespace; ended with the value.
 struct Idle(Child);
+
+impl Idle {
+    /// Starts it; it is inside when this returns.
+    fn inside(name: &str) -> std::io::Result<Idle> {
+        let idle = Idle(Command::new("ip").args(["netns", "exec", name, "sleep", "1000"]).spawn()?);
+        let space = std::fs::metadata(format!("/run/netns/{name}"))?.ino();
+        let its_space = format!("/proc/{}/ns/net", idle.0.id());
+        eventually("it is in its namespace", || std::fs::metadata(&its_space).is_ok_and(|its| its.ino() == space));
+        Ok(idle)
+    }
+}
 
 impl Drop for Idle {
     fn drop(&mut self) {
