@@ -4,11 +4,11 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use libtest_mimic::Failed;
 use linerate_record::finding::{Finding, FindingKind};
-use linerate_record::run::{Interval, PointLine, Purpose};
+use linerate_record::run::{Interval, Manifest, PointLine, Purpose};
 use serde::de::DeserializeOwned;
 use tempfile::tempdir;
 
@@ -148,13 +148,13 @@ pub(super) fn ends() -> Result<(), Failed> {
     let bench = bench.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
 
     let until = Instant::now() + Duration::from_secs(40);
-    while of_client(&folder, 1).iter().map(Interval::length_ms).sum::<u64>() < 1_000 {
+    while of_client(&folder, 1).iter().map(Interval::length_ms).sum::<u64>() < 500 {
         assert!(Instant::now() < until, "the far client does not load: {}", shown(&bench.wait_with_output()?));
         std::thread::sleep(Duration::from_millis(50));
     }
     assert_eq!(far_agents(&place), 1, "it loads");
     ip(&format!("-n {} link set line down", spaces.0[1]));
-    let cut = Instant::now();
+    let (cut, cut_at) = (Instant::now(), SystemTime::now());
     while far_agents(&place) > 0 {
         assert!(cut.elapsed() < GONE_WITHIN, "the client that is cut off loads on");
         std::thread::sleep(Duration::from_millis(20));
@@ -162,7 +162,7 @@ pub(super) fn ends() -> Result<(), Failed> {
     println!("gone {:?} after the cut", cut.elapsed());
     let output = bench.wait_with_output()?;
     assert!(output.status.success(), "{}", shown(&output));
-    is_told(&folder, &shown(&output))?;
+    is_told(&folder, &shown(&output), cut_at)?;
 
     assert!(objects() > 0, "--noclear leaves what each wrote");
     let mut clean = with_keys(spaces.within(1));
@@ -174,7 +174,7 @@ pub(super) fn ends() -> Result<(), Failed> {
 }
 
 /// The finding says who was lost and when, and figures of that client end there.
-fn is_told(folder: &Path, text: &str) -> Result<(), Failed> {
+fn is_told(folder: &Path, text: &str, cut_at: SystemTime) -> Result<(), Failed> {
     let findings: Vec<Finding> = lines(&folder.join("findings.jsonl"));
     let lost: Vec<&Finding> = findings.iter().filter(|found| found.kind == FindingKind::ClientLost).collect();
     let [lost] = &lost[..] else { return Err(format!("one client is lost: {findings:?}").into()) };
@@ -185,11 +185,16 @@ fn is_told(folder: &Path, text: &str) -> Result<(), Failed> {
     let (near, far) = (of_client(folder, 0), of_client(folder, 1));
     let long = |all: &[Interval]| all.iter().map(Interval::length_ms).sum::<u64>();
     let last = far.iter().map(|one| one.to_ms).max().ok_or("some of its intervals came")?;
-    println!("near {} ms, far {} ms up to {last} ms, lost at {at_s} s", long(&near), long(&far));
-    assert!(long(&near) >= POINT.as_millis() as u64 - 100, "{near:?}");
-    assert!((1_000..6_000).contains(&long(&far)), "{far:?}");
-    // It was lost when nothing had come for two seconds, and nothing that it told of comes after that.
-    assert!((last as f64) / 1e3 < at_s && at_s - (last as f64) / 1e3 < 4.5, "{last} {at_s}");
+    let run: Manifest = serde_json::from_slice(&fs::read(folder.join("run.json"))?)?;
+    let cut_s = cut_at.duration_since(UNIX_EPOCH)?.as_secs_f64() - run.started_unix_ms as f64 / 1e3;
+    let (near_ms, far_ms) = (long(&near), long(&far));
+    println!("near {near_ms} ms, far {far_ms} ms up to {last} ms, cut at {cut_s:.1} s, lost at {at_s} s");
+    assert!(near_ms >= POINT.as_millis() as u64 - 100, "{near:?}");
+    assert!((500..6_000).contains(&far_ms), "{far:?}");
+    // It was lost when a question of at most half a second later had no answer for two seconds, and nothing that it
+    // told of comes after the cut. Intervals may come long behind what they are of: their room in the stream is small.
+    assert!((1.8..3.5).contains(&(at_s - cut_s)), "{cut_s} {at_s}");
+    assert!(last as f64 / 1e3 < cut_s, "{last} {cut_s}");
     // Whole ones: but for the last of a client that ends in time, all are of one length.
     let lengths: Vec<u64> = far.iter().map(Interval::length_ms).collect();
     assert!(lengths.iter().all(|length| length.abs_diff(lengths[0]) <= 60), "{lengths:?}");
