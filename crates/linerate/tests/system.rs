@@ -166,9 +166,9 @@ const SHORT: &str = "--duration 900ms --warmup 100ms --no-ceiling --objects 60";
 /// A run whose points all have requests. A machine that is short of processors may write no object of some MiB in a
 /// short point, or leave one in flight for longer than is waited for: then once more, with more time and fewer at once.
 fn with_figures(minio: &Minio, flags: &str) -> Result<View, Failed> {
-    for pace in ["--concurrent 6 --duration 700ms", "--concurrent 2 --duration 6s", "--concurrent 1 --duration 30s"] {
+    for pace in ["--concurrent 4 --duration 400ms", "--concurrent 2 --duration 6s", "--concurrent 1 --duration 30s"] {
         let out = tempdir()?;
-        let view = minio.bench(out.path(), &format!("{flags} {pace} --warmup 100ms --no-ceiling --objects 60"))?;
+        let view = minio.bench(out.path(), &format!("{flags} {pace} --warmup 100ms --no-ceiling"))?;
         let is_slow = points(&view).iter().any(|point| point.requests == 0 && point.error_count() == 0);
         let gave_up = view.findings.iter().any(|found| found.kind == FindingKind::LeftBehind);
         if !is_slow && !gave_up {
@@ -194,7 +194,7 @@ fn every_operation() -> Result<(), Failed> {
         "--op mixed --obj.size 4096:10740,8192:1685,1MiB:10",
         "--op get,list --obj.size 4096 --prefix a+b/ü&<>/",
     ] {
-        let flags = format!("--host {} {} {flags}", minio.address, verify(flags));
+        let flags = format!("--host {} {} {flags} --objects 60", minio.address, verify(flags));
         let view = with_figures(&minio, &flags)?;
         for point in points(&view) {
             assert!(point.requests > 0 && point.error_count() == 0, "{flags}: {:?} {point:?}", point.errors);
@@ -208,18 +208,15 @@ fn every_operation() -> Result<(), Failed> {
 
 fn every_payload() -> Result<(), Failed> {
     let minio = Minio::start(&[]);
-    let short = "--concurrent 3 --warmup 100ms --precision none --no-ceiling --objects 6 --verify";
     for payload in ["signed", "unsigned", "streaming", "streaming-trailer", "unsigned-trailer"] {
-        // Parts take their time in a build that is not optimised.
         for flags in [
-            "--duration 700ms --op put,get --obj.size 0,1,65536,300000",
-            "--duration 1500ms --op put,get --obj.size 5000001 --unique full",
-            "--duration 2s --op multipart,get --write multipart --obj.size 0,11534337 --part.size 5MiB \
-             --part.concurrent 2",
+            "--op put,get --obj.size 0,1,65536,300000",
+            "--op put,get --obj.size 5000001 --unique full",
+            "--op multipart,get --write multipart --obj.size 0,11534337 --part.size 5MiB --part.concurrent 2",
         ] {
-            let out = tempdir()?;
-            let flags = format!("--host {} {short} {flags} --payload {payload}", minio.address);
-            let view = minio.bench(out.path(), &flags)?;
+            let rest = format!("--verify --precision none --objects 6 --payload {payload}");
+            let flags = format!("--host {} {flags} {rest}", minio.address);
+            let view = with_figures(&minio, &flags)?;
             for series in &view.series {
                 let point = &series.points[0];
                 assert!(point.requests > 0 && point.error_count() == 0, "{flags}: {:?} {point:?}", point.errors);
@@ -360,13 +357,10 @@ fn over_tls() -> Result<(), Failed> {
     let chunked = CHUNKED_MODES.map(|mode| (mode, &works[..2]));
     for (mode, works) in PAYLOAD_MODES.map(|mode| (mode, &works[..])).into_iter().chain(chunked) {
         for work in works {
-            let out = tempdir()?;
             let host = format!("--host https://{} --ca-file {ca}", minio.address);
-            // Parts take their time in a build that is not optimised.
-            let (seconds, objects) = if *work == parts { ("2500ms", 4) } else { ("500ms", 20) };
-            let time = format!("--duration {seconds} --warmup 100ms --no-ceiling --objects {objects}");
-            let flags = format!("{host} --concurrent 4 {} {time} {mode} {work}", verify(work));
-            let view = minio.bench(out.path(), &flags)?;
+            let objects = if *work == parts { 4 } else { 20 };
+            let flags = format!("{host} {} --objects {objects} {mode} {work}", verify(work));
+            let view = with_figures(&minio, &flags)?;
             for point in points(&view) {
                 assert!(point.requests > 0 && point.error_count() == 0, "{flags}: {:?} {point:?}", point.errors);
                 assert_eq!(point.total.count, point.requests, "{flags}");

@@ -4,6 +4,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use libtest_mimic::Failed;
@@ -22,6 +23,9 @@ const ALL_PACKETS: f64 = 4_294_967_296.0;
 /// Exit code of a run that failed by what it found (`docs/exit-codes.md`).
 const FAILED_BY_FINDINGS: i32 = 4;
 
+/// Clusters that this process has made: each has control groups of its own.
+static MADE: AtomicU32 = AtomicU32::new(0);
+
 /// What a cluster is made of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts {
@@ -33,6 +37,9 @@ pub(crate) struct Parts {
     pub(crate) parity: Option<u32>,
     /// Size of each drive, where it is to be a block device that can be held back; in memory without.
     pub(crate) disk_mib: Option<u32>,
+    /// Whether each device is a file on another one. What holds a device back stands in front of it, where its own
+    /// counters do not see it; one below is seen as time that the drive takes.
+    pub(crate) layered: bool,
 }
 
 /// One way over a link, as its node sees it.
@@ -51,7 +58,7 @@ pub(crate) struct Cluster {
     child: Child,
     /// Name of its control groups.
     group: String,
-    /// Numbers of the first drive of each node, where drives are devices.
+    /// Of the first drive of each node, where drives are devices: the number of what is held back.
     devices: Vec<String>,
 }
 
@@ -63,7 +70,7 @@ impl Cluster {
 
     /// The same with clients `c1` and so on, beside the one that is there always.
     pub(crate) fn start_with(parts: Parts, clients: u32) -> Self {
-        let group = format!("linerate-test-{}", std::process::id());
+        let group = format!("linerate-test-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         make_groups(&group, parts.nodes);
         let mut command = Command::new("unshare");
         command.args(["--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]);
@@ -74,6 +81,7 @@ impl Cluster {
         command.env("CLIENTS", clients.to_string());
         command.env("NODES", parts.nodes.to_string()).env("DRIVES", parts.drives.to_string()).env("GROUP", &group);
         command.env("DISK_MIB", parts.disk_mib.map_or(String::new(), |mib| mib.to_string()));
+        command.env("LAYERED", if parts.layered { "yes" } else { "" });
         if let Some(parity) = parts.parity {
             command.env("MINIO_STORAGE_CLASS_STANDARD", format!("EC:{parity}"));
         }
@@ -83,7 +91,7 @@ impl Cluster {
         loop {
             let line = lines.next().and_then(Result::ok).expect("the script of the cluster failed");
             match line.split_once(' ') {
-                Some((drive, device)) if drive.ends_with("-drive1") => cluster.devices.push(number_of(device)),
+                Some((drive, held)) if drive.ends_with("-drive1") => cluster.devices.push(number_of(held)),
                 Some(_) => {}
                 None => break assert_eq!(line, "joined", "the script of the cluster failed"),
             }

@@ -27,16 +27,26 @@ join() {
     ip netns exec "$1" sh -c 'echo reno >/proc/sys/net/ipv4/tcp_congestion_control'
 }
 
-# A file system of its own, on a device that lets go of its file when the last mount of it ends.
+# A file system of its own, on a device that lets go of its file when the last mount of it ends; with $LAYERED on a
+# device in a file system on another one, which is written without a cache.
 disk() {
-    file="/run/disks/$1"
-    truncate -s "${DISK_MIB}M" "$file"
-    device=$(losetup --find --show --direct-io=off "$file")
-    mkfs.ext4 -q -O ^has_journal -m 0 "$device"
-    mkdir -p "$2"
-    mount "$device" "$2"
-    losetup --detach "$device"
-    echo "$1 $device"
+    if [ -n "$LAYERED" ]; then
+        echo "$1 $(mounted "/run/disks/$1" "$DISK_MIB" off "/run/disks/$1.below")"
+        mounted "/run/disks/$1.below/disk" $((DISK_MIB * 9 / 10)) on "$2" >/dev/null
+    else
+        echo "$1 $(mounted "/run/disks/$1" "$DISK_MIB" off "$2")"
+    fi
+}
+
+# Makes a file of so many MiB a device with a file system, mounts that, and says which device it is.
+mounted() {
+    truncate -s "${2}M" "$1"
+    loop=$(losetup --find --show --direct-io="$3" "$1")
+    mkfs.ext4 -q -O ^has_journal -m 0 "$loop"
+    mkdir -p "$4"
+    mount "$loop" "$4"
+    losetup --detach "$loop"
+    echo "$loop"
 }
 
 join client 10.231.78.250

@@ -20,7 +20,7 @@ const CLIENTS: u32 = 8;
 const COUNTS: [u32; 4] = [1, 2, 4, 8];
 
 const NODES: u32 = 4;
-const PARTS: Parts = Parts { nodes: NODES, drives: 1, parity: Some(2), disk_mib: None };
+const PARTS: Parts = Parts { nodes: NODES, drives: 1, parity: Some(2), disk_mib: None, layered: false };
 
 /// Of a node's link and of a client's: four clients have less than the nodes can send, and eight have more.
 const NODE_BITS_PER_S: u64 = 200_000_000;
@@ -77,7 +77,7 @@ pub(crate) fn as_one() -> Result<(), Failed> {
     let fleet = fleet(out.path())?;
     cluster.shape_all(NODE_BITS_PER_S);
     (1..=CLIENTS).for_each(|n| cluster.shape(&format!("c{n}"), &BOTH_WAYS, CLIENT_BITS_PER_S));
-    let flags = format!("--op get --obj.size 4MiB --objects {OBJECTS} --concurrent {EACH} --warmup 3s --duration 8s");
+    let flags = format!("--op get --obj.size 4MiB --objects {OBJECTS} --concurrent {EACH} --warmup 3s --duration 5s");
     let before = requests_of_the_cluster(&cluster)?;
     let grown = run(&cluster, &out.path().join("grown"), &fleet, &format!("{flags} --clients 1,2,4,8"))?;
     let after = requests_of_the_cluster(&cluster)?;

@@ -25,7 +25,7 @@ const RATE_BITS_PER_S: u64 = 200_000_000;
 const CLIENT_BITS_PER_S: u64 = 1_000_000_000;
 
 /// What each visit makes.
-const PARTS: Parts = Parts { nodes: NODES, drives: 1, parity: Some(2), disk_mib: None };
+const PARTS: Parts = Parts { nodes: NODES, drives: 1, parity: Some(2), disk_mib: None, layered: false };
 
 /// What the site says of it.
 const SITE: Described = Described {
