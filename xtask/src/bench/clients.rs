@@ -203,9 +203,10 @@ fn warp_command(run: &Run<'_>) -> Command {
     command.args(run.is_tls().then_some("--tls")).args(run.is_tls().then_some("--insecure"));
     match run.cell.op {
         Op::Get => {
+            // The null target lists nothing: there it writes objects first, whose size the prefix says.
             let prefix = get_prefix(run.cell.size_bytes);
-            command.args(["--bucket", BUCKET, "--prefix", &prefix, "--list-existing"]);
-            command.args(["--objects", &run.objects.to_string()])
+            command.args(["--bucket", BUCKET, "--prefix", &prefix, "--objects", &run.objects.to_string()]);
+            command.args((!run.is_tls()).then_some("--list-existing"))
         }
         Op::Put => command.args(["--bucket", SCRATCH_BUCKET, "--disable-multipart"]),
     };

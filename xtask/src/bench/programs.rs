@@ -79,9 +79,7 @@ impl Programs {
         if self.wrk.is_some() && cell.op == Op::Get {
             clients.push(Client::Wrk);
         }
-        // What the null target sends of warp's objects has not their size.
-        let is_there = cell.target == TargetKind::MinIo || (cell.target == TargetKind::NullTls && cell.op == Op::Put);
-        if self.warp.is_some() && is_there {
+        if self.warp.is_some() && cell.target != TargetKind::Null {
             clients.push(Client::Warp);
             if cell.op == Op::Put {
                 clients.push(Client::WarpUnsigned);

@@ -1,7 +1,8 @@
 //! The null target: a server that answers as fast as the kernel allows, so that a load's own ceiling can be measured.
 //!
-//! It stores nothing and checks nothing. The body of a GET is as long as the number after the last `-` of the key says;
-//! that of a PUT is discarded in the kernel. What is measured against it is the client and the loopback.
+//! It stores nothing and checks nothing. The body of a GET is as long as the number after the last `-` of the key says,
+//! which ends with the key or at a `/`; that of a PUT is discarded in the kernel. What is measured against it is the
+//! client and the loopback.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -30,6 +31,10 @@ const HEAD_BYTES_MAX: usize = 16 << 10;
 
 /// Highest low-water mark of a body that is discarded.
 const LOW_WATER_MAX_BYTES: u64 = 1 << 20;
+
+/// Of what is in every reply, up to the length of its body. Clients of other makers need a date of objects.
+const OF_EVERY_REPLY: &str = "\r\nServer: linerate-null\r\nETag: \"null\"\r\nLast-Modified: Thu, 01 Jan 2026 00:00:00 \
+                              GMT\r\nContent-Length: ";
 
 const NO_UPLOADS: &str = "<ListMultipartUploadsResult><IsTruncated>false</IsTruncated></ListMultipartUploadsResult>";
 const NO_VERSIONS: &str = "<ListVersionsResult><IsTruncated>false</IsTruncated></ListVersionsResult>";
@@ -239,7 +244,7 @@ fn take_request(served: &mut Served) -> Result<bool, Errno> {
 /// What a request gets.
 fn answer(method: &str, target: &str, range: Option<&str>) -> Reply {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let size_bytes = path.rsplit_once('-').and_then(|(_, digits)| digits.parse().ok()).unwrap_or(0);
+    let size_bytes = path.rsplit_once('-').and_then(|(_, rest)| rest.split('/').next()?.parse().ok()).unwrap_or(0);
     let reply =
         |status, content_bytes, with_body| Reply { status, content_bytes, with_body, part_of: None, document: "" };
     match method {
@@ -275,7 +280,7 @@ fn start_reply(served: &mut Served) {
     let content_bytes = reply.content_bytes + reply.document.len() as u64;
     let head = &mut served.head;
     head.clear();
-    for part in ["HTTP/1.1 ", reply.status, "\r\nServer: linerate-null\r\nETag: \"null\"\r\nContent-Length: "] {
+    for part in ["HTTP/1.1 ", reply.status, OF_EVERY_REPLY] {
         head.extend_from_slice(part.as_bytes());
     }
     push_decimal(content_bytes, head);
@@ -320,6 +325,8 @@ mod tests {
             ("GET", "/b/x-4096", Some("bytes=9-4096"), "200 OK", 4096, true, None),
             ("GET", "/b/x-4096", Some("bytes=9-1"), "200 OK", 4096, true, None),
             ("GET", "/b/x-4096", Some("bytes=1-18446744073709551615"), "200 OK", 4096, true, None),
+            ("GET", "/b/x-4096/8.ab%28c.rnd", None, "200 OK", 4096, true, None),
+            ("GET", "/b-c/8/x", None, "200 OK", 0, true, None),
             ("GET", "/b/x", None, "200 OK", 0, true, None),
             ("HEAD", "/b/x-7", None, "200 OK", 7, false, None),
             ("DELETE", "/b/x-7", None, "204 No Content", 0, false, None),
