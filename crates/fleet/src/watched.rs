@@ -181,7 +181,7 @@ fn some(mut names: Vec<String>) -> String {
 
 impl WatchedFleet {
     /// Leaves out what is of a whole machine where several of the fleet are namespaces or containers of it: its
-    /// processors, memory and drives are no node's own. A sentence for each such machine.
+    /// processors, memory and drives that several tell of are no node's own. A sentence for each such machine.
     fn leave_out_shared(&mut self) -> Vec<String> {
         let mut by_boot: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (place, machine) in self.machines.iter().enumerate().filter(|(_, machine)| !machine.boot.is_empty()) {
@@ -190,14 +190,23 @@ impl WatchedFleet {
         by_boot.retain(|_, places| places.len() > 1);
         let mut remarks = Vec::new();
         for places in by_boot.values() {
+            let mut tellers: BTreeMap<String, usize> = BTreeMap::new();
             for place in places {
-                self.machines[*place].series.retain(|series| !is_of_machine(series.of));
+                let told = self.machines[*place].series.iter().filter(|series| is_of_drive(series.of));
+                let drives: BTreeSet<&String> = told.map(|series| &series.part).collect();
+                drives.into_iter().for_each(|drive| *tellers.entry(drive.clone()).or_default() += 1);
+            }
+            for place in places {
+                self.machines[*place].series.retain(|series| match is_of_drive(series.of) {
+                    true => tellers.get(&series.part) == Some(&1),
+                    false => !is_of_machine(series.of),
+                });
             }
             let first: Vec<&str> = places.iter().take(3).map(|place| self.machines[*place].name.as_str()).collect();
             let more = if places.len() > first.len() { ", …" } else { "" };
             remarks.push(format!(
-                "{} of the fleet ({}{more}) are on one machine: its processors, memory and drives are no node's own, \
-                 and are not judged",
+                "{} of the fleet ({}{more}) are on one machine: its processors, its memory and drives that they \
+                 share are no node's own, and are not judged",
                 places.len(),
                 first.join(", ")
             ));
@@ -206,7 +215,7 @@ impl WatchedFleet {
     }
 }
 
-/// What is read of a machine as a whole, whatever network namespace its reader is in.
+/// What is read of a machine as a whole, whatever network namespace its reader is in, drives left aside.
 const fn is_of_machine(of: ReadMeasure) -> bool {
     use ReadMeasure as M;
     matches!(
@@ -222,7 +231,15 @@ const fn is_of_machine(of: ReadMeasure) -> bool {
             | M::IoPressure
             | M::MemoryPressure
             | M::MemoryAvailable
-            | M::DriveRead
+    )
+}
+
+/// What is read of a drive.
+const fn is_of_drive(of: ReadMeasure) -> bool {
+    use ReadMeasure as M;
+    matches!(
+        of,
+        M::DriveRead
             | M::DriveWritten
             | M::DriveBusy
             | M::DriveQueue
@@ -317,12 +334,22 @@ mod tests {
         let mut fleet = WatchedFleet::new(0, 1_000, 5, &["n1", "n2", "n3"]);
         for (place, boot) in ["a", "a", "b"].into_iter().enumerate() {
             fleet.take(place, WatchSaid::Begun { names: Vec::new(), boot: boot.to_owned() });
-            let named = [(ReadMeasure::CoresBusy, ""), (ReadMeasure::LinkSent, "eth0")];
-            fleet.take(place, step(1, &named, &[(0, 1.0), (1, 2.0)]));
+            let own = format!("loop{place}");
+            let named = [
+                (ReadMeasure::CoresBusy, ""),
+                (ReadMeasure::LinkSent, "eth0"),
+                (ReadMeasure::DriveBusy, "sda"),
+                (ReadMeasure::DriveBusy, own.as_str()),
+            ];
+            fleet.take(place, step(1, &named, &[(0, 1.0), (1, 2.0), (2, 0.5), (3, 0.5)]));
         }
         let readings = fleet.readings();
-        let of = |of: ReadMeasure| readings.series.iter().filter(|series| series.of == of).count();
-        assert_eq!((of(ReadMeasure::CoresBusy), of(ReadMeasure::LinkSent)), (1, 3));
+        let of = |of: ReadMeasure| -> Vec<String> {
+            let told = readings.series.iter().filter(|series| series.of == of);
+            told.map(|series| format!("{} {}", series.machine, series.part)).collect()
+        };
+        assert_eq!((of(ReadMeasure::CoresBusy).len(), of(ReadMeasure::LinkSent).len()), (1, 3));
+        assert_eq!(of(ReadMeasure::DriveBusy), ["n1 loop0", "n2 loop1", "n3 sda", "n3 loop2"]);
         assert!(
             readings.remarks[0].starts_with("2 of the fleet (n1, n2) are on one machine"),
             "{:?}",

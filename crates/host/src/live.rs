@@ -13,6 +13,7 @@ mod drives;
 mod engine;
 mod engines;
 mod frequency;
+mod holding;
 mod links;
 mod memory;
 mod pressure;
@@ -125,7 +126,7 @@ pub fn look(root: &Root, state: &mut LiveState, now_ms: u64) -> LiveLook {
     engine::look(&mut state.engine, &mut state.engines, &mut at);
     threads::look(&mut state.threads, &state.engines.all, &mut at);
     frequency::look(&mut state.frequency, &state.processors.busy, &mut at);
-    drives::look(&mut state.drives, &mut at);
+    drives::look(&mut state.drives, state.engines.devices.as_ref(), &mut at);
     links::look(&mut state.links, &mut at);
     rings::look(&mut state.rings, state.links.ports(), &mut at);
     temperature::look(&mut state.heat, &state.drives.names, &mut at);

@@ -11,7 +11,7 @@ use std::process::Command;
 use linerate_record::diagnosis::{Cause, Diagnosis};
 
 /// Which cause leads in what was read live, and at which node.
-const PLANTED: [(&str, Cause, Option<&str>); 12] = [
+const PLANTED: [(&str, Cause, Option<&str>); 13] = [
     ("healthy-get", Cause::Full, None),
     ("healthy-put", Cause::Full, None),
     ("sends-slowly", Cause::SlowLinkSending, Some("node3")),
@@ -19,6 +19,7 @@ const PLANTED: [(&str, Cause, Option<&str>); 12] = [
     ("small-window", Cause::ReceiveWindow, None),
     ("quota", Cause::Quota, Some("node3")),
     ("slow-client", Cause::ClientLimit, None),
+    ("slow-drive", Cause::SlowDrive, Some("node3")),
     ("losses", Cause::LossyLink, Some("node3")),
     ("mtu", Cause::Mtu, Some("node3")),
     ("one-node", Cause::UnevenLoad, Some("node1")),

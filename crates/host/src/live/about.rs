@@ -139,9 +139,10 @@ pub const ABOUT: &[ReadingAbout] = &[
             ReadMeasure::DriveLatency,
             ReadMeasure::DriveDiscarded,
         ],
-        tells: "what each whole drive did, and how long requests took (/proc/diskstats)",
+        tells: "what each whole drive did, and how long requests took (/proc/diskstats); of an engine that is started \
+                with its folders, drives with those alone",
         cannot: "whose requests they were",
-        needs: NO_PRIVILEGE,
+        needs: "no privilege; which drives the engine serves from needs root",
         least_ms: EACH_LOOK_MS,
     },
     ReadingAbout {

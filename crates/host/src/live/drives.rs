@@ -10,17 +10,20 @@
 //! - Needs no privilege. One file of a line a device; each second is often enough.
 //!
 //! Left out are loop, ram, zram, partitions, and what is made of other drives (`dm-*`, `md*`, `nbd*`), so that nothing
-//! counts twice; of an NVMe drive with several paths, the paths, where the drive itself is counted (Linux 6.2).
+//! counts twice; of an NVMe drive with several paths, the paths, where the drive itself is counted (Linux 6.2). Where
+//! it is known which devices the engine serves from ([`super::holding`]), the others are left out too: a drive with
+//! logs holds no request up. A loop device that it serves from is a drive then.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use linerate_record::readings::ReadMeasure;
 
 use super::Looking;
+use super::holding::DeviceNumber;
 use super::since::{each_s, grown, over_s, share_of_ms};
 use crate::disk::{BYTES_PER_SECTOR, is_drive, is_partition};
 use crate::lines::{LineFault, number, number_if_any, rows};
-use crate::root::Parsed;
+use crate::root::{Parsed, Root, names};
 
 /// A storage node has at most some dozens; the rest of an array that shows each path as a device is left out.
 const MOST_DRIVES: usize = 128;
@@ -28,10 +31,14 @@ const MOST_DRIVES: usize = 128;
 /// What is made of other drives, or is none.
 const LAYERS: [&str; 5] = ["dm-", "md", "nbd", "sr", "fd"];
 
+/// How deep devices may be made of others: encryption over a volume over a RAID is three.
+const MOST_LAYERS: usize = 6;
+
 /// Counters of one.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DriveCounters {
     name: String,
+    device: DeviceNumber,
     reads: u64,
     read_bytes: u64,
     read_ms: u64,
@@ -52,11 +59,14 @@ pub(super) struct DrivesRead {
     pub(super) names: Vec<String>,
 }
 
-pub(super) fn look(state: &mut DrivesRead, at: &mut Looking<'_>) {
-    let Some(mut now) = at.parsed("proc/diskstats", parse_drives) else {
+/// Looks at those on which the engine's devices are, and where these are not known, at all.
+pub(super) fn look(state: &mut DrivesRead, engine: Option<&BTreeSet<DeviceNumber>>, at: &mut Looking<'_>) {
+    let Some(devices) = at.parsed("proc/diskstats", parse_devices) else {
         *state = DrivesRead::default();
         return;
     };
+    let of_engine = engine.and_then(|engine| serving(at.root, &devices, engine));
+    let mut now = of_engine.unwrap_or_else(|| drives(&devices));
     if now.len() > MOST_DRIVES {
         at.remark(format!("{} drives beyond {MOST_DRIVES} are left out", now.len() - MOST_DRIVES));
         now.truncate(MOST_DRIVES);
@@ -91,14 +101,50 @@ fn between(then: &DriveCounters, now: &DriveCounters, over_s: f64) -> Option<[(R
     ])
 }
 
-fn parse_drives(text: &str) -> Parsed<Vec<DriveCounters>> {
-    let (devices, fault) = rows(text, drive_line);
-    let is_part = |name: &str| devices.iter().any(|parent| is_partition(name, &parent.name));
+fn parse_devices(text: &str) -> Parsed<Vec<DriveCounters>> {
+    rows(text, drive_line)
+}
+
+/// All drives among devices.
+fn drives(devices: &[DriveCounters]) -> Vec<DriveCounters> {
+    devices.iter().filter(|device| is_drive(&device.name) && is_whole(&device.name, devices)).cloned().collect()
+}
+
+/// Drives that some devices are made of; none where that is not known of each.
+fn serving(root: &Root, devices: &[DriveCounters], of: &BTreeSet<DeviceNumber>) -> Option<Vec<DriveCounters>> {
+    let name_of =
+        |number: &DeviceNumber| devices.iter().find(|device| device.device == *number).map(|one| one.name.clone());
+    let held: Vec<String> = of.iter().map(name_of).collect::<Option<_>>()?;
+    let held = below(root, held)?;
+    let holds = |drive: &str| {
+        held.iter().any(|name| {
+            name == drive || is_partition(name, drive) || head_of_path(drive).is_some_and(|head| head == *name)
+        })
+    };
+    let kept = devices.iter().filter(|device| holds(&device.name) && is_whole(&device.name, devices));
+    Some(kept.cloned().collect()).filter(|kept: &Vec<_>| !kept.is_empty())
+}
+
+/// What devices are made of in the end.
+fn below(root: &Root, mut devices: Vec<String>) -> Option<Vec<String>> {
+    for _ in 0..MOST_LAYERS {
+        if !devices.iter().any(|name| is_layer(name)) {
+            return Some(devices);
+        }
+        let made_of = |name: String| match is_layer(&name) {
+            true => names(root, &format!("sys/block/{name}/slaves")),
+            false => vec![name],
+        };
+        devices = devices.into_iter().flat_map(made_of).collect();
+    }
+    None
+}
+
+/// Whether no other device counts the same.
+fn is_whole(name: &str, devices: &[DriveCounters]) -> bool {
+    let is_part = devices.iter().any(|parent| is_partition(name, &parent.name));
     let counts = |head: &str| devices.iter().any(|device| device.name == head && device.reads + device.writes > 0);
-    let is_whole = |name: &str| is_drive(name) && !is_layer(name) && !is_part(name);
-    let is_path = |name: &str| head_of_path(name).is_some_and(|head| counts(&head));
-    let kept = devices.iter().filter(|device| is_whole(&device.name) && !is_path(&device.name));
-    (kept.cloned().collect(), fault)
+    !is_layer(name) && !is_part && !head_of_path(name).is_some_and(|head| counts(&head))
 }
 
 fn is_layer(name: &str) -> bool {
@@ -120,7 +166,9 @@ fn drive_line(line: &str) -> Result<Option<DriveCounters>, LineFault> {
     if line.trim().is_empty() {
         return Ok(None);
     }
-    let mut columns = line.split_whitespace().skip(2);
+    let mut columns = line.split_whitespace();
+    let mut half = || columns.next().and_then(|number| number.parse().ok()).ok_or("a device has no number");
+    let device = (half()?, half()?);
     let name = columns.next().filter(|name| !name.contains('/')).ok_or("a column is missing")?.to_owned();
     let bytes = |sectors: u64| sectors.saturating_mul(BYTES_PER_SECTOR);
     let (reads, read_sectors) = (number(columns.next())?, number(columns.nth(1))?);
@@ -132,6 +180,7 @@ fn drive_line(line: &str) -> Result<Option<DriveCounters>, LineFault> {
     let discarded = number_if_any(columns.nth(1))?;
     Ok(Some(DriveCounters {
         name,
+        device,
         reads,
         read_bytes: bytes(read_sectors),
         read_ms,
@@ -155,11 +204,11 @@ mod tests {
     const LINUX_3_10: &str = include_str!("../../tests/data/diskstats_3_10.txt");
 
     fn names(text: &str) -> Vec<String> {
-        parse_drives(text).0.into_iter().map(|drive| drive.name).collect()
+        drives(&parse_devices(text).0).into_iter().map(|drive| drive.name).collect()
     }
 
     fn one(text: &str) -> DriveCounters {
-        parse_drives(text).0.remove(0)
+        parse_devices(text).0.remove(0)
     }
 
     #[test]
@@ -177,9 +226,48 @@ mod tests {
         assert_eq!(head_of_path("nvme12c3n45").as_deref(), Some("nvme12n45"));
         assert_eq!([head_of_path("nvme0n1"), head_of_path("nvmecn"), head_of_path("sda")], [None, None, None]);
         for text in [LINUX_6, LINUX_3_10] {
-            assert!(parse_drives(text).1.is_none() && !names(text).is_empty());
+            assert!(parse_devices(text).1.is_none() && !names(text).is_empty());
         }
-        assert!(parse_drives(LINUX_3_10).0.iter().all(|drive| drive.discarded_bytes.is_none()));
+        assert!(parse_devices(LINUX_3_10).0.iter().all(|drive| drive.discarded_bytes.is_none()));
+    }
+
+    #[test]
+    fn where_the_engine_serves_from_is_known_other_drives_are_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::captured(folder.path());
+        let all = [
+            ("8:0", "sda"),
+            ("8:1", "sda1"),
+            ("259:0", "nvme0n1"),
+            ("259:1", "nvme0n1p1"),
+            ("259:2", "nvme1n1"),
+            ("259:9", "nvme1c2n1"),
+            ("259:3", "nvme2n1"),
+            ("7:3", "loop3"),
+            ("253:0", "dm-0"),
+            ("253:1", "dm-1"),
+            ("9:0", "md0"),
+        ];
+        for name in ["nvme0n1p1", "nvme2n1"] {
+            put(&root, &format!("sys/block/md0/slaves/{name}"), "");
+        }
+        put(&root, "sys/block/dm-0/slaves/md0", "");
+        let line =
+            |(number, name): &(&str, &str)| format!("{} {name} 1 0 1 1 1 0 0 1 0 1 1\n", number.replace(':', " "));
+        let devices = parse_devices(&all.iter().map(line).collect::<String>()).0;
+        for (of, expected) in [
+            (&[(8, 1)][..], Some(&["sda"][..])),
+            (&[(259, 0), (259, 2)], Some(&["nvme0n1", "nvme1n1"])),
+            (&[(7, 3)], Some(&["loop3"])),
+            (&[(9, 0)], Some(&["nvme0n1", "nvme2n1"])),
+            (&[(253, 0), (8, 0)], Some(&["sda", "nvme0n1", "nvme2n1"])),
+            (&[(253, 1)], None),
+            (&[(259, 0), (77, 1)], None),
+        ] {
+            let found = serving(&root, &devices, &of.iter().copied().collect());
+            let found = found.map(|all| all.into_iter().map(|drive| drive.name).collect::<Vec<_>>());
+            assert_eq!(found, expected.map(|all| all.iter().map(ToString::to_string).collect()), "{of:?}");
+        }
     }
 
     #[test]
@@ -211,7 +299,7 @@ mod tests {
         let mut of = |now_ms, drives: &[(&str, u64)]| {
             let line = |(name, sectors): &(&str, u64)| format!("8 0 {name} 1 0 {sectors} 1 1 0 0 1 0 1 1\n");
             put(&root, "proc/diskstats", &drives.iter().map(line).collect::<String>());
-            let found = values(&root, now_ms, |at| look(&mut state, at));
+            let found = values(&root, now_ms, |at| look(&mut state, None, at));
             let read = found.into_iter().filter(|(of, _, _)| *of == ReadMeasure::DriveRead);
             read.map(|(_, part, value)| (part, value)).collect::<Vec<_>>()
         };
@@ -223,12 +311,12 @@ mod tests {
 
     #[test]
     fn a_text_cut_anywhere_keeps_its_whole_lines() {
-        let whole = parse_drives(LINUX_6).0;
+        let whole = parse_devices(LINUX_6).0;
         let text = &LINUX_6[..LINUX_6.len().min(4_000)];
         for cut in 0..=text.len() {
             let lines = text[..cut].rfind('\n').map_or(0, |end| end + 1);
-            let sure = parse_drives(&text[..lines]).0;
-            let found = parse_drives(&text[..cut]).0;
+            let sure = parse_devices(&text[..lines]).0;
+            let found = parse_devices(&text[..cut]).0;
             assert!(found.iter().filter(|drive| !sure.contains(drive)).count() <= 1, "{cut}");
         }
         assert!(!whole.is_empty());
@@ -237,7 +325,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_panics(text in "([0-9] [0-9] (nvme0n1|nvme0c1n1|sda|sda1|md0)( -?[0-9]{1,22}){0,20}\n){0,4}|.*") {
-            parse_drives(&text);
+            drives(&parse_devices(&text).0);
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::aside::Aside;
+use super::holding::{DeviceNumber, devices};
 use super::{Looking, PartName, plain};
 use crate::fingerprint::{cpu_cgroups, parse_periods};
 use crate::process::process_stat;
@@ -39,6 +40,7 @@ pub(super) struct Quota {
 struct Found {
     engines: Vec<EngineHere>,
     quotas: Vec<Quota>,
+    devices: Option<BTreeSet<DeviceNumber>>,
     unreadable: Vec<Unreadable>,
 }
 
@@ -49,20 +51,22 @@ pub(super) struct Engines {
     asked: Vec<u32>,
     pub(super) all: Vec<EngineHere>,
     pub(super) quotas: Vec<Quota>,
+    /// What they serve from; none where that is not known of each.
+    pub(super) devices: Option<BTreeSet<DeviceNumber>>,
     aside: Aside<Found>,
     unreadable: Vec<Unreadable>,
 }
 
 pub(super) fn begin(root: &Root, asked: &[u32]) -> Engines {
-    let Found { engines, quotas, unreadable } = find(root, asked);
-    Engines { asked: asked.to_vec(), all: engines, quotas, unreadable, ..Engines::default() }
+    let Found { engines, quotas, devices, unreadable } = find(root, asked);
+    Engines { asked: asked.to_vec(), all: engines, quotas, devices, unreadable, ..Engines::default() }
 }
 
 pub(super) fn look(state: &mut Engines, at: &mut Looking<'_>) {
     at.pass.unreadable.append(&mut state.unreadable);
     let asked = state.asked.clone();
     if let Some(found) = state.aside.turn(at.root, (at.now_ms, FIND_LEAST_MS), move |root| find(root, &asked)) {
-        (state.all, state.quotas) = (found.engines, found.quotas);
+        (state.all, state.quotas, state.devices) = (found.engines, found.quotas, found.devices);
         at.pass.unreadable.extend(found.unreadable);
     }
     let of = |quota: &Quota| PartName { part: quota.part.clone(), name: quota.folder.clone() };
@@ -90,6 +94,7 @@ fn find(root: &Root, asked: &[u32]) -> Found {
         }
     }
     found.quotas = quotas(root, &found.engines, &mut pass);
+    found.devices = devices(root, found.engines.iter().map(|engine| engine.pid), &mut pass);
     Found { unreadable: pass.unreadable, ..found }
 }
 
