@@ -21,6 +21,7 @@ pub struct WatchedMachine {
     /// The last step that came.
     step: u32,
     remarks: Vec<String>,
+    own_drives: bool,
     sockets: String,
     took_us: Option<u64>,
 }
@@ -61,9 +62,9 @@ impl WatchedFleet {
         let steps = self.steps as usize;
         let of = self.machines.get_mut(machine)?;
         match said {
-            WatchSaid::Begun { names, boot } => {
+            WatchSaid::Begun { names, boot, own_drives } => {
                 of.names.extend(names);
-                of.boot = boot;
+                (of.boot, of.own_drives) = (boot, own_drives);
             }
             WatchSaid::Step(step) => {
                 of.step = step.step;
@@ -181,7 +182,8 @@ fn some(mut names: Vec<String>) -> String {
 
 impl WatchedFleet {
     /// Leaves out what is of a whole machine where several of the fleet are namespaces or containers of it: its
-    /// processors, memory and drives that several tell of are no node's own. A sentence for each such machine.
+    /// processors and its memory are no node's own, and a drive is only where one node's engine alone serves from it.
+    /// A sentence for each such machine.
     fn leave_out_shared(&mut self) -> Vec<String> {
         let mut by_boot: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (place, machine) in self.machines.iter().enumerate().filter(|(_, machine)| !machine.boot.is_empty()) {
@@ -191,14 +193,15 @@ impl WatchedFleet {
         let mut remarks = Vec::new();
         for places in by_boot.values() {
             let mut tellers: BTreeMap<String, usize> = BTreeMap::new();
-            for place in places {
+            for place in places.iter().filter(|place| self.machines[**place].own_drives) {
                 let told = self.machines[*place].series.iter().filter(|series| is_of_drive(series.of));
                 let drives: BTreeSet<&String> = told.map(|series| &series.part).collect();
                 drives.into_iter().for_each(|drive| *tellers.entry(drive.clone()).or_default() += 1);
             }
             for place in places {
-                self.machines[*place].series.retain(|series| match is_of_drive(series.of) {
-                    true => tellers.get(&series.part) == Some(&1),
+                let machine = &mut self.machines[*place];
+                machine.series.retain(|series| match is_of_drive(series.of) {
+                    true => machine.own_drives && tellers.get(&series.part) == Some(&1),
                     false => !is_of_machine(series.of),
                 });
             }
@@ -294,11 +297,15 @@ mod tests {
         WatchSaid::Step(Box::new(WatchStep { step: number, named, values: values.to_vec() }))
     }
 
+    fn begun(names: &[&str], boot: &str, own_drives: bool) -> WatchSaid {
+        let names = names.iter().map(ToString::to_string).collect();
+        WatchSaid::Begun { names, boot: boot.to_owned(), own_drives }
+    }
+
     #[test]
     fn steps_of_machines_become_series_of_one_window() {
         let mut fleet = WatchedFleet::new(10_000, 1_000, 60, &["n1", "n2"]);
-        fleet
-            .take(0, WatchSaid::Begun { names: ["host1", "node1"].map(str::to_owned).to_vec(), boot: "b1".to_owned() });
+        fleet.take(0, begun(&["host1", "node1"], "b1", false));
         fleet.take(0, step(1, &[(ReadMeasure::LinkSent, "eth0")], &[(0, 5.0)]));
         fleet.take(0, step(3, &[(ReadMeasure::LinkSpeed, "eth0")], &[(0, 7.0), (1, 100.0)]));
         fleet.take(1, step(2, &[(ReadMeasure::LinkSent, "eth0")], &[(0, 1.0)]));
@@ -331,9 +338,10 @@ mod tests {
 
     #[test]
     fn what_several_nodes_have_of_one_machine_is_no_nodes_own() {
-        let mut fleet = WatchedFleet::new(0, 1_000, 5, &["n1", "n2", "n3"]);
-        for (place, boot) in ["a", "a", "b"].into_iter().enumerate() {
-            fleet.take(place, WatchSaid::Begun { names: Vec::new(), boot: boot.to_owned() });
+        let mut fleet = WatchedFleet::new(0, 1_000, 5, &["n1", "n2", "n3", "n4"]);
+        let fleet_of = [("a", true), ("a", true), ("a", false), ("b", false)];
+        for (place, (boot, own_drives)) in fleet_of.into_iter().enumerate() {
+            fleet.take(place, begun(&[], boot, own_drives));
             let own = format!("loop{place}");
             let named = [
                 (ReadMeasure::CoresBusy, ""),
@@ -348,10 +356,10 @@ mod tests {
             let told = readings.series.iter().filter(|series| series.of == of);
             told.map(|series| format!("{} {}", series.machine, series.part)).collect()
         };
-        assert_eq!((of(ReadMeasure::CoresBusy).len(), of(ReadMeasure::LinkSent).len()), (1, 3));
-        assert_eq!(of(ReadMeasure::DriveBusy), ["n1 loop0", "n2 loop1", "n3 sda", "n3 loop2"]);
+        assert_eq!((of(ReadMeasure::CoresBusy).len(), of(ReadMeasure::LinkSent).len()), (1, 4));
+        assert_eq!(of(ReadMeasure::DriveBusy), ["n1 loop0", "n2 loop1", "n4 sda", "n4 loop3"]);
         assert!(
-            readings.remarks[0].starts_with("2 of the fleet (n1, n2) are on one machine"),
+            readings.remarks[0].starts_with("3 of the fleet (n1, n2, n3) are on one machine"),
             "{:?}",
             readings.remarks
         );

@@ -69,6 +69,8 @@ pub enum WatchSaid {
         /// What this boot of its kernel is known by: nodes that are namespaces or containers of one machine have the
         /// same. Empty where it cannot be read.
         boot: String,
+        /// Whether it tells of the drives that its engine serves from, and of no others.
+        own_drives: bool,
     },
     /// What it read in one step.
     Step(Box<WatchStep>),
@@ -150,7 +152,7 @@ impl WatchedAgent {
         }
         self.heard_ns = self.heard_ns.max(now_ns);
         match said {
-            WatchSaid::Begun { names, boot } => {
+            WatchSaid::Begun { names, boot, .. } => {
                 if std::mem::replace(&mut self.is_begun, true) || names.len() > NAMES_MAX {
                     return Err("a second begin of readings, or too many names".to_owned());
                 }
@@ -233,7 +235,10 @@ mod tests {
     fn begun() -> WatchedAgent {
         let mut agent = WatchedAgent::new(order(), 0, 100 * SECOND);
         assert_eq!(
-            agent.take(&WatchSaid::Begun { names: vec!["n1".to_owned()], boot: String::new() }, 100 * SECOND),
+            agent.take(
+                &WatchSaid::Begun { names: vec!["n1".to_owned()], boot: String::new(), own_drives: false },
+                100 * SECOND
+            ),
             Ok(())
         );
         agent
@@ -257,7 +262,7 @@ mod tests {
             (step(2, &[], &[(0, -1.0)]), 102, "a value of -1"),
             (step(2, &[], &[(0, f64::INFINITY)]), 102, "a value of inf"),
             (step(2, &["x"; WATCH_SERIES_MAX + 1], &[]), 102, "series"),
-            (WatchSaid::Begun { names: Vec::new(), boot: String::new() }, 102, "second begin"),
+            (WatchSaid::Begun { names: Vec::new(), boot: String::new(), own_drives: false }, 102, "second begin"),
             (WatchSaid::Unread("x".repeat(513)), 102, "too long"),
             (WatchSaid::Sockets { text: String::new(), is_last: false }, 102, "nothing of them"),
             (WatchSaid::Sockets { text: "x".repeat(PART_BYTES + 1), is_last: true }, 102, "bytes of sockets"),
@@ -276,7 +281,9 @@ mod tests {
     fn steps_are_counted_by_the_agents_clock_and_silence_is_bounded() {
         let mut ahead =
             WatchedAgent::new(WatchOrder { begin_ns: 5_000 * SECOND, ..order() }, 4_900 * SECOND, 99 * SECOND);
-        ahead.take(&WatchSaid::Begun { names: Vec::new(), boot: String::new() }, 100 * SECOND).unwrap();
+        ahead
+            .take(&WatchSaid::Begun { names: Vec::new(), boot: String::new(), own_drives: false }, 100 * SECOND)
+            .unwrap();
         assert_eq!(ahead.take(&step(1, &[], &[]), 101 * SECOND), Ok(()));
         assert_eq!(ahead.overdue(132 * SECOND), None);
         assert!(ahead.overdue(133 * SECOND).unwrap().contains("no reading for 30 s"));

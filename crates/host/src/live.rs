@@ -90,6 +90,14 @@ pub struct PartName {
     pub name: String,
 }
 
+impl LiveState {
+    /// Whether the drives of the last look are those that the engine serves from, and no others.
+    #[must_use]
+    pub const fn has_own_drives(&self) -> bool {
+        self.drives.are_of_engine
+    }
+}
+
 /// One look while it is taken.
 struct Looking<'a> {
     root: &'a Root,

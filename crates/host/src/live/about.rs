@@ -110,7 +110,7 @@ pub const ABOUT: &[ReadingAbout] = &[
         of: &[ReadMeasure::EngineCores, ReadMeasure::Throttled],
         tells: "cores that the engine's processes use, and periods in which a quota was used up (cgroups)",
         cannot: "work of the kernel on their behalf",
-        needs: "no privilege; names of containers need root",
+        needs: NO_PRIVILEGE,
         least_ms: EACH_LOOK_MS,
     },
     ReadingAbout {
@@ -142,7 +142,7 @@ pub const ABOUT: &[ReadingAbout] = &[
         tells: "what each whole drive did, and how long requests took (/proc/diskstats); of an engine that is started \
                 with its folders, drives with those alone",
         cannot: "whose requests they were",
-        needs: "no privilege; which drives the engine serves from needs root",
+        needs: NO_PRIVILEGE,
         least_ms: EACH_LOOK_MS,
     },
     ReadingAbout {

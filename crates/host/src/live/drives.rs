@@ -29,7 +29,7 @@ use crate::root::{Parsed, Root, names};
 const MOST_DRIVES: usize = 128;
 
 /// What is made of other drives, or is none.
-const LAYERS: [&str; 5] = ["dm-", "md", "nbd", "sr", "fd"];
+const LAYERS: [&str; 6] = ["dm-", "md", "bcache", "nbd", "sr", "fd"];
 
 /// How deep devices may be made of others: encryption over a volume over a RAID is three.
 const MOST_LAYERS: usize = 6;
@@ -55,6 +55,8 @@ pub(super) struct DriveCounters {
 #[derive(Debug, Default)]
 pub(super) struct DrivesRead {
     then: Option<(u64, BTreeMap<String, DriveCounters>)>,
+    /// Whether those of the last look are the engine's alone.
+    pub(super) are_of_engine: bool,
     /// Those of the last look.
     pub(super) names: Vec<String>,
 }
@@ -66,6 +68,7 @@ pub(super) fn look(state: &mut DrivesRead, engine: Option<&BTreeSet<DeviceNumber
         return;
     };
     let of_engine = engine.and_then(|engine| serving(at.root, &devices, engine));
+    state.are_of_engine = of_engine.is_some();
     let mut now = of_engine.unwrap_or_else(|| drives(&devices));
     if now.len() > MOST_DRIVES {
         at.remark(format!("{} drives beyond {MOST_DRIVES} are left out", now.len() - MOST_DRIVES));
@@ -115,27 +118,33 @@ fn serving(root: &Root, devices: &[DriveCounters], of: &BTreeSet<DeviceNumber>) 
     let name_of =
         |number: &DeviceNumber| devices.iter().find(|device| device.device == *number).map(|one| one.name.clone());
     let held: Vec<String> = of.iter().map(name_of).collect::<Option<_>>()?;
-    let held = below(root, held)?;
+    let held = below(root, devices, held)?;
+    let is_on = |name: &str, drive: &str| name == drive || is_partition(name, drive);
+    // Of a drive with several paths, its own name or that of a path counts, by the kernel's version.
     let holds = |drive: &str| {
-        held.iter().any(|name| {
-            name == drive || is_partition(name, drive) || head_of_path(drive).is_some_and(|head| head == *name)
-        })
+        let head = head_of_path(drive);
+        held.iter().any(|name| is_on(name, drive) || head.as_ref().is_some_and(|head| is_on(name, head)))
     };
     let kept = devices.iter().filter(|device| holds(&device.name) && is_whole(&device.name, devices));
     Some(kept.cloned().collect()).filter(|kept: &Vec<_>| !kept.is_empty())
 }
 
-/// What devices are made of in the end.
-fn below(root: &Root, mut devices: Vec<String>) -> Option<Vec<String>> {
-    for _ in 0..MOST_LAYERS {
-        if !devices.iter().any(|name| is_layer(name)) {
-            return Some(devices);
+/// What devices are made of in the end; none where that is not known of each.
+fn below(root: &Root, devices: &[DriveCounters], mut names_of: Vec<String>) -> Option<Vec<String>> {
+    for _ in 0..=MOST_LAYERS {
+        if !names_of.iter().any(|name| is_layer(name)) {
+            return Some(names_of);
         }
-        let made_of = |name: String| match is_layer(&name) {
-            true => names(root, &format!("sys/block/{name}/slaves")),
-            false => vec![name],
+        let made_of = |name: String| {
+            if !is_layer(&name) {
+                return Some(vec![name]);
+            }
+            // A partition of a layer is made of what the layer is made of.
+            let whole = devices.iter().map(|device| &device.name).find(|whole| is_partition(&name, whole));
+            let slaves = names(root, &format!("sys/block/{}/slaves", whole.unwrap_or(&name)));
+            (!slaves.is_empty()).then_some(slaves)
         };
-        devices = devices.into_iter().flat_map(made_of).collect();
+        names_of = names_of.into_iter().map(made_of).collect::<Option<Vec<_>>>()?.concat();
     }
     None
 }
@@ -195,7 +204,7 @@ fn drive_line(line: &str) -> Result<Option<DriveCounters>, LineFault> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{put, values};
+    use super::super::tests::{engine, put, values};
     use super::*;
     use crate::root::Root;
     use proptest::prelude::*;
@@ -243,17 +252,25 @@ mod tests {
             ("259:2", "nvme1n1"),
             ("259:9", "nvme1c2n1"),
             ("259:3", "nvme2n1"),
+            ("259:20", "nvme5n1"),
+            ("259:21", "nvme5n1p1"),
+            ("259:22", "nvme5c1n1"),
             ("7:3", "loop3"),
             ("253:0", "dm-0"),
             ("253:1", "dm-1"),
             ("9:0", "md0"),
+            ("259:8", "md0p1"),
+            ("43:0", "nbd0"),
         ];
         for name in ["nvme0n1p1", "nvme2n1"] {
             put(&root, &format!("sys/block/md0/slaves/{name}"), "");
         }
         put(&root, "sys/block/dm-0/slaves/md0", "");
-        let line =
-            |(number, name): &(&str, &str)| format!("{} {name} 1 0 1 1 1 0 0 1 0 1 1\n", number.replace(':', " "));
+        // Before Linux 6.2 only paths count.
+        let line = |(number, name): &(&str, &str)| {
+            let count = u32::from(*name != "nvme5n1");
+            format!("{} {name} {count} 0 1 1 {count} 0 0 1 0 1 1\n", number.replace(':', " "))
+        };
         let devices = parse_devices(&all.iter().map(line).collect::<String>()).0;
         for (of, expected) in [
             (&[(8, 1)][..], Some(&["sda"][..])),
@@ -261,6 +278,9 @@ mod tests {
             (&[(7, 3)], Some(&["loop3"])),
             (&[(9, 0)], Some(&["nvme0n1", "nvme2n1"])),
             (&[(253, 0), (8, 0)], Some(&["sda", "nvme0n1", "nvme2n1"])),
+            (&[(259, 8)], Some(&["nvme0n1", "nvme2n1"])),
+            (&[(259, 21)], Some(&["nvme5n1", "nvme5c1n1"])),
+            (&[(259, 21), (43, 0)], None),
             (&[(253, 1)], None),
             (&[(259, 0), (77, 1)], None),
         ] {
@@ -268,6 +288,48 @@ mod tests {
             let found = found.map(|all| all.into_iter().map(|drive| drive.name).collect::<Vec<_>>());
             assert_eq!(found, expected.map(|all| all.iter().map(ToString::to_string).collect()), "{of:?}");
         }
+    }
+
+    #[test]
+    fn a_machine_is_looked_at_by_what_its_engine_is_started_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::captured(folder.path());
+        let drives_of = |now_ms, sectors: u64| {
+            let line = |(number, name): (&str, &str)| format!("{number} {name} 1 0 {sectors} 1 1 0 0 1 0 1 1\n");
+            put(&root, "proc/diskstats", &[("8 0", "sda"), ("259 1", "nvme0n1"), ("7 3", "loop3")].map(line).concat());
+            now_ms
+        };
+        let told = |state: &mut super::super::LiveState, now_ms| {
+            let look = super::super::look(&root, state, now_ms);
+            let read = look.values.into_iter().filter(|value| value.of == ReadMeasure::DriveRead);
+            read.map(|value| value.part).collect::<Vec<_>>()
+        };
+        engine(&root, 40, "minio", 700);
+        let begin = || super::super::begin(&root, &super::super::LiveAsked::default());
+        let mut of_all = begin();
+        told(&mut of_all, drives_of(0, 1));
+        assert_eq!(
+            (told(&mut of_all, drives_of(1_000, 2)), of_all.has_own_drives()),
+            (strings(&["sda", "nvme0n1"]), false)
+        );
+        put(&root, "proc/40/cmdline", "minio\0server\0/data{1...2}");
+        let mounts =
+            ["1 2 8:0 / / rw - ext4 x rw", "1 2 259:1 / /data1 rw - xfs x rw", "1 2 7:3 / /data2 rw - xfs x rw"];
+        put(&root, "proc/40/mountinfo", &mounts.join("\n"));
+        let mut of_engine = begin();
+        told(&mut of_engine, drives_of(0, 1));
+        let expected = (strings(&["nvme0n1", "loop3"]), true);
+        assert_eq!((told(&mut of_engine, drives_of(1_000, 2)), of_engine.has_own_drives()), expected);
+        // It ended, and comes back: its drives are the same.
+        std::fs::remove_dir_all(folder.path().join("proc/40")).unwrap();
+        for s in [40, 80] {
+            told(&mut of_engine, drives_of(s * 1_000, 3));
+        }
+        assert_eq!((told(&mut of_engine, drives_of(81_000, 4)), of_engine.has_own_drives()), expected);
+    }
+
+    fn strings(all: &[&str]) -> Vec<String> {
+        all.iter().map(ToString::to_string).collect()
     }
 
     #[test]

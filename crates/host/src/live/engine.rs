@@ -6,8 +6,7 @@
 //!   cgroup's.
 //! - Cannot tell: work of the kernel on their behalf (interrupts, write-back, encryption). Of a container that sees its
 //!   own cgroup as the topmost, nothing is told of quotas of others. Processor time is in ticks of 10 ms.
-//! - Needs no privilege; the name of a container takes root (`/proc/PID/mountinfo` of another user), else the cgroup's
-//!   stands for it.
+//! - Needs no privilege. Where `/proc` is mounted with `hidepid`, the cgroup's name stands for that of a container.
 //! - A file a process and a cgroup; each second is often enough.
 
 use std::collections::BTreeMap;

@@ -66,7 +66,11 @@ pub(super) fn look(state: &mut Engines, at: &mut Looking<'_>) {
     at.pass.unreadable.append(&mut state.unreadable);
     let asked = state.asked.clone();
     if let Some(found) = state.aside.turn(at.root, (at.now_ms, FIND_LEAST_MS), move |root| find(root, &asked)) {
-        (state.all, state.quotas, state.devices) = (found.engines, found.quotas, found.devices);
+        // One that is started again serves from the same drives.
+        if !found.engines.is_empty() {
+            state.devices = found.devices;
+        }
+        (state.all, state.quotas) = (found.engines, found.quotas);
         at.pass.unreadable.extend(found.unreadable);
     }
     let of = |quota: &Quota| PartName { part: quota.part.clone(), name: quota.folder.clone() };
@@ -163,8 +167,7 @@ fn cgroup_name(folder: &str) -> Option<String> {
     Some(shown)
 }
 
-/// The name of a container of Kubernetes: the kubelet mounts a file into it that has the name in its path. Only root
-/// may read another user's mounts.
+/// The name of a container of Kubernetes: the kubelet mounts a file into it that has the name in its path.
 fn container(root: &Root, pid: u32, pass: &mut Pass) -> Option<String> {
     parse_container(&text(root, &format!("proc/{pid}/mountinfo"), &mut pass.bytes).ok()?)
 }

@@ -1,18 +1,23 @@
 //! Which block devices hold what an engine serves: the folders among its arguments, and what is mounted there.
 //!
 //! - Tells: devices by their numbers, of an engine that is started with its folders (`minio server /data{1...4}`), on
-//!   file systems that lie on one device each.
-//! - Cannot tell: folders that come from the environment or a file, since either may hold secrets; file systems over
-//!   several devices (btrfs, ZFS), and stores on devices without one (Ceph). Where that is so of any engine of a
-//!   machine, nothing is told, and all drives are taken.
-//! - Needs root for another user's mounts (`/proc/PID/mountinfo`).
+//!   file systems that lie on one device each and are mounted elsewhere than at `/`.
+//! - Cannot tell: folders that come from the environment or a file, since either may hold secrets (a MinIO with
+//!   `MINIO_VOLUMES` ignores its arguments); file systems with devices of their own (btrfs, ZFS), and stores on devices
+//!   without one (Ceph). Where no folder of an engine can be told, or one that is mounted is on no device, nothing is
+//!   told of the machine, and all drives are taken.
+//! - Needs no privilege, unless `/proc` is mounted with `hidepid`. A few files a process, each 30 s.
 
 use std::collections::BTreeSet;
 
 use crate::root::{Pass, Root, text};
 
-/// Most folders that an argument may stand for: an engine has at most some dozens of drives on a machine.
-const MOST_FOLDERS: u64 = 256;
+/// An engine has at most some dozens of drives on a machine, and some dozens of machines in an argument.
+const MOST_FOLDERS: usize = 1_024;
+
+/// Ranges within one folder, and its length: a process may be started with anything.
+const MOST_RANGES: usize = 4;
+const MOST_BYTES: usize = 4_096;
 
 /// A block device by its major and minor number.
 pub(super) type DeviceNumber = (u32, u32);
@@ -22,29 +27,52 @@ pub(super) fn devices(root: &Root, pids: impl Iterator<Item = u32>, pass: &mut P
     let mut all = BTreeSet::new();
     for pid in pids {
         let arguments = text(root, &format!("proc/{pid}/cmdline"), &mut pass.bytes).ok()?;
+        if arguments.is_empty() {
+            // It has ended, and waits to be taken.
+            continue;
+        }
         let folders = folders(&arguments)?;
         let mounts = text(root, &format!("proc/{pid}/mountinfo"), &mut pass.bytes).ok()?;
-        let mounts: Vec<Mount> = mounts.lines().filter_map(mount).collect();
-        for folder in folders {
-            all.insert(device_of(&folder, &mounts)?);
-        }
+        all.extend(of_folders(&folders, &mounts.lines().filter_map(mount).collect::<Vec<_>>())?);
     }
     (!all.is_empty()).then_some(all)
 }
 
-/// Folders among arguments. What comes behind a flag may be its value, such as a folder of certificates: it is taken
-/// with others, since one drive too many is better than one too few, and alone it gives nothing.
-fn folders(arguments: &str) -> Option<Vec<String>> {
-    let mut found = Vec::new();
-    let (mut is_behind_a_flag, mut is_sure) = (false, false);
-    for argument in arguments.split('\0').skip(1) {
-        if let Some(path) = path_of(argument) {
-            found.extend(expanded(path)?);
-            is_sure |= !is_behind_a_flag;
+/// Devices of the folders of a process. Where nothing is mounted, a folder is one of another pool's nodes, or a drive
+/// that has failed.
+fn of_folders(folders: &[(String, bool)], mounts: &[Mount]) -> Option<BTreeSet<DeviceNumber>> {
+    let mut found = BTreeSet::new();
+    let mut is_sure = false;
+    for (folder, is_data) in folders {
+        match mounted(folder, mounts).map(|mount| mount.device) {
+            // In memory, or with a device of its own: what data are on there cannot be told.
+            Some((0, _)) if *is_data => return None,
+            Some((0, _)) | None => {}
+            Some(device) => {
+                found.insert(device);
+                is_sure |= is_data;
+            }
         }
-        is_behind_a_flag = argument.starts_with('-') && !argument.contains('=');
     }
     is_sure.then_some(found)
+}
+
+/// Folders among arguments, and whether each is surely one with data; none where they cannot be told. What comes behind
+/// a flag may be its value, such as a folder of certificates: with others it is taken, since one drive too many is
+/// better than one too few.
+fn folders(arguments: &str) -> Option<Vec<(String, bool)>> {
+    let mut found = Vec::new();
+    let mut is_data = true;
+    for argument in arguments.split('\0').skip(1) {
+        if let Some(path) = path_of(argument) {
+            found.extend(expanded(path)?.into_iter().map(|folder| (folder, is_data)));
+            if found.len() > MOST_FOLDERS {
+                return None;
+            }
+        }
+        is_data = !argument.starts_with('-') || argument.contains('=');
+    }
+    Some(found)
 }
 
 /// The folder of `/data`, and of `http://host{1...4}:9000/data`.
@@ -56,23 +84,28 @@ fn path_of(argument: &str) -> Option<&str> {
 
 /// `/data1` and `/data2` of `/data{1...2}`; none of what stands for nothing, for too much, or for other digits.
 fn expanded(path: &str) -> Option<Vec<String>> {
+    if path.len() > MOST_BYTES || path.matches('{').count() > MOST_RANGES {
+        return None;
+    }
     let Some((before, rest)) = path.split_once('{') else { return Some(vec![path.to_owned()]) };
     let (range, after) = rest.split_once('}')?;
     let (first, last) = range.split_once("...")?;
     let (from, to) = (first.parse::<u64>().ok()?, last.parse::<u64>().ok()?);
-    let width = if first.starts_with('0') { first.len() } else { 0 };
-    to.checked_sub(from).filter(|&many| many < MOST_FOLDERS)?;
+    to.checked_sub(from).filter(|&many| many < MOST_FOLDERS as u64)?;
+    // As MinIO fills numbers up.
+    let is_filled = (first.len() > 1 && first.starts_with('0')) || last.starts_with('0');
+    let width = if is_filled { last.len() } else { 0 };
     let mut all: Vec<String> = Vec::new();
     for number in from..=to {
         all.extend(expanded(&format!("{before}{number:0width$}{after}"))?);
-        if all.len() as u64 > MOST_FOLDERS {
+        if all.len() > MOST_FOLDERS {
             return None;
         }
     }
     Some(all)
 }
 
-/// Where something is mounted, and the device that it is on.
+/// Where something is mounted, and the device that it is on; file systems that are on none have one of major 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Mount {
     at: String,
@@ -107,15 +140,15 @@ fn unescaped(path: &str) -> String {
     whole
 }
 
-/// The device that a folder is on. File systems that are on none have numbers of major 0.
-fn device_of(folder: &str, mounts: &[Mount]) -> Option<DeviceNumber> {
-    let holds = |at: &str| {
-        let rest = folder.strip_prefix(at.trim_end_matches('/'));
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
+/// What is mounted nearest above a folder, `/` left aside: where data are to be and nothing is mounted, the system's
+/// drive is none of the engine's.
+fn mounted<'a>(folder: &str, mounts: &'a [Mount]) -> Option<&'a Mount> {
+    let parts = |path: &str| path.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+    let folder = parts(folder);
+    let depth = |mount: &Mount| Some(parts(&mount.at)).filter(|at| folder.starts_with(at)).map(|at| at.len());
     // Of those mounted at one place, the last covers the others.
-    let mount = mounts.iter().filter(|mount| holds(&mount.at)).max_by_key(|mount| mount.at.len())?;
-    Some(mount.device).filter(|(major, _)| *major != 0)
+    let nearest = mounts.iter().filter_map(|mount| Some((depth(mount)?, mount))).max_by_key(|(depth, _)| *depth);
+    nearest.filter(|(depth, _)| *depth > 0).map(|(_, mount)| mount)
 }
 
 #[cfg(test)]
@@ -126,35 +159,41 @@ mod tests {
 
     #[test]
     fn folders_are_found_among_arguments() {
-        for (arguments, expected) in [
-            (&["minio", "server", "/data"][..], &["/data"][..]),
-            (&["minio", "server", "--address", ":9000", "/data{1...3}"], &["/data1", "/data2", "/data3"]),
-            (&["minio", "server", "/d{09...10}/x"], &["/d09/x", "/d10/x"]),
-            (&["minio", "server", "https://n{1...4}:9000/mnt/d{1...2}"], &["/mnt/d1", "/mnt/d2"]),
-            (&["minio", "server", "--certs-dir=/c", "/data"], &["/data"]),
-            (&["minio", "server", "--quiet", "/d1", "/d2", "--certs-dir", "/c"], &["/d1", "/d2", "/c"]),
-            (&["minio", "server", "/r{1...2}d{1...2}"], &["/r1d1", "/r1d2", "/r2d1", "/r2d2"]),
+        for (arguments, sure, other) in [
+            (&["minio", "server", "/data"][..], &["/data"][..], &[][..]),
+            (&["minio", "server", "--address", ":9000", "/data{1...3}"], &["/data1", "/data2", "/data3"], &[]),
+            (&["minio", "server", "/d{09...10}/x"], &["/d09/x", "/d10/x"], &[]),
+            (
+                &["minio", "server", "/d{0...1}", "/e{01...2}", "/f{1...02}"],
+                &["/d0", "/d1", "/e1", "/e2", "/f01", "/f02"],
+                &[],
+            ),
+            (&["minio", "server", "https://n{1...4}:9000/mnt/d{1...2}"], &["/mnt/d1", "/mnt/d2"], &[]),
+            (&["minio", "server", "--certs-dir=/c", "/data"], &["/data"], &[]),
+            (&["minio", "server", "--quiet", "/d1", "/d2", "--certs-dir", "/c"], &["/d2"], &["/d1", "/c"]),
+            (&["minio", "server", "/r{1...2}d{1...2}"], &["/r1d1", "/r1d2", "/r2d1", "/r2d2"], &[]),
+            (&["minio", "server", "--config-dir", "/c"], &[], &["/c"]),
+            (&["rustfs", "http://n1:9000"], &[], &[]),
+            (&["garage", "-c", "/etc/garage.toml", "server"], &[], &["/etc/garage.toml"]),
+            (&["ceph-osd", "-f", "--id", "3"], &[], &[]),
         ] {
-            assert_eq!(folders(&arguments.join("\0")).as_deref(), Some(&strings(expected)[..]), "{arguments:?}");
+            let found = folders(&arguments.join("\0")).unwrap();
+            let of = |is: bool| -> Vec<&str> {
+                found.iter().filter(|(_, is_sure)| *is_sure == is).map(|(folder, _)| folder.as_str()).collect()
+            };
+            assert_eq!((of(true), of(false)), (sure.to_vec(), other.to_vec()), "{arguments:?}");
         }
-        for arguments in [
-            &["minio", "server", "/d1", "/d{a...f}"][..],
-            &["minio", "server", "/d{2...1}"],
-            &["minio", "server", "/d{1...99999999999}"],
-            &["minio", "server", "/d{1...200}{1...200}"],
-            &["minio", "server", "/d{1"],
-            &["minio", "server", "/d{1,2}"],
-            &["minio", "server", "--config-dir", "/c"],
-            &["rustfs", "http://n1:9000"],
-            &["garage", "-c", "/etc/garage.toml", "server"],
-            &["ceph-osd", "-f", "--id", "3"],
-        ] {
-            assert_eq!(folders(&arguments.join("\0")), None, "{arguments:?}");
+        let (many, long) = (format!("/{}", "{1...1}".repeat(5)), format!("/{}", "d".repeat(MOST_BYTES)));
+        let others = ["/d{a...f}", "/d{2...1}", "/d{1...99999999999}", "/d{1...200}{1...200}", "/d{1", "/d{1,2}"];
+        for path in others.into_iter().chain([many.as_str(), long.as_str()]) {
+            assert_eq!(folders(&format!("minio\0server\0/d1\0{path}")), None, "{path}");
         }
     }
 
-    fn strings(all: &[&str]) -> Vec<String> {
-        all.iter().map(ToString::to_string).collect()
+    #[test]
+    fn a_process_with_any_number_of_arguments_is_looked_at_in_bounds() {
+        let arguments = format!("minio{}", "\0/d{1...256}".repeat(100_000));
+        assert_eq!(folders(&arguments), None);
     }
 
     #[test]
@@ -180,31 +219,46 @@ mod tests {
             ("/data/a", Some((259, 0))),
             ("/data/inner/b", Some((259, 1))),
             ("/data two/x", Some((259, 2))),
-            ("/database", Some((8, 1))),
+            ("//data//a", Some((259, 0))),
+            ("/database", None),
             ("/over", Some((8, 3))),
-            ("/proc/x", None),
+            ("/proc/x", Some((0, 5))),
         ] {
-            assert_eq!(device_of(folder, &mounts), device, "{folder}");
+            assert_eq!(mounted(folder, &mounts).map(|mount| mount.device), device, "{folder}");
         }
-        assert_eq!(device_of("/data", &[]), None);
+        assert_eq!(mounted("/data", &[]), None);
     }
 
     #[test]
     fn one_engine_whose_devices_are_unknown_leaves_all_unknown() {
         let folder = tempfile::tempdir().unwrap();
         let root = Root::captured(folder.path());
-        let mount = |device: &str, at: &str| format!("36 35 {device} / {at} rw - xfs /dev/x rw\n");
-        put(&root, "proc/7/cmdline", "minio\0server\0/d{1...2}\0");
-        put(&root, "proc/7/mountinfo", &(mount("8:1", "/") + &mount("259:1", "/d1") + &mount("259:2", "/d2")));
-        put(&root, "proc/8/cmdline", "ceph-osd\0-f\0");
-        put(&root, "proc/9/cmdline", "minio\0server\0/d1\0");
-        put(&root, "proc/10/cmdline", "minio\0server\0/d1\0");
-        put(&root, "proc/10/mountinfo", &mount("0:40", "/d1"));
+        let mounts: String = [("8:1", "/"), ("0:51", "/c"), ("259:1", "/d1"), ("259:2", "/d2"), ("0:60", "/tank")]
+            .map(|(device, at)| format!("36 35 {device} / {at} rw - xfs /dev/x rw\n"))
+            .concat();
+        let mut pid = 10;
+        let mut process = |arguments: &[&str], mounts: &str| {
+            pid += 1;
+            put(&root, &format!("proc/{pid}/cmdline"), &arguments.join("\0"));
+            put(&root, &format!("proc/{pid}/mountinfo"), mounts);
+            pid
+        };
+        let of_pools = ["minio", "server", "--certs-dir", "/c", "/d{1...2}", "https://b{1...4}/pool{1...2}"];
+        let known = process(&of_pools, &mounts);
+        let ended = process(&[], "");
+        let unknown = [
+            process(&["ceph-osd", "-f"], &mounts),
+            process(&["minio", "server", "/d1"], ""),
+            process(&["minio", "server", "/tank/a", "/d1"], &mounts),
+            process(&["minio", "server", "/pool{1...2}"], &mounts),
+            process(&["minio", "server", "--config-dir", "/d1"], &mounts),
+            99,
+        ];
         let found = |pids: &[u32]| devices(&root, pids.iter().copied(), &mut Pass::default());
-        assert_eq!(found(&[7]), Some(BTreeSet::from([(259, 1), (259, 2)])));
-        assert_eq!(found(&[]), None);
-        for (other, why) in [(8, "no folder"), (9, "its mounts cannot be read"), (10, "no device"), (11, "it ended")] {
-            assert_eq!(found(&[7, other]), None, "{why}");
+        assert_eq!(found(&[known, ended]), Some(BTreeSet::from([(259, 1), (259, 2)])));
+        assert_eq!((found(&[]), found(&[ended])), (None, None));
+        for other in unknown {
+            assert_eq!((found(&[other]), found(&[known, other])), (None, None), "{other}");
         }
     }
 
@@ -216,7 +270,7 @@ mod tests {
         ) {
             folders(&arguments);
             let mounts: Vec<Mount> = mounts.lines().filter_map(mount).collect();
-            device_of("/d1/x", &mounts);
+            mounted("/d1/x", &mounts);
         }
     }
 }

@@ -49,7 +49,8 @@ fn watch(order: &WatchOrder, clock: AgentClock, stopped: &Receiver<()>, tell: &S
             look.unreadable.into_iter().for_each(|what| say(unread(&what.to_string())));
         }
         if step == 0 {
-            say(WatchSaid::Begun { names: names(&mut look), boot: printable(&boot_id(&root)) });
+            let (names, boot) = (names(&mut look), printable(&boot_id(&root)));
+            say(WatchSaid::Begun { names, boot, own_drives: state.has_own_drives() });
         }
         let (values, told) = parts(look);
         told.iter().for_each(|what| say(unread(what)));

@@ -309,7 +309,8 @@ fn step(
 ) -> Option<(Box<WatchOrder>, u32)> {
     if step == 0 {
         // Machines of their own: each has a boot of its own.
-        said.watched(WatchSaid::Begun { names: vec![format!("host{machine}")], boot: format!("boot-{machine}") });
+        let (names, boot) = (vec![format!("host{machine}")], format!("boot-{machine}"));
+        said.watched(WatchSaid::Begun { names, boot, own_drives: false });
         return Some((order, 1));
     }
     let all = series();

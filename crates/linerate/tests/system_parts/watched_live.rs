@@ -349,6 +349,10 @@ fn visited(keeping: &Keeping, visit: u32) -> Result<(usize, Vec<String>), Failed
             for (diagnosis, way) in lab.judged(case, visit)?.iter().zip(["live", "recorded"]) {
                 answers += 1;
                 let said = wrong(case, diagnosis, way == "recorded");
+                if case.plant == Plant::SlowDrive && way == "live" {
+                    // Nothing else on this machine can hide what a drive took.
+                    said.clone().map_or(Ok(()), Err)?;
+                }
                 println!("{} {visit}, {way}: {}", case.name, said.as_deref().unwrap_or(&diagnosis.answer));
                 missed.extend(said.map(|said| format!("{} {visit}, {way}: {said}", case.name)));
             }
