@@ -1,7 +1,7 @@
 //! What engines served to clients, by their sockets: readings as an engine's own counters would give them, where
 //! nobody asked for these.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use linerate_record::readings::{ReadMeasure, ReadSeries, Readings, SocketGroup, SocketRead};
 use linerate_record::units::percent;
@@ -13,16 +13,18 @@ const SEEN_LEAST: f64 = 0.6;
 /// of which sockets were read; a sentence instead where sockets account for too little of what passed.
 #[must_use]
 pub fn served(readings: &Readings) -> (Vec<ReadSeries>, Option<String>) {
-    let is_client = |machine: &str| readings.stated.iter().any(|of| of.machine == machine && of.is_client);
-    let is_seen =
-        |machine: &str| readings.sockets.iter().any(|read| read.machine == machine && !read.remotes.is_empty());
+    let clients: HashSet<&str> =
+        readings.stated.iter().filter(|of| of.is_client).map(|of| of.machine.as_str()).collect();
+    let is_client = |machine: &str| clients.contains(machine);
+    let seen: HashSet<&str> =
+        readings.sockets.iter().filter(|read| !read.remotes.is_empty()).map(|read| read.machine.as_str()).collect();
     let unseen: Vec<&str> = readings
         .stated
         .iter()
-        .filter(|of| !of.is_client && !is_seen(&of.machine))
+        .filter(|of| !of.is_client && !seen.contains(of.machine.as_str()))
         .map(|of| of.machine.as_str())
         .collect();
-    let some_seen = readings.sockets.iter().any(|read| !read.remotes.is_empty());
+    let some_seen = !seen.is_empty();
     if let Some(first) = unseen.first().filter(|_| some_seen) {
         let why = format!(
             "sockets of {} nodes ({first} first) were not read: their connections to other nodes cannot be told from \

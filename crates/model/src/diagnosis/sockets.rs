@@ -2,7 +2,7 @@
 //! segments are lost. A window is full where a buffer is small, and where a program reads more slowly than it gets:
 //! which of both, no socket of the sender's tells.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use linerate_record::diagnosis::{Cause, SocketPath, SocketUse};
 use linerate_record::readings::{Readings, SocketGroup, SocketRead, SocketRemote};
@@ -101,25 +101,33 @@ pub(super) fn are_all_read(readings: &Readings, nodes: &[ReadMachine], all: usiz
     nodes.len() >= all && nodes.iter().all(is_read)
 }
 
+/// Names of machines by their keys: of hundreds of nodes, each has a row for each other.
+fn by_key(all: &[ReadMachine]) -> HashMap<&str, &str> {
+    let mut of = HashMap::new();
+    for machine in all {
+        machine.keys.iter().for_each(|key| _ = of.entry(key.as_str()).or_insert(machine.name.as_str()));
+    }
+    of
+}
+
 /// Sorts rows by nodes and clients.
 fn rows<'r>(
     sockets: &'r [SocketRead],
     (nodes, clients): (&'r [ReadMachine], &'r [ReadMachine]),
     is_whole: bool,
 ) -> Rows<'r> {
-    let named = |all: &'r [ReadMachine], key: &str| {
-        all.iter().find(|machine| machine.keys.contains(key)).map(|machine| machine.name.as_str())
-    };
+    let (nodes, clients) = (by_key(nodes), by_key(clients));
     let mut found = Vec::new();
     for read in sockets {
-        let (node, client) = (named(nodes, &read.machine), named(clients, &read.machine));
+        let named = |all: &HashMap<&str, &'r str>, key: &str| all.get(key).copied();
+        let (node, client) = (named(&nodes, &read.machine), named(&clients, &read.machine));
         for row in &read.remotes {
-            let to = row.machine.as_deref().and_then(|key| named(nodes, key));
+            let to = row.machine.as_deref().and_then(|key| named(&nodes, key));
             let is_of_peers = matches!(row.group, SocketGroup::FromPeer | SocketGroup::ToPeer);
             let one = match (node, client) {
                 (Some(node), _) if is_of_peers && to.is_some() => (node, to, SocketPath::AmongNodes, row),
                 (Some(node), _) => {
-                    let of_client = row.machine.as_deref().and_then(|key| named(clients, key));
+                    let of_client = row.machine.as_deref().and_then(|key| named(&clients, key));
                     // Where a node was not read, an unknown address may be that node's.
                     if !is_whole && of_client.is_none() {
                         continue;
@@ -249,21 +257,27 @@ fn pairs<'r>(rows: &Rows<'r>) -> Vec<(&'r str, Option<&'r str>, f64)> {
 /// and nobody else's is. A queue that overflows for a moment loses much of one pair.
 fn lossy(rows: &Rows<'_>) -> Vec<Scored> {
     let (pairs, whole) = (pairs(rows), among_nodes(rows));
-    let mut nodes: Vec<&str> = pairs.iter().flat_map(|(from, to, _)| [Some(*from), *to]).flatten().collect();
-    nodes.sort_unstable();
-    nodes.dedup();
+    // What each node receives and sends.
+    let mut of_nodes: BTreeMap<&str, [Vec<f64>; 2]> = BTreeMap::new();
+    for (from, to, lost) in &pairs {
+        of_nodes.entry(from).or_default()[1].push(*lost);
+        to.iter().for_each(|to| of_nodes.entry(to).or_default()[0].push(*lost));
+    }
     let mut found = Vec::new();
-    for node in nodes {
-        let of = |is: &dyn Fn(&str, Option<&str>) -> bool| -> Vec<f64> {
-            pairs.iter().filter(|(from, to, _)| is(from, *to)).map(|(.., lost)| *lost).collect()
-        };
-        let Some(others) = quantile(&mut of(&|from, to| from != node && to != Some(node)), 0.5) else { continue };
+    for (node, [received, sent]) in of_nodes {
         let alike = |mut of: Vec<f64>| {
             let middle = quantile(&mut of, 0.5)?;
             let is_alike = of.len() >= PAIRS_LEAST && of.first().is_some_and(|least| *least >= ALIKE * middle);
-            (is_alike && middle >= LOST && middle >= LOST_MORE * others.max(LOST / LOST_MORE)).then_some(middle)
+            (is_alike && middle >= LOST).then_some(middle)
         };
-        let ways = [("to", alike(of(&|_, to| to == Some(node)))), ("from", alike(of(&|from, _| from == node)))];
+        let ways = [("to", alike(received)), ("from", alike(sent))];
+        if ways.iter().all(|(_, lost)| lost.is_none()) {
+            continue;
+        }
+        let is_other = |(from, to, _): &&(&str, Option<&str>, f64)| *from != node && *to != Some(node);
+        let mut others: Vec<f64> = pairs.iter().filter(is_other).map(|(.., lost)| *lost).collect();
+        let Some(others) = quantile(&mut others, 0.5) else { continue };
+        let ways = ways.map(|(way, lost)| (way, lost.filter(|lost| *lost >= LOST_MORE * others.max(LOST / LOST_MORE))));
         let lost: Vec<(&str, f64)> = ways.into_iter().filter_map(|(way, lost)| Some((way, lost?))).collect();
         let Some((way, share)) = lost.iter().max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
         let both = if lost.len() > 1 { ", and the other way too" } else { "" };
