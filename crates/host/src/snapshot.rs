@@ -5,7 +5,7 @@ mod configured;
 mod devices;
 mod engines;
 
-pub(crate) use devices::MANGLED;
+pub(crate) use devices::{MANGLED, unescaped};
 pub(crate) use engines::{OBJECT_STORE, engine_pids, is_engine, program};
 
 use std::path::Path;

@@ -9,18 +9,29 @@ pub enum RangeError {
     TooMany,
 }
 
+/// How many digits the numbers of a range have at least, by its FIRST and LAST.
+type Width = fn(&str, &str) -> usize;
+
 /// Expands each `{FIRST...LAST}` of an entry, the last one fastest; numbers keep the width of `FIRST` where that has
 /// leading zeros.
 ///
 /// # Errors
 /// [`RangeError`]; nothing beyond `most` names is kept meanwhile.
 pub fn expanded(entry: &str, most: usize) -> Result<Vec<String>, RangeError> {
+    expanded_in(|first, _| if first.starts_with('0') { first.len() } else { 0 }, entry, most)
+}
+
+/// The same with another width of numbers.
+///
+/// # Errors
+/// As [`expanded`].
+pub fn expanded_in(width: Width, entry: &str, most: usize) -> Result<Vec<String>, RangeError> {
     let mut names = Vec::new();
-    expand(entry, most, &mut names)?;
+    expand(width, entry, most, &mut names)?;
     Ok(names)
 }
 
-fn expand(entry: &str, most: usize, out: &mut Vec<String>) -> Result<(), RangeError> {
+fn expand(width: Width, entry: &str, most: usize, out: &mut Vec<String>) -> Result<(), RangeError> {
     let Some((before, rest)) = entry.split_once('{') else {
         if out.len() >= most {
             return Err(RangeError::TooMany);
@@ -38,8 +49,8 @@ fn expand(entry: &str, most: usize, out: &mut Vec<String>) -> Result<(), RangeEr
     if (high - low) as usize >= most {
         return Err(RangeError::TooMany);
     }
-    let width = if first.starts_with('0') { first.len() } else { 0 };
-    (low..=high).try_for_each(|n| expand(&format!("{before}{n:0width$}{after}"), most, out))
+    let digits = width(first, last);
+    (low..=high).try_for_each(|n| expand(width, &format!("{before}{n:0digits$}{after}"), most, out))
 }
 
 #[cfg(test)]

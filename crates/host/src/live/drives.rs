@@ -7,7 +7,8 @@
 //! - Cannot tell: whose requests they were. A drive that serves several requests at a time is busy all the time long
 //!   before it is full. Discards and flushes are in the queue and not in the latency. The time busy is counted in the
 //!   kernel's ticks of 1 to 10 ms, as whole ticks in which something went on (`update_io_ticks`).
-//! - Needs no privilege. One file of a line a device; each second is often enough.
+//! - Needs no privilege. One file of a line a device, and a folder for each of the engine's devices that is made of
+//!   others; each second is often enough.
 //!
 //! Left out are loop, ram, zram, partitions, and what is made of other drives (`dm-*`, `md*`, `nbd*`), so that nothing
 //! counts twice; of an NVMe drive with several paths, the paths, where the drive itself is counted (Linux 6.2). Where

@@ -9,8 +9,12 @@
 //! - Needs no privilege, unless `/proc` is mounted with `hidepid`. A few files a process, each 30 s.
 
 use std::collections::BTreeSet;
+use std::path::Path;
+
+use linerate_record::ranges::expanded_in;
 
 use crate::root::{Pass, Root, text};
+use crate::snapshot::unescaped;
 
 /// An engine has at most some dozens of drives on a machine, and some dozens of machines in an argument.
 const MOST_FOLDERS: usize = 1_024;
@@ -87,22 +91,12 @@ fn expanded(path: &str) -> Option<Vec<String>> {
     if path.len() > MOST_BYTES || path.matches('{').count() > MOST_RANGES {
         return None;
     }
-    let Some((before, rest)) = path.split_once('{') else { return Some(vec![path.to_owned()]) };
-    let (range, after) = rest.split_once('}')?;
-    let (first, last) = range.split_once("...")?;
-    let (from, to) = (first.parse::<u64>().ok()?, last.parse::<u64>().ok()?);
-    to.checked_sub(from).filter(|&many| many < MOST_FOLDERS as u64)?;
     // As MinIO fills numbers up.
-    let is_filled = (first.len() > 1 && first.starts_with('0')) || last.starts_with('0');
-    let width = if is_filled { last.len() } else { 0 };
-    let mut all: Vec<String> = Vec::new();
-    for number in from..=to {
-        all.extend(expanded(&format!("{before}{number:0width$}{after}"))?);
-        if all.len() > MOST_FOLDERS {
-            return None;
-        }
-    }
-    Some(all)
+    let width = |first: &str, last: &str| {
+        let is_filled = (first.len() > 1 && first.starts_with('0')) || last.starts_with('0');
+        if is_filled { last.len() } else { 0 }
+    };
+    expanded_in(width, path, MOST_FOLDERS).ok()
 }
 
 /// Where something is mounted, and the device that it is on; file systems that are on none have one of major 0.
@@ -120,35 +114,13 @@ fn mount(line: &str) -> Option<Mount> {
     Some(Mount { at, device: (major.parse().ok()?, minor.parse().ok()?) })
 }
 
-/// Blanks are octal there: `\040`.
-fn unescaped(path: &str) -> String {
-    let mut parts = path.split('\\');
-    let mut whole = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let code = part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok()).filter(u8::is_ascii);
-        match code {
-            Some(code) => {
-                whole.push(char::from(code));
-                whole.push_str(&part[3..]);
-            }
-            None => {
-                whole.push('\\');
-                whole.push_str(part);
-            }
-        }
-    }
-    whole
-}
-
 /// What is mounted nearest above a folder, `/` left aside: where data are to be and nothing is mounted, the system's
 /// drive is none of the engine's.
 fn mounted<'a>(folder: &str, mounts: &'a [Mount]) -> Option<&'a Mount> {
-    let parts = |path: &str| path.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect::<Vec<_>>();
-    let folder = parts(folder);
-    let depth = |mount: &Mount| Some(parts(&mount.at)).filter(|at| folder.starts_with(at)).map(|at| at.len());
+    let depth = |mount: &&Mount| Path::new(&mount.at).components().count();
+    let above = mounts.iter().filter(|mount| depth(mount) > 1 && Path::new(folder).starts_with(&mount.at));
     // Of those mounted at one place, the last covers the others.
-    let nearest = mounts.iter().filter_map(|mount| Some((depth(mount)?, mount))).max_by_key(|(depth, _)| *depth);
-    nearest.filter(|(depth, _)| *depth > 0).map(|(_, mount)| mount)
+    above.max_by_key(depth)
 }
 
 #[cfg(test)]

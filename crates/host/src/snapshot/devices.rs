@@ -137,7 +137,8 @@ fn mounts(root: &Root) -> Vec<Mount> {
 pub(crate) const MANGLED: [(&str, &str); 5] =
     [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\043", "#"), ("\\134", "\\")];
 
-fn unescaped(text: &str) -> String {
+/// A path as it is, of one in a list of mounts.
+pub(crate) fn unescaped(text: &str) -> String {
     MANGLED.iter().fold(text.to_owned(), |text, (code, meant)| text.replace(code, meant))
 }
 
