@@ -1,7 +1,7 @@
 //! What engines served to clients, by their sockets: readings as an engine's own counters would give them, where
 //! nobody asked for these.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use linerate_record::readings::{ReadMeasure, ReadSeries, Readings, SocketGroup, SocketRead};
 use linerate_record::units::percent;
@@ -13,10 +13,10 @@ const SEEN_LEAST: f64 = 0.6;
 /// of which sockets were read; a sentence instead where sockets account for too little of what passed.
 #[must_use]
 pub fn served(readings: &Readings) -> (Vec<ReadSeries>, Option<String>) {
-    let clients: HashSet<&str> =
+    let clients: BTreeSet<&str> =
         readings.stated.iter().filter(|of| of.is_client).map(|of| of.machine.as_str()).collect();
     let is_client = |machine: &str| clients.contains(machine);
-    let seen: HashSet<&str> =
+    let seen: BTreeSet<&str> =
         readings.sockets.iter().filter(|read| !read.remotes.is_empty()).map(|read| read.machine.as_str()).collect();
     let unseen: Vec<&str> = readings
         .stated

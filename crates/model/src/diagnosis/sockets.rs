@@ -2,7 +2,7 @@
 //! segments are lost. A window is full where a buffer is small, and where a program reads more slowly than it gets:
 //! which of both, no socket of the sender's tells.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use linerate_record::diagnosis::{Cause, SocketPath, SocketUse};
 use linerate_record::readings::{Readings, SocketGroup, SocketRead, SocketRemote};
@@ -102,8 +102,8 @@ pub(super) fn are_all_read(readings: &Readings, nodes: &[ReadMachine], all: usiz
 }
 
 /// Names of machines by their keys: of hundreds of nodes, each has a row for each other.
-fn by_key(all: &[ReadMachine]) -> HashMap<&str, &str> {
-    let mut of = HashMap::new();
+fn by_key(all: &[ReadMachine]) -> BTreeMap<&str, &str> {
+    let mut of = BTreeMap::new();
     for machine in all {
         machine.keys.iter().for_each(|key| _ = of.entry(key.as_str()).or_insert(machine.name.as_str()));
     }
@@ -119,7 +119,7 @@ fn rows<'r>(
     let (nodes, clients) = (by_key(nodes), by_key(clients));
     let mut found = Vec::new();
     for read in sockets {
-        let named = |all: &HashMap<&str, &'r str>, key: &str| all.get(key).copied();
+        let named = |all: &BTreeMap<&str, &'r str>, key: &str| all.get(key).copied();
         let (node, client) = (named(&nodes, &read.machine), named(&clients, &read.machine));
         for row in &read.remotes {
             let to = row.machine.as_deref().and_then(|key| named(&nodes, key));
