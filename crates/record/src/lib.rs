@@ -18,6 +18,7 @@ pub mod knob;
 pub mod lines;
 pub mod load;
 pub mod machine;
+pub mod net;
 pub mod op;
 pub mod plan;
 pub mod ranges;

@@ -1,0 +1,175 @@
+//! What links between machines do: the file that `linerate net` writes, a visit at a time.
+//!
+//! A *pair* is one machine that sends and one that receives. In a *round*, pairs are measured at the same time, and each
+//! machine sends to one other at the most and receives from one at the most. A *visit* is one round with one number of
+//! streams, once.
+
+use serde::{Deserialize, Serialize};
+
+use crate::machine::Machine;
+use crate::readings::ReadValue;
+
+/// The version of [`NetRun`] and [`NetVisit`] as JSON.
+pub const NET_SCHEMA: u32 = 1;
+
+/// Most machines of a run.
+pub const NET_NODES_MAX: usize = 1_024;
+
+/// Most streams of a pair.
+pub const NET_STREAMS_MAX: u32 = 256;
+
+/// What was measured, of whom: `net.json` in the folder of a run. Its visits are the lines of `visits.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetRun {
+    /// [`NET_SCHEMA`].
+    pub schema: u32,
+    /// The version of linerate.
+    pub linerate: String,
+    /// When it began, in milliseconds since 1970.
+    pub began_unix_ms: i64,
+    /// The command line, without values of flags that are secret.
+    pub command: Vec<String>,
+    /// Seed of the order of rounds and streams.
+    pub seed: u64,
+    /// What was sent.
+    pub load: NetLoad,
+    /// The machines, which visits know by their places here.
+    pub nodes: Vec<NetNode>,
+    /// Remarks on the whole, in sentences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
+}
+
+/// Which way the flows of a round go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NetWay {
+    /// Each machine sends to one and receives from another at the same time.
+    Ring,
+    /// Each machine either sends to one or receives from one.
+    OneWay,
+    /// Two machines send to each other at the same time.
+    BothWays,
+    /// All others send to one machine.
+    Incast,
+}
+
+/// What was sent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetLoad {
+    /// Which way flows go in a round.
+    pub way: NetWay,
+    /// Streams of a pair, in turn.
+    pub streams: Vec<u32>,
+    /// How long each visit counts, in milliseconds.
+    pub duration_ms: u64,
+    /// How long flows go before that, in milliseconds.
+    pub warmup_ms: u64,
+    /// Length of an interval, in milliseconds.
+    pub interval_ms: u64,
+    /// Visits of each pair with each number of streams.
+    pub visits: u32,
+    /// Bytes that a sender gives the kernel at once.
+    pub send_bytes: u32,
+    /// Most bytes per second of a pair; absent where there is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_bytes_per_s: Option<f64>,
+    /// Rounds of which these are a sample; absent where all were measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled_of_rounds: Option<u32>,
+}
+
+/// One machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetNode {
+    /// As the fleet's file names it, or its address.
+    pub name: String,
+    /// The address that others send to.
+    pub address: String,
+    /// The interface that has it; empty where that is not known.
+    pub interface: String,
+    /// What it is.
+    pub machine: Machine,
+}
+
+/// One round with one number of streams, once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetVisit {
+    /// Counts visits, from 1.
+    pub visit: u32,
+    /// Which time the round was measured with this number of streams, from 1.
+    pub repetition: u32,
+    /// Which round, from 0.
+    pub round: u32,
+    /// Streams of each pair.
+    pub streams: u32,
+    /// When it began to count, in milliseconds since the run began.
+    pub at_ms: u64,
+    /// Its pairs.
+    pub pairs: Vec<NetPair>,
+    /// What the machines did meanwhile, those that take part.
+    pub machines: Vec<NetMachine>,
+}
+
+/// One pair in a visit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetPair {
+    /// Who sends, by its place among the nodes.
+    pub from: u32,
+    /// Who receives.
+    pub to: u32,
+    /// Bytes that the receiver got in each interval that counts, of all streams together.
+    pub received_bytes: Vec<u64>,
+    /// Bytes of each stream that the receiver got while it counts.
+    pub stream_bytes: Vec<u64>,
+    /// What the sender's kernel says of its streams.
+    pub sent: NetSent,
+    /// Why there are no figures; absent where there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// What the sender's kernel says of the streams of a pair, all of them together, from their begin to the end of the
+/// visit. The warm-up is in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetSent {
+    /// Bytes acknowledged.
+    pub acknowledged_bytes: u64,
+    /// Segments sent with data, those sent again included.
+    pub segments: u64,
+    /// Segments sent again.
+    pub retransmitted_segments: u64,
+    /// Time in which there was something to send, over all streams, in microseconds.
+    pub busy_us: u64,
+    /// That part of it in which the receiver's window was the limit.
+    pub window_limited_us: u64,
+    /// That part of it in which the send buffer was.
+    pub buffer_limited_us: u64,
+    /// The median of the streams' smoothed round-trip times at the end, in microseconds.
+    pub round_trip_us: u64,
+    /// The median of the streams' least round-trip times, in microseconds; 0 where the kernel does not tell.
+    pub least_round_trip_us: u64,
+    /// The median of the streams' congestion windows at the end, in segments.
+    pub congestion_window_segments: u64,
+    /// The largest payload of a segment, in bytes.
+    pub segment_bytes: u64,
+}
+
+/// What one machine did in a visit, while it counts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NetMachine {
+    /// Its place among the nodes.
+    pub node: u32,
+    /// For how long, in milliseconds.
+    pub over_ms: u64,
+    /// Processor time of the threads that sent, in nanoseconds, of user and kernel.
+    pub send_cpu_ns: u64,
+    /// The same of the thread that was busiest.
+    pub send_busiest_ns: u64,
+    /// Processor time of the threads that received.
+    pub receive_cpu_ns: u64,
+    /// The same of the thread that was busiest.
+    pub receive_busiest_ns: u64,
+    /// What else was read of it: processors, interfaces, drops. Rates are over the time that counts.
+    pub values: Vec<ReadValue>,
+}
