@@ -30,6 +30,7 @@ pub mod shown;
 pub mod site;
 pub mod slo;
 pub mod sound;
+pub mod tcp_info;
 pub mod threshold;
 pub mod units;
 pub mod worded;

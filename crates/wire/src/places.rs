@@ -105,6 +105,17 @@ impl<C: AsFd> Places<C> {
         }
     }
 
+    /// Gives a connection back that somebody else is to have: nothing is told of it here any more.
+    pub fn take(&mut self, place: usize) -> Option<C> {
+        let connection = self.places[place].connection.take();
+        if let Some(connection) = &connection {
+            // It is there; and if not, nothing is told of it either.
+            let _ = epoll::delete(&self.epoll, connection);
+        }
+        self.close(place);
+        connection
+    }
+
     /// Drops a connection: closing its socket takes it out of `epoll`.
     pub fn close(&mut self, place: usize) {
         let left = &mut self.places[place];
@@ -163,6 +174,17 @@ mod tests {
         assert_eq!(places.place_of(stale), None);
         let fresh = happened(&places)[0].0;
         assert_eq!((places.place_of(fresh), places.place_of(u64::from(u32::MAX))), (Some(place), None));
+    }
+
+    #[test]
+    fn nothing_is_told_of_a_connection_that_was_given_back() {
+        let mut places = Places::new().unwrap();
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let place = places.add(near).unwrap();
+        let near = places.take(place).unwrap();
+        far.write_all(b"x").unwrap();
+        assert_eq!(happened(&places), []);
+        assert!(places.take(place).is_none() && near.peer_addr().is_ok());
     }
 
     #[test]

@@ -24,6 +24,31 @@ pub fn set_bind_address_no_port(socket: impl AsFd) -> io::Result<()> {
     set_number(socket, libc::SOL_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)
 }
 
+/// The longest `struct tcp_info` that is read: Linux 6.18 has 280 bytes.
+pub const TCP_INFO_BYTES: usize = 512;
+
+/// `TCP_INFO` of a socket: what its kernel tells, as [`linerate_record::tcp_info`] reads it.
+///
+/// # Errors
+/// That of `getsockopt`: no TCP socket.
+pub fn tcp_info(socket: impl AsFd) -> io::Result<Vec<u8>> {
+    let mut info = vec![0_u8; TCP_INFO_BYTES];
+    let mut length = TCP_INFO_BYTES as libc::socklen_t;
+    // SAFETY: the pointer and length describe `info`, which outlives the call; the kernel writes no more than `length`
+    // bytes to it and says how many they were.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    info.truncate(length as usize);
+    if result == 0 { Ok(info) } else { Err(io::Error::last_os_error()) }
+}
+
 fn set_number(socket: impl AsFd, level: i32, option: i32, value: i32) -> io::Result<()> {
     // SAFETY: the pointer and length describe `value`, which outlives the call; the kernel only reads it.
     let result = unsafe {
@@ -94,6 +119,28 @@ mod tests {
         set_receive_low_water(&socket, 1).unwrap();
         let file = std::fs::File::open("/dev/null").unwrap();
         assert!(set_receive_low_water(&file, 1).is_err());
+    }
+
+    #[test]
+    fn a_tcp_socket_tells_what_it_did_and_a_file_nothing() {
+        use std::io::{Read as _, Write as _};
+
+        use linerate_record::tcp_info::{ACKNOWLEDGED, SENT_SEGMENT_BYTES};
+
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut far, _) = listener.accept().unwrap();
+        near.write_all(&[7; 5000]).unwrap();
+        far.read_exact(&mut [0; 5000]).unwrap();
+        // The other's kernel is this one: what was read was acknowledged, or is within moments.
+        let acknowledged = || ACKNOWLEDGED.of(&tcp_info(&near).unwrap());
+        let is_told = (0..100).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            acknowledged() >= 5000
+        });
+        assert!(is_told, "{} acknowledged", acknowledged());
+        assert!(SENT_SEGMENT_BYTES.of(&tcp_info(&near).unwrap()) >= 536);
+        assert!(tcp_info(std::fs::File::open("/dev/null").unwrap()).is_err());
     }
 
     #[test]

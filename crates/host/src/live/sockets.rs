@@ -28,12 +28,12 @@ use std::collections::BTreeSet;
 use std::io;
 
 use linerate_record::readings::{PortRange, SocketsSeen};
+use linerate_record::tcp_info::WATCHED_FIELDS;
 use rustix::net::AddressFamily;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::root::{Pass, Root, Unreadable};
 use dump::{DumpEnd, SockDiag};
-use message::FIELDS;
 use sums::Sums;
 
 /// The share of a core that looks may take, in thousandths.
@@ -176,7 +176,7 @@ fn fault(family: AddressFamily, ended: io::Result<DumpEnd>) -> Option<String> {
 
 /// What this kernel does not tell of a socket.
 fn lacking(info_bytes: usize) -> Option<String> {
-    let lacking: Vec<String> = FIELDS
+    let lacking: Vec<String> = WATCHED_FIELDS
         .iter()
         .filter(|field| !field.is_in(info_bytes))
         .map(|field| format!("{} (Linux {})", field.name, field.since))

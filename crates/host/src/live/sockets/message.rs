@@ -1,8 +1,13 @@
 //! What the kernel answers: one message a socket.
 //!
-//! Formats: `include/uapi/linux/{netlink,inet_diag,tcp}.h`.
+//! Formats: `include/uapi/linux/{netlink,inet_diag}.h`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use linerate_record::tcp_info::{
+    ACKNOWLEDGED, BUFFER_LIMITED, BUSY, DATA_SEGMENTS, DELIVERY_RATE, InfoField, RECEIVED, RETRANSMITTED, ROUND_TRIP,
+    WINDOW_LIMITED,
+};
 
 use super::request::BY_FAMILY;
 use crate::setting::netlink::attributes;
@@ -17,65 +22,6 @@ const INTERRUPTED: u16 = 0x10;
 const SOCKET_BYTES: usize = 72;
 /// `INET_DIAG_INFO`: an attribute that is a `struct tcp_info`.
 pub(super) const INFO: u16 = 2;
-
-/// A field of `struct tcp_info`. The kernel only ever adds at its end, so a shorter one is an older kernel's; a
-/// distribution may have added to an old one, so that its length tells, not its version.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct InfoField {
-    pub(super) name: &'static str,
-    at: usize,
-    bytes: usize,
-    /// Since which Linux it is there.
-    pub(super) since: &'static str,
-}
-
-const fn field(name: &'static str, at: usize, bytes: usize, since: &'static str) -> InfoField {
-    InfoField { name, at, bytes, since }
-}
-
-/// Smoothed round-trip time, in microseconds.
-const ROUND_TRIP: InfoField = field("tcpi_rtt", 68, 4, "2.6");
-/// Segments that were sent again, whatever they hold.
-const RETRANSMITTED: InfoField = field("tcpi_total_retrans", 100, 4, "2.6");
-const ACKNOWLEDGED: InfoField = field("tcpi_bytes_acked", 120, 8, "4.1");
-const RECEIVED: InfoField = field("tcpi_bytes_received", 128, 8, "4.1");
-const DATA_SEGMENTS: InfoField = field("tcpi_data_segs_out", 156, 4, "4.6");
-/// Bytes per second.
-const DELIVERY_RATE: InfoField = field("tcpi_delivery_rate", 160, 8, "4.9");
-/// Microseconds, in steps of the kernel's tick: with what limits it and without (`net/ipv4/tcp.c:
-/// tcp_get_info_chrono_stats`).
-const BUSY: InfoField = field("tcpi_busy_time", 168, 8, "4.10");
-const WINDOW_LIMITED: InfoField = field("tcpi_rwnd_limited", 176, 8, "4.10");
-const BUFFER_LIMITED: InfoField = field("tcpi_sndbuf_limited", 184, 8, "4.10");
-
-/// All that are read.
-pub(super) const FIELDS: [InfoField; 9] = [
-    ROUND_TRIP,
-    RETRANSMITTED,
-    ACKNOWLEDGED,
-    RECEIVED,
-    DATA_SEGMENTS,
-    DELIVERY_RATE,
-    BUSY,
-    WINDOW_LIMITED,
-    BUFFER_LIMITED,
-];
-
-impl InfoField {
-    /// Whether a kernel whose `struct tcp_info` has so many bytes has it.
-    pub(super) fn is_in(self, info_bytes: usize) -> bool {
-        info_bytes >= self.at + self.bytes
-    }
-
-    fn of(self, info: &[u8]) -> u64 {
-        let Some(bytes) = info.get(self.at..self.at + self.bytes) else { return 0 };
-        match (<[u8; 4]>::try_from(bytes), <[u8; 8]>::try_from(bytes)) {
-            (Ok(word), _) => u64::from(u32::from_ne_bytes(word)),
-            (_, Ok(word)) => u64::from_ne_bytes(word),
-            _ => 0,
-        }
-    }
-}
 
 /// What a socket has counted since it is there; 0 where the kernel does not tell it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -279,19 +225,6 @@ mod tests {
             assert!(all.starts_with(&sockets), "{length}");
             let expected = ends.iter().any(|(_, end)| (*end..=end.next_multiple_of(4)).contains(&length));
             assert_eq!(is_whole, expected, "{length}");
-        }
-    }
-
-    #[test]
-    fn a_kernel_that_tells_less_is_read_as_far_as_it_goes() {
-        let fields: Vec<(usize, usize)> = FIELDS.iter().map(|field| (field.at, field.at + field.bytes)).collect();
-        assert!(fields.is_sorted_by(|a, b| a.1 <= b.0), "{fields:?}");
-        let info: Vec<u8> = (0..192).map(|at| u8::from(at % 4 == 0)).collect();
-        for length in 0..=info.len() {
-            for field in FIELDS {
-                let expected = if field.is_in(length) { [0x1_u64, 0x1_0000_0001][field.bytes / 8] } else { 0 };
-                assert_eq!(field.of(&info[..length]), expected, "{field:?} of {length} bytes");
-            }
         }
     }
 

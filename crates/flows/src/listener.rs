@@ -1,0 +1,206 @@
+//! Takes flows of one run: an open port that is of no use to anybody else.
+//!
+//! Who connects has [`PROVEN_WITHIN`] to prove the token; until then nothing but the preface is read of it, and nothing
+//! is sent. So many who have not are waited for at once, and the others wait in the kernel's queue.
+
+use std::collections::BTreeSet;
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use linerate_record::net::{NET_NODES_MAX, NET_STREAMS_MAX};
+use linerate_wire::places::{Places, events};
+
+use crate::preface::{FlowName, FlowToken, PREFACE_BYTES, named};
+
+/// How long one that connects may take to prove the token.
+pub const PROVEN_WITHIN: Duration = Duration::from_secs(3);
+
+/// Most that have not proved it and are waited for.
+const STRANGERS_MAX: usize = 1_024;
+
+/// How often it looks whether it is to end.
+const LOOK_NS: u64 = 50_000_000;
+
+/// Most flows whose names are kept: a name is good for one flow.
+const NAMES_MAX: usize = NET_NODES_MAX * NET_STREAMS_MAX as usize;
+
+/// A flow that has proved the token.
+#[derive(Debug)]
+pub struct AcceptedFlow {
+    /// Which.
+    pub name: FlowName,
+    /// It.
+    pub stream: TcpStream,
+}
+
+/// A port on which flows of one run are taken. Dropping it closes the port.
+#[derive(Debug)]
+pub struct FlowListener {
+    port: u16,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl FlowListener {
+    /// Listens at an address, or at all of both families, and hands on what is accepted. Port 0 is any that is free.
+    ///
+    /// # Errors
+    /// The port is taken, or no address of this machine.
+    pub fn begin(
+        address: Option<IpAddr>,
+        port: u16,
+        token: FlowToken,
+        accepted: Sender<AcceptedFlow>,
+    ) -> io::Result<FlowListener> {
+        let listener = match address {
+            Some(address) => TcpListener::bind(SocketAddr::new(address, port))?,
+            // IPv6 may be switched off.
+            None => TcpListener::bind((Ipv6Addr::UNSPECIFIED, port))
+                .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)))?,
+        };
+        listener.set_nonblocking(true)?;
+        // Many begin at once.
+        rustix::net::listen(&listener, 4_096)?;
+        let (port, stop) = (listener.local_addr()?.port(), Arc::new(AtomicBool::new(false)));
+        let doors = Doors { token, accepted, taken: BTreeSet::new(), strangers: 0 };
+        let (of_thread, places) = (Arc::clone(&stop), Places::new()?);
+        let thread = thread::Builder::new()
+            .name("flows-listen".to_owned())
+            .spawn(move || doors.keep(listener, places, &of_thread).unwrap_or_default())?;
+        Ok(FlowListener { port, stop, thread: Some(thread) })
+    }
+
+    /// Its port.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+impl Drop for FlowListener {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// Who is at the door.
+enum AtDoor {
+    /// The port itself.
+    Port(TcpListener),
+    Stranger {
+        stream: TcpStream,
+        said: [u8; PREFACE_BYTES],
+        length: usize,
+        since: Instant,
+    },
+}
+
+impl AsFd for AtDoor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            AtDoor::Port(listener) => listener.as_fd(),
+            AtDoor::Stranger { stream, .. } => stream.as_fd(),
+        }
+    }
+}
+
+struct Doors {
+    token: FlowToken,
+    accepted: Sender<AcceptedFlow>,
+    /// Flows that were taken: a second one of the same name is somebody's who listened.
+    taken: BTreeSet<FlowName>,
+    strangers: usize,
+}
+
+impl Doors {
+    fn keep(
+        mut self,
+        listener: TcpListener,
+        mut places: Places<AtDoor>,
+        stop: &AtomicBool,
+    ) -> Result<(), rustix::io::Errno> {
+        let (mut events, mut looked) = (events(), Instant::now());
+        let port = places.add(AtDoor::Port(listener))?;
+        places.watch(port, false);
+        while !stop.load(Ordering::Relaxed) {
+            places.wait(&mut events, LOOK_NS)?;
+            for event in events.drain(..) {
+                let Some(place) = places.place_of(event.data.u64()) else { continue };
+                if place == port {
+                    self.take_all(&mut places, port);
+                } else {
+                    self.hear(&mut places, place);
+                }
+            }
+            if looked.elapsed() > PROVEN_WITHIN / 8 {
+                looked = Instant::now();
+                self.turn_away(&mut places);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes those that wait at the port, as many as may wait here.
+    fn take_all(&mut self, places: &mut Places<AtDoor>, port: usize) {
+        while self.strangers < STRANGERS_MAX {
+            let Some(AtDoor::Port(listener)) = places.get(port) else { return };
+            let Ok((stream, _)) = listener.accept() else { return };
+            if stream.set_nonblocking(true).is_err() {
+                continue;
+            }
+            let stranger = AtDoor::Stranger { stream, said: [0; PREFACE_BYTES], length: 0, since: Instant::now() };
+            if let Ok(place) = places.add(stranger) {
+                places.watch(place, false);
+                self.strangers += 1;
+            }
+        }
+        // They are level-triggered, and those behind would be told again and again.
+        thread::sleep(Duration::from_millis(1));
+    }
+
+    /// Reads what one says; lets it in once it has said all and proved it, or sends it away.
+    fn hear(&mut self, places: &mut Places<AtDoor>, place: usize) {
+        let Some(AtDoor::Stranger { stream, said, length, .. }) = places.get_mut(place) else { return };
+        let is_gone = match stream.read(&mut said[*length..]) {
+            Ok(0) => true,
+            Ok(count) => {
+                *length += count;
+                false
+            }
+            Err(error) => !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted),
+        };
+        if !is_gone && *length < PREFACE_BYTES {
+            return;
+        }
+        let known = if is_gone { None } else { named(&self.token, said) };
+        let let_in = known.filter(|(name, _)| self.taken.len() < NAMES_MAX && self.taken.insert(*name));
+        self.strangers -= 1;
+        let Some((name, answer)) = let_in else { return places.close(place) };
+        // Names of points that are over are of no use to anybody.
+        self.taken.retain(|taken| taken.point.saturating_add(1) >= name.point);
+        if let Some(AtDoor::Stranger { mut stream, .. }) = places.take(place)
+            // The answer fits any send buffer.
+            && stream.write_all(&answer).is_ok()
+        {
+            let _ = self.accepted.send(AcceptedFlow { name, stream });
+        }
+    }
+
+    /// Sends those away that did not prove the token in time.
+    fn turn_away(&mut self, places: &mut Places<AtDoor>) {
+        for place in 0..places.count() {
+            let is_late = |at: &AtDoor| matches!(at, AtDoor::Stranger { since, .. } if since.elapsed() > PROVEN_WITHIN);
+            if places.get(place).is_some_and(is_late) {
+                places.close(place);
+                self.strangers -= 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Flows between two machines that are both this one, over 127.0.0.1.
+
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use linerate_flows::listener::PROVEN_WITHIN;
+use linerate_flows::preface::{ANSWER_BYTES, FlowName, PREFACE_BYTES, preface};
+use linerate_flows::{AcceptedFlow, ExpectedFlows, FlowListener, FlowPlan, FlowToken, FlowsTo, PointCounts, ReadyPoint};
+use linerate_wire::clock::Clock;
+
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const MS: u64 = 1_000_000;
+
+struct End {
+    token: FlowToken,
+    listener: FlowListener,
+    accepted: Receiver<AcceptedFlow>,
+}
+
+impl End {
+    fn with(token: u8) -> End {
+        let (tell, accepted) = channel();
+        let token = FlowToken::new([token; 32]);
+        let listener = FlowListener::begin(Some(HERE), 0, token.clone(), tell).unwrap();
+        End { token, listener, accepted }
+    }
+
+    fn address(&self) -> SocketAddr {
+        SocketAddr::new(HERE, self.listener.port())
+    }
+}
+
+/// Nobody sends, and nothing is sent.
+fn plan(own: u32) -> FlowPlan {
+    FlowPlan {
+        point: 1,
+        own,
+        sends: Vec::new(),
+        receives: Vec::new(),
+        warmup_ns: 50 * MS,
+        duration_ns: 400 * MS,
+        interval_ns: 100 * MS,
+        send_bytes: 64 << 10,
+        max_bytes_per_s: None,
+        threads: 2,
+    }
+}
+
+fn made_ready(plan: FlowPlan, end: &End) -> ReadyPoint {
+    let stop = AtomicBool::new(false);
+    linerate_flows::point::ready(plan, &end.token, &end.accepted, Instant::now() + Duration::from_secs(2), &stop)
+        .unwrap()
+}
+
+/// Machine 0 sends to machine 1.
+fn sent(streams: u32, most_bytes_per_s: Option<f64>) -> (PointCounts, PointCounts) {
+    let (near, far) = (End::with(7), End::with(7));
+    let sends = vec![FlowsTo { to: 1, address: far.address(), streams }];
+    let sender = FlowPlan { sends, max_bytes_per_s: most_bytes_per_s, ..plan(0) };
+    let receiver = FlowPlan { receives: vec![ExpectedFlows { from: 0, streams }], ..plan(1) };
+    let (sender, receiver) = (made_ready(sender, &near), made_ready(receiver, &far));
+    assert_eq!((sender.lacking(), receiver.lacking()), (0, 0));
+    let (clock, stop) = (Clock::start(), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let received = scope.spawn(|| receiver.drive(clock, 50 * MS, &stop).unwrap());
+        (sender.drive(clock, 50 * MS, &stop).unwrap(), received.join().unwrap())
+    })
+}
+
+#[test]
+fn what_one_sends_the_other_counts_in_each_interval_and_stream() {
+    for streams in [1, 5] {
+        let (sent, received) = sent(streams, None);
+        let (sent, received) = (&sent.sent[0], &received.received[0]);
+        assert_eq!((&sent.error, &received.error, sent.to, received.from), (&None, &None, 1, 0));
+        assert_eq!((received.interval_bytes.len(), received.stream_bytes.len()), (4, streams as usize));
+        assert!(received.interval_bytes.iter().all(|bytes| *bytes > 0), "{received:?}");
+        let all: u64 = received.interval_bytes.iter().sum();
+        assert_eq!(all, received.stream_bytes.iter().sum::<u64>());
+        // Acknowledged is what came, with the warm-up, which is an eighth as long.
+        assert!(sent.sent.acknowledged_bytes > all, "{sent:?} {all}");
+        assert!(sent.sent.segments > 0 && sent.sent.busy_us > 0, "{sent:?}");
+    }
+}
+
+#[test]
+fn a_limit_is_one_of_all_streams_to_a_receiver() {
+    for streams in [1, 4] {
+        let (_, received) = sent(streams, Some(20e6));
+        let bytes: u64 = received.received[0].interval_bytes.iter().sum();
+        let share = bytes as f64 / 0.4 / 20e6;
+        assert!((0.9..1.05).contains(&share), "{streams} streams: {share}");
+    }
+}
+
+#[test]
+fn processor_time_is_that_of_the_threads_of_each_way() {
+    let (sender, receiver) = sent(2, None);
+    assert!(sender.send_cpu_ns > 0 && sender.receive_cpu_ns == 0, "{sender:?}");
+    assert!(receiver.receive_cpu_ns > 0 && receiver.send_cpu_ns == 0, "{receiver:?}");
+    assert!(receiver.receive_busiest_ns <= receiver.receive_cpu_ns && receiver.receive_busiest_ns > 0);
+}
+
+#[test]
+fn who_has_another_token_is_not_reached_and_others_are() {
+    let (near, far, other) = (End::with(7), End::with(7), End::with(8));
+    let to = |to, end: &End| FlowsTo { to, address: end.address(), streams: 2 };
+    let sends = vec![to(1, &far), to(2, &other), FlowsTo { to: 3, address: (HERE, 1).into(), streams: 1 }];
+    let ready = made_ready(FlowPlan { sends, ..plan(0) }, &near);
+    assert_eq!(ready.lacking(), 2);
+    let counted = ready.drive(Clock::start(), 0, &AtomicBool::new(false)).unwrap();
+    let why: Vec<&str> = counted.sent.iter().map(|sent| sent.error.as_deref().unwrap_or_default()).collect();
+    assert!(why[1].contains("does not have the token"), "{why:?}");
+    assert!(why[2].contains("127.0.0.1:1 is not reached: Connection refused"), "{why:?}");
+}
+
+#[test]
+fn senders_that_do_not_come_are_told_and_the_rest_goes_on() {
+    let (near, far) = (End::with(7), End::with(7));
+    let sends = vec![FlowsTo { to: 1, address: far.address(), streams: 1 }];
+    let sender = made_ready(FlowPlan { sends, ..plan(0) }, &near);
+    let receives = vec![ExpectedFlows { from: 0, streams: 1 }, ExpectedFlows { from: 5, streams: 2 }];
+    let receiver = made_ready(FlowPlan { receives, ..plan(1) }, &far);
+    assert_eq!((sender.lacking(), receiver.lacking()), (0, 1));
+    let (clock, stop) = (Clock::start(), AtomicBool::new(false));
+    let received = std::thread::scope(|scope| {
+        let received = scope.spawn(|| receiver.drive(clock, 0, &stop).unwrap());
+        sender.drive(clock, 0, &stop).unwrap();
+        received.join().unwrap().received
+    });
+    assert_eq!((&received[0].error, received[1].error.as_deref()), (&None, Some("0 of its 2 streams came")));
+    assert!(received[0].interval_bytes.iter().all(|bytes| *bytes > 0));
+}
+
+#[test]
+fn a_sender_that_goes_in_the_middle_leaves_no_figures() {
+    let (near, far) = (End::with(7), End::with(7));
+    let sends = vec![FlowsTo { to: 1, address: far.address(), streams: 2 }];
+    let sender = made_ready(FlowPlan { sends, duration_ns: 100 * MS, ..plan(0) }, &near);
+    let receiver = made_ready(FlowPlan { receives: vec![ExpectedFlows { from: 0, streams: 2 }], ..plan(1) }, &far);
+    let (clock, stop) = (Clock::start(), AtomicBool::new(false));
+    let received = std::thread::scope(|scope| {
+        let received = scope.spawn(|| receiver.drive(clock, 0, &stop).unwrap());
+        sender.drive(clock, 0, &stop).unwrap();
+        received.join().unwrap().received
+    });
+    let why = received[0].error.as_deref().unwrap();
+    assert!(why.contains("a stream ended before its time"), "{why}");
+}
+
+/// What a listener sends to somebody who says this, until it closes.
+fn answered(end: &End, said: &[u8]) -> (usize, Duration) {
+    let begun = Instant::now();
+    let mut stream = TcpStream::connect(end.address()).unwrap();
+    stream.set_read_timeout(Some(2 * PROVEN_WITHIN)).unwrap();
+    // A listener that closes meanwhile takes the rest no more.
+    let _ = stream.write_all(said);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    (answer.len(), begun.elapsed())
+}
+
+#[test]
+fn an_open_port_is_no_sink_for_anybody_else() {
+    let end = End::with(7);
+    let name = FlowName { point: 1, from: 0, flow: 0 };
+    let good = preface(&end.token, name, [1; 16]);
+    let strange = preface(&FlowToken::new([6; 32]), name, [1; 16]);
+    for said in [&strange[..], &[0; PREFACE_BYTES], &[b'x'; 1 << 20]] {
+        let (answer, took) = answered(&end, said);
+        assert!(answer == 0 && took < PROVEN_WITHIN, "{answer} bytes after {took:?}");
+    }
+    // Who says too little is waited for, and no longer than that.
+    for said in [&good[..PREFACE_BYTES - 1], b""] {
+        let (answer, took) = answered(&end, said);
+        assert!(answer == 0 && took >= PROVEN_WITHIN && took < 2 * PROVEN_WITHIN, "{answer} bytes after {took:?}");
+    }
+    // One that has the token is taken, and what it said is good for one flow.
+    let mut stream = TcpStream::connect(end.address()).unwrap();
+    stream.write_all(&good).unwrap();
+    stream.read_exact(&mut [0; ANSWER_BYTES]).unwrap();
+    assert_eq!(end.accepted.recv_timeout(PROVEN_WITHIN).unwrap().name, name);
+    let (answer, took) = answered(&end, &good);
+    assert!(answer == 0 && took < PROVEN_WITHIN, "said again: {answer} bytes after {took:?}");
+    assert!(end.accepted.try_recv().is_err());
+}
+
+#[test]
+fn many_strangers_keep_nobody_out_for_longer_than_they_may_stay() {
+    let end = End::with(7);
+    let strangers: Vec<TcpStream> = (0..1_100).map_while(|_| TcpStream::connect(end.address()).ok()).collect();
+    assert_eq!(strangers.len(), 1_100);
+    let good = preface(&end.token, FlowName { point: 1, from: 0, flow: 0 }, [1; 16]);
+    let (answer, took) = {
+        let begun = Instant::now();
+        let mut stream = TcpStream::connect(end.address()).unwrap();
+        stream.set_read_timeout(Some(3 * PROVEN_WITHIN)).unwrap();
+        stream.write_all(&good).unwrap();
+        (stream.read_exact(&mut [0; ANSWER_BYTES]), begun.elapsed())
+    };
+    assert!(answer.is_ok() && took < 2 * PROVEN_WITHIN, "{answer:?} after {took:?}");
+}
