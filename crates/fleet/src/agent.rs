@@ -8,6 +8,7 @@ use linerate_record::run::StopReason;
 use crate::bounds::in_parts;
 use crate::lease::{EndReason, Lease};
 use crate::loading::{LoadOrder, PointOrder};
+use crate::netting::{NetOrder, NetRoundOrder};
 use crate::protocol::{AgentHello, Decoder, FrameError, FromAgent, PROTOCOL, ToAgent, frame};
 use crate::watching::WatchOrder;
 
@@ -24,6 +25,10 @@ pub enum Deed {
     Load(Box<LoadOrder>),
     /// Make ready for a point.
     Point(Box<PointOrder>),
+    /// Take flows of a run.
+    Net(Box<NetOrder>),
+    /// Make ready for a round of flows.
+    NetRound(Box<NetRoundOrder>),
     /// Begin it at this instant of this machine's clock, in nanoseconds since the Unix epoch.
     Start(i64),
     /// End it before its time.
@@ -96,7 +101,12 @@ impl Agent {
                     deeds.push(Deed::End(EndReason::Asked));
                     return deeds;
                 }
-                ToAgent::Load(_) | ToAgent::Point(_) | ToAgent::Start { .. } | ToAgent::Stop { .. }
+                ToAgent::Load(_)
+                | ToAgent::Point(_)
+                | ToAgent::Net(_)
+                | ToAgent::NetRound(_)
+                | ToAgent::Start { .. }
+                | ToAgent::Stop { .. }
                     if self.is_greeted && self.hello.allowed < Allowed::Load =>
                 {
                     let why = "it may only read: start it with linerate agent --allow load".to_owned();
@@ -104,6 +114,8 @@ impl Agent {
                 }
                 ToAgent::Load(order) if self.is_greeted => deeds.push(Deed::Load(order)),
                 ToAgent::Point(order) if self.is_greeted => deeds.push(Deed::Point(order)),
+                ToAgent::Net(order) if self.is_greeted => deeds.push(Deed::Net(order)),
+                ToAgent::NetRound(order) if self.is_greeted => deeds.push(Deed::NetRound(order)),
                 ToAgent::Start { at_ns } if self.is_greeted => deeds.push(Deed::Start(at_ns)),
                 ToAgent::Stop { reason } if self.is_greeted => deeds.push(Deed::Stop(reason)),
                 // A second greeting, watch, or reading while one goes on, or a question before any greeting.

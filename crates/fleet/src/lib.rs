@@ -16,6 +16,7 @@ mod fault;
 mod instants;
 pub mod lease;
 pub mod loading;
+pub mod netting;
 pub mod outlet;
 pub mod protocol;
 pub mod reach;

@@ -12,10 +12,11 @@ use crate::bounds::checked_text;
 pub use crate::bounds::{PART_BYTES, TEXT_BYTES_MAX};
 use crate::lease::EndReason;
 use crate::loading::{LoadOrder, LoadSaid, PointOrder};
+use crate::netting::{NetOrder, NetRoundOrder, NetSaid};
 use crate::watching::{WatchOrder, WatchSaid};
 
 /// The version of what is said. Both ends speak the same, or do not speak.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 5;
 
 /// Longest message.
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
@@ -47,6 +48,10 @@ pub enum ToAgent {
     Load(Box<LoadOrder>),
     /// A point to make ready for.
     Point(Box<PointOrder>),
+    /// That flows of a run are to be taken, once and before any round.
+    Net(Box<NetOrder>),
+    /// A round of flows to make ready for.
+    NetRound(Box<NetRoundOrder>),
     /// When it begins, in nanoseconds since the Unix epoch by the agent's clock.
     Start {
         /// The instant.
@@ -85,6 +90,8 @@ pub enum FromAgent {
     },
     /// Something about load.
     Load(Box<LoadSaid>),
+    /// Something about flows.
+    Net(Box<NetSaid>),
     /// Something about what its machine does.
     Watched(Box<WatchSaid>),
     /// What was asked for cannot be done.

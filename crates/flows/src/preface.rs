@@ -46,7 +46,8 @@ impl FlowToken {
     /// Of 64 hexadecimal digits, as a coordinator sends it.
     #[must_use]
     pub fn from_hex(text: &str) -> Option<FlowToken> {
-        let digits: Vec<u8> = text.chars().map(|digit| digit.to_digit(16).map(|digit| digit as u8)).collect::<Option<_>>()?;
+        let digits: Vec<u8> =
+            text.chars().map(|digit| digit.to_digit(16).map(|digit| digit as u8)).collect::<Option<_>>()?;
         let (pairs, rest) = digits.as_chunks::<2>();
         let bytes: Vec<u8> = pairs.iter().map(|[high, low]| high << 4 | low).collect();
         rest.is_empty().then(|| bytes.try_into().ok().map(FlowToken)).flatten()

@@ -109,13 +109,15 @@ fn one_turn(
         if progress.is_blocked || progress.failed.is_some() {
             continue;
         }
-        let bytes = match due(flow.most_bytes_per_s, body.len(), progress.sent_bytes, now_ns.saturating_sub(instants.begin_ns)) {
-            Ok(bytes) => bytes,
-            Err(due_ns) => {
-                wake_ns = wake_ns.min(instants.begin_ns.saturating_add(due_ns));
-                continue;
-            }
-        };
+        let bytes =
+            match due(flow.most_bytes_per_s, body.len(), progress.sent_bytes, now_ns.saturating_sub(instants.begin_ns))
+            {
+                Ok(bytes) => bytes,
+                Err(due_ns) => {
+                    wake_ns = wake_ns.min(instants.begin_ns.saturating_add(due_ns));
+                    continue;
+                }
+            };
         match send(&flow.stream, &body[..bytes], SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
             Ok(count) => {
                 progress.sent_bytes += count as u64;

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use linerate_flows::listener::PROVEN_WITHIN;
 use linerate_flows::preface::{ANSWER_BYTES, FlowName, PREFACE_BYTES, preface};
-use linerate_flows::{AcceptedFlow, ExpectedFlows, FlowListener, FlowPlan, FlowToken, FlowsTo, PointCounts, ReadyPoint};
+use linerate_flows::{
+    AcceptedFlow, ExpectedFlows, FlowListener, FlowPlan, FlowToken, FlowsTo, PointCounts, ReadyPoint,
+};
 use linerate_wire::clock::Clock;
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);

@@ -1,0 +1,521 @@
+//! What is said about flows between machines: where an agent listens, which flows it has in a round, and what it counted
+//! of them; and what of that cannot be.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+
+use linerate_record::net::{NET_NODES_MAX, NET_STREAMS_MAX, NetMachine, NetSent};
+use linerate_record::sound::COUNT_MAX;
+use serde::{Deserialize, Serialize};
+
+use crate::bounds::{TEXT_BYTES_MAX, checked_text};
+
+/// Most intervals that count in a round.
+pub const NET_INTERVALS_MAX: u64 = 1_000;
+
+/// Longest time that a round counts, in milliseconds.
+pub const NET_DURATION_MS_MAX: u64 = 3_600_000;
+
+/// How long an agent waits for flows of others, in milliseconds.
+pub const NET_FLOWS_WITHIN_MS: u64 = 10_000;
+
+/// Most addresses of one machine.
+const ADDRESSES_MAX: usize = 4_096;
+
+/// Most readings of one machine in a round.
+const VALUES_MAX: usize = 4_000;
+
+/// How long an agent may take to listen, to make ready beyond what flows may take, and to tell what it counted.
+const LISTENS_WITHIN_NS: i64 = 20_000_000_000;
+const READY_WITHIN_NS: i64 = 60_000_000_000;
+const TOLD_WITHIN_NS: i64 = 20_000_000_000;
+
+/// What an agent needs before any round.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetOrder {
+    /// What its flows prove, as 64 hexadecimal digits. It is shown nowhere.
+    pub token: String,
+    /// Its number in the run.
+    pub own: u32,
+    /// At which port it listens; 0 for any that is free.
+    pub port: u16,
+    /// Threads that send and threads that receive; as many as there are processors where it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
+}
+
+impl std::fmt::Debug for NetOrder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "NetOrder(own: {}, port: {})", self.own, self.port)
+    }
+}
+
+/// An address of a machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetAddress {
+    /// The interface that has it.
+    pub interface: String,
+    /// It.
+    pub address: IpAddr,
+    /// Length of its network's prefix, in bits.
+    pub prefix_bits: u8,
+}
+
+/// Flows to one machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetSendOrder {
+    /// Its number in the run.
+    pub to: u32,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// How many.
+    pub streams: u32,
+}
+
+/// Flows of one machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetReceiveOrder {
+    /// Its number in the run.
+    pub from: u32,
+    /// How many.
+    pub streams: u32,
+}
+
+/// One round of one machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetRoundOrder {
+    /// Counts the rounds of the conversation, from 1.
+    pub point: u32,
+    /// Whom it sends to.
+    pub sends: Vec<NetSendOrder>,
+    /// Who sends to it.
+    pub receives: Vec<NetReceiveOrder>,
+    /// How long flows go before they count, in milliseconds.
+    pub warmup_ms: u64,
+    /// How long they count.
+    pub duration_ms: u64,
+    /// Length of an interval.
+    pub interval_ms: u64,
+    /// Given to the kernel at once, at the most.
+    pub send_bytes: u32,
+    /// Most bytes per second to one machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_bytes_per_s: Option<f64>,
+}
+
+/// What an agent says about flows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NetSaid {
+    /// It listens.
+    Listening {
+        /// At which port.
+        port: u16,
+        /// What others can reach it by.
+        addresses: Vec<NetAddress>,
+    },
+    /// Its flows are there, or as many as come.
+    Ready {
+        /// Of which round.
+        point: u32,
+    },
+    /// The round has ended.
+    Ended(Box<NetEnd>),
+    /// It cannot do that.
+    Failed {
+        /// Why.
+        why: String,
+    },
+}
+
+/// What was counted of flows to one machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetSentTold {
+    /// Its number in the run.
+    pub to: u32,
+    /// What the kernel counted.
+    pub sent: NetSent,
+    /// Why there are no figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// What was counted of flows of one machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetReceivedTold {
+    /// Its number in the run.
+    pub from: u32,
+    /// Bytes in each interval that counts.
+    pub interval_bytes: Vec<u64>,
+    /// Bytes of each stream while it counts.
+    pub stream_bytes: Vec<u64>,
+    /// Why there are no figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// What an agent counted in a round.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NetEnd {
+    /// Which.
+    pub point: u32,
+    /// In the order in which it was told whom to send to.
+    pub sent: Vec<NetSentTold>,
+    /// In the order in which it was told who sends.
+    pub received: Vec<NetReceivedTold>,
+    /// Its machine.
+    pub machine: NetMachine,
+}
+
+/// What an agent says of flows that was checked.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NetNews {
+    /// It listens at a port, with these addresses.
+    Listening(u16, Vec<NetAddress>),
+    /// It can begin.
+    Ready,
+    /// The round has ended.
+    Ended(Box<NetEnd>),
+}
+
+#[derive(Clone, Debug)]
+enum NetStage {
+    Unasked,
+    Opening { by_ns: i64 },
+    Idle,
+    Preparing { by_ns: i64 },
+    Ready,
+    Going { from_ns: i64, by_ns: i64 },
+}
+
+/// What one agent was told about flows, and how far it is.
+#[derive(Clone, Debug)]
+pub(crate) struct NetAgent {
+    stage: NetStage,
+    own: u32,
+    order: Option<NetRoundOrder>,
+    news: VecDeque<NetNews>,
+}
+
+impl NetAgent {
+    pub(crate) const fn new() -> NetAgent {
+        NetAgent { stage: NetStage::Unasked, own: 0, order: None, news: VecDeque::new() }
+    }
+
+    pub(crate) fn opens(&mut self, own: u32, now_ns: i64) {
+        self.own = own;
+        self.stage = NetStage::Opening { by_ns: now_ns.saturating_add(LISTENS_WITHIN_NS) };
+    }
+
+    pub(crate) fn prepares(&mut self, order: NetRoundOrder, now_ns: i64) {
+        self.order = Some(order);
+        self.stage = NetStage::Preparing { by_ns: now_ns.saturating_add(READY_WITHIN_NS) };
+    }
+
+    /// It is told to begin at an instant of the coordinator's clock; whether it has a round to begin.
+    pub(crate) fn starts(&mut self, at_ns: i64) -> bool {
+        if !matches!(self.stage, NetStage::Ready) {
+            return false;
+        }
+        let takes_ms = self.order.as_ref().map_or(0, |order| order.warmup_ms + order.duration_ms);
+        let takes_ns = i64::try_from(takes_ms.saturating_mul(1_000_000)).unwrap_or(i64::MAX / 4);
+        self.stage =
+            NetStage::Going { from_ns: at_ns, by_ns: at_ns.saturating_add(takes_ns).saturating_add(TOLD_WITHIN_NS) };
+        true
+    }
+
+    /// Takes what it says.
+    pub(crate) fn take(&mut self, said: NetSaid, now_ns: i64) -> Result<(), String> {
+        match (said, &self.stage) {
+            (NetSaid::Listening { port, addresses }, NetStage::Opening { .. }) => {
+                check_addresses(port, &addresses)?;
+                self.stage = NetStage::Idle;
+                self.news.push_back(NetNews::Listening(port, addresses));
+            }
+            (NetSaid::Ready { point }, NetStage::Preparing { .. }) if self.is_current(point) => {
+                self.stage = NetStage::Ready;
+                self.news.push_back(NetNews::Ready);
+            }
+            (NetSaid::Ended(end), NetStage::Going { from_ns, .. }) if self.is_current(end.point) => {
+                let Some(order) = &self.order else { return Err("the end of no round".to_owned()) };
+                check_end(&end, order, self.own)?;
+                // One that was told to end early may say so at any time.
+                if now_ns < *from_ns && end.received.iter().any(|of| of.interval_bytes.iter().any(|bytes| *bytes > 0)) {
+                    return Err("counts of a round that had not begun".to_owned());
+                }
+                self.stage = NetStage::Idle;
+                self.news.push_back(NetNews::Ended(end));
+            }
+            _ => return Err("it said something about flows that was not requested".to_owned()),
+        }
+        Ok(())
+    }
+
+    fn is_current(&self, point: u32) -> bool {
+        self.order.as_ref().is_some_and(|order| order.point == point)
+    }
+
+    /// Why nothing more is to be waited for.
+    pub(crate) fn overdue(&self, now_ns: i64) -> Option<String> {
+        let (by_ns, what) = match self.stage {
+            NetStage::Opening { by_ns } => (by_ns, "did not listen for flows"),
+            NetStage::Preparing { by_ns } => (by_ns, "did not make its flows ready"),
+            NetStage::Going { by_ns, .. } => (by_ns, "did not say what it counted"),
+            NetStage::Unasked | NetStage::Idle | NetStage::Ready => return None,
+        };
+        (now_ns > by_ns).then(|| format!("it {what} in time"))
+    }
+
+    pub(crate) fn next(&mut self) -> Option<NetNews> {
+        self.news.pop_front()
+    }
+}
+
+fn check_addresses(port: u16, addresses: &[NetAddress]) -> Result<(), String> {
+    if port == 0 || addresses.len() > ADDRESSES_MAX {
+        return Err(format!("port {port} and {} addresses", addresses.len()));
+    }
+    for of in addresses {
+        checked_text(&of.interface)?;
+        let bits = if of.address.is_ipv4() { 32 } else { 128 };
+        if of.prefix_bits > bits {
+            return Err(format!("a network of {} bits of {}", of.prefix_bits, of.address));
+        }
+    }
+    Ok(())
+}
+
+/// What is wrong with what an agent counted.
+fn check_end(end: &NetEnd, order: &NetRoundOrder, own: u32) -> Result<(), String> {
+    let sent: Vec<u32> = end.sent.iter().map(|of| of.to).collect();
+    let received: Vec<u32> = end.received.iter().map(|of| of.from).collect();
+    let is_asked = sent.iter().eq(order.sends.iter().map(|to| &to.to))
+        && received.iter().eq(order.receives.iter().map(|of| &of.from));
+    if !is_asked || end.machine.node != own {
+        return Err("counts of other flows than it has".to_owned());
+    }
+    let errors = end.sent.iter().map(|of| &of.error).chain(end.received.iter().map(|of| &of.error));
+    errors.flatten().try_for_each(|why| checked_text(why))?;
+    let intervals = order.duration_ms.div_ceil(order.interval_ms.max(1));
+    for (of, asked) in end.received.iter().zip(&order.receives) {
+        let (counted, streams) = (of.interval_bytes.len() as u64, of.stream_bytes.len());
+        let is_short = of.error.is_some() && counted == 0 && streams == 0;
+        if !is_short && of.error.is_none() && (counted != intervals || streams as u32 != asked.streams) {
+            return Err(format!("{counted} intervals and {streams} streams, of {intervals} and {}", asked.streams));
+        }
+        if counted > intervals || streams as u32 > asked.streams {
+            return Err(format!("{counted} intervals and {streams} streams are more than were asked for"));
+        }
+    }
+    let counts = end.received.iter().flat_map(|of| of.interval_bytes.iter().chain(&of.stream_bytes)).copied();
+    let kernels = end.sent.iter().flat_map(|of| counts_of(&of.sent));
+    let machine = &end.machine;
+    let times = [machine.send_cpu_ns, machine.receive_cpu_ns, machine.send_busiest_ns, machine.receive_busiest_ns];
+    if let Some(count) = counts.chain(kernels).chain(times).chain([machine.over_ms]).find(|count| *count > COUNT_MAX) {
+        return Err(format!("a count of {count}"));
+    }
+    if machine.values.len() > VALUES_MAX {
+        return Err(format!("{} readings of its machine", machine.values.len()));
+    }
+    machine.values.iter().try_for_each(|value| {
+        checked_text(&value.part)?;
+        let can_be = value.value.is_finite() && value.value.abs() <= 1e15;
+        if can_be { Ok(()) } else { Err(format!("a reading of {}", value.value)) }
+    })
+}
+
+fn counts_of(sent: &NetSent) -> [u64; 10] {
+    [
+        sent.acknowledged_bytes,
+        sent.segments,
+        sent.retransmitted_segments,
+        sent.busy_us,
+        sent.window_limited_us,
+        sent.buffer_limited_us,
+        sent.round_trip_us,
+        sent.least_round_trip_us,
+        sent.congestion_window_segments,
+        sent.segment_bytes,
+    ]
+}
+
+impl NetRoundOrder {
+    /// What is wrong with a round, where an agent is told it.
+    ///
+    /// # Errors
+    /// Why, in words for a person.
+    pub fn check(&self) -> Result<(), String> {
+        let intervals = self.duration_ms.div_ceil(self.interval_ms.max(1));
+        let streams = self.sends.iter().map(|to| to.streams).chain(self.receives.iter().map(|of| of.streams));
+        let wrong = [
+            (self.sends.len().max(self.receives.len()) > NET_NODES_MAX, "more machines than a run has"),
+            (streams.clone().any(|streams| !(1..=NET_STREAMS_MAX).contains(&streams)), "more streams than a pair has"),
+            (!(1..=NET_INTERVALS_MAX).contains(&intervals) || self.interval_ms == 0, "more intervals than a round has"),
+            (self.duration_ms > NET_DURATION_MS_MAX || self.warmup_ms > NET_DURATION_MS_MAX, "a round without end"),
+            (!(1..=16 << 20).contains(&self.send_bytes), "too many bytes at once"),
+            (self.max_bytes_per_s.is_some_and(|most| !(most.is_finite() && most >= 1.0)), "a limit that is none"),
+        ];
+        match wrong.iter().find(|(is_wrong, _)| *is_wrong) {
+            Some((_, why)) => Err((*why).to_owned()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A text as it may cross to the coordinator.
+#[must_use]
+pub fn told_why(text: &str) -> String {
+    let mut kept = String::new();
+    for character in text.chars().filter(|character| !character.is_control()) {
+        if kept.len() + character.len_utf8() > TEXT_BYTES_MAX {
+            break;
+        }
+        kept.push(character);
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: i64 = 1_000_000_000;
+
+    fn order() -> NetRoundOrder {
+        NetRoundOrder {
+            point: 1,
+            sends: vec![NetSendOrder { to: 1, address: "10.0.0.1:9".parse().unwrap(), streams: 2 }],
+            receives: vec![NetReceiveOrder { from: 2, streams: 2 }],
+            warmup_ms: 100,
+            duration_ms: 400,
+            interval_ms: 100,
+            send_bytes: 65_536,
+            max_bytes_per_s: None,
+        }
+    }
+
+    fn end() -> NetEnd {
+        NetEnd {
+            point: 1,
+            sent: vec![NetSentTold { to: 1, ..NetSentTold::default() }],
+            received: vec![NetReceivedTold {
+                from: 2,
+                interval_bytes: vec![1; 4],
+                stream_bytes: vec![2; 2],
+                error: None,
+            }],
+            machine: NetMachine { node: 7, ..NetMachine::default() },
+        }
+    }
+
+    fn listening() -> NetSaid {
+        let addresses =
+            vec![NetAddress { interface: "eth0".to_owned(), address: "10.0.0.7".parse().unwrap(), prefix_bits: 24 }];
+        NetSaid::Listening { port: 9, addresses }
+    }
+
+    /// An agent whose round goes on from the fifth second.
+    fn going() -> NetAgent {
+        let mut agent = NetAgent::new();
+        agent.opens(7, 0);
+        agent.take(listening(), 0).unwrap();
+        agent.prepares(order(), 0);
+        agent.take(NetSaid::Ready { point: 1 }, 0).unwrap();
+        assert!(agent.starts(5 * S));
+        agent
+    }
+
+    #[test]
+    fn a_round_is_told_from_its_begin_to_its_end() {
+        let mut agent = going();
+        agent.take(NetSaid::Ended(Box::new(end())), 6 * S).unwrap();
+        let news: Vec<NetNews> = std::iter::from_fn(|| agent.next()).collect();
+        assert!(
+            matches!(&news[..], [NetNews::Listening(9, _), NetNews::Ready, NetNews::Ended(told)] if **told == end()),
+            "{news:?}"
+        );
+        assert!(!agent.starts(7 * S), "another has to be made ready first");
+    }
+
+    #[test]
+    fn what_was_not_asked_for_is_not_believed() {
+        let ready = || NetSaid::Ready { point: 1 };
+        assert!(NetAgent::new().take(listening(), 0).is_err());
+        let mut agent = NetAgent::new();
+        agent.opens(7, 0);
+        assert!(agent.clone().take(ready(), 0).is_err());
+        agent.take(listening(), 0).unwrap();
+        assert!(agent.clone().take(listening(), 0).is_err());
+        agent.prepares(order(), 0);
+        assert!(agent.clone().take(NetSaid::Ready { point: 2 }, 0).is_err());
+        assert!(agent.clone().take(NetSaid::Ended(Box::new(end())), 0).is_err());
+        assert!(going().take(ready(), 6 * S).is_err());
+        assert!(going().take(NetSaid::Ended(Box::new(end())), 4 * S).is_err(), "before it began");
+    }
+
+    #[test]
+    fn counts_that_cannot_be_are_not_believed() {
+        type Lie = fn(&mut NetEnd);
+        let lies: [(Lie, &str); 10] = [
+            (|end| end.point = 2, "not requested"),
+            (|end| end.sent.clear(), "other flows"),
+            (|end| end.received[0].from = 3, "other flows"),
+            (|end| end.machine.node = 8, "other flows"),
+            (|end| end.received[0].interval_bytes.push(1), "5 intervals"),
+            (|end| end.received[0].stream_bytes.clear(), "0 streams"),
+            (|end| end.received[0].interval_bytes[0] = u64::MAX, "a count of"),
+            (|end| end.sent[0].sent.busy_us = u64::MAX, "a count of"),
+            (|end| end.received[0].error = Some("\u{1b}[2J".to_owned()), "control characters"),
+            (
+                |end| {
+                    let of = linerate_record::readings::ReadMeasure::CoresBusy;
+                    end.machine.values =
+                        vec![linerate_record::readings::ReadValue { of, part: String::new(), value: f64::NAN }];
+                },
+                "a reading of NaN",
+            ),
+        ];
+        for (lie, part) in lies {
+            let mut told = end();
+            lie(&mut told);
+            let why = going().take(NetSaid::Ended(Box::new(told)), 6 * S).unwrap_err();
+            assert!(why.contains(part), "{part}: {why}");
+        }
+        let mut failed = end();
+        let why = Some("0 of its 2 streams came".to_owned());
+        failed.received[0] = NetReceivedTold { from: 2, error: why, ..NetReceivedTold::default() };
+        assert_eq!(going().take(NetSaid::Ended(Box::new(failed)), 6 * S), Ok(()));
+    }
+
+    #[test]
+    fn each_step_has_its_time() {
+        let mut agent = NetAgent::new();
+        assert_eq!(agent.overdue(i64::MAX), None);
+        agent.opens(7, 0);
+        assert_eq!((agent.overdue(20 * S), agent.overdue(20 * S + 1).is_some()), (None, true));
+        agent.take(listening(), 0).unwrap();
+        assert_eq!(agent.overdue(i64::MAX), None);
+        assert_eq!(going().overdue(25 * S), None);
+        assert!(going().overdue(26 * S).unwrap().contains("what it counted"));
+    }
+
+    #[test]
+    fn a_round_that_cannot_be_is_refused_by_an_agent() {
+        assert_eq!(order().check(), Ok(()));
+        type Wrong = fn(&mut NetRoundOrder);
+        let wrong: [Wrong; 7] = [
+            |order| order.interval_ms = 0,
+            |order| order.duration_ms = 0,
+            |order| order.duration_ms = NET_DURATION_MS_MAX + 1,
+            |order| order.sends[0].streams = NET_STREAMS_MAX + 1,
+            |order| order.receives[0].streams = 0,
+            |order| order.send_bytes = 0,
+            |order| order.max_bytes_per_s = Some(0.0),
+        ];
+        for (number, change) in wrong.into_iter().enumerate() {
+            let mut order = order();
+            change(&mut order);
+            assert!(order.check().is_err(), "{number}");
+        }
+    }
+}
