@@ -8,6 +8,7 @@ pub(crate) mod flags;
 mod init;
 mod listening;
 mod load;
+mod net;
 mod session;
 mod watch;
 
@@ -23,6 +24,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use linerate_fleet::agent::{Agent, Deed, farewell};
 use linerate_fleet::lease::{EndReason, FIRST_WITHIN, LAPSES_AFTER, Lease};
+use linerate_fleet::netting::NetSaid;
 use linerate_fleet::protocol::{ANSWER_BYTES_MAX, AgentHello, FromAgent, PROTOCOL, frame};
 use linerate_fleet::watching::WatchSaid;
 use linerate_host::{Root, SnapshotRequest};
@@ -37,6 +39,7 @@ use crate::catalogue;
 use crate::failure::{Failure, code};
 use flags::{AgentFlags, AgentVerb};
 use load::{AgentLoad, LoadHappening};
+use net::AgentNet;
 use watch::AgentWatch;
 
 /// How long the one that decides waits for something to happen.
@@ -71,6 +74,8 @@ enum Happening {
     Read(Result<String, String>),
     /// Something about load.
     Load(LoadHappening),
+    /// Something about flows.
+    Net(NetSaid),
     /// Something about what the machine does.
     Watched(WatchSaid),
 }
@@ -211,13 +216,17 @@ fn serve(
     reader(input, clock, tell.clone());
     let mut agent = Agent::with_lease(hello, Lease::lasting(ground.lease, Duration::ZERO));
     let mut load = AgentLoad::new(clock, tell.clone());
-    let mut watch = None;
+    let (mut watch, mut net) = (None, AgentNet::new(clock, tell.clone()));
     let reason = loop {
         let deeds = match happenings.recv_timeout(TICK) {
             Ok(Happening::Came(bytes, taken_ns)) => agent.take(&bytes, begun.elapsed(), taken_ns, clock.now_ns()),
             Ok(Happening::Read(read)) => agent.answer(read.as_deref().map_err(Clone::clone)),
             Ok(Happening::Load(happening)) => {
                 load.happened(happening).into_iter().for_each(|bytes| say(&out, &waiting, bytes));
+                Vec::new()
+            }
+            Ok(Happening::Net(said)) => {
+                say_of_net(said, (&out, &waiting));
                 Vec::new()
             }
             Ok(Happening::Watched(said)) => {
@@ -228,7 +237,7 @@ fn serve(
             Ok(Happening::Signalled) => break EndReason::Signalled,
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Vec::new(),
         };
-        if let Some(reason) = done(deeds, (&mut load, &mut watch), (&out, &waiting), (&tell, clock), (ground, begun)) {
+        if let Some(reason) = done(deeds, (&mut load, &mut watch, &mut net), (&out, &waiting), (&tell, clock), (ground, begun)) {
             break reason;
         }
         let unsent = waiting.load(Ordering::Acquire);
@@ -238,6 +247,7 @@ fn serve(
         }
     };
     // A lease that has lapsed has had its two seconds: what is left of the third is for what is in flight.
+    net.stop();
     load.end(if reason == EndReason::Lapsed { LAPSED_WITHIN } else { CUT_WITHIN });
     if reason == EndReason::Signalled {
         // Its coordinator listens still: what was counted is not lost with this agent.
@@ -262,7 +272,7 @@ fn serve(
 /// Does deeds; why the agent ends, where one of them ends it.
 fn done(
     deeds: Vec<Deed>,
-    (load, watch): (&mut AgentLoad, &mut Option<AgentWatch>),
+    (load, watch, net): (&mut AgentLoad, &mut Option<AgentWatch>, &mut AgentNet),
     (out, waiting): (&Sender<Vec<u8>>, &AtomicUsize),
     (tell, clock): (&Sender<Happening>, AgentClock),
     (ground, begun): (Ground, Instant),
@@ -278,13 +288,26 @@ fn done(
             Deed::Watch(order) => *watch = Some(watch::begin(*order, clock, tell.clone())),
             Deed::Load(order) => load.load(*order).into_iter().for_each(|bytes| say(out, waiting, bytes)),
             Deed::Point(order) => load.point(*order).into_iter().for_each(|bytes| say(out, waiting, bytes)),
+            Deed::Net(order) => say_of_net(net.open(&order), (out, waiting)),
+            Deed::NetRound(order) => net.round(*order).into_iter().for_each(|said| say_of_net(said, (out, waiting))),
+            Deed::Start(at_ns) if net.start(at_ns) => {}
             Deed::Start(at_ns) => load.start(at_ns, begun.elapsed()),
-            Deed::Stop(reason) => load.stop(reason),
+            Deed::Stop(reason) => {
+                net.stop();
+                load.stop(reason);
+            }
             Deed::End(reason) => return Some(reason),
         }
     }
     // Somebody asks again and again, and takes no answer.
     (waiting.load(Ordering::Acquire) > WAITING_BYTES_MAX).then_some(EndReason::Unread)
+}
+
+/// Says something about flows; what is too long for a message is said to be.
+fn say_of_net(said: NetSaid, (out, waiting): (&Sender<Vec<u8>>, &AtomicUsize)) {
+    let too_long = || NetSaid::Failed { why: "its counts are too long for a message: ask for fewer intervals".to_owned() };
+    let bytes = frame(&FromAgent::Net(Box::new(said))).or_else(|_| frame(&FromAgent::Net(Box::new(too_long()))));
+    bytes.into_iter().for_each(|bytes| say(out, waiting, bytes));
 }
 
 fn say(out: &Sender<Vec<u8>>, waiting: &AtomicUsize, bytes: Vec<u8>) {

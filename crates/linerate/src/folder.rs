@@ -16,7 +16,7 @@ mod lines;
 mod reading;
 pub(crate) mod secrets;
 
-pub(crate) use below::{RUNS, below, latest};
+pub(crate) use below::{RUNS, below, free, latest};
 pub(crate) use lines::{Lines, lines};
 pub(crate) use reading::{
     ASKED, OUTCOMES, asked_text, experiment, manifest, own_asked_text, read, read_manifest, read_own_manifest,

@@ -178,9 +178,5 @@ fn name_folder(output: &Output, load: &Load) -> Result<(String, PathBuf), Failur
     }
     let words: Vec<&str> = load.work.iter().map(|work| work.workload.kind()).collect();
     let stem = format!("{}-{}", jiff::Zoned::now().strftime("%m%d-%H%M"), words.join("-"));
-    let names = std::iter::once(stem.clone()).chain((2..1000).map(|n| format!("{stem}-{n}")));
-    let free = names.map(|id| (Path::new("runs").join(&id), id)).find(|(path, _)| !path.exists());
-    let (path, id) =
-        free.ok_or_else(|| Failure::usage(format!("runs/{stem} exists a thousand times: give --output")))?;
-    Ok((id, path))
+    folder::free(&stem)
 }

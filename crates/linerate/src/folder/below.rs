@@ -13,6 +13,15 @@ use crate::failure::Failure;
 /// Where `bench` puts runs that nobody names a folder for.
 pub(crate) const RUNS: &str = "runs";
 
+/// A folder of this name for a run, with a number where that exists; and its name.
+pub(crate) fn free(stem: &str) -> Result<(String, PathBuf), Failure> {
+    let names = std::iter::once(stem.to_owned()).chain((2..1000).map(|n| format!("{stem}-{n}")));
+    let free = names.map(|name| (Path::new(RUNS).join(&name), name)).find(|(path, _)| !path.exists());
+    let (path, name) =
+        free.ok_or_else(|| Failure::usage(format!("{RUNS}/{stem} exists a thousand times: give --output")))?;
+    Ok((name, path))
+}
+
 /// The run that began last.
 pub(crate) fn latest(folder: &Path) -> Result<PathBuf, Failure> {
     let mut readable = below(folder)?.into_iter().filter(|found| found.manifest.is_ok());

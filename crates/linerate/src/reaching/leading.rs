@@ -12,6 +12,7 @@ use linerate_fleet::clocks::ClockOffset;
 use linerate_fleet::conversation::{Conversation, Fault, LoadNews};
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::loading::{LoadOrder, PointOrder};
+use linerate_fleet::netting::{NetNews, NetOrder, NetRoundOrder};
 use linerate_fleet::protocol::{AgentHello, ToAgent, frame};
 use linerate_fleet::reach::NodeReach;
 use linerate_fleet::watching::{WatchOrder, WatchSaid};
@@ -54,6 +55,8 @@ enum Command {
     Unreached(usize, UnreachedNode),
     Load(usize, Box<LoadOrder>),
     Point(usize, Box<PointOrder>),
+    Net(usize, Box<NetOrder>),
+    NetRound(usize, Box<NetRoundOrder>),
     /// To begin at an instant of the run's clock.
     Watch(Vec<usize>, Box<WatchOrder>, u64),
     /// At an instant of the run's clock.
@@ -70,6 +73,8 @@ pub(crate) enum LedEvent {
     News(LoadNews),
     /// It said something about what its machine does.
     Watched(WatchSaid),
+    /// It said something about flows.
+    Net(NetNews),
     /// Nothing more is heard of it.
     Lost(LostAgent),
 }
@@ -133,6 +138,16 @@ impl LedFleet {
     /// Tells an agent to make ready.
     pub(crate) fn point(&self, agent: usize, order: PointOrder) {
         self.command(Command::Point(agent, Box::new(order)));
+    }
+
+    /// Tells an agent to take flows of a run.
+    pub(crate) fn net(&self, agent: usize, order: NetOrder) {
+        self.command(Command::Net(agent, Box::new(order)));
+    }
+
+    /// Tells an agent to make ready for a round of flows.
+    pub(crate) fn net_round(&self, agent: usize, order: NetRoundOrder) {
+        self.command(Command::NetRound(agent, Box::new(order)));
     }
 
     /// Tells agents to begin at an instant of the run's clock.
@@ -295,6 +310,8 @@ impl Lead {
             }
             Command::Load(agent, order) => self.say(agent, |conversation| conversation.load(*order, now_ns)),
             Command::Point(agent, order) => self.say(agent, |conversation| conversation.point(*order, now_ns)),
+            Command::Net(agent, order) => self.say(agent, |conversation| conversation.net(*order, now_ns)),
+            Command::NetRound(agent, order) => self.say(agent, |conversation| conversation.net_round(*order, now_ns)),
             Command::Start(agents, at_ns) => {
                 let at_ns = self.zero_ns.saturating_add(i64::try_from(at_ns).unwrap_or(i64::MAX));
                 for agent in agents {
@@ -423,11 +440,13 @@ impl Lead {
         let met = met.map(|(hello, clock)| (Box::new(hello.clone()), clock));
         let news: Vec<LoadNews> = std::iter::from_fn(|| conversation.news()).collect();
         let watched: Vec<WatchSaid> = std::iter::from_fn(|| conversation.watched()).collect();
+        let of_net: Vec<NetNews> = std::iter::from_fn(|| conversation.net_news()).collect();
         if let Some((hello, clock)) = met {
             self.members[agent].is_met = true;
             self.tell(agent, LedEvent::Met { hello, clock });
         }
         watched.into_iter().for_each(|said| self.tell(agent, LedEvent::Watched(said)));
+        of_net.into_iter().for_each(|said| self.tell(agent, LedEvent::Net(said)));
         for mut one in news {
             match &mut one {
                 LoadNews::Loaded { zero_ns, .. } => {

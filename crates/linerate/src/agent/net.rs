@@ -1,0 +1,287 @@
+//! The agent's side of flows: the port at which it takes those of one run, and the round that it drives on threads of
+//! their own.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use linerate_flows::{
+    AcceptedFlow, ExpectedFlows, FlowListener, FlowPlan, FlowToken, FlowsTo, PointCounts, point::ready,
+};
+use linerate_fleet::netting::{
+    NET_FLOWS_WITHIN_MS, NetAddress, NetEnd, NetOrder, NetReceivedTold, NetRoundOrder, NetSaid, NetSentTold, told_why,
+};
+use linerate_host::live::{self, LiveAsked, LiveState};
+use linerate_host::Root;
+use linerate_record::net::NetMachine;
+use linerate_record::readings::{ReadMeasure, ReadValue};
+
+use super::{AgentClock, Happening};
+use crate::processors::processors;
+
+/// How often whoever waits for a start, or for an instant, looks whether to end.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How long a round may wait for its start: its coordinator waits for other machines.
+const STARTED_WITHIN: Duration = Duration::from_secs(120);
+
+/// What is told of a machine in a round.
+const TOLD: [ReadMeasure; 16] = [
+    ReadMeasure::Cores,
+    ReadMeasure::CoresBusy,
+    ReadMeasure::BusiestCore,
+    ReadMeasure::CoresSoftirq,
+    ReadMeasure::CoresStolen,
+    ReadMeasure::LinkReceived,
+    ReadMeasure::LinkSent,
+    ReadMeasure::LinkSpeed,
+    ReadMeasure::LinkReceivedDrops,
+    ReadMeasure::LinkSentDrops,
+    ReadMeasure::LinkErrors,
+    ReadMeasure::LinkRingDrops,
+    ReadMeasure::LinkPaused,
+    ReadMeasure::LinkMtu,
+    ReadMeasure::QueueDrops,
+    ReadMeasure::Retransmitted,
+];
+
+/// The port of a run.
+struct OpenNet {
+    own: u32,
+    token: FlowToken,
+    threads: u32,
+    accepted: Arc<Mutex<Receiver<AcceptedFlow>>>,
+    _listener: FlowListener,
+}
+
+/// A round that is made ready or driven.
+struct GoingRound {
+    start: Sender<i64>,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+/// All that an agent has of flows.
+pub(super) struct AgentNet {
+    clock: AgentClock,
+    tell: Sender<Happening>,
+    open: Option<OpenNet>,
+    going: Option<GoingRound>,
+}
+
+impl AgentNet {
+    pub(super) const fn new(clock: AgentClock, tell: Sender<Happening>) -> AgentNet {
+        AgentNet { clock, tell, open: None, going: None }
+    }
+
+    /// Takes flows of a run; what is said of it.
+    pub(super) fn open(&mut self, order: &NetOrder) -> NetSaid {
+        if self.open.is_some() {
+            return failed("it was told twice to take flows");
+        }
+        let Some(token) = FlowToken::from_hex(&order.token) else { return failed("the token is not one") };
+        let (tell, accepted) = channel();
+        let listener = match FlowListener::begin(None, order.port, token.clone(), tell) {
+            Ok(listener) => listener,
+            Err(error) => return failed(&format!("failed to listen at port {}: {error}", order.port)),
+        };
+        let (port, threads) = (listener.port(), order.threads.unwrap_or_else(processors).max(1));
+        let accepted = Arc::new(Mutex::new(accepted));
+        self.open = Some(OpenNet { own: order.own, token, threads, accepted, _listener: listener });
+        match addresses() {
+            Ok(addresses) => NetSaid::Listening { port, addresses },
+            Err(error) => failed(&format!("failed to read the addresses of this machine: {error}")),
+        }
+    }
+
+    /// Makes ready for a round; what is said of it at once.
+    pub(super) fn round(&mut self, order: NetRoundOrder) -> Option<NetSaid> {
+        let is_over = self.going.as_ref().is_none_or(|going| going.thread.is_finished());
+        let (Some(open), true) = (&self.open, is_over) else {
+            return Some(failed("a round was requested before the previous one had ended or before it took flows"));
+        };
+        if let Err(why) = order.check() {
+            return Some(failed(&why));
+        }
+        let (start, starts) = channel();
+        let stop = Arc::new(AtomicBool::new(false));
+        let round = Round {
+            own: open.own,
+            token: open.token.clone(),
+            threads: open.threads,
+            accepted: Arc::clone(&open.accepted),
+            order,
+            clock: self.clock,
+            stop: Arc::clone(&stop),
+        };
+        let tell = self.tell.clone();
+        let thread = thread::spawn(move || {
+            // Nobody may listen any more.
+            let say = |said| drop(tell.send(Happening::Net(said)));
+            say(round.drive(&starts, &say).unwrap_or_else(|why| failed(&why)));
+        });
+        self.going = Some(GoingRound { start, stop, thread });
+        None
+    }
+
+    /// Begins a round at an instant of the agent's clock; whether there is one to begin.
+    pub(super) fn start(&self, at_ns: i64) -> bool {
+        let going = self.going.as_ref().filter(|going| !going.thread.is_finished());
+        going.is_some_and(|going| going.start.send(at_ns).is_ok())
+    }
+
+    /// Ends a round before its time.
+    pub(super) fn stop(&self) {
+        self.going.iter().for_each(|going| going.stop.store(true, Ordering::Relaxed));
+    }
+}
+
+fn failed(why: &str) -> NetSaid {
+    NetSaid::Failed { why: told_why(why) }
+}
+
+/// What others can reach this machine by.
+fn addresses() -> std::io::Result<Vec<NetAddress>> {
+    let of = |found: if_addrs::Interface| {
+        let prefix_bits = match &found.addr {
+            if_addrs::IfAddr::V4(address) => address.prefixlen,
+            if_addrs::IfAddr::V6(address) => address.prefixlen,
+        };
+        NetAddress { address: found.ip(), interface: told_why(&found.name), prefix_bits }
+    };
+    // An address of one link alone needs its interface's number on each machine.
+    let is_of_a_link = |found: &if_addrs::Interface| match found.ip() {
+        std::net::IpAddr::V6(address) => address.is_unicast_link_local(),
+        std::net::IpAddr::V4(address) => address.is_link_local(),
+    };
+    Ok(if_addrs::get_if_addrs()?.into_iter().filter(|found| !is_of_a_link(found)).map(of).collect())
+}
+
+/// One round, on a thread of its own.
+struct Round {
+    own: u32,
+    token: FlowToken,
+    threads: u32,
+    accepted: Arc<Mutex<Receiver<AcceptedFlow>>>,
+    order: NetRoundOrder,
+    clock: AgentClock,
+    stop: Arc<AtomicBool>,
+}
+
+impl Round {
+    fn drive(&self, starts: &Receiver<i64>, say: &dyn Fn(NetSaid)) -> Result<NetSaid, String> {
+        let until = Instant::now() + Duration::from_millis(NET_FLOWS_WITHIN_MS);
+        let accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+        let flows = ready(self.plan(), &self.token, &accepted, until, &self.stop).map_err(|error| error.to_string())?;
+        say(NetSaid::Ready { point: self.order.point });
+        let Some(at_ns) = self.started(starts) else { return Err("its round was not started".to_owned()) };
+        let begin_ns = u64::try_from(at_ns.saturating_sub(self.clock.zero_ns)).unwrap_or(0);
+        let (counts, machine) = thread::scope(|scope| {
+            let looks = scope.spawn(|| self.machine(begin_ns));
+            let counts = flows.drive(self.clock.clock, begin_ns, &self.stop);
+            (counts, looks.join().unwrap_or_default())
+        });
+        let counts = counts.map_err(|error| error.to_string())?;
+        Ok(NetSaid::Ended(Box::new(told(self.order.point, counts, NetMachine { node: self.own, ..machine }))))
+    }
+
+    fn plan(&self) -> FlowPlan {
+        let order = &self.order;
+        let to = |of: &linerate_fleet::netting::NetSendOrder| FlowsTo {
+            to: of.to,
+            address: of.address,
+            streams: of.streams,
+        };
+        let from = |of: &linerate_fleet::netting::NetReceiveOrder| ExpectedFlows { from: of.from, streams: of.streams };
+        FlowPlan {
+            point: order.point,
+            own: self.own,
+            sends: order.sends.iter().map(to).collect(),
+            receives: order.receives.iter().map(from).collect(),
+            warmup_ns: order.warmup_ms.saturating_mul(1_000_000),
+            duration_ns: order.duration_ms.saturating_mul(1_000_000),
+            interval_ns: order.interval_ms.saturating_mul(1_000_000),
+            send_bytes: order.send_bytes,
+            max_bytes_per_s: order.max_bytes_per_s,
+            threads: self.threads,
+        }
+    }
+
+    /// Waits for the start.
+    fn started(&self, starts: &Receiver<i64>) -> Option<i64> {
+        let until = Instant::now() + STARTED_WITHIN;
+        while !self.stop.load(Ordering::Relaxed) && Instant::now() < until {
+            match starts.recv_timeout(LOOK) {
+                Ok(at_ns) => return Some(at_ns),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+        None
+    }
+
+    /// Reads the machine where the round begins to count, and where it ends.
+    fn machine(&self, begin_ns: u64) -> NetMachine {
+        let root = Root::live();
+        let mut state = live::begin(&root, &LiveAsked { engine_pids: vec![std::process::id()] });
+        let counts_ns = begin_ns.saturating_add(self.order.warmup_ms.saturating_mul(1_000_000));
+        let end_ns = counts_ns.saturating_add(self.order.duration_ms.saturating_mul(1_000_000));
+        let mut values = BTreeMap::new();
+        let first_ms = self.look_at(counts_ns, (&root, &mut state), &mut values);
+        let last_ms = self.look_at(end_ns, (&root, &mut state), &mut values);
+        let value = |((of, part), value)| ReadValue { of, part, value };
+        NetMachine {
+            over_ms: last_ms.saturating_sub(first_ms),
+            values: values.into_iter().map(value).collect(),
+            ..NetMachine::default()
+        }
+    }
+
+    /// Looks at an instant; the last value of each counts. When it was, in milliseconds of the clock.
+    fn look_at(
+        &self,
+        at_ns: u64,
+        (root, state): (&Root, &mut LiveState),
+        values: &mut BTreeMap<(ReadMeasure, String), f64>,
+    ) -> u64 {
+        while !self.stop.load(Ordering::Relaxed) {
+            let left = Duration::from_nanos(at_ns.saturating_sub(self.clock.clock.now_ns()));
+            if left.is_zero() {
+                break;
+            }
+            thread::sleep(left.min(LOOK));
+        }
+        let now_ms = self.clock.clock.now_ns() / 1_000_000;
+        for value in live::look(root, state, now_ms).values.into_iter().filter(|value| TOLD.contains(&value.of)) {
+            values.insert((value.of, told_why(&value.part)), value.value);
+        }
+        now_ms
+    }
+}
+
+/// What was counted, as it is told.
+fn told(point: u32, counts: PointCounts, machine: NetMachine) -> NetEnd {
+    let error = |error: Option<String>| error.map(|why| told_why(&why));
+    let sent = counts.sent.into_iter().map(|of| NetSentTold { to: of.to, sent: of.sent, error: error(of.error) });
+    let received = counts.received.into_iter().map(|of| NetReceivedTold {
+        from: of.from,
+        interval_bytes: of.interval_bytes,
+        stream_bytes: of.stream_bytes,
+        error: error(of.error),
+    });
+    NetEnd {
+        point,
+        sent: sent.collect(),
+        received: received.collect(),
+        machine: NetMachine {
+            send_cpu_ns: counts.send_cpu_ns,
+            send_busiest_ns: counts.send_busiest_ns,
+            receive_cpu_ns: counts.receive_cpu_ns,
+            receive_busiest_ns: counts.receive_busiest_ns,
+            ..machine
+        },
+    }
+}

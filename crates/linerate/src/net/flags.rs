@@ -1,0 +1,170 @@
+//! Flags of `linerate net`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use ipnet::IpNet;
+use linerate_record::net::{NET_STREAMS_MAX, NetWay};
+use linerate_record::units::{BitRate, ByteRate, Bytes, parse_duration};
+
+use crate::reaching::flags::ReachFlags;
+
+const HELP: &str = "\
+Every machine of the fleet sends to every other in rounds, in each of which a machine sends to one other and receives
+from one other. Rounds and numbers of streams are interleaved and repeated, so that a pair has a mean with an interval,
+and a pair or a machine is called slow only where that is beyond chance. The receiver counts; the sender's kernel says
+what limited its flows.
+
+Examples:
+  linerate net --fleet fleet.yaml --yes-load
+  linerate net --fleet fleet.yaml --network 10.2.0.0/16 --streams 1,4,16 --duration 5s --visits 5 --yes-load
+  linerate net --fleet fleet.yaml --incast --max-rate 1Gb/s --yes-load
+  linerate net --fleet fleet.yaml --dry-run
+  linerate report runs/1120-0931-net --format html
+
+Exit codes:
+  0    measured
+  1    this machine failed: a file, a process, a thread
+  2    bad usage, or consent is missing
+  3    fewer than two machines were reached, or machines were not reached or lost: the others were measured
+  130  interrupted; the run folder has all measurements so far";
+
+#[derive(Args, Debug)]
+#[command(after_help = HELP)]
+pub(crate) struct NetFlags {
+    /// Fleet file with the machines, whatever their role.
+    #[arg(long, value_name = "FLEET")]
+    pub(crate) fleet: PathBuf,
+    #[command(flatten)]
+    pub(crate) reach: ReachFlags,
+    /// Consent to running the commands in the fleet file.
+    #[arg(long)]
+    pub(crate) yes_exec: bool,
+    /// Consent to filling the links of machines other than this one.
+    #[arg(long)]
+    pub(crate) yes_load: bool,
+    /// Streams of each pair, in turn, 1 to 256.
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,8")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(NET_STREAMS_MAX)))]
+    pub(crate) streams: Vec<u32>,
+    /// How long a pair is measured each time, 100ms to 1h.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2s")]
+    pub(crate) duration: Duration,
+    /// How long flows go before that, up to 1h: congestion windows grow meanwhile.
+    #[arg(long, value_name = "TIME", value_parser = warm_up, default_value = "500ms")]
+    pub(crate) warmup: Duration,
+    /// How often each pair is measured with each number of streams.
+    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) visits: u32,
+    /// A machine sends or receives in a round, but never both: full duplex is not used.
+    #[arg(long, conflicts_with_all = ["both_ways", "incast"])]
+    one_way: bool,
+    /// Two machines send to each other at the same time.
+    #[arg(long, conflicts_with = "incast")]
+    both_ways: bool,
+    /// All other machines send to one, each machine in turn.
+    #[arg(long)]
+    incast: bool,
+    /// Measure so many of the rounds, chosen at random. [default: all up to 16, else 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2046))]
+    pub(crate) rounds: Option<u32>,
+    /// Network of the addresses to send to, such as 10.2.0.0/16. [default: the only one that all machines are in]
+    #[arg(long, value_name = "CIDR")]
+    pub(crate) network: Option<IpNet>,
+    /// Interface whose address to send to on each machine, such as bond0.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) interface: Option<String>,
+    /// Port at which machines take flows of this run. [default: any that is free]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: Option<u16>,
+    /// Cap on each pair: 1Gb/s or 100MiB/s. [default: none]
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub(crate) max_rate: Option<f64>,
+    /// What a sender gives the kernel at once, 1KiB to 16MiB.
+    #[arg(long, value_name = "SIZE", value_parser = send_size, default_value = "256KiB")]
+    pub(crate) send_size: Bytes,
+    /// Threads that send, and threads that receive, on each machine. [default: its processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) threads: Option<u32>,
+    /// Seed of the order of rounds, to repeat it. [default: drawn]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Run folder, which must not exist yet. [default: runs/DATE-TIME-net]
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print the report as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show a row for each machine and pair.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) all: bool,
+    /// Print only errors.
+    #[arg(long, short, conflicts_with_all = ["json", "all"])]
+    pub(crate) quiet: bool,
+    /// Reach no machine: show the rounds, how long they take and how much may be sent.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+impl NetFlags {
+    /// Which way flows go.
+    pub(crate) const fn way(&self, nodes: usize) -> NetWay {
+        if self.incast {
+            NetWay::Incast
+        } else if self.both_ways {
+            NetWay::BothWays
+        // Of two machines, a ring is both ways at once.
+        } else if self.one_way || nodes == 2 {
+            NetWay::OneWay
+        } else {
+            NetWay::Ring
+        }
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    within(text, Duration::from_millis(100))
+}
+
+fn warm_up(text: &str) -> Result<Duration, String> {
+    within(text, Duration::ZERO)
+}
+
+fn within(text: &str, least: Duration) -> Result<Duration, String> {
+    let time = parse_duration(text).map_err(|error| error.to_string())?;
+    let most = Duration::from_secs(3600);
+    if (least..=most).contains(&time) { Ok(time) } else { Err(format!("{text:?} is not from {least:?} to 1h")) }
+}
+
+/// A rate as links are sold, or as bytes are counted.
+fn rate(text: &str) -> Result<f64, String> {
+    let of_bits = text.parse::<BitRate>().map(|BitRate(bits_per_s)| bits_per_s / 8.0);
+    let bytes_per_s = of_bits.or_else(|_| text.parse::<ByteRate>().map(|ByteRate(rate)| rate));
+    match bytes_per_s {
+        Ok(rate) if (1e3..=1e13).contains(&rate) => Ok(rate),
+        Ok(_) => Err(format!("{text:?} is not from 1kB/s to 10TB/s")),
+        Err(_) => Err(format!("no rate in {text:?}: write 1Gb/s, or 100MiB/s")),
+    }
+}
+
+fn send_size(text: &str) -> Result<Bytes, String> {
+    let Bytes(bytes) = text.parse::<Bytes>().map_err(|error| error.to_string())?;
+    if (1 << 10..=16 << 20).contains(&bytes) { Ok(Bytes(bytes)) } else { Err(format!("{text:?} is not from 1KiB to 16MiB")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_of_bits_and_of_bytes() {
+        assert_eq!((rate("1Gb/s"), rate("100MiB/s")), (Ok(125e6), Ok(104_857_600.0)));
+        for (text, why) in [("1G", "no rate in \"1G\""), ("1b/s", "is not from 1kB/s"), ("", "no rate")] {
+            let error = rate(text).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+        assert!(duration("50ms").is_err() && duration("2h").is_err() && warm_up("0s").is_ok());
+        assert!(send_size("17MiB").is_err() && send_size("64KiB").is_ok());
+    }
+}
