@@ -18,6 +18,7 @@ pub mod knee;
 pub mod limits;
 pub mod long_run;
 mod lost;
+pub mod net;
 pub mod odd;
 pub mod open_loop;
 pub mod peers;

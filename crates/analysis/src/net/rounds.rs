@@ -1,0 +1,232 @@
+//! Which pairs are measured at the same time, and in what order.
+//!
+//! In a round no machine's port carries two flows the same way, except in an incast, whose purpose that is. Every
+//! ordered pair is in exactly one round, so that no link is judged by more flows than another.
+
+use std::collections::BTreeSet;
+
+use linerate_record::net::NetWay;
+
+/// One visit that is due: a round with a number of streams, for the first or another time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NetTurn {
+    /// Which round, from 0.
+    pub round: u32,
+    /// Streams of each pair.
+    pub streams: u32,
+    /// Which time, from 1.
+    pub repetition: u32,
+}
+
+/// The pairs of each round, as senders and receivers, by their places among so many machines.
+#[must_use]
+pub fn rounds(nodes: u32, way: NetWay) -> Vec<Vec<(u32, u32)>> {
+    if nodes < 2 {
+        return Vec::new();
+    }
+    match way {
+        NetWay::Ring => (1..nodes).map(|step| (0..nodes).map(|from| (from, (from + step) % nodes)).collect()).collect(),
+        NetWay::OneWay => matchings(nodes).iter().flat_map(|matching| one_way(matching)).collect(),
+        NetWay::BothWays => matchings(nodes).iter().map(|matching| both_ways(matching)).collect(),
+        NetWay::Incast => {
+            let senders = |to| (0..nodes).filter(move |from| *from != to);
+            (0..nodes).map(|to| senders(to).map(|from| (from, to)).collect()).collect()
+        }
+    }
+}
+
+/// Each two machines in exactly one matching, by the circle method: one keeps its place, the others go round, and those
+/// that are opposite meet. With an odd number, who would meet the machine that is not there rests.
+fn matchings(nodes: u32) -> Vec<Vec<(u32, u32)>> {
+    let around = nodes + nodes % 2 - 1;
+    let of_turn = |turn: u32| {
+        let opposite = (1..=around / 2).map(|step| ((turn + step) % around, (turn + around - step) % around));
+        let fixed = (around < nodes).then_some((turn, around));
+        fixed.into_iter().chain(opposite).collect()
+    };
+    (0..around).map(of_turn).collect()
+}
+
+/// Half of a matching's machines send, and then the other half. Who begins alternates, so that senders are not always
+/// the same machines where few rounds are measured.
+fn one_way(matching: &[(u32, u32)]) -> [Vec<(u32, u32)>; 2] {
+    let turned =
+        |odd: usize| matching.iter().enumerate().map(move |(i, &(a, b))| if i % 2 == odd { (b, a) } else { (a, b) });
+    [turned(1).collect(), turned(0).collect()]
+}
+
+fn both_ways(matching: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    matching.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect()
+}
+
+/// So many of the rounds, each as probable as any other, in their order: whole ones, so that machines take part alike.
+/// Rounds that come in twos, one way and the other, are drawn in twos: else a machine might only send.
+#[must_use]
+pub fn sampled(rounds: &[Vec<(u32, u32)>], count: usize, seed: u64) -> Vec<Vec<(u32, u32)>> {
+    let are_mirrors = |two: &[Vec<(u32, u32)>]| {
+        let [one, other] = two else { return false };
+        one.len() == other.len() && one.iter().zip(other).all(|(a, b)| *a == (b.1, b.0))
+    };
+    let together = if rounds.chunks(2).all(are_mirrors) { 2 } else { 1 };
+    let mut places: Vec<usize> = (0..rounds.len()).step_by(together).collect();
+    shuffle(&mut places, &mut NetDraws(mixed(seed ^ mixed(1))));
+    let drawn = places.into_iter().flat_map(|first| first..first + together).take(count);
+    let drawn: BTreeSet<usize> = drawn.collect();
+    drawn.into_iter().filter_map(|place| rounds.get(place).cloned()).collect()
+}
+
+/// The order of visits: every round with every number of streams once, in random order, then all of them again. What
+/// changes while a run goes on meets all alike.
+#[must_use]
+pub fn turns(rounds: usize, streams: &[u32], visits: u32, seed: u64) -> Vec<NetTurn> {
+    let rounds = u32::try_from(rounds).unwrap_or(u32::MAX);
+    let mut draws = NetDraws(mixed(seed ^ mixed(2)));
+    let mut all = Vec::new();
+    for repetition in 1..=visits {
+        let of_round = |round| streams.iter().map(move |&streams| NetTurn { round, streams, repetition });
+        let mut each: Vec<NetTurn> = (0..rounds).flat_map(of_round).collect();
+        shuffle(&mut each, &mut draws);
+        all.append(&mut each);
+    }
+    all
+}
+
+/// Random bits that follow from a seed: Vigna's `SplitMix64`, of which no more is asked than evenness.
+struct NetDraws(u64);
+
+impl NetDraws {
+    /// A number below `count`. The bias is below `count` / 2^32.
+    const fn below(&mut self, count: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        // The upper half of a product of two 32-bit numbers fits.
+        (((mixed(self.0) >> 32) * count as u64) >> 32) as usize
+    }
+}
+
+/// Puts items in an order of which every one is as probable (Fisher and Yates).
+fn shuffle<T>(items: &mut [T], draws: &mut NetDraws) {
+    for last in (1..items.len()).rev() {
+        items.swap(last, draws.below(last + 1));
+    }
+}
+
+/// A number's bits, mixed.
+const fn mixed(number: u64) -> u64 {
+    let once = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let twice = (once ^ (once >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    twice ^ (twice >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const WAYS: [NetWay; 4] = [NetWay::Ring, NetWay::OneWay, NetWay::BothWays, NetWay::Incast];
+
+    fn times(machine: u32, round: &[(u32, u32)]) -> (usize, usize) {
+        let sends = round.iter().filter(|(from, _)| *from == machine).count();
+        (sends, round.iter().filter(|(_, to)| *to == machine).count())
+    }
+
+    /// Whether every machine takes part in a round as its way says.
+    fn is_of(way: NetWay, nodes: u32, round: &[(u32, u32)]) -> bool {
+        let is_odd = nodes % 2 == 1;
+        let rests = (0..nodes).filter(|machine| times(*machine, round) == (0, 0)).count();
+        let is_fair = |machine: u32| match (way, times(machine, round)) {
+            (NetWay::Ring, times) => times == (1, 1),
+            (NetWay::OneWay, times) => matches!(times, (0, 0) | (1, 0) | (0, 1)),
+            (NetWay::BothWays, times) => matches!(times, (0, 0) | (1, 1)),
+            (NetWay::Incast, times) => times == (1, 0) || times == (0, nodes as usize - 1),
+        };
+        let is_meeting = |&(from, to): &(u32, u32)| way != NetWay::BothWays || round.contains(&(to, from));
+        let is_matching = matches!(way, NetWay::OneWay | NetWay::BothWays);
+        (0..nodes).all(is_fair) && round.iter().all(is_meeting) && rests == usize::from(is_odd && is_matching)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+
+        #[test]
+        fn every_ordered_pair_is_in_one_round_and_no_port_in_two_pairs_of_one(nodes in 2u32..=200, at in 0usize..4) {
+            let way = WAYS[at];
+            let all = rounds(nodes, way);
+            let mut pairs: Vec<(u32, u32)> = all.iter().flatten().copied().collect();
+            prop_assert!(pairs.iter().all(|(from, to)| from != to && *from < nodes && *to < nodes));
+            pairs.sort_unstable();
+            pairs.dedup();
+            prop_assert_eq!(pairs.len(), (nodes * (nodes - 1)) as usize, "{:?}", way);
+            prop_assert_eq!(all.iter().map(Vec::len).sum::<usize>(), pairs.len(), "{:?}", way);
+            let around = nodes + nodes % 2 - 1;
+            let expected = match way {
+                NetWay::Ring => nodes - 1,
+                NetWay::OneWay => 2 * around,
+                NetWay::BothWays => around,
+                NetWay::Incast => nodes,
+            };
+            prop_assert_eq!(all.len(), expected as usize, "{:?}", way);
+            // A round costs the square of its machines to check: some of them tell.
+            let step = 1 + all.len() / 8;
+            prop_assert!(all.iter().step_by(step).all(|round| is_of(way, nodes, round)), "{:?}", way);
+        }
+
+        #[test]
+        fn a_sample_is_of_whole_rounds_and_lets_machines_take_part_alike(
+            nodes in 2u32..=60, at in 0usize..4, count in 0usize..20, seed: u64,
+        ) {
+            let all = rounds(nodes, WAYS[at]);
+            let some = sampled(&all, count, seed);
+            prop_assert_eq!(some.len(), count.min(all.len()));
+            prop_assert!(some.iter().all(|round| all.contains(round)));
+            prop_assert_eq!(&some, &sampled(&all, count, seed));
+            if WAYS[at] == NetWay::OneWay && count % 2 == 0 && nodes % 2 == 0 {
+                let both = |machine| some.iter().map(|round| times(machine, round)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+                prop_assert!((0..nodes).all(|machine| both(machine).0 == both(machine).1));
+            }
+        }
+
+        #[test]
+        fn turns_are_every_round_with_every_number_of_streams_and_each_repetition_is_whole(
+            rounds in 0usize..30, visits in 0u32..4, seed: u64,
+        ) {
+            let all = turns(rounds, &[1, 4, 16], visits, seed);
+            prop_assert_eq!(all.len(), rounds * 3 * visits as usize);
+            prop_assert!(all.is_sorted_by_key(|turn| turn.repetition));
+            for repetition in 1..=visits {
+                let mut of: Vec<NetTurn> = all.iter().filter(|turn| turn.repetition == repetition).copied().collect();
+                of.sort_unstable();
+                of.dedup();
+                prop_assert_eq!(of.len(), rounds * 3);
+            }
+            prop_assert_eq!(&all, &turns(rounds, &[1, 4, 16], visits, seed));
+        }
+    }
+
+    #[test]
+    fn one_machine_has_no_pairs() {
+        for way in WAYS {
+            assert!(rounds(0, way).is_empty() && rounds(1, way).is_empty(), "{way:?}");
+        }
+    }
+
+    #[test]
+    fn small_fleets_go_round_as_one_would_write_it_down() {
+        assert_eq!(rounds(3, NetWay::Ring), [[(0, 1), (1, 2), (2, 0)], [(0, 2), (1, 0), (2, 1)]]);
+        assert_eq!(rounds(2, NetWay::OneWay), [[(0, 1)], [(1, 0)]]);
+        assert_eq!(rounds(2, NetWay::BothWays), [[(0, 1), (1, 0)]]);
+        assert_eq!(rounds(3, NetWay::Incast), [[(1, 0), (2, 0)], [(0, 1), (2, 1)], [(0, 2), (1, 2)]]);
+    }
+
+    #[test]
+    fn each_round_is_drawn_as_often_as_any_other_and_orders_differ() {
+        let all = rounds(9, NetWay::Ring);
+        let mut hits = [0_u32; 8];
+        for seed in 0..8_000 {
+            sampled(&all, 2, seed).iter().for_each(|round| hits[round[0].1 as usize - 1] += 1);
+        }
+        assert!(hits.iter().all(|hits| hits.abs_diff(2_000) < 200), "{hits:?}");
+        let firsts: BTreeSet<u32> = (0..100).map(|seed| turns(8, &[1], 1, seed)[0].round).collect();
+        assert_eq!(firsts.len(), 8);
+    }
+}

@@ -1,0 +1,412 @@
+//! What a measurement of links says: every figure that a report shows.
+
+use linerate_record::finding::{Confidence, Severity};
+use linerate_record::net::NetLoad;
+use serde::{Deserialize, Serialize};
+
+/// The version of [`NetView`] as JSON.
+pub const NET_VIEW_SCHEMA: u32 = 1;
+
+/// The whole answer. Machines are named by their places among `nodes`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetView {
+    /// [`NET_VIEW_SCHEMA`].
+    pub schema: u32,
+    /// The version of linerate that measured.
+    pub linerate: String,
+    /// When it began, in milliseconds since 1970.
+    pub began_unix_ms: i64,
+    /// The command line.
+    pub command: Vec<String>,
+    /// Seed of the order of rounds and streams.
+    pub seed: u64,
+    /// What was sent.
+    pub load: NetLoad,
+    /// Visits that were made.
+    pub visits: u32,
+    /// The whole in a sentence or two.
+    pub answer: String,
+    /// What whoever reads the answer has to know first.
+    pub warnings: Vec<String>,
+    /// Remarks on the whole, in sentences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
+    /// Claims with what to do about them, the most severe first.
+    pub findings: Vec<NetFinding>,
+    /// The number of streams with which machines and pairs are compared: that with which the median pair is fastest;
+    /// absent where nothing was measured.
+    pub compared_streams: Option<u32>,
+    /// The machines.
+    pub nodes: Vec<NetNodeFigures>,
+    /// All pairs together, for each number of streams.
+    pub streams: Vec<NetStreamsFigures>,
+    /// From which number of streams on more give no more, over all pairs.
+    pub enough: NetEnough,
+    /// The same of each pair; empty where one number of streams was measured.
+    pub enough_of_pairs: Vec<NetPairEnough>,
+    /// What limited how many pairs with the number of streams that is compared, the most frequent first.
+    pub limits: Vec<NetLimitCount>,
+    /// Machines and pairs that are slow beyond chance.
+    pub slow: NetSlow,
+    /// Each pair with each number of streams, by sender, receiver and streams.
+    pub pairs: Vec<NetPairFigures>,
+}
+
+/// One machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NetNodeFigures {
+    /// Its name.
+    pub name: String,
+    /// The address that others send to.
+    pub address: String,
+    /// The interface that has it; empty where that is not known.
+    pub interface: String,
+    /// What the interface negotiated, in bits per second; absent where it states none, or one that means nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed_bits_per_s: Option<u64>,
+    /// Its MTU in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu_bytes: Option<u32>,
+    /// Pairs in which it sends and pairs in which it receives, with the number of streams that is compared.
+    pub sends_to: u32,
+    /// See above.
+    pub receives_from: u32,
+    /// The median of those in which it sends, in bytes per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_bytes_per_s: Option<f64>,
+    /// The median of those in which it receives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received_bytes_per_s: Option<f64>,
+    /// How much more it sends than the median machine to the same receivers, as a share of that; absent with too few
+    /// pairs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sends_share: Option<f64>,
+    /// How much more it receives than the median machine from the same senders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receives_share: Option<f64>,
+    /// Pairs with this machine in all visits, and those of them without figures.
+    pub tries: u32,
+    /// See above.
+    pub failed: u32,
+}
+
+/// A mean with the ends of its 95 % interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NetInterval {
+    /// The mean.
+    pub mean: f64,
+    /// The ends of the interval; absent where there is too little to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// See above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+}
+
+/// One pair with one number of streams, over all of its visits.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NetPairFigures {
+    /// Who sends.
+    pub from: u32,
+    /// Who receives.
+    pub to: u32,
+    /// Streams.
+    pub streams: u32,
+    /// Visits that count.
+    pub visits: u32,
+    /// Visits without figures.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed: u32,
+    /// Why, each reason once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+    /// Goodput: bytes per second that the receiver got. Absent where no visit counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_s: Option<NetInterval>,
+    /// The fastest visit less the slowest, as a share of the mean; absent with a single one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visits_spread_share: Option<f64>,
+    /// Share of segments that were sent again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retransmitted_share: Option<f64>,
+    /// The smoothed round-trip time under this load, in microseconds: the median of the visits'.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip_us: Option<f64>,
+    /// The least round-trip time, in microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_round_trip_us: Option<f64>,
+    /// Jain's index of how fairly streams shared what they got: 1 where all got the same, 1 / streams where one got
+    /// all. Absent with one stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fairness: Option<f64>,
+    /// Processor seconds of the sender's threads for each GiB that it sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sender_cpu_s_per_gib: Option<f64>,
+    /// Processor seconds of the receiver's threads for each GiB that it received.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receiver_cpu_s_per_gib: Option<f64>,
+    /// Share of the time that the sender's busiest thread ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sender_busiest_share: Option<f64>,
+    /// Share of the time that the receiver's busiest thread ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receiver_busiest_share: Option<f64>,
+    /// Share of the time in which streams had something to send.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_share: Option<f64>,
+    /// Share of that in which the receiver's window was the limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_share: Option<f64>,
+    /// Share of that in which the send buffer was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffer_share: Option<f64>,
+    /// What full packets of this goodput take of the fuller of the two ports, framing included, as a share of its
+    /// speed: with all that the port carried at the time. Absent where no speed is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_share: Option<f64>,
+    /// What limited it; absent where no visit counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<NetLimit>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+/// What limits a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NetLimitedBy {
+    /// The port of the sender or of the receiver, or the slower of both.
+    Link,
+    /// One member of a bond.
+    BondMember,
+    /// The rate that was asked for.
+    AskedRate,
+    /// A processor of the sender.
+    SenderProcessor,
+    /// A processor of the receiver.
+    ReceiverProcessor,
+    /// The receiver's window.
+    ReceiveWindow,
+    /// The send buffer.
+    SendBuffer,
+    /// Segments that were lost.
+    Losses,
+    /// None of these: the network between both, or congestion control.
+    Network,
+}
+
+/// What limited a pair.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetLimit {
+    /// What.
+    pub by: NetLimitedBy,
+    /// How sure that is.
+    pub confidence: Confidence,
+    /// The readings behind it.
+    pub evidence: String,
+    /// The knob or the part to look at.
+    pub look_at: String,
+}
+
+/// How many pairs one thing limited.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetLimitCount {
+    /// What.
+    pub by: NetLimitedBy,
+    /// How many pairs.
+    pub pairs: u32,
+    /// The readings of the median one of them.
+    pub evidence: String,
+    /// The knob or the part to look at.
+    pub look_at: String,
+}
+
+/// All pairs together with one number of streams.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NetStreamsFigures {
+    /// Streams of each pair.
+    pub streams: u32,
+    /// Pairs with figures.
+    pub pairs: u32,
+    /// The mean of the pairs' goodputs, in bytes per second; its interval is by what senders differ.
+    pub bytes_per_s: NetInterval,
+    /// The slowest pair.
+    pub slowest_bytes_per_s: f64,
+    /// The median pair.
+    pub median_bytes_per_s: f64,
+    /// The fastest pair.
+    pub fastest_bytes_per_s: f64,
+}
+
+/// How it came out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NetEnoughOutcome {
+    /// From some number on, more streams give no more.
+    Found,
+    /// The largest number gives more than the others.
+    StillRising,
+    /// The intervals are too wide to say.
+    Untold,
+    /// One number of streams was measured, or nothing.
+    #[default]
+    Single,
+}
+
+/// From which number of streams on more give no more than a tenth more.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NetEnough {
+    /// How it came out.
+    pub outcome: NetEnoughOutcome,
+    /// That number, where one was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<u32>,
+    /// The least number that may be enough too: below it, more are shown to give more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub perhaps_from: Option<u32>,
+}
+
+/// The same of one pair.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetPairEnough {
+    /// Who sends.
+    pub from: u32,
+    /// Who receives.
+    pub to: u32,
+    /// From which number on.
+    pub enough: NetEnough,
+}
+
+/// On which side a machine is slow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NetSide {
+    /// What it sends.
+    Sends,
+    /// What it receives.
+    Receives,
+    /// Both.
+    Both,
+}
+
+/// Machines and pairs that are slow beyond chance.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NetSlow {
+    /// Comparisons that were made.
+    pub comparisons: u32,
+    /// Share of healthy fleets in which anything is called slow, at the most.
+    pub false_alarm_share: f64,
+    /// By how much one must be slower to be called, as a share.
+    pub least_share: f64,
+    /// What pairs scatter by, as a share, once what is their machines' is taken off; absent where nothing is compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scatter_share: Option<f64>,
+    /// Why nothing, or not all, was compared; empty where all was.
+    pub lacking: String,
+    /// Slow machines, the slowest first.
+    pub nodes: Vec<NetSlowNode>,
+    /// Slow pairs, the slowest first, of which the machines alone are not the reason.
+    pub pairs: Vec<NetSlowPair>,
+}
+
+/// A machine that is slow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetSlowNode {
+    /// Which.
+    pub node: u32,
+    /// What it does slowly.
+    pub side: NetSide,
+    /// How much less than the median machine, as a share: 0.5 is half. Of both sides the slower one.
+    pub less_share: f64,
+    /// The same in standard errors.
+    pub sigmas: f64,
+    /// The chance of that in a healthy fleet, over all comparisons.
+    pub chance: f64,
+    /// The median of its pairs on that side, in bytes per second, and the median of the machines'.
+    pub bytes_per_s: f64,
+    /// See above.
+    pub others_bytes_per_s: f64,
+}
+
+/// A pair that is slow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetSlowPair {
+    /// Who sends.
+    pub from: u32,
+    /// Who receives.
+    pub to: u32,
+    /// How much less than its two machines give with others, as a share.
+    pub less_share: f64,
+    /// The same in standard errors.
+    pub sigmas: f64,
+    /// The chance of that in a healthy fleet, over all comparisons.
+    pub chance: f64,
+    /// What it gives, in bytes per second, and what its two machines give with others.
+    pub bytes_per_s: f64,
+    /// See above.
+    pub expected_bytes_per_s: f64,
+}
+
+/// What a finding is about: a script can match on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NetFindingKind {
+    /// Pairs have no figures in some visits.
+    VisitsFailed,
+    /// A machine is slow.
+    SlowNode,
+    /// A pair is slow.
+    SlowPair,
+    /// A whole visit was slower than the others of its pairs.
+    SlowVisit,
+    /// What limits most pairs is no part of the network.
+    LimitedByMachines,
+    /// Segments are lost.
+    Losses,
+    /// Interfaces differ in speed or MTU.
+    UnevenPorts,
+    /// Streams of a pair share unevenly.
+    UnfairStreams,
+}
+
+/// A claim with what it rests on and what to do about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetFinding {
+    /// Which check speaks.
+    pub kind: NetFindingKind,
+    /// How much it matters.
+    pub severity: Severity,
+    /// How sure it is.
+    pub confidence: Confidence,
+    /// The machines it is about; empty where it is about the whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<u32>,
+    /// One sentence, without a full stop.
+    pub claim: String,
+    /// The readings that it rests on.
+    pub evidence: String,
+    /// What to do, or an empty string where nothing needs doing.
+    pub remedy: String,
+}
+
+impl NetView {
+    /// The name of a machine by its place.
+    #[must_use]
+    pub fn name(&self, node: u32) -> &str {
+        self.nodes.get(node as usize).map_or("", |node| node.name.as_str())
+    }
+
+    /// Pairs with the number of streams that is compared.
+    pub fn compared(&self) -> impl Iterator<Item = &NetPairFigures> {
+        self.pairs.iter().filter(|pair| Some(pair.streams) == self.compared_streams)
+    }
+
+    /// All pairs together with the number of streams that is compared.
+    #[must_use]
+    pub fn whole(&self) -> Option<&NetStreamsFigures> {
+        self.streams.iter().find(|of| Some(of.streams) == self.compared_streams)
+    }
+}
