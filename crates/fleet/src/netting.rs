@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
-use linerate_record::net::{NET_NODES_MAX, NET_STREAMS_MAX, NetMachine, NetSent};
+use linerate_record::net::{NET_NODES_MAX, NET_STREAMS_MAX, NetMachine, NetSent, counts_of};
 use linerate_record::sound::COUNT_MAX;
 use serde::{Deserialize, Serialize};
 
@@ -322,21 +322,6 @@ fn check_end(end: &NetEnd, order: &NetRoundOrder, own: u32) -> Result<(), String
         let can_be = value.value.is_finite() && value.value.abs() <= 1e15;
         if can_be { Ok(()) } else { Err(format!("a reading of {}", value.value)) }
     })
-}
-
-fn counts_of(sent: &NetSent) -> [u64; 10] {
-    [
-        sent.acknowledged_bytes,
-        sent.segments,
-        sent.retransmitted_segments,
-        sent.busy_us,
-        sent.window_limited_us,
-        sent.buffer_limited_us,
-        sent.round_trip_us,
-        sent.least_round_trip_us,
-        sent.congestion_window_segments,
-        sent.segment_bytes,
-    ]
 }
 
 impl NetRoundOrder {

@@ -13,6 +13,7 @@ use crate::explain::flags::ExplainFlags;
 use crate::fleet::flags::FleetFlags;
 use crate::import::flags::ImportFlags;
 use crate::knobs::flags::KnobsFlags;
+use crate::net::flags::NetFlags;
 use crate::plan::flags::PlanFlags;
 use crate::render::flags::RenderFlags;
 use crate::report::flags::ReportFlags;
@@ -105,6 +106,10 @@ pub(crate) enum Verb {
     ///
     /// It reports which machines answer, their clocks and their hardware.
     Fleet(FleetFlags),
+    /// Measure the links between all machines of a fleet.
+    ///
+    /// Which pairs and machines are slow, what limits their flows, and how many streams are enough.
+    Net(Box<NetFlags>),
     /// Let another linerate read this machine over standard input and output; linerate starts it by itself.
     Agent(AgentFlags),
     /// Print the completions of a shell.

@@ -17,7 +17,7 @@ mod reading;
 pub(crate) mod secrets;
 
 pub(crate) use below::{RUNS, below, free, latest};
-pub(crate) use lines::{Lines, lines};
+pub(crate) use lines::{Lines, lines, read_lines};
 pub(crate) use reading::{
     ASKED, OUTCOMES, asked_text, experiment, manifest, own_asked_text, read, read_manifest, read_own_manifest,
 };

@@ -44,6 +44,7 @@ mod mc;
 mod metrics;
 mod mistakes;
 mod named;
+mod net;
 mod offered;
 mod orders;
 mod output;

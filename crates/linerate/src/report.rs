@@ -8,13 +8,49 @@ use std::process::ExitCode;
 use linerate_analysis::thresholds;
 
 use crate::failure::{Failure, code};
-use crate::{folder, named, predicted, printing, progress, views};
+use crate::{folder, named, net, predicted, printing, progress, views};
 use flags::{ReportFlags, RunFormat};
 
 /// What is wrong with the folder that the flags name.
 pub(crate) fn check(flags: &ReportFlags) -> Result<(), Failure> {
     folder::secrets::refuse_in("report", &serde_json::json!({"title": flags.title}))?;
-    flags.run.as_deref().map_or(Ok(()), |path| views::view_of(path).map(|_| ()))
+    let readable = |path: &Path| {
+        if net::is_net_folder(path) { net::view_of(path).map(drop) } else { views::view_of(path).map(drop) }
+    };
+    flags.run.as_deref().map_or(Ok(()), readable)
+}
+
+/// The report of a folder of linerate net.
+fn of_links(flags: &ReportFlags, path: &Path) -> Result<ExitCode, Failure> {
+    if flags.site.is_some() || !flags.fail_if.is_empty() || flags.title.is_some() {
+        let what = "--site, --fail-if and --title are of runs of bench";
+        return Err(Failure::usage(format!("{what}, and {} is one of linerate net: leave them out", path.display())));
+    }
+    let view = net::view_of(path)?;
+    let rendered = match flags.shown.chosen() {
+        RunFormat::Text => linerate_report::net::text(&view, false, printing::look_for_file(flags.output.is_some())),
+        RunFormat::Json => linerate_report::net::json(&view),
+        RunFormat::Csv => linerate_report::net::csv(&view),
+        RunFormat::Html => linerate_report::net::html(&view),
+        RunFormat::Junit => {
+            return Err(Failure::usage("JUnit's XML is of runs of bench: choose text, json, csv or html"));
+        }
+    };
+    written(&rendered, flags, path)
+}
+
+/// Writes to the file that was named, or prints; a page goes to the folder.
+fn written(rendered: &str, flags: &ReportFlags, path: &Path) -> Result<ExitCode, Failure> {
+    match &flags.output {
+        Some(path) => named::write(path, printing::for_file(rendered).as_bytes(), 0o644)?,
+        None if flags.shown.chosen() == RunFormat::Html => {
+            let path = path.join("report.html");
+            folder::write_whole(&path, printing::for_file(rendered).as_bytes())?;
+            printing::print(&format!("{}\n", path.display()))?;
+        }
+        None => printing::print(rendered)?,
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
@@ -27,6 +63,9 @@ pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
             latest
         }
     };
+    if net::is_net_folder(&path) {
+        return of_links(flags, &path);
+    }
     let mut view = views::view_beside_site(&path)?;
     view.run.title = flags.title.clone().or(view.run.title).filter(|title| !title.trim().is_empty());
     if let Some(site) = &flags.site {
@@ -45,15 +84,7 @@ pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
         RunFormat::Html => linerate_report::html(&view),
         RunFormat::Junit => linerate_report::junit(&view, &held),
     };
-    match &flags.output {
-        Some(path) => named::write(path, printing::for_file(&rendered).as_bytes(), 0o644)?,
-        None if flags.shown.chosen() == RunFormat::Html => {
-            let path = path.join("report.html");
-            folder::write_whole(&path, printing::for_file(&rendered).as_bytes())?;
-            printing::print(&format!("{}\n", path.display()))?;
-        }
-        None => printing::print(&rendered)?,
-    }
+    written(&rendered, flags, &path)?;
     let missed: Vec<String> =
         held.iter().filter(|held| held.missed).map(|held| format!("{}: {}", held.threshold, held.reported)).collect();
     if missed.is_empty() {

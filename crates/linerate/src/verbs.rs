@@ -8,7 +8,7 @@ use crate::bench::flags::Reader;
 use crate::cli::{Cli, Verb};
 use crate::failure::Failure;
 use crate::{
-    agent, audit, bench, capture, clean, compare, experiment, explain, fleet, import, knobs, plan, render, report,
+    agent, audit, bench, capture, clean, compare, experiment, explain, fleet, import, knobs, net, plan, render, report,
     runs, shell, target, tune,
 };
 
@@ -32,6 +32,7 @@ pub(crate) fn run(verb: Verb, read: Reader) -> Result<ExitCode, Failure> {
         Verb::Tune(flags) => tune::run(&flags),
         Verb::Agent(flags) => agent::run(&flags),
         Verb::Fleet(flags) => fleet::run(&flags),
+        Verb::Net(flags) => net::run(&flags),
         Verb::Completions(flags) => shell::completions(&flags, Cli::command()),
         Verb::Man(flags) => shell::man(&flags, Cli::command()),
     }

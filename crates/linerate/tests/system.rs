@@ -17,7 +17,7 @@ use linerate_record::run::Op;
 use running::{bench_with, points, shown, verify, view};
 use system_parts::{
     Minio, Namespaces, accepted, audited, booted, confined as read_only, contained, elsewhere, ends, experiment,
-    exported, kubernetes, live_cost, longest, looked_at, missing, pods, reached, released, renamed, scopes,
+    exported, kubernetes, linked, live_cost, longest, looked_at, missing, pods, reached, released, renamed, scopes,
     shaped_cluster, sockets, there_and_back, tune, unwatched, watched, watched_bond, watched_live,
 };
 use tempfile::tempdir;
@@ -157,7 +157,8 @@ fn tables() -> impl Iterator<Item = (&'static str, &'static [&'static str], Chec
     let without = without.chain(looked_at::CHECKS).chain(read_only::CHECKS).chain(live_cost::CHECKS);
     let released = released::is_asked_for().then_some(RELEASED).into_iter().flatten();
     let rendered = accepted::CHECKS.into_iter().chain(watched::CHECKS);
-    without.chain(sockets::CHECKS).chain(released).chain(pods::CHECKS).chain(rendered).chain(kubernetes::CHECKS)
+    let without = without.chain(sockets::CHECKS).chain(linked::CHECKS);
+    without.chain(released).chain(pods::CHECKS).chain(rendered).chain(kubernetes::CHECKS)
 }
 
 /// Points that are short, and no ceiling: what is right matters here, not how fast.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
 use crate::readings::ReadValue;
+use crate::sound::COUNT_MAX;
 
 /// The version of [`NetRun`] and [`NetVisit`] as JSON.
 pub const NET_SCHEMA: u32 = 1;
@@ -172,4 +173,165 @@ pub struct NetMachine {
     pub receive_busiest_ns: u64,
     /// What else was read of it: processors, interfaces, drops. Rates are over the time that counts.
     pub values: Vec<ReadValue>,
+}
+
+impl NetVisit {
+    /// What a pair got, in bytes per second; absent where there are no figures.
+    #[must_use]
+    pub fn bytes_per_s(&self, pair: &NetPair) -> Option<f64> {
+        let over_ms = self.machines.iter().find(|of| of.node == pair.to).map(|of| of.over_ms)?;
+        let bytes: u64 = pair.received_bytes.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes));
+        (pair.error.is_none() && over_ms > 0).then(|| bytes as f64 * 1e3 / over_ms as f64)
+    }
+}
+
+impl NetRun {
+    /// Visits that can be of this run: a file may be somebody else's.
+    ///
+    /// # Errors
+    /// What is wrong, quoted.
+    pub fn checked(&self, visits: Vec<NetVisit>) -> Result<Vec<NetVisit>, String> {
+        let nodes = self.nodes.len();
+        if !(1..=NET_NODES_MAX).contains(&nodes) {
+            return Err(format!("{nodes} machines are none that can have been measured"));
+        }
+        let load = &self.load;
+        if load.duration_ms == 0 || load.interval_ms == 0 || load.streams.is_empty() {
+            return Err("a load of no time or no streams".to_owned());
+        }
+        if load.max_bytes_per_s.is_some_and(|most| !(most.is_finite() && most > 0.0)) {
+            return Err("a limit that is none".to_owned());
+        }
+        visits.iter().try_for_each(|visit| {
+            self.check(visit).map_err(|why| format!("visit {} cannot have been: {why}", visit.visit))
+        })?;
+        Ok(visits)
+    }
+
+    fn check(&self, visit: &NetVisit) -> Result<(), String> {
+        let is_node = |node: u32| (node as usize) < self.nodes.len();
+        if !self.load.streams.contains(&visit.streams) {
+            return Err(format!("{} streams, which the run has not", visit.streams));
+        }
+        let intervals = self.load.duration_ms.div_ceil(self.load.interval_ms);
+        for pair in &visit.pairs {
+            if !is_node(pair.from) || !is_node(pair.to) || pair.from == pair.to {
+                return Err(format!("a pair of {} and {}", pair.from, pair.to));
+            }
+            if pair.received_bytes.len() as u64 > intervals || pair.stream_bytes.len() > NET_STREAMS_MAX as usize {
+                return Err(format!("{} intervals, of {intervals}", pair.received_bytes.len()));
+            }
+            let counts = pair.received_bytes.iter().chain(&pair.stream_bytes);
+            if let Some(count) = counts.chain(&counts_of(&pair.sent)).find(|count| **count > COUNT_MAX) {
+                return Err(format!("a count of {count}"));
+            }
+        }
+        for machine in &visit.machines {
+            let times = [machine.over_ms, machine.send_cpu_ns, machine.receive_cpu_ns];
+            let is_much = times.iter().any(|time| *time > COUNT_MAX);
+            let is_number = |value: &ReadValue| value.value.is_finite() && value.value.abs() <= 1e15;
+            if !is_node(machine.node) || is_much || !machine.values.iter().all(is_number) {
+                return Err(format!("what machine {} did", machine.node));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// All counts of a sender's kernel.
+#[must_use]
+pub const fn counts_of(sent: &NetSent) -> [u64; 10] {
+    [
+        sent.acknowledged_bytes,
+        sent.segments,
+        sent.retransmitted_segments,
+        sent.busy_us,
+        sent.window_limited_us,
+        sent.buffer_limited_us,
+        sent.round_trip_us,
+        sent.least_round_trip_us,
+        sent.congestion_window_segments,
+        sent.segment_bytes,
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run() -> NetRun {
+        let node = |name: &str| NetNode {
+            name: name.to_owned(),
+            address: "10.0.0.1".to_owned(),
+            interface: "eth0".to_owned(),
+            machine: Machine::default(),
+        };
+        NetRun {
+            schema: NET_SCHEMA,
+            linerate: "0.1.0".to_owned(),
+            began_unix_ms: 0,
+            command: Vec::new(),
+            seed: 1,
+            load: NetLoad {
+                way: NetWay::OneWay,
+                streams: vec![2],
+                duration_ms: 400,
+                warmup_ms: 100,
+                interval_ms: 100,
+                visits: 1,
+                send_bytes: 1024,
+                max_bytes_per_s: None,
+                sampled_of_rounds: None,
+            },
+            nodes: vec![node("a"), node("b")],
+            remarks: Vec::new(),
+        }
+    }
+
+    fn visit() -> NetVisit {
+        let sent = NetSent::default();
+        let (received_bytes, stream_bytes) = (vec![100; 4], vec![200; 2]);
+        let machine = NetMachine { node: 1, over_ms: 400, ..NetMachine::default() };
+        NetVisit {
+            visit: 1,
+            repetition: 1,
+            round: 0,
+            streams: 2,
+            at_ms: 0,
+            pairs: vec![NetPair { from: 0, to: 1, received_bytes, stream_bytes, sent, error: None }],
+            machines: vec![machine],
+        }
+    }
+
+    #[test]
+    fn a_rate_is_over_the_time_of_the_one_that_counts() {
+        let visit = visit();
+        assert_eq!(visit.bytes_per_s(&visit.pairs[0]), Some(1000.0));
+        let failed = NetPair { error: Some("gone".to_owned()), ..visit.pairs[0].clone() };
+        assert_eq!(visit.bytes_per_s(&failed), None);
+        assert_eq!(visit.bytes_per_s(&NetPair { to: 0, ..visit.pairs[0].clone() }), None, "nobody says for how long");
+    }
+
+    #[test]
+    fn visits_that_cannot_be_of_a_run_are_refused_with_the_reason() {
+        assert!(run().checked(vec![visit()]).is_ok());
+        type Wrong = fn(&mut NetRun, &mut NetVisit);
+        let wrong: [(Wrong, &str); 9] = [
+            (|run, _| run.nodes.clear(), "0 machines"),
+            (|run, _| run.load.interval_ms = 0, "no time"),
+            (|run, _| run.load.max_bytes_per_s = Some(f64::NAN), "a limit"),
+            (|_, visit| visit.streams = 3, "visit 1 cannot have been: 3 streams"),
+            (|_, visit| visit.pairs[0].to = 2, "a pair of 0 and 2"),
+            (|_, visit| visit.pairs[0].to = 0, "a pair of 0 and 0"),
+            (|_, visit| visit.pairs[0].received_bytes.push(1), "5 intervals, of 4"),
+            (|_, visit| visit.pairs[0].sent.busy_us = u64::MAX, "a count of"),
+            (|_, visit| visit.machines[0].node = 9, "what machine 9 did"),
+        ];
+        for (change, part) in wrong {
+            let (mut run, mut visit) = (run(), visit());
+            change(&mut run, &mut visit);
+            let why = run.checked(vec![visit]).unwrap_err();
+            assert!(why.contains(part), "{part}: {why}");
+        }
+    }
 }

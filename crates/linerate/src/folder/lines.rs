@@ -28,7 +28,7 @@ const FEW: Bound = Bound { bytes: 64 << 20, lines: 200_000 };
 /// How much of a file is read, by its name.
 fn bound_of(path: &Path) -> Bound {
     match path.file_name().and_then(|name| name.to_str()) {
-        Some("intervals.jsonl" | "readings.jsonl" | "outcomes.jsonl") => MANY,
+        Some("intervals.jsonl" | "readings.jsonl" | "outcomes.jsonl" | "visits.jsonl") => MANY,
         Some("points.jsonl") => POINTS,
         _ => FEW,
     }

@@ -13,6 +13,7 @@ pub(crate) mod ends;
 pub(crate) mod experiment;
 pub(crate) mod exported;
 pub(crate) mod kubernetes;
+pub(crate) mod linked;
 pub(crate) mod live_cost;
 mod logins;
 pub(crate) mod longest;

@@ -1,0 +1,351 @@
+//! `linerate net`: what the links between machines do. Flows of all pairs in rounds, and who limited them.
+
+mod addresses;
+pub(crate) mod flags;
+mod linked;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use linerate_analysis::net::view::NetView;
+use linerate_analysis::net::{rounds, sampled, turns, view};
+use linerate_fleet::description::FleetNode;
+use linerate_fleet::netting::{NetAddress, NetOrder};
+use linerate_fleet::reach::NodeReach;
+use linerate_flows::FlowToken;
+use linerate_record::fleet::Allowed;
+use linerate_record::net::{NET_SCHEMA, NetLoad, NetNode, NetRun, NetVisit, NetWay};
+use linerate_record::shell;
+use linerate_record::units::{bits_per_s, bytes_iec, duration_ns, whole_ns};
+use linerate_wire::clock::{Clock, unix_base_ns};
+
+use crate::failure::{Failure, code};
+use crate::progress::{self, Progress};
+use crate::reaching::{self, LedFleet};
+use crate::{bounded, consent, folder, interrupt, printing};
+use addresses::AddressWish;
+use flags::NetFlags;
+use linked::{LinkedFleet, VisitLoad, VisitOrder};
+
+/// Rounds that are measured unless flags say otherwise: beyond, a sample says as much of machines in less time.
+const ROUNDS: u32 = 16;
+
+/// Intervals of a visit, at the most: finer ones say no more of a mean.
+const INTERVALS: u64 = 50;
+
+/// Shortest interval, in milliseconds: some scheduler's turns.
+const INTERVAL_MS: u64 = 50;
+
+/// What a round takes besides its flows: all are made, begin together, and are told.
+const BESIDE: Duration = Duration::from_millis(500);
+
+/// Largest manifest that is read.
+const MANIFEST_BYTES_MAX: u64 = 64 << 20;
+
+/// The file of a folder that tells what it is of.
+const MANIFEST: &str = "net.json";
+const VISITS: &str = "visits.jsonl";
+
+/// The rounds of a run, and their order.
+struct Course {
+    way: NetWay,
+    rounds: Vec<Vec<(u32, u32)>>,
+    all_rounds: usize,
+    seed: u64,
+}
+
+pub(crate) fn run(flags: &NetFlags) -> Result<ExitCode, Failure> {
+    let nodes = reaching::read_fleet(&flags.fleet)?;
+    if nodes.len() < 2 {
+        return Err(Failure::usage(format!(
+            "{}: a fleet of {} has no link: list two machines or more",
+            flags.fleet.display(),
+            nodes.len()
+        )));
+    }
+    let seed = flags.seed.map_or_else(drawn_seed, Ok)?;
+    let course = course(flags, nodes.len(), seed)?;
+    if flags.dry_run {
+        printing::print(&foretold(flags, &course, nodes.len()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    reaching::consent_to_commands(&nodes, flags.yes_exec)?;
+    consent_to_load(flags, &nodes, &course)?;
+    let (_, path) = match &flags.output {
+        Some(path) => (String::new(), path.clone()),
+        None => folder::free(&format!("{}-net", jiff::Zoned::now().strftime("%m%d-%H%M")))?,
+    };
+    folder::require_free(&path)?;
+    let interrupt = interrupt::watch("error: interrupted again: agents end by themselves".to_owned())?;
+    let clock = Clock::start();
+    let led = LedFleet::start(&nodes, &flags.reach, clock, (&interrupt.stop, Allowed::Load))?;
+    let progress = Progress::new(takes(flags, &course), flags.quiet || flags.json);
+    let mut fleet = LinkedFleet {
+        led,
+        nodes: &nodes,
+        clock,
+        progress,
+        lost: Default::default(),
+        linked: Vec::new(),
+        point: 0,
+    };
+    let is_cut = || interrupt::came(&interrupt.stop);
+    let order = NetOrder { token: token()?.to_hex(), own: 0, port: flags.port.unwrap_or(0), threads: flags.threads };
+    fleet.meet(&order, &is_cut)?;
+    let course = if fleet.linked.len() == nodes.len() { course } else { self::course(flags, fleet.linked.len(), seed)? };
+    let (run, visits) = measure(flags, &mut fleet, (&course, &path), &is_cut)?;
+    fleet.progress.end();
+    let lost = fleet.lost.len();
+    let reasons = fleet.reasons();
+    drop(fleet);
+    shown(flags, &view(&run, &visits), &path)?;
+    if is_cut() {
+        let why = format!("interrupted: measured so far; see linerate report {}", shell::path(&path));
+        return Err(Failure::Outcome { why, code: code::INTERRUPTED });
+    }
+    if lost > 0 {
+        let why = format!("{lost} of {} machines were not reached or lost:{reasons}", nodes.len());
+        return Err(Failure::Outcome { why, code: code::TARGET });
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a folder is of links.
+pub(crate) fn is_net_folder(path: &Path) -> bool {
+    path.join(MANIFEST).is_file()
+}
+
+/// What a folder says.
+pub(crate) fn view_of(path: &Path) -> Result<NetView, Failure> {
+    let file = path.join(MANIFEST);
+    let failed = |source| Failure::File { what: "read", path: file.clone(), source };
+    let text = bounded::text(&file, MANIFEST_BYTES_MAX).map_err(failed)?;
+    let run: NetRun = serde_json::from_str(&text)
+        .map_err(|error| Failure::usage(format!("{} is no run of linerate net: {error}", file.display())))?;
+    if run.schema != NET_SCHEMA {
+        return Err(Failure::usage(format!(
+            "{} has schema {}, and this linerate reads schema {NET_SCHEMA}: measure anew",
+            file.display(),
+            run.schema
+        )));
+    }
+    let visits: Vec<NetVisit> = folder::read_lines(path, VISITS)?;
+    let visits = run.checked(visits).map_err(|why| Failure::usage(format!("{}: {why}", path.display())))?;
+    Ok(view(&run, &visits))
+}
+
+fn drawn_seed() -> Result<u64, Failure> {
+    random::<8>().map(u64::from_ne_bytes)
+}
+
+fn token() -> Result<FlowToken, Failure> {
+    random().map(FlowToken::new)
+}
+
+fn random<const N: usize>() -> Result<[u8; N], Failure> {
+    let mut bytes = [0; N];
+    let drawn = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    drawn.map(|_| bytes).map_err(|errno| Failure::Command(format!("the system has no random bytes: {errno}")))
+}
+
+fn course(flags: &NetFlags, nodes: usize, seed: u64) -> Result<Course, Failure> {
+    let way = flags.way(nodes);
+    let all = rounds(u32::try_from(nodes).unwrap_or(u32::MAX), way);
+    let all_rounds = all.len();
+    let most = flags.rounds.unwrap_or(ROUNDS);
+    if flags.rounds.is_some_and(|most| most as usize > all_rounds) {
+        return Err(Failure::usage(format!("--rounds {most}: {nodes} machines have {all_rounds} rounds: leave it out")));
+    }
+    let rounds = if most as usize >= all_rounds { all } else { sampled(all, most as usize, seed) };
+    Ok(Course { way, rounds, all_rounds, seed })
+}
+
+/// How long all of it takes, at the least.
+fn takes(flags: &NetFlags, course: &Course) -> Duration {
+    let visits = course.rounds.len() as u32 * flags.streams.len() as u32 * flags.visits;
+    (flags.duration + flags.warmup + BESIDE) * visits
+}
+
+/// What would be done.
+fn foretold(flags: &NetFlags, course: &Course, nodes: usize) -> String {
+    let pairs: usize = course.rounds.iter().map(Vec::len).sum();
+    let at_once = course.rounds.iter().map(Vec::len).max().unwrap_or(0);
+    let sampled = if course.rounds.len() < course.all_rounds {
+        format!(", chosen at random of {}", course.all_rounds)
+    } else {
+        String::new()
+    };
+    let streams: Vec<String> = flags.streams.iter().map(u32::to_string).collect();
+    let rate = match flags.max_rate {
+        Some(most) => format!(
+            "at most {} a pair, {} in all",
+            bits_per_s(8.0 * most),
+            bytes_iec(most * (flags.duration + flags.warmup).as_secs_f64() * pairs as f64 * f64::from(flags.visits)
+                * flags.streams.len() as f64)
+        ),
+        None => "no limit: links are filled (--max-rate caps each pair)".to_owned(),
+    };
+    format!(
+        " machines {nodes}\n rounds   {}{sampled}: {pairs} pairs, up to {at_once} at once\n streams  {}, {} visits of \
+         each, {} and {} of warm-up\n rate     {rate}\n takes    {} or longer\n",
+        course.rounds.len(),
+        streams.join(", "),
+        flags.visits,
+        duration_ns(whole_ns(flags.duration) as f64),
+        duration_ns(whole_ns(flags.warmup) as f64),
+        duration_ns(whole_ns(takes(flags, course)) as f64),
+    )
+}
+
+/// Links of other machines are filled only with consent.
+fn consent_to_load(flags: &NetFlags, nodes: &[FleetNode], course: &Course) -> Result<(), Failure> {
+    let is_here = |node: &FleetNode| matches!(node.reach, NodeReach::Here | NodeReach::Netns(_) | NodeReach::Pid(_));
+    if flags.yes_load || nodes.iter().all(is_here) {
+        return Ok(());
+    }
+    let rate = flags.max_rate.map_or("as fast as they can".to_owned(), |most| {
+        format!("at up to {} a pair", bits_per_s(8.0 * most))
+    });
+    let what = format!(
+        "{} machines send to each other for {}, {rate}",
+        nodes.len(),
+        duration_ns(whole_ns(takes(flags, course)) as f64)
+    );
+    consent::ask(
+        &what,
+        "Others who use these links will be affected.",
+        "give --yes-load to consent, and --max-rate to cap it",
+    )
+}
+
+/// Makes all visits, as far as nobody ends them.
+fn measure(
+    flags: &NetFlags,
+    fleet: &mut LinkedFleet<'_>,
+    (course, path): (&Course, &Path),
+    is_cut: &dyn Fn() -> bool,
+) -> Result<(NetRun, Vec<NetVisit>), Failure> {
+    let found = found_addresses(flags, fleet)?;
+    let at: Vec<SocketAddr> =
+        found.iter().zip(&fleet.linked).map(|(found, of)| SocketAddr::new(found.address, of.port)).collect();
+    let run = manifest(flags, fleet, course, &found);
+    folder::make(path)?;
+    let text = serde_json::to_vec_pretty(&run).map_err(|error| Failure::Command(error.to_string()))?;
+    folder::write_whole(&path.join(MANIFEST), &text)?;
+    let mut lines = folder::lines(path, VISITS)?;
+    let load = visit_load(flags);
+    let all = turns(course.rounds.len(), &flags.streams, flags.visits, course.seed);
+    let (count, mut visits) = (all.len(), Vec::new());
+    for (visit, turn) in (1_u32..).zip(all) {
+        let order = VisitOrder {
+            visit,
+            repetition: turn.repetition,
+            round: turn.round,
+            streams: turn.streams,
+            pairs: &course.rounds[turn.round as usize],
+        };
+        fleet.progress.goes_on(&shown_visit((visit, count), &order, visits.last()), visit as usize == count);
+        let made = fleet.visit(load, &order, &at, is_cut)?;
+        if is_cut() {
+            break;
+        }
+        lines.push(&made)?;
+        visits.push(made);
+        fleet.progress.step(load.warmup_ms + load.duration_ms);
+        if fleet.there().len() < 2 {
+            break;
+        }
+    }
+    Ok((run, visits))
+}
+
+/// What is done, and what the visit before gave.
+fn shown_visit((visit, count): (u32, usize), order: &VisitOrder<'_>, before: Option<&NetVisit>) -> String {
+    let rates = before.map(|before| {
+        let mut rates: Vec<f64> = before.pairs.iter().filter_map(|pair| before.bytes_per_s(pair)).collect();
+        rates.sort_by(f64::total_cmp);
+        rates
+    });
+    let median = rates.as_ref().and_then(|rates| rates.get(rates.len() / 2)).copied();
+    let before = median.map_or(String::new(), |rate| format!("; before: median pair {}", bits_per_s(8.0 * rate)));
+    let streams = if order.streams == 1 { "1 stream".to_owned() } else { format!("{} streams", order.streams) };
+    format!("visit {visit} of {count}: {} pairs, {streams}{before}", order.pairs.len())
+}
+
+fn visit_load(flags: &NetFlags) -> VisitLoad {
+    let duration_ms = whole_ns(flags.duration) / 1_000_000;
+    VisitLoad {
+        warmup_ms: whole_ns(flags.warmup) / 1_000_000,
+        duration_ms,
+        interval_ms: (duration_ms / INTERVALS).max(INTERVAL_MS),
+        send_bytes: u32::try_from(flags.send_size.0).unwrap_or(u32::MAX),
+        max_bytes_per_s: flags.max_rate,
+    }
+}
+
+/// Where machines are sent to. One that was lost has none, and its number stays.
+fn found_addresses(flags: &NetFlags, fleet: &LinkedFleet<'_>) -> Result<Vec<NetAddress>, Failure> {
+    let there = fleet.there();
+    let of = |number: &u32| &fleet.linked[*number as usize];
+    let names: Vec<&str> = there.iter().map(|number| fleet.nodes[of(number).node].name.as_str()).collect();
+    let machines: Vec<&[NetAddress]> = there.iter().map(|number| of(number).addresses.as_slice()).collect();
+    let wish = AddressWish { network: flags.network, interface: flags.interface.as_deref() };
+    let mut found = addresses::chosen(&names, &machines, wish).map_err(Failure::usage)?.into_iter();
+    let nowhere = || NetAddress {
+        interface: String::new(),
+        address: std::net::Ipv4Addr::UNSPECIFIED.into(),
+        prefix_bits: 32,
+    };
+    let numbers = 0..fleet.linked.len() as u32;
+    Ok(numbers.map(|number| there.contains(&number).then(|| found.next()).flatten().unwrap_or_else(nowhere)).collect())
+}
+
+fn manifest(flags: &NetFlags, fleet: &LinkedFleet<'_>, course: &Course, found: &[NetAddress]) -> NetRun {
+    let load = visit_load(flags);
+    let node = |(of, found): (&linked::Linked, &NetAddress)| NetNode {
+        name: fleet.nodes[of.node].name.clone(),
+        address: found.address.to_string(),
+        interface: found.interface.clone(),
+        machine: of.hello.machine.clone(),
+    };
+    let is_sample = course.rounds.len() < course.all_rounds;
+    let unreached = fleet.lost.iter().map(|(node, lost)| {
+        format!("{} was not reached, and is in no pair: {}", fleet.nodes[*node].name, lost.why)
+    });
+    NetRun {
+        schema: NET_SCHEMA,
+        linerate: env!("CARGO_PKG_VERSION").to_owned(),
+        began_unix_ms: i64::try_from(unix_base_ns(&fleet.clock) / 1_000_000).unwrap_or(0),
+        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        seed: course.seed,
+        load: NetLoad {
+            way: course.way,
+            streams: flags.streams.clone(),
+            duration_ms: load.duration_ms,
+            warmup_ms: load.warmup_ms,
+            interval_ms: load.interval_ms,
+            visits: flags.visits,
+            send_bytes: load.send_bytes,
+            max_bytes_per_s: load.max_bytes_per_s,
+            sampled_of_rounds: is_sample.then_some(course.all_rounds as u32),
+        },
+        nodes: fleet.linked.iter().zip(found).map(node).collect(),
+        remarks: unreached.collect(),
+    }
+}
+
+/// The report: on standard output, and as a page in the folder.
+fn shown(flags: &NetFlags, view: &NetView, path: &PathBuf) -> Result<(), Failure> {
+    let page = linerate_report::net::html(view);
+    folder::write_whole(&path.join("report.html"), printing::for_file(&page).as_bytes())?;
+    if flags.json {
+        printing::print(&linerate_report::net::json(view))?;
+    } else if !flags.quiet {
+        printing::print(&linerate_report::net::text(view, flags.all, printing::look()))?;
+        progress::say(&format!("the run folder is {}: see report.html in it", path.display()));
+    }
+    Ok(())
+}
+

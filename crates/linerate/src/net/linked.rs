@@ -1,0 +1,283 @@
+//! The machines of a run, each with an agent that sends and receives, and visits of their rounds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use linerate_fleet::description::FleetNode;
+use linerate_fleet::netting::{
+    NetAddress, NetEnd, NetNews, NetOrder, NetReceiveOrder, NetRoundOrder, NetSendOrder,
+};
+use linerate_fleet::protocol::AgentHello;
+use linerate_record::fleet::UnreachedNode;
+use linerate_record::net::{NetMachine, NetPair, NetVisit};
+use linerate_record::run::StopReason;
+use linerate_wire::clock::Clock;
+
+use crate::failure::{Failure, code};
+use crate::progress::Progress;
+use crate::reaching::{LedEvent, LedFleet};
+
+/// How long the coordinator waits for something to happen before it looks whether to end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// From when all have their flows to when these begin: every agent knows it by then.
+const BEGINS_IN: Duration = Duration::from_millis(200);
+
+/// How long agents may take to tell what they counted once a round is cut short.
+const CUT_WITHIN: Duration = Duration::from_secs(2);
+
+/// How many machines that are not reached are told with their reasons.
+const REASONS: usize = 5;
+
+/// A machine that takes part: its place here is its number in the run.
+pub(super) struct Linked {
+    /// Its place in the fleet.
+    pub(super) node: usize,
+    pub(super) hello: AgentHello,
+    pub(super) port: u16,
+    pub(super) addresses: Vec<NetAddress>,
+}
+
+/// All that is led.
+pub(super) struct LinkedFleet<'a> {
+    pub(super) led: LedFleet,
+    pub(super) nodes: &'a [FleetNode],
+    pub(super) clock: Clock,
+    pub(super) progress: Progress,
+    /// Machines of which nothing more is heard, by their places in the fleet.
+    pub(super) lost: BTreeMap<usize, UnreachedNode>,
+    /// Machines that take part, by their numbers in the run.
+    pub(super) linked: Vec<Linked>,
+    /// Rounds that agents were told of.
+    pub(super) point: u32,
+}
+
+/// What all visits have in common.
+#[derive(Clone, Copy)]
+pub(super) struct VisitLoad {
+    pub(super) warmup_ms: u64,
+    pub(super) duration_ms: u64,
+    pub(super) interval_ms: u64,
+    pub(super) send_bytes: u32,
+    pub(super) max_bytes_per_s: Option<f64>,
+}
+
+/// Which visit.
+pub(super) struct VisitOrder<'p> {
+    pub(super) visit: u32,
+    pub(super) repetition: u32,
+    pub(super) round: u32,
+    pub(super) streams: u32,
+    /// Senders and receivers, by their numbers in the run.
+    pub(super) pairs: &'p [(u32, u32)],
+}
+
+impl LinkedFleet<'_> {
+    /// Waits until each machine is there or is known not to be; then has each take flows of the run.
+    pub(super) fn meet(&mut self, order: &NetOrder, is_cut: &dyn Fn() -> bool) -> Result<(), Failure> {
+        let mut met: BTreeMap<usize, AgentHello> = BTreeMap::new();
+        let cut = || {
+            let why = "interrupted before all machines were reached: agents have ended".to_owned();
+            Failure::Outcome { why, code: code::INTERRUPTED }
+        };
+        while met.len() + self.lost.len() < self.nodes.len() {
+            if is_cut() {
+                return Err(cut());
+            }
+            match self.led.next(LOOK)? {
+                Some((node, LedEvent::Met { hello, .. })) => drop(met.insert(node, *hello)),
+                Some((node, LedEvent::Lost(lost))) => {
+                    met.remove(&node);
+                    self.lost.insert(node, lost.why);
+                }
+                _ => {}
+            }
+            self.progress.live(&format!("{} of {} machines reached", met.len(), self.nodes.len()));
+        }
+        for (own, node) in met.keys().enumerate() {
+            self.led.net(*node, NetOrder { own: own as u32, ..order.clone() });
+        }
+        let mut listening: BTreeMap<usize, (u16, Vec<NetAddress>)> = BTreeMap::new();
+        let wanted: Vec<usize> = met.keys().copied().collect();
+        while wanted.iter().any(|node| !listening.contains_key(node) && !self.lost.contains_key(node)) {
+            if is_cut() {
+                return Err(cut());
+            }
+            match self.led.next(LOOK)? {
+                Some((node, LedEvent::Net(NetNews::Listening(port, addresses)))) => {
+                    listening.insert(node, (port, addresses));
+                }
+                Some((node, LedEvent::Lost(lost))) => drop(self.lost.insert(node, lost.why)),
+                _ => {}
+            }
+        }
+        // One that was lost meanwhile keeps its number: others were told theirs.
+        for (node, hello) in met {
+            let (port, addresses) = listening.remove(&node).unwrap_or_default();
+            self.linked.push(Linked { node, hello, port, addresses });
+        }
+        let there = self.there().len();
+        if there < 2 {
+            let why = format!("{there} of {} machines can take part, and 2 are needed{}", self.nodes.len(), self.reasons());
+            return Err(Failure::Outcome { why, code: code::TARGET });
+        }
+        Ok(())
+    }
+
+    /// Numbers of the machines that are there.
+    pub(super) fn there(&self) -> BTreeSet<u32> {
+        let is_there = |of: &Linked| !self.lost.contains_key(&of.node);
+        (0_u32..).zip(&self.linked).filter(|(_, of)| is_there(of)).map(|(number, _)| number).collect()
+    }
+
+    /// Why machines are not there, the first of them in full.
+    pub(super) fn reasons(&self) -> String {
+        let why = |(node, lost): (&usize, &UnreachedNode)| {
+            format!("\n  {}: {}; {}", self.nodes[*node].name, lost.why, lost.remedy)
+        };
+        let told: String = self.lost.iter().take(REASONS).map(why).collect();
+        let more = self.lost.len().saturating_sub(REASONS);
+        if more > 0 { format!("{told}\n  {more} more") } else { told }
+    }
+
+    /// Makes one visit.
+    pub(super) fn visit(
+        &mut self,
+        load: VisitLoad,
+        order: &VisitOrder<'_>,
+        addresses: &[SocketAddr],
+        is_cut: &dyn Fn() -> bool,
+    ) -> Result<NetVisit, Failure> {
+        self.point += 1;
+        let there = self.there();
+        let going: Vec<(u32, u32)> =
+            order.pairs.iter().copied().filter(|(from, to)| there.contains(from) && there.contains(to)).collect();
+        let taking: BTreeSet<u32> = going.iter().flat_map(|(from, to)| [*from, *to]).collect();
+        for number in &taking {
+            let round = self.round_of(*number, (load, order.streams), &going, addresses);
+            self.led.net_round(self.linked[*number as usize].node, round);
+        }
+        self.ready(&taking, is_cut)?;
+        let at_ns = self.clock.now_ns() + u64::try_from(BEGINS_IN.as_nanos()).unwrap_or(0);
+        let agents = |numbers: &BTreeSet<u32>| numbers.iter().map(|of| self.linked[*of as usize].node).collect();
+        self.led.begin(agents(&taking), at_ns);
+        let ends = self.ended(&taking, is_cut)?;
+        let at_ms = at_ns / 1_000_000 + load.warmup_ms;
+        let pairs = order.pairs.iter().map(|(from, to)| self.pair((*from, *to), &ends, &there)).collect();
+        let machines: Vec<NetMachine> = ends.into_values().map(|end| end.machine).collect();
+        let VisitOrder { visit, repetition, round, streams, .. } = *order;
+        Ok(NetVisit { visit, repetition, round, streams, at_ms, pairs, machines })
+    }
+
+    /// What one machine does in a round.
+    fn round_of(
+        &self,
+        number: u32,
+        (load, streams): (VisitLoad, u32),
+        going: &[(u32, u32)],
+        addresses: &[SocketAddr],
+    ) -> NetRoundOrder {
+        let to = |to: u32| NetSendOrder { to, address: addresses[to as usize], streams };
+        NetRoundOrder {
+            point: self.point,
+            sends: going.iter().filter(|(from, _)| *from == number).map(|(_, other)| to(*other)).collect(),
+            receives: going
+                .iter()
+                .filter(|(_, to)| *to == number)
+                .map(|(from, _)| NetReceiveOrder { from: *from, streams })
+                .collect(),
+            warmup_ms: load.warmup_ms,
+            duration_ms: load.duration_ms,
+            interval_ms: load.interval_ms,
+            send_bytes: load.send_bytes,
+            max_bytes_per_s: load.max_bytes_per_s,
+        }
+    }
+
+    /// The number of a machine in the run.
+    fn number_of(&self, node: usize) -> Option<u32> {
+        self.linked.iter().position(|of| of.node == node).map(|number| number as u32)
+    }
+
+    /// Waits until all machines have their flows, or are lost.
+    fn ready(&mut self, taking: &BTreeSet<u32>, is_cut: &dyn Fn() -> bool) -> Result<(), Failure> {
+        let mut waited: BTreeSet<u32> = taking.clone();
+        while !waited.is_empty() && !is_cut() {
+            match self.led.next(LOOK)? {
+                Some((node, LedEvent::Net(NetNews::Ready))) => {
+                    self.number_of(node).into_iter().for_each(|number| _ = waited.remove(&number));
+                }
+                Some((node, LedEvent::Lost(lost))) => {
+                    self.number_of(node).into_iter().for_each(|number| _ = waited.remove(&number));
+                    self.lost.insert(node, lost.why);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until all machines have told what they counted, or are lost; a round that is cut short tells it soon.
+    fn ended(&mut self, taking: &BTreeSet<u32>, is_cut: &dyn Fn() -> bool) -> Result<BTreeMap<u32, NetEnd>, Failure> {
+        let mut ends = BTreeMap::new();
+        let mut cut_since: Option<Instant> = None;
+        let is_awaited = |ends: &BTreeMap<u32, NetEnd>, this: &Self| {
+            taking.iter().any(|of| !ends.contains_key(of) && !this.lost.contains_key(&this.linked[*of as usize].node))
+        };
+        while is_awaited(&ends, self) && cut_since.is_none_or(|since| since.elapsed() < CUT_WITHIN) {
+            if is_cut() && cut_since.is_none() {
+                cut_since = Some(Instant::now());
+                let agents = taking.iter().map(|of| self.linked[*of as usize].node).collect();
+                self.led.stop(agents, StopReason::Interrupted);
+            }
+            match self.led.next(LOOK)? {
+                Some((node, LedEvent::Net(NetNews::Ended(end)))) => {
+                    self.number_of(node).into_iter().for_each(|number| _ = ends.insert(number, (*end).clone()));
+                }
+                Some((node, LedEvent::Lost(lost))) => drop(self.lost.insert(node, lost.why)),
+                _ => {}
+            }
+        }
+        Ok(ends)
+    }
+
+    /// What both ends say of a pair.
+    fn pair(&self, (from, to): (u32, u32), ends: &BTreeMap<u32, NetEnd>, there: &BTreeSet<u32>) -> NetPair {
+        let none = |error: String| NetPair {
+            from,
+            to,
+            received_bytes: Vec::new(),
+            stream_bytes: Vec::new(),
+            sent: linerate_record::net::NetSent::default(),
+            error: Some(error),
+        };
+        for number in [from, to] {
+            let of = &self.linked[number as usize];
+            let name = &self.nodes[of.node].name;
+            match self.lost.get(&of.node) {
+                Some(lost) if !there.contains(&number) => return none(format!("{name} was lost before: {}", lost.why)),
+                Some(lost) => return none(format!("{name} was lost: {}", lost.why)),
+                None if !ends.contains_key(&number) => return none(format!("{name} did not say what it counted")),
+                None => {}
+            }
+        }
+        let sent = ends[&from].sent.iter().find(|of| of.to == to);
+        let received = ends[&to].received.iter().find(|of| of.from == from);
+        let (Some(sent), Some(received)) = (sent, received) else {
+            return none("it did not take part".to_owned());
+        };
+        // Who is not reached knows why better than who waited for it.
+        match sent.error.as_ref().or(received.error.as_ref()) {
+            Some(why) => none(why.clone()),
+            None => NetPair {
+                from,
+                to,
+                received_bytes: received.interval_bytes.clone(),
+                stream_bytes: received.stream_bytes.clone(),
+                sent: sent.sent,
+                error: None,
+            },
+        }
+    }
+}

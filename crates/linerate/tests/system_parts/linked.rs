@@ -1,0 +1,290 @@
+//! Links between machines that are namespaces on one switch: figures as iperf3's, losses as the kernel counts them, and
+//! what was planted is named.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use libtest_mimic::Failed;
+use linerate_analysis::net::view::{NetLimitedBy, NetPairFigures, NetSide, NetView};
+use tempfile::{TempDir, tempdir};
+
+use crate::running::{linerate, shown, words};
+
+type Check = fn() -> Result<(), Failed>;
+
+const NEEDS: &[&str] = &["root", "ip", "tc"];
+
+pub(crate) const CHECKS: [(&str, &[&str], Check); 5] = [
+    ("net_agrees_with_iperf3_on_shaped_links", &["root", "ip", "tc", "iperf3"], as_iperf3),
+    ("net_counts_losses_as_the_kernel_does", NEEDS, losses),
+    ("net_names_a_slow_machine_and_a_slow_pair", NEEDS, slow),
+    ("net_says_who_limits_a_flow", NEEDS, limits),
+    ("net_goes_on_without_a_machine_that_is_lost", NEEDS, lost),
+];
+
+/// Machines on a switch, each in a namespace, as the fleet's file names them. Gone with the value.
+struct Switched {
+    switch: String,
+    spaces: Vec<String>,
+    place: TempDir,
+}
+
+impl Switched {
+    fn make(machines: usize) -> Result<Switched, Failed> {
+        let tag = std::process::id() % 100_000;
+        let spaces: Vec<String> = (1..=machines).map(|number| format!("lrn{number}x{tag}")).collect();
+        let switched = Switched { switch: format!("lrnsx{tag}"), spaces, place: tempdir()? };
+        let switch = &switched.switch;
+        ip(&format!("netns add {switch}"));
+        ip(&format!("-n {switch} link add br0 type bridge"));
+        ip(&format!("-n {switch} link set br0 up"));
+        for (number, space) in (1..).zip(&switched.spaces) {
+            ip(&format!("netns add {space}"));
+            ip(&format!("-n {switch} link add p{number} type veth peer name eth0 netns {space}"));
+            ip(&format!("-n {switch} link set p{number} master br0 up"));
+            ip(&format!("-n {space} address add 10.231.90.{number}/24 dev eth0"));
+            ip(&format!("-n {space} link set eth0 up"));
+            ip(&format!("-n {space} link set lo up"));
+        }
+        let rows: String = (1..)
+            .zip(&switched.spaces)
+            .map(|(number, space)| format!("  - {{name: n{number}, role: storage, reach: 'netns://{space}'}}\n"))
+            .collect();
+        fs::write(switched.fleet(), format!("nodes:\n{rows}"))?;
+        Ok(switched)
+    }
+
+    fn fleet(&self) -> PathBuf {
+        self.place.path().join("fleet.yaml")
+    }
+
+    /// Shapes what a machine sends, by a queue of so many bytes.
+    fn sends(&self, machine: usize, mbit_per_s: u32, limit_bytes: u32) {
+        tc(&format!(
+            "-n {} qdisc replace dev eth0 root tbf rate {mbit_per_s}mbit burst 32kb limit {limit_bytes}",
+            self.spaces[machine - 1]
+        ));
+    }
+
+    /// Shapes what a machine receives.
+    fn receives(&self, machine: usize, mbit_per_s: u32) {
+        tc(&format!(
+            "-n {} qdisc replace dev p{machine} root tbf rate {mbit_per_s}mbit burst 32kb limit 400000",
+            self.switch
+        ));
+    }
+
+    fn within(&self, machine: usize) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.spaces[machine - 1]]);
+        command
+    }
+
+    /// Measures with these flags; what it printed.
+    fn measured(&self, flags: &str) -> Result<Output, Failed> {
+        let folder = self.place.path().join("run");
+        let _ = fs::remove_dir_all(&folder);
+        let mut command = linerate();
+        command.args(["net", "--json", "--fleet"]).arg(self.fleet()).args(words(flags)).arg("-o").arg(folder);
+        Ok(command.stdin(Stdio::null()).output()?)
+    }
+
+    fn view(&self, flags: &str) -> Result<NetView, Failed> {
+        let output = self.measured(flags)?;
+        assert!(output.status.success(), "{}", shown(&output));
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+}
+
+impl Drop for Switched {
+    fn drop(&mut self) {
+        for space in self.spaces.iter().chain([&self.switch]) {
+            let _ = Command::new("ip").args(["netns", "delete", space]).status();
+        }
+    }
+}
+
+fn ip(arguments: &str) {
+    done("ip", arguments);
+}
+
+fn tc(arguments: &str) {
+    done("tc", arguments);
+}
+
+fn done(program: &str, arguments: &str) {
+    let output = Command::new(program).args(words(arguments)).output().expect("it runs");
+    assert!(output.status.success(), "{program} {arguments}: {}", shown(&output));
+}
+
+/// The figures of one pair, by the machines' numbers from 1.
+fn pair(view: &NetView, (from, to): (u32, u32), streams: u32) -> Result<&NetPairFigures, Failed> {
+    let is_it = |of: &&NetPairFigures| (of.from + 1, of.to + 1, of.streams) == (from, to, streams);
+    Ok(view.pairs.iter().find(is_it).ok_or("the pair was measured")?)
+}
+
+fn rate(view: &NetView, way: (u32, u32), streams: u32) -> Result<f64, Failed> {
+    Ok(pair(view, way, streams)?.bytes_per_s.ok_or("it has a figure")?.mean)
+}
+
+/// A server of iperf3 in a machine's namespace, for one client.
+fn iperf3_server(switched: &Switched, machine: usize) -> Result<Child, Failed> {
+    let child = switched.within(machine).args(words("iperf3 -s -1")).stdout(Stdio::null()).spawn()?;
+    let until = Instant::now() + Duration::from_secs(10);
+    loop {
+        let listening = switched.within(machine).args(words("ss -Htln sport = :5201")).output()?;
+        if !listening.stdout.is_empty() {
+            return Ok(child);
+        }
+        assert!(Instant::now() < until, "iperf3 listens");
+        sleep(Duration::from_millis(20));
+    }
+}
+
+/// What iperf3's receiver says of a flow from machine 1 to machine 2, in bytes per second.
+fn by_iperf3(switched: &Switched, streams: u32, reverse: bool) -> Result<f64, Failed> {
+    let mut server = iperf3_server(switched, 2)?;
+    let reverse = if reverse { " -R" } else { "" };
+    let flags = format!("iperf3 -c 10.231.90.2 -t 2 -O 1 -J -P {streams}{reverse}");
+    let output = switched.within(1).args(words(&flags)).output()?;
+    server.wait()?;
+    assert!(output.status.success(), "{}", shown(&output));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    let bits_per_s = report["end"]["sum_received"]["bits_per_second"].as_f64().ok_or("iperf3 says what came")?;
+    Ok(bits_per_s / 8.0)
+}
+
+/// Both send on links that are shaped alike, one after the other, each way.
+fn as_iperf3() -> Result<(), Failed> {
+    let switched = Switched::make(2)?;
+    for (mbit_per_s, streams) in [(50, 1), (200, 4), (400, 1)] {
+        [1, 2].into_iter().for_each(|machine| switched.sends(machine, mbit_per_s, 400_000));
+        let flags = format!("--streams {streams} --duration 2s --warmup 1s --visits 2");
+        let view = switched.view(&flags)?;
+        for (way, reverse) in [((1, 2), false), ((2, 1), true)] {
+            let (ours, theirs) = (rate(&view, way, streams)?, by_iperf3(&switched, streams, reverse)?);
+            println!("{mbit_per_s} Mb/s, {streams} streams, {way:?}: {:.1} and {:.1} Mb/s", ours * 8e-6, theirs * 8e-6);
+            assert!((0.97..=1.03).contains(&(ours / theirs)), "{mbit_per_s} Mb/s {way:?}: {ours} and {theirs}");
+        }
+    }
+    Ok(())
+}
+
+/// Packets that a machine's queue had no room for.
+fn dropped(switched: &Switched, machine: usize) -> Result<u64, Failed> {
+    let output = Command::new("tc").args(words(&format!("-n {} -s -j qdisc show dev eth0", switched.spaces[machine - 1])));
+    let report: serde_json::Value = serde_json::from_slice(&{ output }.output()?.stdout)?;
+    Ok(report[0]["drops"].as_u64().ok_or("tc says how many were dropped")?)
+}
+
+fn losses() -> Result<(), Failed> {
+    let switched = Switched::make(2)?;
+    // Packets go one by one, as the queue counts them.
+    for space in &switched.spaces {
+        ip(&format!("-n {space} link set eth0 gso_max_segs 1"));
+    }
+    switched.sends(1, 100, 20_000);
+    let before = dropped(&switched, 1)?;
+    let view = switched.view("--streams 4 --one-way --duration 4s --warmup 0s --visits 1")?;
+    let dropped = dropped(&switched, 1)? - before;
+    let run = fs::read_to_string(switched.place.path().join("run/visits.jsonl"))?;
+    let sent_again: u64 = run
+        .lines()
+        .map(|line| serde_json::from_str::<linerate_record::net::NetVisit>(line).map(|visit| visit.pairs))
+        .collect::<Result<Vec<_>, _>>()?
+        .iter()
+        .flatten()
+        .filter(|pair| pair.from == 0)
+        .map(|pair| pair.sent.retransmitted_segments)
+        .sum();
+    println!("{dropped} packets dropped, {sent_again} segments sent again");
+    assert!(dropped > 200, "the queue is shallow: {dropped}");
+    assert!((0.9..=1.1).contains(&(sent_again as f64 / dropped as f64)), "{sent_again} of {dropped}");
+    let limit = pair(&view, (1, 2), 4)?.limit.as_ref().ok_or("something limits it")?;
+    assert!(matches!(limit.by, NetLimitedBy::Losses | NetLimitedBy::Network), "{limit:?}");
+    Ok(())
+}
+
+fn slow() -> Result<(), Failed> {
+    let switched = Switched::make(8)?;
+    (1..=8).for_each(|machine| switched.sends(machine, 100, 300_000));
+    let flags = "--streams 1 --duration 500ms --warmup 300ms --visits 3";
+    let view = switched.view(flags)?;
+    assert!(view.slow.nodes.is_empty() && view.slow.pairs.is_empty(), "all are alike: {:?}", view.slow);
+    assert_eq!(view.pairs.len(), 56);
+
+    switched.sends(3, 60, 300_000);
+    let view = switched.view(flags)?;
+    let named: Vec<(u32, NetSide)> = view.slow.nodes.iter().map(|of| (of.node + 1, of.side)).collect();
+    assert_eq!((named, view.slow.pairs.len()), (vec![(3, NetSide::Sends)], 0), "{}", view.answer);
+
+    switched.sends(3, 100, 300_000);
+    switched.receives(6, 50);
+    let view = switched.view(flags)?;
+    let named: Vec<(u32, NetSide)> = view.slow.nodes.iter().map(|of| (of.node + 1, of.side)).collect();
+    assert_eq!((named, view.slow.pairs.len()), (vec![(6, NetSide::Receives)], 0), "{}", view.answer);
+
+    // What goes from machine 2 to machine 5 alone has a queue of its own.
+    switched.receives(6, 10_000);
+    let space = &switched.spaces[1];
+    tc(&format!("-n {space} qdisc replace dev eth0 root handle 1: htb default 10"));
+    tc(&format!("-n {space} class add dev eth0 parent 1: classid 1:10 htb rate 100mbit burst 32kb"));
+    tc(&format!("-n {space} class add dev eth0 parent 1: classid 1:20 htb rate 40mbit burst 32kb"));
+    tc(&format!(
+        "-n {space} filter add dev eth0 parent 1: protocol ip u32 match ip dst 10.231.90.5/32 flowid 1:20"
+    ));
+    let view = switched.view(flags)?;
+    let named: Vec<(u32, u32)> = view.slow.pairs.iter().map(|of| (of.from + 1, of.to + 1)).collect();
+    assert_eq!((named, view.slow.nodes.len()), (vec![(2, 5)], 0), "{}", view.answer);
+    Ok(())
+}
+
+fn limits() -> Result<(), Failed> {
+    let switched = Switched::make(2)?;
+    let limited = |flags: &str| -> Result<(NetLimitedBy, String), Failed> {
+        let view = switched.view(&format!("--streams 1 --duration 1s --warmup 300ms --visits 2 {flags}"))?;
+        let limit = pair(&view, (1, 2), 1)?.limit.clone().ok_or("something limits it")?;
+        Ok((limit.by, limit.evidence))
+    };
+    let (by, evidence) = limited("--max-rate 20Mb/s")?;
+    assert_eq!(by, NetLimitedBy::AskedRate, "{evidence}");
+    // A window of a few segments, over a link on which that takes a while.
+    let set = switched.within(2).args(words("sysctl -q -w net.ipv4.tcp_rmem='4096 8192 8192'")).output()?;
+    assert!(set.status.success(), "{}", shown(&set));
+    let (by, evidence) = limited("")?;
+    assert_eq!(by, NetLimitedBy::ReceiveWindow, "{evidence}");
+    Ok(())
+}
+
+/// One of three machines goes while others send to it.
+fn lost() -> Result<(), Failed> {
+    let switched = Switched::make(3)?;
+    let folder = switched.place.path().join("run");
+    let mut command = linerate();
+    command.args(["net", "--json", "--fleet"]).arg(switched.fleet()).arg("-o").arg(&folder);
+    command.args(words("--streams 1 --duration 700ms --warmup 100ms --visits 3 --max-rate 50Mb/s"));
+    let run = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let until = Instant::now() + Duration::from_secs(30);
+    let visits = || fs::read_to_string(folder.join("visits.jsonl")).map_or(0, |text| text.lines().count());
+    while visits() == 0 {
+        assert!(Instant::now() < until, "a visit is made");
+        sleep(Duration::from_millis(20));
+    }
+    let pids = Command::new("ip").args(["netns", "pids", &switched.spaces[2]]).output()?;
+    for pid in String::from_utf8(pids.stdout)?.lines() {
+        done("kill", &format!("-9 {pid}"));
+    }
+    let output = run.wait_with_output()?;
+    assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("1 of 3 machines") && told.contains("n3: "), "{told}");
+    let view: NetView = serde_json::from_slice(&output.stdout)?;
+    let of = pair(&view, (1, 2), 1)?;
+    assert_eq!((of.visits, of.failed), (3, 0), "the others went on: {of:?}");
+    let of = pair(&view, (1, 3), 1)?;
+    assert!(of.failed >= 1 && of.reasons.iter().any(|why| why.contains("n3 was lost")), "{of:?}");
+    Ok(())
+}
