@@ -1,6 +1,145 @@
-//! Links between machines: in which rounds pairs are measured, and what the flows say.
+//! Links between machines: in which rounds pairs are measured, and what their flows say.
+//!
+//! `rounds.rs` has the schedule. [`view()`] turns visits into figures of pairs (`pairs.rs`), says what limited each
+//! (`limits.rs` with `ports.rs`), from which number of streams on more give no more (`streams.rs`), which machines and
+//! pairs are slow beyond chance (`slow.rs`), and all of it in sentences (`answer.rs`). How: `docs/method/net.md`.
 
+mod answer;
+mod limits;
+mod pairs;
+mod ports;
 pub mod rounds;
+mod slow;
+mod streams;
+#[cfg(test)]
+mod tests;
 pub mod view;
 
+use std::collections::BTreeMap;
+
+use linerate_record::net::{NetRun, NetVisit};
+use linerate_record::units::bits_per_s;
+
 pub use rounds::{NetTurn, rounds, sampled, turns};
+
+use pairs::{NetSeen, median};
+use slow::NetCompared;
+use view::{NET_VIEW_SCHEMA, NetLimitCount, NetLimitedBy, NetNodeFigures, NetPairFigures, NetStreamsFigures, NetView};
+
+/// What a run and its visits say.
+#[must_use]
+pub fn view(run: &NetRun, visits: &[NetVisit]) -> NetView {
+    let seen = pairs::seen(run, visits);
+    let pairs: Vec<NetPairFigures> = seen
+        .pairs
+        .iter()
+        .map(|(key, of)| {
+            let (figures, readings) = pairs::figures(&seen, *key, of);
+            let limit = limits::limit(&seen, &figures, &readings);
+            NetPairFigures { limit, ..figures }
+        })
+        .collect();
+    let streams = streams::whole(&pairs);
+    let compared_streams = compared_streams(&streams);
+    let of_one: Vec<&NetPairFigures> = pairs.iter().filter(|pair| Some(pair.streams) == compared_streams).collect();
+    let mut compared = slow::compare(&seen, &of_one);
+    let counts: Vec<u32> = streams.iter().map(|of| of.streams).collect();
+    let (enough, enough_of_pairs) = streams::over_streams(&pairs, &counts);
+    let mut view = NetView {
+        schema: NET_VIEW_SCHEMA,
+        linerate: run.linerate.clone(),
+        began_unix_ms: run.began_unix_ms,
+        command: run.command.clone(),
+        seed: run.seed,
+        load: run.load.clone(),
+        visits: u32::try_from(visits.len()).unwrap_or(u32::MAX),
+        answer: String::new(),
+        warnings: Vec::new(),
+        remarks: remarks(&seen),
+        findings: Vec::new(),
+        compared_streams,
+        nodes: nodes(&seen, &of_one, &compared),
+        limits: limit_counts(&of_one),
+        streams,
+        enough,
+        enough_of_pairs,
+        slow: std::mem::take(&mut compared.slow),
+        pairs,
+    };
+    view.answer = answer::answer(&view);
+    view.warnings = answer::warnings(&view, &seen);
+    view.findings = answer::findings(&view, &seen, &compared);
+    view
+}
+
+/// The number of streams with which the median pair is fastest; of equal ones the larger.
+fn compared_streams(streams: &[NetStreamsFigures]) -> Option<u32> {
+    let fastest = streams.iter().max_by(|a, b| a.median_bytes_per_s.total_cmp(&b.median_bytes_per_s));
+    fastest.map(|of| of.streams)
+}
+
+fn remarks(seen: &NetSeen<'_>) -> Vec<String> {
+    let beyond = seen.beyond.iter().map(|node| {
+        let of = &seen.run.nodes[*node as usize];
+        let nic = of.machine.nics.iter().find(|nic| nic.name == of.interface);
+        let stated = nic.and_then(|nic| nic.speed_bits_per_s).map_or(0.0, |speed| speed as f64);
+        let stated = bits_per_s(stated);
+        format!("{} of {} carried more than the {stated} that it states: that is no limit", of.interface, of.name)
+    });
+    seen.run.remarks.iter().cloned().chain(beyond).collect()
+}
+
+fn nodes(seen: &NetSeen<'_>, pairs: &[&NetPairFigures], compared: &NetCompared) -> Vec<NetNodeFigures> {
+    let count = seen.run.nodes.len();
+    let (mut sends, mut receives) = (vec![Vec::new(); count], vec![Vec::new(); count]);
+    for pair in pairs {
+        if let Some(rate) = pair.bytes_per_s {
+            sends[pair.from as usize].push(rate.mean);
+            receives[pair.to as usize].push(rate.mean);
+        }
+    }
+    let mut tried = vec![(0_u32, 0_u32); count];
+    for ((from, to, _), of) in &seen.pairs {
+        for node in [*from, *to] {
+            let (tries, failed) = &mut tried[node as usize];
+            *tries += u32::try_from(of.visits.len() + of.failed.len()).unwrap_or(u32::MAX);
+            *failed += u32::try_from(of.failed.len()).unwrap_or(u32::MAX);
+        }
+    }
+    let of = |(place, node): (usize, &linerate_record::net::NetNode)| NetNodeFigures {
+        name: node.name.clone(),
+        address: node.address.clone(),
+        interface: node.interface.clone(),
+        speed_bits_per_s: seen.ports[place].speed_bits_per_s.map(|speed| speed as u64),
+        mtu_bytes: seen.ports[place].mtu_bytes,
+        sends_to: u32::try_from(sends[place].len()).unwrap_or(u32::MAX),
+        receives_from: u32::try_from(receives[place].len()).unwrap_or(u32::MAX),
+        sent_bytes_per_s: median(sends[place].clone()),
+        received_bytes_per_s: median(receives[place].clone()),
+        sends_share: compared.sends_share[place],
+        receives_share: compared.receives_share[place],
+        tries: tried[place].0,
+        failed: tried[place].1,
+    };
+    seen.run.nodes.iter().enumerate().map(of).collect()
+}
+
+/// What limited how many pairs, the most frequent first, with the readings of the median one.
+fn limit_counts(pairs: &[&NetPairFigures]) -> Vec<NetLimitCount> {
+    let mut of: BTreeMap<NetLimitedBy, Vec<&NetPairFigures>> = BTreeMap::new();
+    for pair in pairs {
+        if let Some(limit) = &pair.limit {
+            of.entry(limit.by).or_default().push(pair);
+        }
+    }
+    let mean = |pair: &&NetPairFigures| pair.bytes_per_s.map_or(0.0, |rate| rate.mean);
+    let counted = of.into_iter().filter_map(|(by, mut pairs)| {
+        pairs.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
+        let limit = pairs[pairs.len() / 2].limit.as_ref()?;
+        let count = u32::try_from(pairs.len()).unwrap_or(u32::MAX);
+        Some(NetLimitCount { by, pairs: count, evidence: limit.evidence.clone(), look_at: limit.look_at.clone() })
+    });
+    let mut counts: Vec<NetLimitCount> = counted.collect();
+    counts.sort_by(|a, b| b.pairs.cmp(&a.pairs).then(a.by.cmp(&b.by)));
+    counts
+}

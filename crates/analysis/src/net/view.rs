@@ -198,6 +198,24 @@ pub enum NetLimitedBy {
     Network,
 }
 
+impl NetLimitedBy {
+    /// What it is called in a sentence.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            NetLimitedBy::Link => "the link",
+            NetLimitedBy::BondMember => "one member of a bond",
+            NetLimitedBy::AskedRate => "the rate that was asked for",
+            NetLimitedBy::SenderProcessor => "the sender's processor",
+            NetLimitedBy::ReceiverProcessor => "the receiver's processor",
+            NetLimitedBy::ReceiveWindow => "the receiver's window",
+            NetLimitedBy::SendBuffer => "the send buffer",
+            NetLimitedBy::Losses => "losses",
+            NetLimitedBy::Network => "the network or congestion control",
+        }
+    }
+}
+
 /// What limited a pair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetLimit {

@@ -1,0 +1,246 @@
+//! The answer in a sentence, what to know before it, and the claims with their remedies.
+
+mod ports;
+mod slow;
+
+use linerate_record::finding::{Confidence, Severity};
+use linerate_record::lines::listed;
+use linerate_record::units::{bits_per_s, duration_ns, percent};
+
+use super::pairs::NetSeen;
+use super::slow::NetCompared;
+use super::view::{
+    NetFinding, NetFindingKind, NetLimitCount, NetLimitedBy, NetPairFigures, NetSide, NetStreamsFigures, NetView,
+};
+
+/// A machine that took part in fewer than this share of what the median one did took part in too few.
+const FEW: f64 = 0.5;
+
+/// A machine that counted for so much longer or shorter than was asked has a clock, or a load, that is not to be
+/// trusted.
+const CLOCK_OFF: f64 = 0.1;
+
+/// Share of pairs from which one limit is that of the whole.
+const MOST: f64 = 0.5;
+
+/// Share of segments sent again of the worst pair from which losses are worth a claim.
+const LOST: f64 = 0.005;
+
+/// Jain's index below which streams of a pair share unevenly: with two streams, a ratio of one to three.
+const UNFAIR: f64 = 0.8;
+
+/// Names that a sentence has at the most.
+pub(super) const NAMED: usize = 4;
+
+pub(super) fn plural(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+/// Bytes per second as links are sold.
+pub(super) fn rate(bytes_per_s: f64) -> String {
+    bits_per_s(8.0 * bytes_per_s)
+}
+
+pub(super) fn pair_name(view: &NetView, from: u32, to: u32) -> String {
+    format!("{} → {}", view.name(from), view.name(to))
+}
+
+/// The whole in a sentence or two.
+pub(super) fn answer(view: &NetView) -> String {
+    let Some(whole) = view.whole() else {
+        let reason = view.pairs.iter().flat_map(|pair| &pair.reasons).next();
+        return match reason {
+            Some(reason) => format!("no pair has figures: {reason}"),
+            None => "no pair was measured".to_owned(),
+        };
+    };
+    let parts = [goodput(view, whole), slow_in_short(view), limits_in_short(view)];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
+fn goodput(view: &NetView, whole: &NetStreamsFigures) -> String {
+    let streams = plural(whole.streams as usize, "stream");
+    let median = rate(whole.median_bytes_per_s);
+    if whole.pairs == 1 {
+        return format!("{median} with {streams}");
+    }
+    let slowest = view.compared().filter_map(|pair| Some((pair, pair.bytes_per_s?.mean)));
+    let slowest = slowest.min_by(|a, b| a.1.total_cmp(&b.1));
+    let slowest = slowest.map_or_else(String::new, |(pair, mean)| {
+        format!(" (slowest {} {})", pair_name(view, pair.from, pair.to), rate(mean))
+    });
+    format!("{median} at the median of {} with {streams}{slowest}", plural(whole.pairs as usize, "pair"))
+}
+
+fn slow_in_short(view: &NetView) -> String {
+    let slow = &view.slow;
+    let nodes = slow.nodes.iter().map(|one| {
+        let less = percent(one.less_share);
+        match one.side {
+            NetSide::Sends => format!("{} sends {less} less than others", view.name(one.node)),
+            NetSide::Receives => format!("{} receives {less} less than others", view.name(one.node)),
+            NetSide::Both => format!("{} sends and receives less than others, by {less}", view.name(one.node)),
+        }
+    });
+    let pairs = slow.pairs.iter().map(|one| {
+        let name = pair_name(view, one.from, one.to);
+        format!("{name} gives {} less than its machines do with others", percent(one.less_share))
+    });
+    let all: Vec<String> = nodes.chain(pairs).collect();
+    match all.len() {
+        0 if !slow.lacking.is_empty() => slow.lacking.clone(),
+        0 => "no machine and no pair is slow beyond chance".to_owned(),
+        _ => listed(&all, 2),
+    }
+}
+
+fn limits_in_short(view: &NetView) -> String {
+    let Some(first) = view.limits.first() else { return String::new() };
+    let all: u32 = view.limits.iter().map(|limit| limit.pairs).sum();
+    match (first.pairs, all) {
+        (1, 1) => format!("limited by {}: {}", first.by.name(), first.evidence),
+        (pairs, all) if pairs == all => format!("all pairs are limited by {}", first.by.name()),
+        (pairs, all) => format!("{pairs} of {all} pairs are limited by {}", first.by.name()),
+    }
+}
+
+/// What whoever reads the answer has to know first.
+pub(super) fn warnings(view: &NetView, seen: &NetSeen<'_>) -> Vec<String> {
+    let mut warnings: Vec<String> = failed(view).into_iter().collect();
+    let mut tries: Vec<u32> = view.nodes.iter().map(|node| node.tries - node.failed).collect();
+    tries.sort_unstable();
+    let median = tries.get(tries.len() / 2).copied().unwrap_or(0);
+    let few = view.nodes.iter().filter(|node| f64::from(node.tries - node.failed) < FEW * f64::from(median));
+    let few: Vec<&str> = few.map(|node| node.name.as_str()).collect();
+    if !few.is_empty() {
+        let verb = if few.len() == 1 { "has" } else { "have" };
+        let names = listed(&few, NAMED);
+        warnings.push(format!("{names} {verb} figures of less than half of the pairs that the median machine has"));
+    }
+    warnings.extend(clocks(view, seen));
+    if seen.strange > 0 {
+        warnings.push(format!("{} of machines that the run does not have are left out", plural(seen.strange, "pair")));
+    }
+    warnings
+}
+
+fn failed(view: &NetView) -> Option<String> {
+    let failed: u32 = view.pairs.iter().map(|pair| pair.failed).sum();
+    let all = failed + view.pairs.iter().map(|pair| pair.visits).sum::<u32>();
+    let without = view.pairs.iter().filter(|pair| pair.visits == 0).count();
+    let reason = view.pairs.iter().flat_map(|pair| &pair.reasons).next()?;
+    let without = match without {
+        0 => String::new(),
+        without => format!("; {} without any figure", plural(without, "pair")),
+    };
+    Some(format!("{failed} of {all} measurements of a pair failed{without}; the first: {reason}"))
+}
+
+/// Machines that counted for longer or shorter than was asked.
+fn clocks(view: &NetView, seen: &NetSeen<'_>) -> Option<String> {
+    let asked_ms = view.load.duration_ms as f64;
+    let is_off = |over_ms: u64| over_ms > 0 && (over_ms as f64 / asked_ms - 1.0).abs() > CLOCK_OFF;
+    let machines = || seen.visits.iter().flat_map(|visit| &visit.machines).filter(|machine| is_off(machine.over_ms));
+    let mut nodes: Vec<u32> = machines().map(|machine| machine.node).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let names: Vec<&str> = nodes.iter().map(|node| view.name(*node)).collect();
+    let first = machines().next()?;
+    Some(format!(
+        "the time that counts is off on {}: {} once, {} were asked; its clock jumped, or it was too busy to stop",
+        listed(&names, NAMED),
+        duration_ns(first.over_ms as f64 * 1e6),
+        duration_ns(asked_ms * 1e6)
+    ))
+}
+
+/// All claims, the most severe first.
+pub(super) fn findings(view: &NetView, seen: &NetSeen<'_>, compared: &NetCompared) -> Vec<NetFinding> {
+    let mut all: Vec<NetFinding> = slow::nodes(view, seen);
+    all.extend(slow::pairs(view));
+    all.extend(slow::visits(view, seen, compared));
+    all.extend(ports::uneven(view));
+    all.extend(not_finished(view));
+    all.extend(by_machines(view));
+    all.extend(losses(view));
+    all.extend(unfair(view));
+    all.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    all
+}
+
+/// Pairs without any figure.
+fn not_finished(view: &NetView) -> Option<NetFinding> {
+    let failed: Vec<&NetPairFigures> = view.pairs.iter().filter(|pair| pair.visits == 0).collect();
+    let first = failed.first()?;
+    let is_most = failed.len() * 2 > view.pairs.len();
+    Some(NetFinding {
+        kind: NetFindingKind::VisitsFailed,
+        severity: if is_most { Severity::Critical } else { Severity::Warning },
+        confidence: Confidence::Certain,
+        nodes: Vec::new(),
+        claim: format!("{} of {} have no figures", failed.len(), plural(view.pairs.len(), "pair")),
+        evidence: format!("{}: {}", pair_name(view, first.from, first.to), first.reasons.join("; ")),
+        remedy: "see whether the address is reached from there, and whether a firewall lets the port through"
+            .to_owned(),
+    })
+}
+
+/// A limit of most pairs that is none of the network.
+fn by_machines(view: &NetView) -> Option<NetFinding> {
+    let all: u32 = view.limits.iter().map(|limit| limit.pairs).sum();
+    let is_own = |limit: &&NetLimitCount| {
+        !matches!(limit.by, NetLimitedBy::Link | NetLimitedBy::Network | NetLimitedBy::Losses)
+            && f64::from(limit.pairs) > MOST * f64::from(all)
+    };
+    let limit = view.limits.iter().find(is_own)?;
+    let is_asked = limit.by == NetLimitedBy::AskedRate;
+    Some(NetFinding {
+        kind: NetFindingKind::LimitedByMachines,
+        severity: if is_asked { Severity::Note } else { Severity::Warning },
+        confidence: if is_asked { Confidence::Certain } else { Confidence::Likely },
+        nodes: Vec::new(),
+        claim: format!("{} is the bottleneck of {} of {all} pairs: links may carry more", limit.by.name(), limit.pairs),
+        evidence: limit.evidence.clone(),
+        remedy: limit.look_at.clone(),
+    })
+}
+
+/// The worst of pairs that lose segments.
+fn losses(view: &NetView) -> Option<NetFinding> {
+    let lossy =
+        || view.compared().filter_map(|pair| Some((pair, pair.retransmitted_share.filter(|share| *share >= LOST)?)));
+    let (worst, share) = lossy().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (count, all) = (lossy().count(), view.compared().count());
+    Some(NetFinding {
+        kind: NetFindingKind::Losses,
+        severity: Severity::Note,
+        confidence: Confidence::Certain,
+        nodes: Vec::new(),
+        claim: format!("{count} of {} send {} or more of their segments again", plural(all, "pair"), percent(LOST)),
+        evidence: format!("most {}: {}", pair_name(view, worst.from, worst.to), percent(share)),
+        remedy: "a full link drops some; else look at drops of the switch's ports and of rings (nic.ring.rx)"
+            .to_owned(),
+    })
+}
+
+/// Streams that share unevenly.
+fn unfair(view: &NetView) -> Option<NetFinding> {
+    let unfair = || view.compared().filter_map(|pair| Some((pair, pair.fairness.filter(|fair| *fair < UNFAIR)?)));
+    let (worst, fairness) = unfair().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (count, all) = (unfair().count(), view.compared().count());
+    Some(NetFinding {
+        kind: NetFindingKind::UnfairStreams,
+        severity: Severity::Note,
+        confidence: Confidence::Certain,
+        nodes: Vec::new(),
+        claim: format!("streams share unevenly in {count} of {}", plural(all, "pair")),
+        evidence: format!(
+            "Jain's index {fairness:.2} of {}, with {}",
+            pair_name(view, worst.from, worst.to),
+            plural(worst.streams as usize, "stream")
+        ),
+        remedy: "members of a bond or equal paths that some streams have to themselves: bond.xmit_hash_policy, the \
+                 switches' hashes"
+            .to_owned(),
+    })
+}

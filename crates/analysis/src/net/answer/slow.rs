@@ -1,0 +1,159 @@
+//! Claims of what is slow beyond chance.
+
+use linerate_record::finding::{Confidence, Severity};
+use linerate_record::units::percent;
+
+use super::{NAMED, pair_name, rate};
+use crate::net::pairs::NetSeen;
+use crate::net::slow::NetCompared;
+use crate::net::view::{NetFinding, NetFindingKind, NetLimitedBy, NetSide, NetSlowNode, NetSlowPair, NetView};
+
+/// Share of a machine's pairs that one thing limits, from which it is named beside the machine.
+const MOST: f64 = 0.5;
+
+/// Each machine that is slow.
+pub(super) fn nodes(view: &NetView, seen: &NetSeen<'_>) -> Vec<NetFinding> {
+    view.slow.nodes.iter().map(|one| node(view, seen, one)).collect()
+}
+
+fn node(view: &NetView, seen: &NetSeen<'_>, slow: &NetSlowNode) -> NetFinding {
+    let name = view.name(slow.node);
+    let does = match slow.side {
+        NetSide::Sends => "sends",
+        NetSide::Receives => "receives",
+        NetSide::Both => "sends and receives",
+    };
+    let common = common(view, slow);
+    let because = common.map_or_else(String::new, |by| format!("; most of these pairs are limited by {}", by.name()));
+    NetFinding {
+        kind: NetFindingKind::SlowNode,
+        severity: Severity::Warning,
+        confidence: Confidence::Likely,
+        nodes: vec![slow.node],
+        claim: format!("{name} {does} {} less than others, whoever is at the other end", percent(slow.less_share)),
+        evidence: format!(
+            "{} at the median of its pairs, {} at the median machine; {:.1} standard errors, chance {:.0e} over {} \
+             comparisons{because}",
+            rate(slow.bytes_per_s),
+            rate(slow.others_bytes_per_s),
+            slow.sigmas.abs(),
+            slow.chance,
+            view.slow.comparisons
+        ),
+        remedy: remedy(view, seen, slow.node, common),
+    }
+}
+
+/// What limits most pairs of a machine on the side on which it is slow.
+fn common(view: &NetView, slow: &NetSlowNode) -> Option<NetLimitedBy> {
+    let is_its = |from: u32, to: u32| match slow.side {
+        NetSide::Sends => from == slow.node,
+        NetSide::Receives => to == slow.node,
+        NetSide::Both => from == slow.node || to == slow.node,
+    };
+    let limits =
+        view.compared().filter(|pair| is_its(pair.from, pair.to)).filter_map(|pair| Some(pair.limit.as_ref()?.by));
+    let mut limits: Vec<NetLimitedBy> = limits.collect();
+    limits.sort_unstable();
+    let of = |by: &NetLimitedBy| limits.iter().filter(|other| *other == by).count();
+    let most = limits.iter().copied().max_by_key(of)?;
+    (of(&most) as f64 > MOST * limits.len() as f64).then_some(most)
+}
+
+fn remedy(view: &NetView, seen: &NetSeen<'_>, node: u32, common: Option<NetLimitedBy>) -> String {
+    let interface = match view.nodes.get(node as usize).map(|node| node.interface.as_str()) {
+        Some(interface) if !interface.is_empty() => interface,
+        _ => "its interface",
+    };
+    // What limits its pairs says where to look, if it is more than that nothing was full.
+    let of_limit = common.filter(|by| *by != NetLimitedBy::Network && *by != NetLimitedBy::Losses).and_then(|by| {
+        let has = |pair: &&crate::net::view::NetPairFigures| pair.from == node || pair.to == node;
+        let limits = view.compared().filter(has).filter_map(|pair| pair.limit.as_ref());
+        limits.filter(|limit| limit.by == by).map(|limit| limit.look_at.clone()).next()
+    });
+    let compared = format!(
+        "compare it with a machine that is not slow: speed and errors of {interface} (ethtool), its cable, optics and \
+         switch port, members of its bond, MTU, interrupts (linerate audit)"
+    );
+    match of_limit {
+        Some(look_at) if seen.run.nodes.len() > 1 => format!("{look_at}; {compared}"),
+        _ => compared,
+    }
+}
+
+/// Each pair that is slow, of many the slowest and how many more.
+pub(super) fn pairs(view: &NetView) -> Vec<NetFinding> {
+    let all = &view.slow.pairs;
+    let mut found: Vec<NetFinding> = all.iter().take(NAMED).map(|one| pair(view, one)).collect();
+    if let (Some(last), more @ 1..) = (found.last_mut(), all.len().saturating_sub(NAMED)) {
+        last.evidence = format!("{}; {more} more pairs are slow beyond chance, but less so", last.evidence);
+    }
+    found
+}
+
+fn pair(view: &NetView, slow: &NetSlowPair) -> NetFinding {
+    let NetSlowPair { from, to, .. } = *slow;
+    let is_pair = |pair: &&crate::net::view::NetPairFigures| (pair.from, pair.to) == (from, to);
+    let limit = view.compared().find(is_pair).and_then(|pair| pair.limit.as_ref());
+    let because =
+        limit.map_or_else(String::new, |limit| format!("; limited by {}: {}", limit.by.name(), limit.evidence));
+    let back = view.slow.pairs.iter().any(|other| (other.from, other.to) == (to, from));
+    let back = if back { "; the other way too" } else { "; the other way is not" };
+    NetFinding {
+        kind: NetFindingKind::SlowPair,
+        severity: Severity::Warning,
+        confidence: Confidence::Likely,
+        nodes: vec![from, to],
+        claim: format!(
+            "{} gives {} less than both machines do with others",
+            pair_name(view, from, to),
+            percent(slow.less_share)
+        ),
+        evidence: format!(
+            "{} where {} are to be expected; {:.1} standard errors, chance {:.0e} over {} comparisons{because}{back}",
+            rate(slow.bytes_per_s),
+            rate(slow.expected_bytes_per_s),
+            slow.sigmas.abs(),
+            slow.chance,
+            view.slow.comparisons
+        ),
+        remedy: "the path between both: hashes that put its flows on one uplink with others, a faulty uplink, a route \
+                 that goes round"
+            .to_owned(),
+    }
+}
+
+/// Visits that were slow as a whole.
+pub(super) fn visits(view: &NetView, seen: &NetSeen<'_>, compared: &NetCompared) -> Option<NetFinding> {
+    let slowest = compared.visits.iter().max_by(|a, b| a.less_share.total_cmp(&b.less_share))?;
+    let visit = seen.visits.get(slowest.place)?;
+    let of_round =
+        |round: u32| seen.visits.iter().filter(|one| one.round == round && one.streams == visit.streams).count();
+    let slow = compared.visits.iter().filter(|one| seen.visits[one.place].round == visit.round).count();
+    let is_round = slow > 1 && slow == of_round(visit.round);
+    let (claim, remedy) = if is_round {
+        let claim = format!("round {} is slower than others as a whole, each time", visit.round);
+        (claim, "its pairs share something that those of other rounds do not: an uplink between racks, as a rule")
+    } else {
+        let count = compared.visits.len();
+        let claim = match count {
+            1 => format!("visit {} is slower than others as a whole", visit.visit),
+            _ => format!("{count} visits are slower than others as a whole, visit {} the most", visit.visit),
+        };
+        (claim, "something else used the network or the machines then: measure again, with more visits")
+    };
+    Some(NetFinding {
+        kind: NetFindingKind::SlowVisit,
+        severity: Severity::Note,
+        confidence: Confidence::Likely,
+        nodes: Vec::new(),
+        claim,
+        evidence: format!(
+            "three quarters of its {} pairs gave {} less than their machines do; no pair and no machine is called slow \
+             for that",
+            visit.pairs.len(),
+            percent(slowest.less_share)
+        ),
+        remedy: if view.load.visits > 0 { remedy.to_owned() } else { String::new() },
+    })
+}

@@ -1,0 +1,225 @@
+//! What limited a pair, by readings of both ends, in an order in which each explains those below it: a full port makes
+//! queues, a busy receiver a full window.
+
+use linerate_record::finding::Confidence;
+use linerate_record::units::{bits_per_s, bytes_iec, count, duration_ns, percent};
+
+use super::pairs::{NetSeen, PairReadings};
+use super::view::{NetLimit, NetLimitedBy, NetPairFigures};
+
+/// Share of a port's speed from which it counts as full, framing included.
+const LINK_FULL: f64 = 0.93;
+
+/// Up to this share of a member's speed, all of a pair's bytes can have used one member.
+const MEMBER_MOST: f64 = 1.02;
+
+/// Share of the rate that was asked for from which that is the limit.
+const ASKED_REACHED: f64 = 0.95;
+
+/// Share of the time from which a thread or a core counts as full.
+const PROCESSOR_FULL: f64 = 0.95;
+
+/// Cores at work for interrupts from which a full core is taken for one of these.
+const SOFTIRQ_CORES: f64 = 0.5;
+
+/// Share of the busy time from which a window or a buffer is the limit: as in readings of a cluster.
+const HELD: f64 = 0.35;
+
+/// Share of the busy time from which that is likely, and below it possible: for the rest of the time something else
+/// was.
+const HELD_MOSTLY: f64 = 0.5;
+
+/// Share of segments sent again from which losses are the limit: as in readings of a cluster.
+const LOST: f64 = 0.005;
+
+/// Below this share of the time busy, the sender had nothing to send for much of it.
+const BUSY_LEAST: f64 = 0.9;
+
+/// What limited a pair whose figures these are; `None` where no visit counts.
+pub(super) fn limit(seen: &NetSeen<'_>, figures: &NetPairFigures, readings: &PairReadings) -> Option<NetLimit> {
+    let rate = figures.bytes_per_s?.mean;
+    let found = link(seen, figures, readings)
+        .or_else(|| member(seen, figures, readings, rate))
+        .or_else(|| asked(seen, rate))
+        .or_else(|| sender(figures, readings))
+        .or_else(|| receiver(figures, readings))
+        .or_else(|| held(figures))
+        .or_else(|| losses(figures, readings));
+    Some(found.unwrap_or_else(|| network(figures, readings)))
+}
+
+fn link(seen: &NetSeen<'_>, figures: &NetPairFigures, readings: &PairReadings) -> Option<NetLimit> {
+    let share = figures.link_share.filter(|share| *share >= LINK_FULL)?;
+    let [sender, receiver] = readings.ports_share.map(|share| share.unwrap_or(0.0));
+    let (node, does) = if sender >= receiver { (figures.from, "sends") } else { (figures.to, "receives") };
+    let speed = seen.ports[node as usize].speed_bits_per_s.unwrap_or(0.0);
+    let of = &seen.run.nodes[node as usize];
+    Some(NetLimit {
+        by: NetLimitedBy::Link,
+        confidence: Confidence::Certain,
+        evidence: format!(
+            "{} of the {} of {} on {}, where it {does}, framing included",
+            percent(share),
+            bits_per_s(speed),
+            of.interface,
+            of.name
+        ),
+        look_at: "nothing on the machines gives more: a faster port, or more of them".to_owned(),
+    })
+}
+
+fn member(seen: &NetSeen<'_>, figures: &NetPairFigures, readings: &PairReadings, rate: f64) -> Option<NetLimit> {
+    let share = readings.member_share.filter(|share| (LINK_FULL..=MEMBER_MOST).contains(share))?;
+    let ports = [figures.from, figures.to].map(|node| &seen.ports[node as usize]);
+    let policy = ports.into_iter().map(|port| port.hash_policy.as_str()).find(|policy| !policy.is_empty());
+    let look_at = match (figures.streams, policy) {
+        (1, _) => "more streams: one stream uses one member of a bond".to_owned(),
+        (_, Some(policy)) => {
+            format!("bond.xmit_hash_policy ({policy} now) and the hash of the switch: see what they mix")
+        }
+        (_, None) => "bond.xmit_hash_policy and the hash of the switch: see what they mix".to_owned(),
+    };
+    Some(NetLimit {
+        by: NetLimitedBy::BondMember,
+        confidence: if figures.streams == 1 { Confidence::Likely } else { Confidence::Possible },
+        evidence: format!(
+            "{} is {} of one member of the bond, framing included",
+            bits_per_s(8.0 * rate),
+            percent(share)
+        ),
+        look_at,
+    })
+}
+
+fn asked(seen: &NetSeen<'_>, rate: f64) -> Option<NetLimit> {
+    let asked = seen.run.load.max_bytes_per_s.filter(|asked| rate >= ASKED_REACHED * asked)?;
+    Some(NetLimit {
+        by: NetLimitedBy::AskedRate,
+        confidence: Confidence::Certain,
+        evidence: format!("{} of the {} that were asked for", percent(rate / asked), bits_per_s(8.0 * asked)),
+        look_at: "a higher rate, or none, finds the limit of the link".to_owned(),
+    })
+}
+
+fn sender(figures: &NetPairFigures, readings: &PairReadings) -> Option<NetLimit> {
+    let of_thread = figures.sender_busiest_share.filter(|share| *share >= PROCESSOR_FULL);
+    let look_at = if figures.streams == 1 {
+        "more streams use more cores; else nic.tso, nic.gso, nic.mtu and the frequency of cores (cpu.governor)"
+    } else {
+        "nic.tso, nic.gso, nic.mtu, nic.channels and the frequency of cores (cpu.governor)"
+    };
+    processor(NetLimitedBy::SenderProcessor, "sends", look_at, of_thread, (readings, 0))
+}
+
+fn receiver(figures: &NetPairFigures, readings: &PairReadings) -> Option<NetLimit> {
+    let of_thread = figures.receiver_busiest_share.filter(|share| *share >= PROCESSOR_FULL);
+    let look_at = if figures.streams == 1 {
+        "more streams use more cores; else nic.gro, nic.mtu, nic.channels, nic.interrupts and the frequency of cores"
+    } else {
+        "nic.gro, nic.mtu, nic.channels, nic.interrupts, nic.rps_cpus and the frequency of cores (cpu.governor)"
+    };
+    processor(NetLimitedBy::ReceiverProcessor, "receives", look_at, of_thread, (readings, 1))
+}
+
+/// A full thread, or a full core where cores work for interrupts.
+fn processor(
+    by: NetLimitedBy,
+    does: &str,
+    look_at: &str,
+    of_thread: Option<f64>,
+    (readings, end): (&PairReadings, usize),
+) -> Option<NetLimit> {
+    let of_core = || {
+        let busiest = readings.busiest_core[end].filter(|share| *share >= PROCESSOR_FULL)?;
+        let cores = readings.softirq_cores[end].filter(|cores| *cores >= SOFTIRQ_CORES)?;
+        Some((busiest, cores))
+    };
+    let (confidence, evidence) = match of_thread {
+        Some(share) => {
+            (Confidence::Likely, format!("the busiest thread that {does} runs {} of the time", percent(share)))
+        }
+        None => {
+            let (busiest, cores) = of_core()?;
+            let evidence = format!(
+                "the busiest core of the machine that {does} is busy for {} of the time, and {} cores work for \
+                 interrupts",
+                percent(busiest),
+                count(cores)
+            );
+            (Confidence::Possible, evidence)
+        }
+    };
+    Some(NetLimit { by, confidence, evidence, look_at: look_at.to_owned() })
+}
+
+/// The receiver's window or the send buffer, whichever was the limit for longer.
+fn held(figures: &NetPairFigures) -> Option<NetLimit> {
+    let [window, buffer] = [figures.window_share, figures.buffer_share].map(|share| share.unwrap_or(0.0));
+    let share = window.max(buffer);
+    if share < HELD {
+        return None;
+    }
+    let (by, what, look_at) = if window >= buffer {
+        let look_at = "net.ipv4.tcp_rmem (its last value) and net.core.rmem_max of the receiver; else it reads slowly";
+        (NetLimitedBy::ReceiveWindow, "receiver's window", look_at)
+    } else {
+        (
+            NetLimitedBy::SendBuffer,
+            "send buffer",
+            "net.ipv4.tcp_wmem (its last value) and net.core.wmem_max of the sender",
+        )
+    };
+    Some(NetLimit {
+        by,
+        confidence: if share >= HELD_MOSTLY { Confidence::Likely } else { Confidence::Possible },
+        evidence: format!("the {what} is the limit for {} of the time with something to send", percent(share)),
+        look_at: look_at.to_owned(),
+    })
+}
+
+fn losses(figures: &NetPairFigures, readings: &PairReadings) -> Option<NetLimit> {
+    let share = figures.retransmitted_share.filter(|share| *share >= LOST)?;
+    let drops = if readings.drops_per_s >= 1.0 {
+        format!("; the receiver drops {} packets a second itself", count(readings.drops_per_s))
+    } else {
+        String::new()
+    };
+    let look_at = if readings.drops_per_s >= 1.0 {
+        "nic.ring.rx, nic.channels and net.core.netdev_max_backlog of the receiver"
+    } else {
+        "drops and errors of the switch's ports between both, their cables and optics; net.ipv4.tcp_congestion_control"
+    };
+    Some(NetLimit {
+        by: NetLimitedBy::Losses,
+        // A queue that overflows is also how congestion control finds the speed of a link that is full elsewhere.
+        confidence: Confidence::Possible,
+        evidence: format!("{} of segments are sent again{drops}", percent(share)),
+        look_at: look_at.to_owned(),
+    })
+}
+
+/// The rest.
+fn network(figures: &NetPairFigures, readings: &PairReadings) -> NetLimit {
+    let mut said = vec!["neither a port, a processor, a window nor a buffer is full, and little is lost".to_owned()];
+    if figures.link_share.is_none() {
+        said[0] = "no processor, window or buffer is full, and little is lost; the speed of the ports is not known"
+            .to_owned();
+    }
+    if let Some(trip_us) = figures.round_trip_us {
+        let window = readings.congestion_window_bytes;
+        let window =
+            if window > 0.0 { format!(", congestion window {} a stream", bytes_iec(window)) } else { String::new() };
+        said.push(format!("round trip {}{window}", duration_ns(1e3 * trip_us)));
+    }
+    if let Some(busy) = figures.busy_share.filter(|busy| *busy < BUSY_LEAST) {
+        said.push(format!("streams had something to send for {} of the time only", percent(busy)));
+    }
+    NetLimit {
+        by: NetLimitedBy::Network,
+        confidence: Confidence::Possible,
+        evidence: said.join("; "),
+        look_at:
+            "the switches between both (a slower uplink, a limit of rates, pauses), net.ipv4.tcp_congestion_control"
+                .to_owned(),
+    }
+}

@@ -1,0 +1,329 @@
+//! The figures of pairs, from their visits.
+
+use std::collections::BTreeMap;
+
+use linerate_record::net::{NetMachine, NetPair, NetRun, NetSent, NetVisit};
+use linerate_record::readings::ReadMeasure;
+
+use super::ports::{self, NetPort};
+use super::view::{NetInterval, NetPairFigures};
+use crate::estimate::mean_with_interval;
+use crate::student;
+
+/// A port cannot carry more than this share of its speed: a higher one says that the speed stated is none.
+const SPEED_MOST: f64 = 1.05;
+
+const GIB: f64 = (1_u64 << 30) as f64;
+
+/// What one machine did in one visit.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NodeVisit<'v> {
+    pub(super) sent_bytes: f64,
+    pub(super) received_bytes: f64,
+    /// With framing.
+    sent_wire_bytes_per_s: f64,
+    received_wire_bytes_per_s: f64,
+    pub(super) machine: Option<&'v NetMachine>,
+}
+
+/// A pair in one visit of which there are figures.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SeenVisit<'v> {
+    /// Its place among the visits.
+    pub(super) place: usize,
+    pub(super) pair: &'v NetPair,
+    pub(super) bytes_per_s: f64,
+}
+
+/// A pair with one number of streams.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SeenPair<'v> {
+    pub(super) visits: Vec<SeenVisit<'v>>,
+    pub(super) failed: Vec<&'v str>,
+}
+
+/// Everything that visits give, in order.
+#[derive(Debug)]
+pub(super) struct NetSeen<'v> {
+    pub(super) run: &'v NetRun,
+    pub(super) visits: &'v [NetVisit],
+    pub(super) ports: Vec<NetPort>,
+    /// By sender, receiver and streams.
+    pub(super) pairs: BTreeMap<(u32, u32, u32), SeenPair<'v>>,
+    /// By visit and machine.
+    pub(super) nodes: Vec<Vec<NodeVisit<'v>>>,
+    /// Machines whose interface carried more than the speed that it states.
+    pub(super) beyond: Vec<u32>,
+    /// Pairs of machines that are not in the run, or of one with itself.
+    pub(super) strange: usize,
+}
+
+/// Lays visits out by pairs and by machines.
+pub(super) fn seen<'v>(run: &'v NetRun, visits: &'v [NetVisit]) -> NetSeen<'v> {
+    let count = run.nodes.len();
+    let mut all = NetSeen {
+        run,
+        visits,
+        ports: run.nodes.iter().map(ports::port).collect(),
+        pairs: BTreeMap::new(),
+        nodes: Vec::with_capacity(visits.len()),
+        beyond: Vec::new(),
+        strange: 0,
+    };
+    for (place, visit) in visits.iter().enumerate() {
+        let mut nodes = vec![NodeVisit::default(); count];
+        for machine in &visit.machines {
+            if let Some(node) = nodes.get_mut(machine.node as usize) {
+                node.machine = Some(machine);
+            }
+        }
+        for pair in &visit.pairs {
+            let (from, to) = (pair.from as usize, pair.to as usize);
+            if from == to || from.max(to) >= count {
+                all.strange += 1;
+                continue;
+            }
+            let of = all.pairs.entry((pair.from, pair.to, visit.streams)).or_default();
+            match rate(pair, run.load.interval_ms) {
+                Ok(bytes_per_s) => {
+                    of.visits.push(SeenVisit { place, pair, bytes_per_s });
+                    let wire = bytes_per_s * ports::wire_share(&all.ports[from], &all.ports[to]).unwrap_or(0.0);
+                    let bytes = total(&pair.received_bytes);
+                    nodes[from].sent_bytes += bytes;
+                    nodes[from].sent_wire_bytes_per_s += wire;
+                    nodes[to].received_bytes += bytes;
+                    nodes[to].received_wire_bytes_per_s += wire;
+                }
+                Err(reason) => of.failed.push(reason),
+            }
+        }
+        all.nodes.push(nodes);
+    }
+    without_nominal_speeds(&mut all);
+    all
+}
+
+fn total(bytes: &[u64]) -> f64 {
+    bytes.iter().map(|bytes| *bytes as f64).sum()
+}
+
+/// Bytes per second of a pair, or why there are none.
+fn rate(pair: &NetPair, interval_ms: u64) -> Result<f64, &str> {
+    if let Some(error) = &pair.error {
+        return Err(error);
+    }
+    let over_s = interval_ms as f64 / 1e3 * pair.received_bytes.len() as f64;
+    let bytes = total(&pair.received_bytes);
+    if over_s > 0.0 && bytes > 0.0 { Ok(bytes / over_s) } else { Err("nothing was received") }
+}
+
+/// Forgets speeds that interfaces exceeded: they are a driver's constant or a hypervisor's word, and no limit.
+fn without_nominal_speeds(all: &mut NetSeen<'_>) {
+    for (node, port) in all.ports.iter_mut().enumerate() {
+        let Some(speed) = port.speed_bits_per_s else { continue };
+        let carried = all.nodes.iter().map(|nodes| {
+            let of = &nodes[node];
+            8.0 * of.sent_wire_bytes_per_s.max(of.received_wire_bytes_per_s)
+        });
+        if carried.fold(0.0, f64::max) > SPEED_MOST * speed {
+            (port.speed_bits_per_s, port.member_bits_per_s) = (None, None);
+            all.beyond.push(u32::try_from(node).unwrap_or(u32::MAX));
+        }
+    }
+}
+
+/// What the limit of a pair is judged by, beside its figures.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PairReadings {
+    /// How full the port of the sender was while it sent, and that of the receiver while it received.
+    pub(super) ports_share: [Option<f64>; 2],
+    /// The same of a member of a bond, if all of the pair's bytes used one.
+    pub(super) member_share: Option<f64>,
+    /// The busiest core of both machines, and how many cores worked for interrupts.
+    pub(super) busiest_core: [Option<f64>; 2],
+    pub(super) softirq_cores: [Option<f64>; 2],
+    /// Packets that the receiver's interface, its rings and queues dropped, per second.
+    pub(super) drops_per_s: f64,
+    /// The congestion window in bytes.
+    pub(super) congestion_window_bytes: f64,
+}
+
+/// A pair's figures without what limited it, and what that is judged by.
+pub(super) fn figures(seen: &NetSeen<'_>, key: (u32, u32, u32), of: &SeenPair<'_>) -> (NetPairFigures, PairReadings) {
+    let (from, to, streams) = key;
+    let mut reasons: Vec<String> = of.failed.iter().map(|reason| (*reason).to_owned()).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    let mut figures = NetPairFigures {
+        from,
+        to,
+        streams,
+        visits: u32::try_from(of.visits.len()).unwrap_or(u32::MAX),
+        failed: u32::try_from(of.failed.len()).unwrap_or(u32::MAX),
+        reasons,
+        bytes_per_s: interval(seen, of),
+        ..NetPairFigures::default()
+    };
+    if of.visits.is_empty() {
+        return (figures, PairReadings::default());
+    }
+    let rates = || of.visits.iter().map(|visit| visit.bytes_per_s);
+    if of.visits.len() > 1 {
+        let (low, high) = rates().fold((f64::INFINITY, 0.0_f64), |(low, high), rate| (low.min(rate), high.max(rate)));
+        figures.visits_spread_share = figures.bytes_per_s.map(|rate| (high - low) / rate.mean);
+    }
+    sockets(seen, &mut figures, of);
+    processors(seen, &mut figures, of);
+    let readings = readings(seen, key, of);
+    figures.link_share = readings.ports_share.into_iter().flatten().max_by(f64::total_cmp);
+    (figures, readings)
+}
+
+/// The mean goodput with its interval: by the means of visits where there are several, by the intervals of a single
+/// one.
+fn interval(seen: &NetSeen<'_>, of: &SeenPair<'_>) -> Option<NetInterval> {
+    let rates: Vec<f64> = of.visits.iter().map(|visit| visit.bytes_per_s).collect();
+    let (mean, half) = match of.visits.as_slice() {
+        [] => return None,
+        [only] => {
+            let per_s = 1e3 / seen.run.load.interval_ms.max(1) as f64;
+            let rates: Vec<f64> = only.pair.received_bytes.iter().map(|bytes| *bytes as f64 * per_s).collect();
+            let estimate = mean_with_interval(&rates);
+            (estimate.mean, estimate.half_width_95)
+        }
+        _ => mean_of(&rates),
+    };
+    Some(NetInterval { mean, low: half.map(|half| (mean - half).max(0.0)), high: half.map(|half| mean + half) })
+}
+
+/// The mean of independent values with half the width of its 95 % interval, by Student's t; none of fewer than two.
+pub(super) fn mean_of(values: &[f64]) -> (f64, Option<f64>) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n.max(1.0);
+    if values.len() < 2 {
+        return (mean, None);
+    }
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (mean, Some(student::quantile(0.975, n - 1.0) * (variance / n).sqrt()))
+}
+
+/// The middle of some values; of an even number the mean of both.
+pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let (low, high) = (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
+    Some(0.5 * (low + high))
+}
+
+fn share(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+/// What the sender's kernel says, over all visits.
+fn sockets(seen: &NetSeen<'_>, figures: &mut NetPairFigures, of: &SeenPair<'_>) {
+    let sum = |field: fn(&NetSent) -> u64| of.visits.iter().map(|visit| field(&visit.pair.sent) as f64).sum::<f64>();
+    let middle = |field: fn(&NetSent) -> u64| {
+        let known = of.visits.iter().map(|visit| field(&visit.pair.sent)).filter(|value| *value > 0);
+        median(known.map(|value| value as f64).collect())
+    };
+    let busy = sum(|sent| sent.busy_us);
+    figures.retransmitted_share = share(sum(|sent| sent.retransmitted_segments), sum(|sent| sent.segments));
+    figures.round_trip_us = middle(|sent| sent.round_trip_us);
+    figures.least_round_trip_us = middle(|sent| sent.least_round_trip_us);
+    let load = &seen.run.load;
+    let open_us = (load.warmup_ms + load.duration_ms) as f64 * 1e3 * f64::from(figures.streams);
+    let visits = of.visits.iter().filter(|visit| visit.pair.sent.busy_us > 0).count() as f64;
+    figures.busy_share = share(busy, open_us * visits).map(|share| share.min(1.0));
+    figures.window_share = share(sum(|sent| sent.window_limited_us), busy).map(|share| share.min(1.0));
+    figures.buffer_share = share(sum(|sent| sent.buffer_limited_us), busy).map(|share| share.min(1.0));
+    let fair: Vec<f64> = of.visits.iter().filter_map(|visit| fairness(&visit.pair.stream_bytes)).collect();
+    figures.fairness = (figures.streams > 1 && !fair.is_empty()).then(|| fair.iter().sum::<f64>() / fair.len() as f64);
+}
+
+/// Jain's index (Jain, Chiu and Hawe, DEC-TR-301, 1984).
+fn fairness(stream_bytes: &[u64]) -> Option<f64> {
+    let sum = total(stream_bytes);
+    let squares: f64 = stream_bytes.iter().map(|bytes| (*bytes as f64).powi(2)).sum();
+    share(sum * sum, squares * stream_bytes.len() as f64)
+}
+
+/// What both machines' threads used.
+fn processors(seen: &NetSeen<'_>, figures: &mut NetPairFigures, of: &SeenPair<'_>) {
+    let nodes = |node: u32| of.visits.iter().map(move |visit| &seen.nodes[visit.place][node as usize]);
+    let of_machine = |node: u32, bytes: fn(&NodeVisit<'_>) -> f64, ns: fn(&NetMachine) -> (u64, u64)| {
+        let (mut cpu_s, mut moved, mut ran_s, mut over_s) = (0.0, 0.0, 0.0, 0.0);
+        for node in nodes(node) {
+            let Some(machine) = node.machine else { continue };
+            let (all, busiest) = ns(machine);
+            cpu_s += all as f64 / 1e9;
+            moved += bytes(node);
+            ran_s += busiest as f64 / 1e9;
+            over_s += machine.over_ms as f64 / 1e3;
+        }
+        (share(cpu_s, moved / GIB), share(ran_s, over_s))
+    };
+    (figures.sender_cpu_s_per_gib, figures.sender_busiest_share) =
+        of_machine(figures.from, |node| node.sent_bytes, |machine| (machine.send_cpu_ns, machine.send_busiest_ns));
+    (figures.receiver_cpu_s_per_gib, figures.receiver_busiest_share) = of_machine(
+        figures.to,
+        |node| node.received_bytes,
+        |machine| (machine.receive_cpu_ns, machine.receive_busiest_ns),
+    );
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+    share(sum, count)
+}
+
+fn readings(seen: &NetSeen<'_>, (from, to, _): (u32, u32, u32), of: &SeenPair<'_>) -> PairReadings {
+    let nodes = |node: u32| of.visits.iter().map(move |visit| &seen.nodes[visit.place][node as usize]);
+    let [sender, receiver] = [&seen.ports[from as usize], &seen.ports[to as usize]];
+    let wire = ports::wire_share(sender, receiver);
+    let port = |node: u32, port: &NetPort, carried: fn(&NodeVisit<'_>) -> f64| {
+        let speed = port.speed_bits_per_s.filter(|_| wire.is_some())?;
+        mean(nodes(node).map(|node| 8.0 * carried(node) / speed))
+    };
+    let value = |node: u32, measure: ReadMeasure| {
+        let values = nodes(node).filter_map(|node| node.machine).flat_map(|machine| &machine.values);
+        mean(values.filter(|value| value.of == measure).map(|value| value.value))
+    };
+    let drops = [ReadMeasure::LinkReceivedDrops, ReadMeasure::LinkRingDrops, ReadMeasure::QueueDrops];
+    let rate = mean(of.visits.iter().map(|visit| visit.bytes_per_s)).unwrap_or(0.0);
+    let member = [sender, receiver].into_iter().filter_map(|port| port.member_bits_per_s).min_by(f64::total_cmp);
+    let window = of.visits.iter().map(|visit| {
+        let sent = &visit.pair.sent;
+        sent.congestion_window_segments as f64 * sent.segment_bytes as f64
+    });
+    PairReadings {
+        ports_share: [
+            port(from, sender, |node| node.sent_wire_bytes_per_s),
+            port(to, receiver, |node| node.received_wire_bytes_per_s),
+        ],
+        member_share: member.zip(wire).map(|(speed, wire)| 8.0 * rate * wire / speed),
+        busiest_core: [from, to].map(|node| value(node, ReadMeasure::BusiestCore)),
+        softirq_cores: [from, to].map(|node| value(node, ReadMeasure::CoresSoftirq)),
+        drops_per_s: drops.into_iter().filter_map(|measure| value(to, measure)).sum(),
+        congestion_window_bytes: mean(window).unwrap_or(0.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_that_share_alike_are_fair_and_one_that_has_all_is_not() {
+        assert_eq!(fairness(&[5, 5, 5, 5]), Some(1.0));
+        assert_eq!(fairness(&[20, 0, 0, 0]), Some(0.25));
+        assert_eq!(fairness(&[]), None);
+        assert_eq!(fairness(&[0, 0]), None);
+    }
+
+    #[test]
+    fn a_mean_of_visits_has_the_interval_of_students_t() {
+        let (mean, half) = mean_of(&[9.0, 11.0]);
+        assert!(mean == 10.0 && (half.unwrap() - 12.706).abs() < 1e-3, "{half:?}");
+        assert_eq!(mean_of(&[3.0]), (3.0, None));
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 9.0]), Some(3.0));
+    }
+}

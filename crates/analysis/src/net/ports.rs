@@ -1,0 +1,150 @@
+//! What the interfaces of machines can carry, and what full packets take of them.
+
+use core::net::IpAddr;
+
+use linerate_record::machine::MachineNic;
+use linerate_record::net::NetNode;
+
+/// Drivers whose speed is a constant of their source and no limit: `veth_get_link_ksettings` states 10 Gb/s
+/// (`drivers/net/veth.c`), `tun_default_link_ksettings` 10 Mb/s (`drivers/net/tun.c`).
+const NOMINAL: [&str; 2] = ["veth", "tun"];
+
+/// Bytes of a frame beside its IP packet: preamble and start 8, header 14, check sequence 4, gap 12 (IEEE 802.3).
+const FRAME_BYTES: u32 = 38;
+
+/// Bytes of IPv4 and IPv6 headers, and of TCP's with timestamps.
+const IPV4_BYTES: u32 = 20;
+const IPV6_BYTES: u32 = 40;
+const TCP_BYTES: u32 = 20 + 12;
+
+/// The least MTU of IPv4 (RFC 791): below, something was misread.
+const MTU_LEAST: u32 = 68;
+
+/// How far interfaces that stand on others are followed.
+const DEPTH: usize = 4;
+
+/// The interface of one machine.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct NetPort {
+    /// What it negotiated; absent where it states none that means something.
+    pub(super) speed_bits_per_s: Option<f64>,
+    /// Its MTU.
+    pub(super) mtu_bytes: Option<u32>,
+    /// The speed of the slowest member of a bond with several.
+    pub(super) member_bits_per_s: Option<f64>,
+    /// How the bond spreads flows; empty where it does not say.
+    pub(super) hash_policy: String,
+    /// Whether its address is one of IPv6.
+    is_v6: bool,
+}
+
+/// What is known of the interface that has a machine's address.
+pub(super) fn port(node: &NetNode) -> NetPort {
+    let is_v6 = is_v6(&node.address);
+    let named = |name: &str| node.machine.nics.iter().find(|nic| nic.name == name);
+    let Some(nic) = named(&node.interface) else { return NetPort { is_v6, ..NetPort::default() } };
+    let bond = bond(nic, &named);
+    let speeds = |nic: &MachineNic| {
+        let bond = nic.bond.as_ref()?;
+        let all = bond.members.iter().filter_map(|member| speed(named(member)?));
+        let slowest = all.min_by(f64::total_cmp)?;
+        (bond.members.len() > 1 && bond.mode != "active-backup").then_some(slowest)
+    };
+    NetPort {
+        speed_bits_per_s: speed(nic),
+        mtu_bytes: Some(nic.mtu_bytes).filter(|mtu| *mtu >= MTU_LEAST),
+        member_bits_per_s: bond.and_then(speeds),
+        hash_policy: bond.and_then(|nic| nic.bond.as_ref()?.xmit_hash_policy.clone()).unwrap_or_default(),
+        is_v6,
+    }
+}
+
+fn is_v6(address: &str) -> bool {
+    let bare = address.trim_start_matches('[').split(']').next().unwrap_or(address);
+    matches!(bare.parse(), Ok(IpAddr::V6(_)))
+}
+
+fn speed(nic: &MachineNic) -> Option<f64> {
+    let is_nominal = nic.driver.as_deref().is_some_and(|driver| NOMINAL.contains(&driver));
+    nic.speed_bits_per_s.filter(|speed| *speed > 0 && !is_nominal).map(|speed| speed as f64)
+}
+
+/// The bond that an interface is, or that it stands on alone, as a VLAN does.
+fn bond<'n>(nic: &'n MachineNic, named: &impl Fn(&str) -> Option<&'n MachineNic>) -> Option<&'n MachineNic> {
+    let mut at = nic;
+    for _ in 0..DEPTH {
+        if at.bond.is_some() {
+            return Some(at);
+        }
+        let [below] = at.over.as_slice() else { return None };
+        at = named(below)?;
+    }
+    None
+}
+
+/// Bytes on the wire for each byte of payload between two machines, in full packets of the smaller MTU; absent where
+/// that is not known.
+pub(super) fn wire_share(from: &NetPort, to: &NetPort) -> Option<f64> {
+    let mtu = from.mtu_bytes?.min(to.mtu_bytes?);
+    let ip = if from.is_v6 || to.is_v6 { IPV6_BYTES } else { IPV4_BYTES };
+    let payload = mtu.saturating_sub(ip + TCP_BYTES);
+    (payload > 0).then(|| f64::from(mtu + FRAME_BYTES) / f64::from(payload))
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::machine::{Machine, MachineBond};
+
+    use super::*;
+
+    fn node(address: &str, nics: Vec<MachineNic>) -> NetNode {
+        NetNode {
+            name: "n".to_owned(),
+            address: address.to_owned(),
+            interface: "a".to_owned(),
+            machine: Machine { nics, ..Machine::default() },
+        }
+    }
+
+    fn nic(name: &str, gb_per_s: u64, mtu_bytes: u32) -> MachineNic {
+        let speed_bits_per_s = (gb_per_s > 0).then_some(gb_per_s * 1_000_000_000);
+        MachineNic { name: name.to_owned(), speed_bits_per_s, mtu_bytes, ..MachineNic::default() }
+    }
+
+    #[test]
+    fn framing_is_that_of_the_smaller_mtu_and_of_the_ip_version() {
+        let of = |address: &str, mtu| port(&node(address, vec![nic("a", 25, mtu)]));
+        for (from, to, share) in [
+            (of("10.0.0.1", 1500), of("10.0.0.2", 1500), 1538.0 / 1448.0),
+            (of("10.0.0.1", 9000), of("10.0.0.2", 9000), 9038.0 / 8948.0),
+            (of("10.0.0.1", 9000), of("10.0.0.2", 1500), 1538.0 / 1448.0),
+            (of("fd00::1", 1500), of("[fd00::2]:7007", 1500), 1538.0 / 1428.0),
+        ] {
+            assert_eq!(wire_share(&from, &to), Some(share));
+        }
+        assert_eq!(wire_share(&of("10.0.0.1", 0), &of("10.0.0.2", 1500)), None);
+        assert_eq!(wire_share(&of("10.0.0.1", 1500), &NetPort::default()), None);
+    }
+
+    #[test]
+    fn members_of_a_bond_are_found_below_a_vlan_and_nominal_speeds_are_none() {
+        let bond = MachineBond {
+            mode: "802.3ad".to_owned(),
+            xmit_hash_policy: Some("layer2".to_owned()),
+            members: vec!["p0".to_owned(), "p1".to_owned()],
+        };
+        let bonded = MachineNic { bond: Some(bond.clone()), ..nic("bond0", 50, 9000) };
+        let vlan = MachineNic { over: vec!["bond0".to_owned()], ..nic("a", 50, 9000) };
+        let found =
+            port(&node("10.0.0.1", vec![vlan.clone(), bonded.clone(), nic("p0", 25, 9000), nic("p1", 25, 9000)]));
+        assert_eq!((found.speed_bits_per_s, found.member_bits_per_s), (Some(50e9), Some(25e9)));
+        assert_eq!(found.hash_policy, "layer2");
+        let backup = MachineBond { mode: "active-backup".to_owned(), ..bond };
+        let backed = MachineNic { bond: Some(backup), ..bonded };
+        let found = port(&node("10.0.0.1", vec![vlan, backed, nic("p0", 25, 9000), nic("p1", 25, 9000)]));
+        assert_eq!(found.member_bits_per_s, None);
+        let veth = MachineNic { driver: Some("veth".to_owned()), ..nic("a", 10, 1500) };
+        assert_eq!(port(&node("10.0.0.1", vec![veth])).speed_bits_per_s, None);
+        assert_eq!(port(&node("10.0.0.1", vec![nic("b", 10, 1500)])).speed_bits_per_s, None);
+    }
+}

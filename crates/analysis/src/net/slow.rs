@@ -1,0 +1,280 @@
+//! Machines and pairs that are slow beyond chance.
+//!
+//! The logarithm of a pair's goodput is taken as what its sender and its receiver give with others, by a median polish
+//! (Tukey, Exploratory Data Analysis, 1977), plus what is the pair's own. Of an even number of values the larger one of
+//! the middle two counts: a single slow pair then makes neither of two machines slow that have two pairs each. What is a
+//! pair's own is held against its machines' other pairs alone, for the same reason.
+//!
+//! What is slow is decided by [`odd_ones`] over all senders, receivers and pairs together. It is called only where it
+//! lies outside of the intervals of what was measured, too. How often healthy fleets are called: `docs/method/net.md`.
+
+mod polish;
+
+use super::pairs::{NetSeen, median};
+use super::streams::MATTERS;
+use super::view::{NetPairFigures, NetSide, NetSlow, NetSlowNode, NetSlowPair};
+use crate::estimate::COSINES;
+use crate::odd::{FALSE_ALARMS, LEAST, OddBar, OddOne, PRIOR_DEGREES, Side, odd_ones};
+use crate::student;
+use polish::{NetCell, Polished, polished, scatter};
+
+/// What healthy machines and pairs are taken to scatter by, as a share: a judgement, which counts as ten observations.
+const PRIOR_SCATTER: f64 = 0.03;
+
+/// Fewest pairs of a machine on one side by which it is compared.
+pub(super) const PAIRS_LEAST: usize = 2;
+
+/// Fewest pairs of a visit of which the visit itself can be the reason.
+const VISIT_LEAST: usize = 4;
+
+/// From so many pairs on, those that lie within three times their scatter are not looked at one by one: chance over so
+/// many comparisons is beyond that.
+const MANY: usize = 5_000;
+const WITHIN: f64 = 3.0;
+
+/// A visit in which nearly all pairs were slower than in their others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct SlowVisit {
+    /// Its place among the visits.
+    pub(super) place: usize,
+    /// How much less three quarters of its pairs or more gave, as a share.
+    pub(super) less_share: f64,
+}
+
+/// What the comparison says.
+#[derive(Debug, Default)]
+pub(super) struct NetCompared {
+    pub(super) slow: NetSlow,
+    pub(super) visits: Vec<SlowVisit>,
+    /// How much more each machine sends and receives than the median one, as shares.
+    pub(super) sends_share: Vec<Option<f64>>,
+    pub(super) receives_share: Vec<Option<f64>>,
+}
+
+/// Compares machines and pairs with one number of streams.
+pub(super) fn compare(seen: &NetSeen<'_>, pairs: &[&NetPairFigures]) -> NetCompared {
+    let nodes = seen.run.nodes.len();
+    let mut cells: Vec<NetCell> = pairs.iter().filter_map(|pair| cell(seen, pair)).collect();
+    let nothing = |lacking: &str| NetCompared {
+        slow: NetSlow { lacking: lacking.to_owned(), least_share: MATTERS, ..NetSlow::default() },
+        sends_share: vec![None; nodes],
+        receives_share: vec![None; nodes],
+        ..NetCompared::default()
+    };
+    if cells.len() < LEAST {
+        return nothing("fewer than three pairs have figures: none can be compared with others");
+    }
+    let visits = visit_effects(seen, &cells, &polished(nodes, &cells));
+    cells.iter_mut().for_each(|cell| cell.forget(&visits));
+    let table = polished(nodes, &cells);
+    let sides = [&table.sends, &table.receives];
+    let known = sides.map(|side| side.iter().filter(|effect| effect.is_some()).count());
+    let compared = known.map(|known| if known >= LEAST { known } else { 0 });
+    let family = cells.len() + compared.iter().sum::<usize>();
+    let measured = measured_scatter(&cells);
+    let residuals = scatter(&table.residuals);
+    let by_side = [NetSide::Sends, NetSide::Receives]
+        .map(|side| slow_side(seen, &cells, &table, side, (measured, residuals, family)));
+    let slow = NetSlow {
+        comparisons: u32::try_from(family).unwrap_or(u32::MAX),
+        false_alarm_share: FALSE_ALARMS,
+        least_share: MATTERS,
+        scatter_share: Some(residuals.exp_m1()),
+        lacking: lacking(nodes, compared),
+        nodes: both_sides(by_side),
+        pairs: slow_pairs(&cells, &table, pairs, (measured, family)),
+    };
+    let share = |effects: &[Option<f64>]| effects.iter().map(|effect| effect.map(f64::exp_m1)).collect();
+    NetCompared {
+        slow,
+        visits: slow_visits(&visits),
+        sends_share: share(&table.sends),
+        receives_share: share(&table.receives),
+    }
+}
+
+fn lacking(nodes: usize, compared: [usize; 2]) -> String {
+    match compared {
+        [0, 0] if nodes >= LEAST => "machines are not compared: too few of them have two pairs or more".to_owned(),
+        [0, 0] => "machines are not compared: that needs three".to_owned(),
+        [0, _] => "senders are not compared: too few of them have two pairs or more".to_owned(),
+        [_, 0] => "receivers are not compared: too few of them have two pairs or more".to_owned(),
+        _ => String::new(),
+    }
+}
+
+fn cell(seen: &NetSeen<'_>, pair: &NetPairFigures) -> Option<NetCell> {
+    let rate = pair.bytes_per_s?;
+    let of = seen.pairs.get(&(pair.from, pair.to, pair.streams))?;
+    let visits: Vec<(usize, f64)> = of.visits.iter().map(|visit| (visit.place, visit.bytes_per_s.ln())).collect();
+    let value = visits.iter().map(|(_, log)| log).sum::<f64>() / visits.len() as f64;
+    let half = rate.high.map(|high| (high / rate.mean).ln());
+    Some(NetCell { from: pair.from as usize, to: pair.to as usize, value, visits, half })
+}
+
+/// How much less each visit gave than its pairs did in all of theirs, as logarithms: what three quarters of its pairs
+/// fall short by, so that a few slow ones do not make a visit.
+fn visit_effects(seen: &NetSeen<'_>, cells: &[NetCell], table: &Polished) -> Vec<f64> {
+    let mut short: Vec<Vec<f64>> = vec![Vec::new(); seen.visits.len()];
+    for cell in cells {
+        let of_machines = table.of_machines(cell);
+        for (place, log) in &cell.visits {
+            short[*place].push(log - of_machines);
+        }
+    }
+    let effect = |mut short: Vec<f64>| {
+        short.sort_unstable_by(f64::total_cmp);
+        let at = short.get(3 * short.len() / 4).copied().unwrap_or(0.0);
+        if short.len() >= VISIT_LEAST { at.min(0.0) } else { 0.0 }
+    };
+    let effects: Vec<f64> = short.into_iter().map(effect).collect();
+    // Less than what matters is left where it is: scatter, which is judged as such.
+    let bar = (1.0 - 0.5 * MATTERS).ln();
+    effects.into_iter().map(|effect| if effect <= bar { effect } else { 0.0 }).collect()
+}
+
+fn slow_visits(effects: &[f64]) -> Vec<SlowVisit> {
+    let shares = effects.iter().enumerate().map(|(place, effect)| (place, -effect.exp_m1()));
+    shares.filter(|(_, less)| *less >= MATTERS).map(|(place, less_share)| SlowVisit { place, less_share }).collect()
+}
+
+/// What a pair's mean is off by for want of time, as a standard deviation of logarithms: the middle of what visits or
+/// intervals say of each pair.
+fn measured_scatter(cells: &[NetCell]) -> f64 {
+    let of = |cell: &NetCell| {
+        let degrees = if cell.visits.len() > 1 { (cell.visits.len() - 1) as f64 } else { f64::from(COSINES) };
+        let error = cell.half? / student::quantile(0.975, degrees);
+        // The median of χ² by its degrees (Wilson and Hilferty, PNAS 17, 1931).
+        let middle = (1.0 - 2.0 / (9.0 * degrees)).powi(3);
+        Some(error.powi(2) / middle)
+    };
+    median(cells.iter().filter_map(of).collect()).unwrap_or(0.0).sqrt()
+}
+
+/// The variance of a middle of so many values, the larger one of two, in variances of one.
+fn of_middle(count: usize) -> f64 {
+    match count {
+        0 => 0.0,
+        1 => 1.0,
+        2 => 0.68,
+        _ => std::f64::consts::FRAC_PI_2 / count as f64,
+    }
+}
+
+fn bar(scatter: f64, family: usize) -> OddBar {
+    OddBar { scatter, least: -(1.0 - MATTERS).ln(), side: Side::Low, family }
+}
+
+/// Machines that are slow on one side.
+fn slow_side(
+    seen: &NetSeen<'_>,
+    cells: &[NetCell],
+    table: &Polished,
+    side: NetSide,
+    (measured, residuals, family): (f64, f64, usize),
+) -> Vec<NetSlowNode> {
+    let (effects, of) = match side {
+        NetSide::Receives => (&table.receives, &table.by_receiver),
+        NetSide::Sends | NetSide::Both => (&table.sends, &table.by_sender),
+    };
+    let known: Vec<(usize, f64)> =
+        effects.iter().enumerate().filter_map(|(node, effect)| Some((node, (*effect)?))).collect();
+    let values: Vec<f64> = known.iter().map(|(_, effect)| *effect).collect();
+    let typical = median(known.iter().map(|(node, _)| of[*node].len() as f64).collect()).unwrap_or(1.0) as usize;
+    let of_pairs = of_middle(typical) * measured.max(residuals).powi(2);
+    let bar = bar((PRIOR_SCATTER.powi(2) + of_pairs).sqrt(), family);
+    let is_certain = |node: usize, odd: &OddOne| {
+        let own: Vec<f64> = of[node].iter().map(|cell| table.less_other_side(&cells[*cell], *cell, side)).collect();
+        is_outside(&own, odd, measured.max(residuals), bar.least)
+    };
+    let middle = |node: usize| {
+        let rates = of[node].iter().map(|cell| cells[*cell].value.exp());
+        median(rates.collect()).unwrap_or(0.0)
+    };
+    let others = median((0..seen.run.nodes.len()).filter(|node| !of[*node].is_empty()).map(middle).collect());
+    let found = odd_ones(&values, &bar).into_iter().filter(|odd| is_certain(known[odd.place].0, odd));
+    found
+        .map(|odd| {
+            let node = known[odd.place].0;
+            NetSlowNode {
+                node: u32::try_from(node).unwrap_or(u32::MAX),
+                side,
+                less_share: -odd.distance.exp_m1(),
+                sigmas: odd.sigmas,
+                chance: odd.chance,
+                bytes_per_s: middle(node),
+                others_bytes_per_s: others.unwrap_or(0.0),
+            }
+        })
+        .collect()
+}
+
+/// Whether a machine's pairs themselves show that it is slow: more than half of them are slow by what matters, and the
+/// difference is beyond the interval of their middle.
+fn is_outside(own: &[f64], odd: &OddOne, scatter: f64, least: f64) -> bool {
+    let mut sorted = own.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let Some(upper) = sorted.get(sorted.len() / 2) else { return false };
+    let count = own.len() as f64;
+    let from_middle: Vec<f64> = own.iter().map(|value| (value - upper).abs()).collect();
+    let scattered = polish::OF_MEDIAN * median(from_middle).unwrap_or(0.0);
+    let degrees = PRIOR_DEGREES + count - 1.0;
+    let moderated = ((PRIOR_DEGREES * scatter.powi(2) + (count - 1.0) * scattered.powi(2)) / degrees).sqrt();
+    let half = student::quantile(0.975, degrees) * moderated * of_middle(own.len()).sqrt();
+    *upper - odd.others <= -least && odd.distance.abs() > half
+}
+
+/// One entry for each machine, whatever it does slowly; the slowest first.
+fn both_sides([sends, receives]: [Vec<NetSlowNode>; 2]) -> Vec<NetSlowNode> {
+    let mut all = sends;
+    for one in receives {
+        match all.iter_mut().find(|other| other.node == one.node) {
+            Some(other) if other.less_share >= one.less_share => other.side = NetSide::Both,
+            Some(other) => *other = NetSlowNode { side: NetSide::Both, ..one },
+            None => all.push(one),
+        }
+    }
+    all.sort_by(|a, b| b.less_share.total_cmp(&a.less_share));
+    all
+}
+
+fn slow_pairs(
+    cells: &[NetCell],
+    table: &Polished,
+    pairs: &[&NetPairFigures],
+    (measured, family): (f64, usize),
+) -> Vec<NetSlowPair> {
+    let others = |of: &[Vec<usize>]| {
+        let counts = of.iter().filter(|cells| !cells.is_empty()).map(|cells| (cells.len() - 1) as f64);
+        median(counts.collect()).unwrap_or(0.0) as usize
+    };
+    let inflation = 1.0 + of_middle(others(&table.by_sender)) + of_middle(others(&table.by_receiver));
+    let mut bar = bar((inflation * (PRIOR_SCATTER.powi(2) + measured.powi(2))).sqrt(), family);
+    if cells.len() > MANY {
+        bar.least = bar.least.max(WITHIN * scatter(&table.residuals));
+    }
+    let rate = |cell: &NetCell| {
+        let key = |pair: &&NetPairFigures| (pair.from as usize, pair.to as usize);
+        let place = pairs.binary_search_by_key(&(cell.from, cell.to), |pair| key(pair)).ok()?;
+        pairs[place].bytes_per_s
+    };
+    let called = |odd: OddOne| {
+        let cell = &cells[odd.place];
+        let rate = rate(cell)?;
+        let expected = cell.value - table.residuals[odd.place] + odd.others;
+        // What is within the interval of the pair itself is no difference.
+        let is_outside = cell.half.is_none_or(|half| cell.value + half < expected);
+        is_outside.then(|| NetSlowPair {
+            from: u32::try_from(cell.from).unwrap_or(u32::MAX),
+            to: u32::try_from(cell.to).unwrap_or(u32::MAX),
+            less_share: -odd.distance.exp_m1(),
+            sigmas: odd.sigmas,
+            chance: odd.chance,
+            bytes_per_s: rate.mean,
+            expected_bytes_per_s: expected.exp(),
+        })
+    };
+    let mut found: Vec<NetSlowPair> = odd_ones(&table.residuals, &bar).into_iter().filter_map(called).collect();
+    found.sort_by(|a, b| b.less_share.total_cmp(&a.less_share));
+    found
+}

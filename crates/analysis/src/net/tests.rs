@@ -1,0 +1,237 @@
+mod slow;
+mod world;
+
+use linerate_record::finding::Confidence;
+use linerate_record::net::{NetMachine, NetPair, NetSent, NetWay};
+use linerate_record::readings::{ReadMeasure, ReadValue};
+
+use super::view::{NetEnoughOutcome, NetFindingKind, NetLimitedBy, NetView};
+use super::*;
+use world::{LinkWorld, USUAL};
+
+fn viewed(world: &LinkWorld) -> NetView {
+    view(&world::run(world), &world::visits(world))
+}
+
+/// Two machines and one visit one way, with this pair and these machines.
+fn of_one(speed: Option<u64>, pair: NetPair, machines: Vec<NetMachine>) -> NetView {
+    let world = LinkWorld { visits: 1, rounds: 1, streams: vec![1], ..LinkWorld::healthy(2, 1) };
+    let mut run = world::run(&world);
+    run.nodes.iter_mut().for_each(|node| node.machine.nics[0].speed_bits_per_s = speed);
+    let mut visits = world::visits(&world);
+    visits[0].streams = u32::try_from(pair.stream_bytes.len()).unwrap();
+    (visits[0].pairs, visits[0].machines) = (vec![pair], machines);
+    view(&run, &visits)
+}
+
+/// A pair of so many streams that gets so many bytes per second, and what else its kernel says.
+fn pair(streams: u32, bytes_per_s: f64, sent: impl FnOnce(&mut NetSent)) -> NetPair {
+    let mut pair = world::pair(0, 1, streams, vec![(0.5 * bytes_per_s) as u64; 20]);
+    sent(&mut pair.sent);
+    pair
+}
+
+fn idle() -> Vec<NetMachine> {
+    vec![world::machine(0), world::machine(1)]
+}
+
+#[test]
+fn each_limit_is_found_by_its_readings_with_what_to_look_at() {
+    const GB25: Option<u64> = Some(25_000_000_000);
+    let busy_sender = || vec![NetMachine { send_busiest_ns: 9_800_000_000, ..world::machine(0) }, world::machine(1)];
+    let busy_receiver =
+        || vec![world::machine(0), NetMachine { receive_busiest_ns: 9_900_000_000, ..world::machine(1) }];
+    let softirq = || {
+        let value = |of, value| ReadValue { of, part: String::new(), value };
+        let values = vec![value(ReadMeasure::BusiestCore, 0.99), value(ReadMeasure::CoresSoftirq, 0.97)];
+        vec![world::machine(0), NetMachine { values, ..world::machine(1) }]
+    };
+    let full_window = |sent: &mut NetSent| sent.window_limited_us = sent.busy_us / 2 + 1;
+    let full_buffer = |sent: &mut NetSent| sent.buffer_limited_us = 2 * sent.busy_us / 5;
+    let lossy = |sent: &mut NetSent| sent.retransmitted_segments = sent.segments / 100;
+    let plain = |_: &mut NetSent| ();
+    for (case, view, by, confidence, words) in [
+        ("link", of_one(GB25, pair(1, 3.06e9, plain), busy_sender()), NetLimitedBy::Link, Confidence::Certain, "n1"),
+        (
+            "one thread",
+            of_one(GB25, pair(1, USUAL, plain), busy_sender()),
+            NetLimitedBy::SenderProcessor,
+            Confidence::Likely,
+            "more streams use more cores",
+        ),
+        (
+            "receiver before its window",
+            of_one(GB25, pair(4, USUAL, full_window), busy_receiver()),
+            NetLimitedBy::ReceiverProcessor,
+            Confidence::Likely,
+            "nic.gro",
+        ),
+        (
+            "interrupts",
+            of_one(GB25, pair(4, USUAL, plain), softirq()),
+            NetLimitedBy::ReceiverProcessor,
+            Confidence::Possible,
+            "interrupts",
+        ),
+        (
+            "window",
+            of_one(GB25, pair(4, USUAL, full_window), idle()),
+            NetLimitedBy::ReceiveWindow,
+            Confidence::Likely,
+            "tcp_rmem",
+        ),
+        (
+            "buffer",
+            of_one(GB25, pair(4, USUAL, full_buffer), idle()),
+            NetLimitedBy::SendBuffer,
+            Confidence::Possible,
+            "tcp_wmem",
+        ),
+        ("losses", of_one(GB25, pair(4, USUAL, lossy), idle()), NetLimitedBy::Losses, Confidence::Possible, "switch"),
+        (
+            "rest",
+            of_one(GB25, pair(4, USUAL, plain), idle()),
+            NetLimitedBy::Network,
+            Confidence::Possible,
+            "round trip",
+        ),
+        (
+            "no speed",
+            of_one(None, pair(4, 9e9, plain), idle()),
+            NetLimitedBy::Network,
+            Confidence::Possible,
+            "not known",
+        ),
+    ] {
+        let limit = view.pairs[0].limit.as_ref().unwrap();
+        assert_eq!((limit.by, limit.confidence), (by, confidence), "{case}: {limit:?}");
+        assert!(format!("{} {}", limit.evidence, limit.look_at).contains(words), "{case}: {limit:?}");
+        assert!(view.answer.contains(by.name()), "{case}: {}", view.answer);
+        assert_eq!(view.limits.len(), 1, "{case}");
+    }
+}
+
+#[test]
+fn a_rate_that_was_asked_for_is_the_limit_and_a_speed_that_was_exceeded_is_none() {
+    let world = LinkWorld { visits: 1, ..LinkWorld::healthy(3, 4) };
+    let mut run = world::run(&world);
+    run.load.max_bytes_per_s = Some(USUAL);
+    let visits = world::visits(&world);
+    let asked = view(&run, &visits);
+    assert_eq!(asked.limits[0].by, NetLimitedBy::AskedRate);
+    assert!(asked.findings.iter().any(|finding| finding.kind == NetFindingKind::LimitedByMachines));
+    run.load.max_bytes_per_s = None;
+    run.nodes[0].machine.nics[0].speed_bits_per_s = Some(10_000_000_000);
+    let beyond = view(&run, &visits);
+    assert_eq!(beyond.nodes[0].speed_bits_per_s, None);
+    assert!(beyond.remarks[0].contains("eth0 of n1 carried more than the 10.0 Gb/s"), "{:?}", beyond.remarks);
+    assert!(beyond.limits.iter().all(|limit| limit.by != NetLimitedBy::Link), "{:?}", beyond.limits);
+}
+
+#[test]
+fn a_port_that_carries_several_pairs_is_full_by_all_of_them() {
+    let world = LinkWorld { way: NetWay::Incast, visits: 1, scatter: [0.0; 3], ..LinkWorld::healthy(4, 4) };
+    let run = world::run(&world);
+    let mut visits = world::visits(&world);
+    for pair in visits.iter_mut().flat_map(|visit| &mut visit.pairs) {
+        pair.received_bytes.iter_mut().for_each(|bytes| *bytes /= 2);
+    }
+    let view = view(&run, &visits);
+    assert!(view.pairs.iter().all(|pair| pair.link_share.is_some_and(|share| (0.93..1.0).contains(&share))));
+    assert_eq!((view.limits.len(), view.limits[0].by, view.limits[0].pairs), (1, NetLimitedBy::Link, 12));
+    assert!(view.limits[0].evidence.contains("receives"), "{:?}", view.limits);
+    assert_eq!(view.slow.pairs, []);
+}
+
+#[test]
+fn figures_are_those_of_the_visits_and_failed_ones_are_counted_with_their_reasons() {
+    let world = LinkWorld { streams: vec![1, 4], scatter: [0.0, 0.0, 0.02], ..LinkWorld::healthy(4, 9) };
+    let run = world::run(&world);
+    let mut visits = world::visits(&world);
+    for visit in &mut visits {
+        for pair in visit.pairs.iter_mut().filter(|pair| (pair.from, pair.to) == (2, 1)) {
+            (pair.error, pair.received_bytes) = (Some("connection refused".to_owned()), Vec::new());
+        }
+    }
+    visits[0].pairs[0].from = 70;
+    let view = view(&run, &visits);
+    assert_eq!(view.pairs.len(), 4 * 3 * 2);
+    let failed: Vec<_> = view.pairs.iter().filter(|pair| pair.visits == 0).collect();
+    assert!(failed.len() == 2 && failed.iter().all(|pair| pair.failed == 3 && pair.reasons == ["connection refused"]));
+    assert!(failed.iter().all(|pair| pair.bytes_per_s.is_none() && pair.limit.is_none()));
+    assert!(
+        view.warnings[0].contains("6 of 71 measurements of a pair failed; 2 pairs without any figure"),
+        "{:?}",
+        view.warnings
+    );
+    assert!(view.warnings.iter().any(|warning| warning.contains("1 pair of machines that the run does not have")));
+    let whole = view.pairs.iter().filter(|pair| pair.visits == 3).collect::<Vec<_>>();
+    for pair in &whole {
+        let rate = pair.bytes_per_s.unwrap();
+        assert!(rate.low.unwrap() < rate.mean && rate.mean < rate.high.unwrap(), "{pair:?}");
+        assert!(pair.visits_spread_share.is_some_and(|share| share > 0.0 && share < 0.2));
+        assert_eq!((pair.fairness.is_some(), pair.round_trip_us), (pair.streams > 1, Some(180.0)));
+        assert_eq!(pair.busy_share, Some(1.0));
+        let cpu = pair.receiver_cpu_s_per_gib.unwrap();
+        assert!((cpu - 6.0 * f64::from(1 << 30) / (10.0 * USUAL)).abs() < 0.05, "{cpu}");
+    }
+    let covers = |pair: &&&NetPairFigures| {
+        pair.bytes_per_s.is_some_and(|rate| rate.low <= Some(USUAL) && rate.high >= Some(USUAL))
+    };
+    assert!(whole.iter().filter(covers).count() >= whole.len() - 4, "95 % intervals");
+    let text = serde_json::to_string(&view).unwrap();
+    assert_eq!(serde_json::from_str::<NetView>(&text).unwrap(), view);
+}
+
+#[test]
+fn nothing_measured_is_said_so_and_breaks_nothing() {
+    let world = LinkWorld::healthy(4, 1);
+    let run = world::run(&world);
+    assert_eq!(view(&run, &[]).answer, "no pair was measured");
+    let mut visits = world::visits(&world);
+    visits
+        .iter_mut()
+        .flat_map(|visit| &mut visit.pairs)
+        .for_each(|pair| pair.error = Some("no route to host".to_owned()));
+    let failed = view(&run, &visits);
+    assert_eq!(failed.answer, "no pair has figures: no route to host");
+    assert_eq!((failed.compared_streams, failed.streams.len()), (None, 0));
+    assert_eq!(failed.findings[0].kind, NetFindingKind::VisitsFailed);
+    let alone = NetRun { nodes: Vec::new(), ..run };
+    assert_eq!(view(&alone, &visits).pairs, []);
+}
+
+#[test]
+fn streams_of_which_more_give_more_are_compared_with_the_fastest() {
+    let world = LinkWorld { streams: vec![1, 4, 16], ..LinkWorld::healthy(6, 3) };
+    let run = world::run(&world);
+    let mut visits = world::visits(&world);
+    for visit in visits.iter_mut().filter(|visit| visit.streams == 1) {
+        visit.pairs.iter_mut().flat_map(|pair| &mut pair.received_bytes).for_each(|bytes| *bytes /= 2);
+    }
+    let view = view(&run, &visits);
+    assert_eq!(view.streams.iter().map(|of| (of.streams, of.pairs)).collect::<Vec<_>>(), [(1, 30), (4, 30), (16, 30)]);
+    assert_eq!(
+        (view.enough.outcome, view.enough.streams, view.enough.perhaps_from),
+        (NetEnoughOutcome::Found, Some(4), Some(4))
+    );
+    assert!(view.compared_streams.is_some_and(|streams| streams > 1));
+    assert_eq!(view.enough_of_pairs.len(), 30);
+}
+
+#[test]
+fn interfaces_that_differ_and_streams_that_share_unevenly_are_claims() {
+    let world = LinkWorld::healthy(4, 2);
+    let mut run = world::run(&world);
+    run.nodes[2].machine.nics[0].mtu_bytes = 1_500;
+    let mut visits = world::visits(&world);
+    for visit in &mut visits {
+        let pair = &mut visit.pairs[0];
+        pair.stream_bytes = vec![9_000_000_000, 100_000_000, 100_000_000, 100_000_000];
+    }
+    let view = view(&run, &visits);
+    let of = |kind| view.findings.iter().find(|finding| finding.kind == kind).unwrap();
+    let ports = of(NetFindingKind::UnevenPorts);
+    assert_eq!((ports.nodes.as_slice(), ports.evidence.as_str()), (&[2][..], "9000 bytes of most, 1500 bytes of n3"));
+    assert!(of(NetFindingKind::UnfairStreams).claim.contains("of 12 pairs"));
+}

@@ -1,0 +1,131 @@
+//! How often healthy fleets are called slow, and what is planted found.
+
+use super::viewed;
+use super::world::{LinkWorld, Plant};
+use crate::net::view::{NetFindingKind, NetSide, NetView};
+use linerate_record::net::NetWay;
+
+/// Machines and the rounds that are measured of them.
+const FLEETS: [(u32, usize); 6] = [(3, 8), (4, 8), (8, 8), (16, 6), (56, 6), (200, 4)];
+
+/// Seeds of a fleet of so many machines.
+fn seeds(nodes: u32) -> u64 {
+    u64::from((2_400 / nodes).clamp(12, 300))
+}
+
+fn slow(view: &NetView) -> (Vec<(u32, NetSide)>, Vec<(u32, u32)>) {
+    let nodes = view.slow.nodes.iter().map(|one| (one.node, one.side)).collect();
+    (nodes, view.slow.pairs.iter().map(|one| (one.from, one.to)).collect())
+}
+
+#[test]
+fn healthy_fleets_of_every_size_are_called_slow_no_more_often_than_stated() {
+    for (nodes, rounds) in FLEETS {
+        for (visits, scatter) in
+            [(1, [0.01, 0.01, 0.01]), (2, [0.02, 0.02, 0.03]), (3, [0.01, 0.01, 0.1]), (4, [0.03; 3])]
+        {
+            let seeds = seeds(nodes);
+            let called = (0..seeds).filter(|seed| {
+                let world = LinkWorld { rounds, visits, scatter, ..LinkWorld::healthy(nodes, *seed) };
+                slow(&viewed(&world)) != (vec![], vec![])
+            });
+            let called = called.count();
+            let most = (0.01 * seeds as f64).ceil() as usize + 1;
+            assert!(called <= most, "{nodes} machines, {visits} visits, {scatter:?}: {called} of {seeds}");
+        }
+    }
+}
+
+/// How often a plant is found, and how often anything else is called.
+fn found(nodes: u32, rounds: usize, plant: impl Fn(u32) -> Plant, is_it: impl Fn(u32, &NetView) -> bool) -> (u64, u64) {
+    let seeds = seeds(nodes).min(60);
+    let (mut found, mut innocent) = (0, 0);
+    for seed in 0..seeds {
+        let at = u32::try_from(seed).unwrap() % nodes;
+        let world = LinkWorld { rounds, ..LinkWorld::healthy(nodes, 1_000 + seed) }.with(&[plant(at)]);
+        let view = viewed(&world);
+        let of = slow(&view);
+        let is_found = is_it(at, &view);
+        found += u64::from(is_found);
+        innocent += u64::from(of.0.len() + of.1.len() > usize::from(is_found));
+    }
+    assert!(innocent * 25 <= seeds, "{nodes} machines: {innocent} of {seeds} with an innocent that is called");
+    (found, seeds)
+}
+
+#[test]
+fn a_slow_sender_a_slow_receiver_and_a_slow_pair_are_found_alone() {
+    for (nodes, rounds) in FLEETS.into_iter().filter(|(nodes, _)| *nodes > 3) {
+        let is_node =
+            |side| move |at, view: &NetView| view.slow.nodes.iter().any(|one| (one.node, one.side) == (at, side));
+        let sender = found(nodes, rounds, |at| Plant::Sender(at, 0.6), is_node(NetSide::Sends));
+        let receiver = found(nodes, rounds, |at| Plant::Receiver(at, 0.6), is_node(NetSide::Receives));
+        // Every sample has the pair of a machine and its successor only by chance: such rounds are all measured here.
+        let is_pair = |at, view: &NetView| view.slow.pairs.iter().any(|one| one.from == at);
+        let pair = if nodes <= 8 {
+            found(nodes, 8, move |at| Plant::Pair(at, (at + 1) % nodes, 0.5), is_pair)
+        } else {
+            (1, 1)
+        };
+        for (what, (found, seeds)) in [("sender", sender), ("receiver", receiver), ("pair", pair)] {
+            assert!(found * 10 >= seeds * 9, "{nodes} machines, slow {what}: {found} of {seeds}");
+        }
+    }
+}
+
+#[test]
+fn a_slow_pair_among_many_is_found_where_its_round_was_measured() {
+    let world = LinkWorld { rounds: 60, ..LinkWorld::healthy(40, 5) }.with(&[Plant::Pair(7, 30, 0.6)]);
+    assert_eq!(slow(&viewed(&world)), (vec![], vec![(7, 30)]));
+}
+
+#[test]
+fn a_machine_that_is_slow_both_ways_is_one_finding_and_hides_no_slow_pair() {
+    let plants = [Plant::Sender(5, 0.5), Plant::Receiver(5, 0.55), Plant::Pair(2, 9, 0.5)];
+    let world = LinkWorld { rounds: 20, ..LinkWorld::healthy(16, 3) }.with(&plants);
+    let view = viewed(&world);
+    assert_eq!(slow(&view), (vec![(5, NetSide::Both)], vec![(2, 9)]));
+    let kinds = |kind| view.findings.iter().filter(|finding| finding.kind == kind).count();
+    assert_eq!((kinds(NetFindingKind::SlowNode), kinds(NetFindingKind::SlowPair)), (1, 1));
+    let less = view.slow.nodes[0].less_share;
+    assert!((0.4..0.6).contains(&less), "{less}");
+    assert!(view.answer.contains("n6 sends and receives less than others"), "{}", view.answer);
+}
+
+#[test]
+fn a_visit_that_is_slow_as_a_whole_makes_no_pair_and_no_machine_slow() {
+    for visits in [1, 2] {
+        let world = LinkWorld { visits, ..LinkWorld::healthy(8, 21) }.with(&[Plant::Visit(3, 0.6)]);
+        let view = viewed(&world);
+        assert_eq!(slow(&view), (vec![], vec![]), "{visits}");
+        let finding = view.findings.iter().find(|finding| finding.kind == NetFindingKind::SlowVisit).unwrap();
+        assert!(finding.claim.starts_with("visit 3 is slower") || finding.claim.starts_with("round"), "{finding:?}");
+    }
+}
+
+#[test]
+fn what_is_within_the_intervals_or_does_not_matter_is_not_called() {
+    let little = LinkWorld::healthy(16, 8).with(&[Plant::Sender(3, 0.93)]);
+    assert_eq!(slow(&viewed(&little)), (vec![], vec![]));
+    // A pair that is slow by a third in visits that scatter by as much.
+    let vague = LinkWorld { scatter: [0.01, 0.01, 0.35], visits: 2, ..LinkWorld::healthy(8, 8) };
+    assert_eq!(slow(&viewed(&vague.with(&[Plant::Pair(1, 2, 0.65)]))), (vec![], vec![]));
+}
+
+#[test]
+fn two_machines_are_not_compared_and_a_single_round_compares_pairs_alone() {
+    let two = viewed(&LinkWorld::healthy(2, 1));
+    assert!(two.slow.lacking.starts_with("fewer than three pairs"), "{:?}", two.slow);
+    let one = LinkWorld { rounds: 1, ..LinkWorld::healthy(16, 1) }.with(&[Plant::Sender(4, 0.5)]);
+    let view = viewed(&one);
+    assert_eq!((view.slow.nodes.len(), view.slow.pairs.len(), view.slow.pairs[0].from), (0, 1, 4));
+    assert!(view.slow.lacking.contains("machines are not compared"), "{:?}", view.slow);
+}
+
+#[test]
+fn ways_without_rings_find_a_slow_machine_too() {
+    for way in [NetWay::OneWay, NetWay::BothWays, NetWay::Incast] {
+        let world = LinkWorld { way, rounds: 30, ..LinkWorld::healthy(12, 6) }.with(&[Plant::Sender(4, 0.6)]);
+        assert_eq!(slow(&viewed(&world)), (vec![(4, NetSide::Sends)], vec![]), "{way:?}");
+    }
+}
