@@ -226,6 +226,7 @@ fn serve(
                 Vec::new()
             }
             Ok(Happening::Net(said)) => {
+                net.happened(&said);
                 say_of_net(said, (&out, &waiting));
                 Vec::new()
             }

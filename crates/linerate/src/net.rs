@@ -158,7 +158,7 @@ fn course(flags: &NetFlags, nodes: usize, seed: u64) -> Result<Course, Failure> 
     if flags.rounds.is_some_and(|most| most as usize > all_rounds) {
         return Err(Failure::usage(format!("--rounds {most}: {nodes} machines have {all_rounds} rounds: leave it out")));
     }
-    let rounds = if most as usize >= all_rounds { all } else { sampled(all, most as usize, seed) };
+    let rounds = if most as usize >= all_rounds { all } else { sampled(&all, most as usize, seed) };
     Ok(Course { way, rounds, all_rounds, seed })
 }
 

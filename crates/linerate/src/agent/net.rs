@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use linerate_flows::{
@@ -61,7 +61,6 @@ struct OpenNet {
 struct GoingRound {
     start: Sender<i64>,
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<()>,
 }
 
 /// All that an agent has of flows.
@@ -99,8 +98,7 @@ impl AgentNet {
 
     /// Makes ready for a round; what is said of it at once.
     pub(super) fn round(&mut self, order: NetRoundOrder) -> Option<NetSaid> {
-        let is_over = self.going.as_ref().is_none_or(|going| going.thread.is_finished());
-        let (Some(open), true) = (&self.open, is_over) else {
+        let (Some(open), None) = (&self.open, &self.going) else {
             return Some(failed("a round was requested before the previous one had ended or before it took flows"));
         };
         if let Err(why) = order.check() {
@@ -118,19 +116,25 @@ impl AgentNet {
             stop: Arc::clone(&stop),
         };
         let tell = self.tell.clone();
-        let thread = thread::spawn(move || {
+        thread::spawn(move || {
             // Nobody may listen any more.
             let say = |said| drop(tell.send(Happening::Net(said)));
             say(round.drive(&starts, &say).unwrap_or_else(|why| failed(&why)));
         });
-        self.going = Some(GoingRound { start, stop, thread });
+        self.going = Some(GoingRound { start, stop });
         None
+    }
+
+    /// Notes what the round's thread says: behind its last word, another may come.
+    pub(super) fn happened(&mut self, said: &NetSaid) {
+        if matches!(said, NetSaid::Ended(_) | NetSaid::Failed { .. }) {
+            self.going = None;
+        }
     }
 
     /// Begins a round at an instant of the agent's clock; whether there is one to begin.
     pub(super) fn start(&self, at_ns: i64) -> bool {
-        let going = self.going.as_ref().filter(|going| !going.thread.is_finished());
-        going.is_some_and(|going| going.start.send(at_ns).is_ok())
+        self.going.as_ref().is_some_and(|going| going.start.send(at_ns).is_ok())
     }
 
     /// Ends a round before its time.

@@ -160,9 +160,9 @@ fn by_iperf3(switched: &Switched, streams: u32, reverse: bool) -> Result<f64, Fa
 /// Both send on links that are shaped alike, one after the other, each way.
 fn as_iperf3() -> Result<(), Failed> {
     let switched = Switched::make(2)?;
-    for (mbit_per_s, streams) in [(50, 1), (200, 4), (400, 1)] {
+    for (mbit_per_s, streams) in [(50, 1), (400, 4)] {
         [1, 2].into_iter().for_each(|machine| switched.sends(machine, mbit_per_s, 400_000));
-        let flags = format!("--streams {streams} --duration 2s --warmup 1s --visits 2");
+        let flags = format!("--streams {streams} --duration 2s --warmup 1s --visits 1");
         let view = switched.view(&flags)?;
         for (way, reverse) in [((1, 2), false), ((2, 1), true)] {
             let (ours, theirs) = (rate(&view, way, streams)?, by_iperf3(&switched, streams, reverse)?);
@@ -175,8 +175,9 @@ fn as_iperf3() -> Result<(), Failed> {
 
 /// Packets that a machine's queue had no room for.
 fn dropped(switched: &Switched, machine: usize) -> Result<u64, Failed> {
-    let output = Command::new("tc").args(words(&format!("-n {} -s -j qdisc show dev eth0", switched.spaces[machine - 1])));
-    let report: serde_json::Value = serde_json::from_slice(&{ output }.output()?.stdout)?;
+    let asked = format!("-n {} -s -j qdisc show dev eth0", switched.spaces[machine - 1]);
+    let output = Command::new("tc").args(words(&asked)).output()?;
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout)?;
     Ok(report[0]["drops"].as_u64().ok_or("tc says how many were dropped")?)
 }
 
@@ -209,12 +210,12 @@ fn losses() -> Result<(), Failed> {
 }
 
 fn slow() -> Result<(), Failed> {
-    let switched = Switched::make(8)?;
-    (1..=8).for_each(|machine| switched.sends(machine, 100, 300_000));
+    let switched = Switched::make(6)?;
+    (1..=6).for_each(|machine| switched.sends(machine, 100, 300_000));
     let flags = "--streams 1 --duration 500ms --warmup 300ms --visits 3";
     let view = switched.view(flags)?;
     assert!(view.slow.nodes.is_empty() && view.slow.pairs.is_empty(), "all are alike: {:?}", view.slow);
-    assert_eq!(view.pairs.len(), 56);
+    assert_eq!(view.pairs.len(), 30);
 
     switched.sends(3, 60, 300_000);
     let view = switched.view(flags)?;
@@ -223,7 +224,8 @@ fn slow() -> Result<(), Failed> {
 
     switched.sends(3, 100, 300_000);
     switched.receives(6, 50);
-    let view = switched.view(flags)?;
+    // Answers to what it sends would wait in the same queue.
+    let view = switched.view(&format!("{flags} --one-way"))?;
     let named: Vec<(u32, NetSide)> = view.slow.nodes.iter().map(|of| (of.node + 1, of.side)).collect();
     assert_eq!((named, view.slow.pairs.len()), (vec![(6, NetSide::Receives)], 0), "{}", view.answer);
 
@@ -252,7 +254,7 @@ fn limits() -> Result<(), Failed> {
     let (by, evidence) = limited("--max-rate 20Mb/s")?;
     assert_eq!(by, NetLimitedBy::AskedRate, "{evidence}");
     // A window of a few segments, over a link on which that takes a while.
-    let set = switched.within(2).args(words("sysctl -q -w net.ipv4.tcp_rmem='4096 8192 8192'")).output()?;
+    let set = switched.within(2).args(["sysctl", "-q", "-w", "net.ipv4.tcp_rmem=4096 8192 8192"]).output()?;
     assert!(set.status.success(), "{}", shown(&set));
     let (by, evidence) = limited("")?;
     assert_eq!(by, NetLimitedBy::ReceiveWindow, "{evidence}");
