@@ -214,6 +214,35 @@ impl NetLimitedBy {
             NetLimitedBy::Network => "the network or congestion control",
         }
     }
+
+    /// Its word in JSON and CSV.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            NetLimitedBy::Link => "link",
+            NetLimitedBy::BondMember => "bond-member",
+            NetLimitedBy::AskedRate => "asked-rate",
+            NetLimitedBy::SenderProcessor => "sender-processor",
+            NetLimitedBy::ReceiverProcessor => "receiver-processor",
+            NetLimitedBy::ReceiveWindow => "receive-window",
+            NetLimitedBy::SendBuffer => "send-buffer",
+            NetLimitedBy::Losses => "losses",
+            NetLimitedBy::Network => "network",
+        }
+    }
+
+    /// All of them.
+    pub const ALL: [NetLimitedBy; 9] = [
+        NetLimitedBy::Link,
+        NetLimitedBy::BondMember,
+        NetLimitedBy::AskedRate,
+        NetLimitedBy::SenderProcessor,
+        NetLimitedBy::ReceiverProcessor,
+        NetLimitedBy::ReceiveWindow,
+        NetLimitedBy::SendBuffer,
+        NetLimitedBy::Losses,
+        NetLimitedBy::Network,
+    ];
 }
 
 /// What limited a pair.
