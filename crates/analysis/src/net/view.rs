@@ -278,7 +278,8 @@ pub struct NetStreamsFigures {
     pub streams: u32,
     /// Pairs with figures.
     pub pairs: u32,
-    /// The mean of the pairs' goodputs, in bytes per second; its interval is by what senders differ.
+    /// The mean of the pairs' goodputs, in bytes per second; its interval is by what repetitions differ, of a single
+    /// one by the pairs' own.
     pub bytes_per_s: NetInterval,
     /// The slowest pair.
     pub slowest_bytes_per_s: f64,

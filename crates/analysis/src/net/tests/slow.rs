@@ -13,7 +13,10 @@ fn seeds(nodes: u32) -> u64 {
     u64::from((2_400 / nodes).clamp(12, 300))
 }
 
-fn slow(view: &NetView) -> (Vec<(u32, NetSide)>, Vec<(u32, u32)>) {
+/// Machines that are called with what they do, and pairs.
+type Called = (Vec<(u32, NetSide)>, Vec<(u32, u32)>);
+
+fn slow(view: &NetView) -> Called {
     let nodes = view.slow.nodes.iter().map(|one| (one.node, one.side)).collect();
     (nodes, view.slow.pairs.iter().map(|one| (one.from, one.to)).collect())
 }
