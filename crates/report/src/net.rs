@@ -11,7 +11,7 @@ use crate::fitted::{Line, fitted, line};
 use crate::ink::Ink;
 use crate::terminal::{TextStyle, clean, cut, hanging_in, width};
 use crate::words::{ABSENT, plural};
-pub(crate) use words::{enough, goodput, measured, plus_minus, rate, side, way};
+pub(crate) use words::{against, enough, goodput, measured, plus_minus, rate, side, way};
 
 /// Columns before what a line says.
 const LEAD: usize = 12;
@@ -142,11 +142,6 @@ fn answer(view: &NetView, all: bool) -> Vec<Line> {
     let warned = if all { view.warnings.len() } else { view.warnings.len().min(2) };
     lines.extend(view.warnings[..warned].iter().map(|warning| line(Ink::Yellow, " warning", warning.clone())));
     lines.push(line(Ink::Green, " ▸", view.answer.clone()));
-    if view.streams.len() > 1 {
-        lines.push(line(Ink::Dim, " streams", words::over_streams(view)));
-    }
-    let limits = view.limits.iter().take(if all { view.limits.len() } else { 2 });
-    lines.extend(limits.map(|limit| line(Ink::Dim, " limited by", words::limit_count(limit))));
     let shown = if all { view.findings.len() } else { view.findings.len().min(FINDINGS_SHOWN) };
     for finding in &view.findings[..shown] {
         let (ink, lead) = match finding.severity {
@@ -154,7 +149,7 @@ fn answer(view: &NetView, all: bool) -> Vec<Line> {
             Severity::Warning => (Ink::Yellow, " finding"),
             Severity::Note => (Ink::Dim, " note"),
         };
-        let remedy = if finding.remedy.is_empty() { String::new() } else { format!("; try {}", finding.remedy) };
+        let remedy = if finding.remedy.is_empty() { String::new() } else { format!("; remedy: {}", finding.remedy) };
         let said = if all {
             format!("{} ({}){remedy}", finding.claim, finding.evidence)
         } else {
@@ -166,6 +161,11 @@ fn answer(view: &NetView, all: bool) -> Vec<Line> {
     if left > 0 {
         lines.push(line(Ink::Dim, "", format!("{}: --all shows them", plural(left as u64, "more finding"))));
     }
+    if view.streams.len() > 1 {
+        lines.push(line(Ink::Dim, " streams", words::over_streams(view)));
+    }
+    let limits = view.limits.iter().take(if all { view.limits.len() } else { 2 });
+    lines.extend(limits.map(|limit| line(Ink::Dim, " limited by", words::limit_count(limit))));
     lines
 }
 
@@ -188,7 +188,7 @@ fn matrix(view: &NetView, look: TextStyle) -> Option<String> {
             let pair = view.compared().find(|pair| (pair.from, pair.to) == (from, to));
             let rate = pair.and_then(|pair| pair.bytes_per_s);
             let shown = rate.map_or_else(|| ABSENT.to_owned(), |rate| words::three_digits(8.0 * rate.mean / scale));
-            let mark = if words::is_slow(view, from, to) { "!" } else { "" };
+            let mark = if rate.is_some() && words::is_slow(view, from, to) { "!" } else { "" };
             row.push_str(&format!("{:>CELL$}", format!("{shown}{mark}")));
         }
         text.push_str(row.trim_end());
@@ -267,11 +267,11 @@ fn nodes(view: &NetView, most: usize) -> String {
     }
     let names = places.iter().map(|place| width(&view.nodes[*place].name)).max().unwrap_or(0).clamp(16, NAME_MOST);
     let head = if places.len() < view.nodes.len() { "slowest machines" } else { "machines" };
-    let mut text = format!("\n  {head:<names$} {:>10} {:>8} {:>10} {:>8}\n", "sends", "", "receives", "");
+    let mut text = format!("\n  {head:<names$} {:>10} {:>8} {:>10}\n", "sends", "", "receives");
     for place in places {
         let node = &view.nodes[place];
         let rate = |rate: Option<f64>| rate.map_or_else(|| ABSENT.to_owned(), words::rate);
-        let share = |share: Option<f64>| share.map_or_else(String::new, crate::words::change);
+        let share = |share: Option<f64>| share.map_or_else(String::new, words::against);
         let row = format!(
             "  {:<names$} {:>10} {:>8} {:>10} {:>8}",
             cut(&clean(&node.name), names),

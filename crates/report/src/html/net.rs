@@ -11,7 +11,7 @@ use super::NET_SCRIPT;
 use super::charts::column;
 use super::markup::{escaped, facts, table};
 use super::sheet::{self, FindingRow, HtmlRow, Section, exact, named};
-use crate::net::{enough, goodput, measured, plus_minus, rate, way};
+use crate::net::{against, enough, goodput, measured, plus_minus, rate, side, way};
 use crate::words::{self, ABSENT, percent, plural, utc};
 
 /// Slowest pairs that the page lists.
@@ -88,7 +88,7 @@ fn range(view: &NetView) -> [f64; 2] {
 fn answer(view: &NetView) -> String {
     let warnings: String = view.warnings.iter().map(|warning| named("Warning", warning)).collect();
     let row = |finding: &'_ NetFinding| {
-        let below = format!("{}{}", named("Shown by", &finding.evidence), named("Try", &finding.remedy));
+        let below = format!("{}{}", named("Shown by", &finding.evidence), named("Remedy", &finding.remedy));
         let beside = format!(" {}", words::confidence(finding.confidence));
         (finding.severity, beside, below)
     };
@@ -126,7 +126,7 @@ fn slow(view: &NetView) -> String {
         let at = |field: &str| format!("slow.nodes.{i}.{field}");
         HtmlRow::default()
             .name(view.name(slow.node))
-            .words(crate::net::side(slow.side))
+            .words(side(slow.side))
             .figure(&at("less_share"), slow.less_share, &percent(slow.less_share))
             .figure(&at("bytes_per_s"), slow.bytes_per_s, &rate(slow.bytes_per_s))
             .figure(&at("others_bytes_per_s"), slow.others_bytes_per_s, &rate(slow.others_bytes_per_s))
@@ -278,9 +278,9 @@ fn nodes(view: &NetView) -> String {
             None => row.number(ABSENT),
         };
         row = known(row, &at("sent_bytes_per_s"), node.sent_bytes_per_s, rate);
-        row = known(row, &at("sends_share"), node.sends_share, words::change);
+        row = known(row, &at("sends_share"), node.sends_share, against);
         row = known(row, &at("received_bytes_per_s"), node.received_bytes_per_s, rate);
-        row = known(row, &at("receives_share"), node.receives_share, words::change);
+        row = known(row, &at("receives_share"), node.receives_share, against);
         row.figure(&at("failed"), node.failed, &format!("{} of {}", node.failed, node.tries)).whole()
     };
     let rows: String = view.nodes.iter().enumerate().map(row).collect();

@@ -6,7 +6,7 @@ use linerate_analysis::net::view::{
 use linerate_record::net::NetWay;
 use linerate_record::units::{Bytes, bits_per_s, duration_ns, grouped};
 
-use crate::words::{ABSENT, percent, plural};
+use crate::words::{ABSENT, change, percent, plural};
 
 /// Bytes per second as links are sold.
 pub(crate) fn rate(bytes_per_s: f64) -> String {
@@ -40,7 +40,7 @@ pub(crate) fn measured(view: &NetView) -> String {
     };
     let most = load.max_bytes_per_s.map_or_else(String::new, |most| format!(", at {} at the most", rate(most)));
     format!(
-        "{} of {all} pairs of {}{sample}; {}; {} of {} after {}, {} at once{most}",
+        "{} of {all} pairs of {}{sample}; {}; {} of {} after {} of warm-up, {} at once{most}",
         grouped(pairs),
         plural(view.nodes.len() as u64, "machine"),
         way(load.way),
@@ -84,9 +84,15 @@ pub(crate) fn enough(of: &NetEnough) -> String {
     }
 }
 
-/// How many pairs something limited, with its readings.
+/// How many pairs something limited, with the readings of one.
 pub(crate) fn limit_count(limit: &NetLimitCount) -> String {
-    format!("{} ({}): {}", limit.by.name(), plural(u64::from(limit.pairs), "pair"), limit.evidence)
+    let such_as = if limit.pairs > 1 { ", such as" } else { "" };
+    format!("{} ({}{such_as}): {}", limit.by.name(), plural(u64::from(limit.pairs), "pair"), limit.evidence)
+}
+
+/// How much more or less than others, where it is anything.
+pub(crate) fn against(share: f64) -> String {
+    if share.abs() < 0.000_5 { "0 %".to_owned() } else { change(share) }
 }
 
 /// What the comparison rests on.
