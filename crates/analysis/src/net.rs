@@ -39,12 +39,12 @@ pub fn view(run: &NetRun, visits: &[NetVisit]) -> NetView {
             NetPairFigures { limit, ..figures }
         })
         .collect();
-    let streams = streams::whole(&pairs);
+    let streams = streams::whole(&seen, &pairs);
     let compared_streams = compared_streams(&streams);
     let of_one: Vec<&NetPairFigures> = pairs.iter().filter(|pair| Some(pair.streams) == compared_streams).collect();
     let mut compared = slow::compare(&seen, &of_one);
     let counts: Vec<u32> = streams.iter().map(|of| of.streams).collect();
-    let (enough, enough_of_pairs) = streams::over_streams(&pairs, &counts);
+    let (enough, enough_of_pairs) = streams::over_streams(&seen, &pairs, &counts);
     let mut view = NetView {
         schema: NET_VIEW_SCHEMA,
         linerate: run.linerate.clone(),

@@ -5,12 +5,11 @@ use linerate_record::readings::AbsentReading;
 use linerate_record::units::count;
 
 use crate::diagnosed::{NOTHING_TO_SEND, load, of_members, of_sockets, waits, window};
+use crate::fitted::{LINES, Line, fitted, line};
 use crate::ink::Ink;
 use crate::terminal::{TextStyle, hanging_in};
 use crate::words::{self, plural};
 
-/// Lines that answer.
-const LINES: usize = 10;
 /// Suspects in a line each.
 const SUSPECTS_SHOWN: usize = 2;
 /// Lines that a part of the answer has at the most.
@@ -66,16 +65,6 @@ fn in_full(odd: &OddReading, why: bool) -> String {
     }
 }
 
-struct Line {
-    ink: Ink,
-    lead: String,
-    says: String,
-}
-
-fn line(ink: Ink, lead: impl Into<String>, says: impl Into<String>) -> Line {
-    Line { ink, lead: lead.into(), says: says.into() }
-}
-
 fn answer(diagnosis: &Diagnosis, why: bool, look: TextStyle) -> String {
     let mut lines = vec![line(Ink::Dim, " window", window(diagnosis)), line(Ink::Dim, " load", load(diagnosis))];
     let warned = if why { diagnosis.warnings.len() } else { EACH.min(diagnosis.warnings.len()) };
@@ -119,45 +108,13 @@ fn answer(diagnosis: &Diagnosis, why: bool, look: TextStyle) -> String {
     if why {
         return lines.iter().map(whole).collect();
     }
-    fitted(&lines, look)
+    fitted(&lines, LEAD, look)
 }
 
 /// What the first suspect has beside the claim, which the answer has.
 fn of_first(suspect: &Suspect) -> String {
     let beside = suspect.evidence.iter().find(|evidence| **evidence != suspect.claim);
     beside.cloned().unwrap_or_else(|| "the same".to_owned())
-}
-
-/// Lines within their number: each has one, and those that have more to say get what is left, the answer first.
-fn fitted(lines: &[Line], look: TextStyle) -> String {
-    let lines = &lines[..lines.len().min(LINES)];
-    let whole = |line: &Line| hanging_in(line.ink, &line.lead, LEAD, &line.says, look).lines().count();
-    let mut given = vec![1; lines.len()];
-    let mut spare = LINES - lines.len();
-    let is_answer = |place: &usize| lines[*place].lead.contains('▸');
-    let order = (0..lines.len()).filter(is_answer).chain((0..lines.len()).filter(|place| !is_answer(place)));
-    for place in order {
-        let most = if is_answer(&place) { EACH + 1 } else { EACH };
-        let more = spare.min(whole(&lines[place]).min(most).saturating_sub(1));
-        given[place] += more;
-        spare -= more;
-    }
-    lines.iter().zip(given).map(|(line, given)| cut(line, given, look)).collect()
-}
-
-/// A part in so many lines, with … where more would follow.
-fn cut(line: &Line, lines: usize, look: TextStyle) -> String {
-    let rendered = |says: &str| hanging_in(line.ink, &line.lead, LEAD, says, look);
-    let fits = |text: &str| text.lines().count() <= lines;
-    let whole = rendered(&line.says);
-    if fits(&whole) {
-        return whole;
-    }
-    let mut said: Vec<&str> = line.says.split_whitespace().collect();
-    while said.len() > 1 && !fits(&rendered(&format!("{} …", said.join(" ")))) {
-        said.pop();
-    }
-    rendered(&format!("{} …", said.join(" ")))
 }
 
 fn fullest(used: &[UsedResource]) -> String {

@@ -20,6 +20,7 @@ pub(crate) mod explanation;
 mod growth;
 mod hosts;
 mod markup;
+pub(crate) mod net;
 pub(crate) mod plan;
 mod points;
 mod setup;
@@ -45,6 +46,7 @@ const SCRIPT: &str = include_str!("../assets/report.js");
 /// Draws the curve of a plan; stands on pages without charts too, for their themes.
 const PLAN_SCRIPT: &str = include_str!("../assets/plan.js");
 const DIAGNOSIS_SCRIPT: &str = include_str!("../assets/diagnosis.js");
+const NET_SCRIPT: &str = include_str!("../assets/net.js");
 const EXPERIMENT_SCRIPT: &str = include_str!("../assets/experiment.js");
 const UPLOT: &str = include_str!("../assets/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("../assets/uPlot.min.css");

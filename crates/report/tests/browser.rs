@@ -6,6 +6,7 @@ use std::process::Command;
 use std::{env, fs};
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use linerate_analysis::net::view::NetView;
 use linerate_analysis::view::View;
 use linerate_record::diagnosis::Diagnosis;
 use linerate_record::experiment::ExperimentReport;
@@ -13,6 +14,7 @@ use linerate_report::experiment;
 use serde_json::Value;
 
 mod fixture;
+mod linked;
 mod planned;
 mod tried;
 
@@ -36,6 +38,10 @@ fn main() {
         ("bare_plan", bare_plan, 0, 0),
         ("explanation", explanation, 0, 40),
         ("diagnosis", diagnosis, 1, 24),
+        ("links", links, 2, 100),
+        ("links_of_204", links_of_204, 1, 100),
+        ("failed_links", failed_links, 1, 50),
+        ("no_links", no_links, 0, 3),
     ]
     .into_iter()
     .map(|(name, sheet, charts, figures)| {
@@ -109,6 +115,26 @@ fn diagnosis() -> Sheet {
     let diagnosis: Diagnosis =
         serde_json::from_str(include_str!("diagnosed/eight.json")).expect("linerate explain --json wrote it");
     Sheet { html: linerate_report::diagnosis::html(&diagnosis), json: linerate_report::diagnosis::json(&diagnosis) }
+}
+
+fn links() -> Sheet {
+    of_links(&linked::linked(4))
+}
+
+fn links_of_204() -> Sheet {
+    of_links(&linked::largest())
+}
+
+fn failed_links() -> Sheet {
+    of_links(&linked::failed())
+}
+
+fn no_links() -> Sheet {
+    of_links(&linked::empty())
+}
+
+fn of_links(view: &NetView) -> Sheet {
+    Sheet { html: linerate_report::net::html(view), json: linerate_report::net::json(view) }
 }
 
 fn chromium() -> Option<PathBuf> {

@@ -156,9 +156,9 @@ fn clocks(view: &NetView, seen: &NetSeen<'_>) -> Option<String> {
 
 /// All claims, the most severe first.
 pub(super) fn findings(view: &NetView, seen: &NetSeen<'_>, compared: &NetCompared) -> Vec<NetFinding> {
-    let mut all: Vec<NetFinding> = slow::nodes(view, seen);
+    let mut all: Vec<NetFinding> = slow::nodes(view);
     all.extend(slow::pairs(view));
-    all.extend(slow::visits(view, seen, compared));
+    all.extend(slow::visits(seen, compared));
     all.extend(ports::uneven(view));
     all.extend(not_finished(view));
     all.extend(by_machines(view));
@@ -178,10 +178,9 @@ fn not_finished(view: &NetView) -> Option<NetFinding> {
         severity: if is_most { Severity::Critical } else { Severity::Warning },
         confidence: Confidence::Certain,
         nodes: Vec::new(),
-        claim: format!("{} of {} have no figures", failed.len(), plural(view.pairs.len(), "pair")),
+        claim: format!("no figures of {} of {}", failed.len(), plural(view.pairs.len(), "pair")),
         evidence: format!("{}: {}", pair_name(view, first.from, first.to), first.reasons.join("; ")),
-        remedy: "see whether the address is reached from there, and whether a firewall lets the port through"
-            .to_owned(),
+        remedy: "whether the address is reached from there, and whether a firewall lets the port through".to_owned(),
     })
 }
 

@@ -24,6 +24,9 @@ const PRIOR_SCATTER: f64 = 0.03;
 /// Fewest pairs of a machine on one side by which it is compared.
 pub(super) const PAIRS_LEAST: usize = 2;
 
+/// Middles of few values have heavier tails than a normal distribution: chance counts so many times.
+const TAILS: usize = 10;
+
 /// Fewest pairs of a visit of which the visit itself can be the reason.
 const VISIT_LEAST: usize = 4;
 
@@ -71,10 +74,11 @@ pub(super) fn compare(seen: &NetSeen<'_>, pairs: &[&NetPairFigures]) -> NetCompa
     let known = sides.map(|side| side.iter().filter(|effect| effect.is_some()).count());
     let compared = known.map(|known| if known >= LEAST { known } else { 0 });
     let family = cells.len() + compared.iter().sum::<usize>();
+    let judged = TAILS * family;
     let measured = measured_scatter(&cells);
     let residuals = scatter(&table.residuals);
     let by_side = [NetSide::Sends, NetSide::Receives]
-        .map(|side| slow_side(seen, &cells, &table, side, (measured, residuals, family)));
+        .map(|side| slow_side(seen, &cells, &table, side, (measured, residuals, judged)));
     let slow = NetSlow {
         comparisons: u32::try_from(family).unwrap_or(u32::MAX),
         false_alarm_share: FALSE_ALARMS,
@@ -82,7 +86,7 @@ pub(super) fn compare(seen: &NetSeen<'_>, pairs: &[&NetPairFigures]) -> NetCompa
         scatter_share: Some(residuals.exp_m1()),
         lacking: lacking(nodes, compared),
         nodes: both_sides(by_side),
-        pairs: slow_pairs(&cells, &table, pairs, (measured, family)),
+        pairs: slow_pairs(&cells, &table, pairs, (measured, judged)),
     };
     let share = |effects: &[Option<f64>]| effects.iter().map(|effect| effect.map(f64::exp_m1)).collect();
     NetCompared {
@@ -255,7 +259,7 @@ fn slow_pairs(
     }
     let rate = |cell: &NetCell| {
         let key = |pair: &&NetPairFigures| (pair.from as usize, pair.to as usize);
-        let place = pairs.binary_search_by_key(&(cell.from, cell.to), |pair| key(pair)).ok()?;
+        let place = pairs.binary_search_by_key(&(cell.from, cell.to), key).ok()?;
         pairs[place].bytes_per_s
     };
     let called = |odd: OddOne| {

@@ -2,31 +2,44 @@
 
 use std::collections::BTreeMap;
 
-use super::pairs::{mean_of, median};
+use super::pairs::{NetSeen, mean_of, median};
 use super::view::{NetEnough, NetEnoughOutcome, NetInterval, NetPairEnough, NetPairFigures, NetStreamsFigures};
 
 /// Less than this much more, as a share, is no more: what a difference must be to matter.
 pub(super) const MATTERS: f64 = 0.10;
 
-/// Fewest senders whose scatter says how far a mean over pairs can be trusted.
-const SENDERS_LEAST: usize = 3;
+/// Goodputs of each pair by number of streams and repetition.
+type Repeated = BTreeMap<(u32, u32), BTreeMap<u32, BTreeMap<u32, f64>>>;
 
-/// All pairs together for each number of streams, in ascending order.
-pub(super) fn whole(pairs: &[NetPairFigures]) -> Vec<NetStreamsFigures> {
-    let mut of: BTreeMap<u32, Vec<(u32, NetInterval)>> = BTreeMap::new();
-    for pair in pairs {
-        if let Some(rate) = pair.bytes_per_s {
-            of.entry(pair.streams).or_default().push((pair.from, rate));
+fn repeated(seen: &NetSeen<'_>) -> Repeated {
+    let mut of = Repeated::new();
+    for (&(from, to, streams), pair) in &seen.pairs {
+        for visit in &pair.visits {
+            let repetition = seen.visits[visit.place].repetition;
+            of.entry((from, to)).or_default().entry(streams).or_default().insert(repetition, visit.bytes_per_s);
         }
     }
-    of.into_iter().map(|(streams, rates)| figures(streams, &rates)).collect()
+    of
 }
 
-fn figures(streams: u32, rates: &[(u32, NetInterval)]) -> NetStreamsFigures {
-    let means: Vec<f64> = rates.iter().map(|(_, rate)| rate.mean).collect();
+/// All pairs together for each number of streams, in ascending order.
+pub(super) fn whole(seen: &NetSeen<'_>, pairs: &[NetPairFigures]) -> Vec<NetStreamsFigures> {
+    let mut of: BTreeMap<u32, Vec<NetInterval>> = BTreeMap::new();
+    for pair in pairs {
+        if let Some(rate) = pair.bytes_per_s {
+            of.entry(pair.streams).or_default().push(rate);
+        }
+    }
+    let all = repeated(seen);
+    of.into_iter().map(|(streams, rates)| figures(streams, &rates, &all)).collect()
+}
+
+fn figures(streams: u32, rates: &[NetInterval], all: &Repeated) -> NetStreamsFigures {
+    let means: Vec<f64> = rates.iter().map(|rate| rate.mean).collect();
     let mean = means.iter().sum::<f64>() / means.len().max(1) as f64;
-    let values = rates.iter().map(|(from, rate)| (*from, rate.mean, rate.high.map(|high| high - rate.mean)));
-    let half = half_width(values);
+    let of_pairs = all.values().filter_map(|of| of.get(&streams).cloned());
+    let half = over_repetitions(of_pairs.collect()).map(|(_, half)| half);
+    let half = half.or_else(|| of_intervals(rates.iter().map(|rate| rate.high.map(|high| high - rate.mean))));
     NetStreamsFigures {
         streams,
         pairs: u32::try_from(means.len()).unwrap_or(u32::MAX),
@@ -41,21 +54,27 @@ fn figures(streams: u32, rates: &[(u32, NetInterval)]) -> NetStreamsFigures {
     }
 }
 
-/// Half the width of the 95 % interval of a mean over pairs: pairs of one sender share its machine, so that senders are
-/// what is independent. With few of them, what the pairs' own intervals say.
-fn half_width(values: impl Iterator<Item = (u32, f64, Option<f64>)>) -> Option<f64> {
-    let mut senders: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    let (mut squares, mut count) = (Some(0.0), 0.0);
-    for (from, value, half) in values {
-        senders.entry(from).or_default().push(value);
+/// The mean over pairs with half the width of its interval, by what repetitions differ: all pairs of one share what
+/// went on at the time. Of pairs that have figures in all of them; `None` with fewer than two.
+fn over_repetitions(pairs: Vec<BTreeMap<u32, f64>>) -> Option<(f64, f64)> {
+    let mut known: Vec<u32> = pairs.iter().flat_map(|pair| pair.keys().copied()).collect();
+    known.sort_unstable();
+    known.dedup();
+    let whole: Vec<&BTreeMap<u32, f64>> = pairs.iter().filter(|pair| pair.len() == known.len()).collect();
+    let of = |repetition: &u32| whole.iter().filter_map(|pair| pair.get(repetition)).sum::<f64>() / whole.len() as f64;
+    let means: Vec<f64> = known.iter().map(of).collect();
+    let (mean, half) = if whole.is_empty() { (0.0, None) } else { mean_of(&means) };
+    half.map(|half| (mean, half))
+}
+
+/// Half the width of the interval of a mean over pairs, by their own intervals.
+fn of_intervals(halves: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let (mut squares, mut count) = (Some(0.0_f64), 0.0);
+    for half in halves {
         squares = squares.zip(half).map(|(sum, half)| sum + half * half);
         count += 1.0;
     }
-    if senders.len() >= SENDERS_LEAST {
-        let means: Vec<f64> = senders.values().map(|of| of.iter().sum::<f64>() / of.len() as f64).collect();
-        return mean_of(&means).1;
-    }
-    squares.filter(|_| count > 0.0).map(|squares: f64| squares.sqrt() / count)
+    squares.filter(|_| count > 0.0).map(|squares| squares.sqrt() / count)
 }
 
 /// From which of these numbers of streams on more give no more, where `gain` says by how much the logarithm of goodput
@@ -99,7 +118,11 @@ fn gain(one: &NetInterval, other: &NetInterval) -> (f64, Option<f64>) {
 }
 
 /// The same for each pair and for all of them; of each pair nothing where one number was measured.
-pub(super) fn over_streams(pairs: &[NetPairFigures], streams: &[u32]) -> (NetEnough, Vec<NetPairEnough>) {
+pub(super) fn over_streams(
+    seen: &NetSeen<'_>,
+    pairs: &[NetPairFigures],
+    streams: &[u32],
+) -> (NetEnough, Vec<NetPairEnough>) {
     if streams.len() < 2 {
         return (NetEnough::default(), Vec::new());
     }
@@ -112,14 +135,19 @@ pub(super) fn over_streams(pairs: &[NetPairFigures], streams: &[u32]) -> (NetEno
         };
         NetPairEnough { from, to, enough: enough(&known, gain) }
     });
+    let all = repeated(seen);
     let of_all = |one: u32, other: u32| {
-        let gains = of.iter().filter_map(|((from, _), rates)| {
-            let (more, half) = gain(rates.get(&one)?, rates.get(&other)?);
-            Some((*from, more, half))
+        let gains = all.values().filter_map(|of| {
+            let (one, other) = (of.get(&one)?, of.get(&other)?);
+            let each = one.iter().filter_map(|(at, rate)| Some((*at, (other.get(at)? / rate).ln())));
+            Some(each.collect::<BTreeMap<u32, f64>>())
         });
-        let gains: Vec<(u32, f64, Option<f64>)> = gains.collect();
-        let mean = gains.iter().map(|(_, more, _)| more).sum::<f64>() / gains.len().max(1) as f64;
-        Some((mean, half_width(gains.into_iter())?))
+        over_repetitions(gains.collect()).or_else(|| {
+            let gains = of.values().filter_map(|rates| Some(gain(rates.get(&one)?, rates.get(&other)?)));
+            let gains: Vec<(f64, Option<f64>)> = gains.collect();
+            let mean = gains.iter().map(|(more, _)| more).sum::<f64>() / gains.len().max(1) as f64;
+            Some((mean, of_intervals(gains.into_iter().map(|(_, half)| half))?))
+        })
     };
     (enough(streams, of_all), of_pairs.collect())
 }
@@ -135,11 +163,17 @@ mod tests {
         NetPairFigures { from, to: from + 1, streams, visits: 3, bytes_per_s, ..NetPairFigures::default() }
     }
 
+    /// Nothing of visits: what pairs' own intervals say.
+    fn judged(pairs: &[NetPairFigures], streams: &[u32]) -> (NetEnough, Vec<NetPairEnough>) {
+        let run = crate::net::tests::a_run();
+        over_streams(&crate::net::pairs::seen(&run, &[]), pairs, streams)
+    }
+
     fn of_one(rates: &[(u32, f64)], half_share: f64) -> NetEnough {
         let pairs: Vec<NetPairFigures> =
             rates.iter().map(|&(streams, mean)| pair(0, streams, mean, Some(half_share))).collect();
         let streams: Vec<u32> = rates.iter().map(|(streams, _)| *streams).collect();
-        let (whole, pairs) = over_streams(&pairs, &streams);
+        let (whole, pairs) = judged(&pairs, &streams);
         let of_pair = NetPairEnough { from: 0, to: 1, enough: whole.clone() };
         assert_eq!(pairs, if streams.len() > 1 { vec![of_pair] } else { vec![] });
         whole
@@ -162,23 +196,17 @@ mod tests {
     }
 
     #[test]
-    fn of_many_pairs_senders_say_what_the_mean_is_worth() {
-        let all = |spread: f64| -> Vec<NetPairFigures> {
-            let of = |streams, mean: f64| {
-                (0..4).map(move |from| pair(from, streams, mean * (1.0 + spread * f64::from(from)), None))
-            };
-            of(1, 10.0).chain(of(4, 24.0)).chain(of(8, 24.2)).collect()
-        };
-        let (whole, of_pairs) = over_streams(&all(0.02), &[1, 4, 8]);
-        assert_eq!(
-            (whole.outcome, whole.streams),
-            (NetEnoughOutcome::Found, Some(4)),
-            "without any interval of a pair"
-        );
-        assert!(of_pairs.iter().all(|of| of.enough.outcome == NetEnoughOutcome::Untold));
-        let figures = &super::whole(&all(0.02))[1];
-        assert_eq!((figures.streams, figures.pairs), (4, 4));
-        assert!((figures.bytes_per_s.mean - 24.72).abs() < 1e-9 && figures.slowest_bytes_per_s == 24.0, "{figures:?}");
-        assert!(figures.bytes_per_s.low.is_some_and(|low| low > 23.0 && low < 24.72));
+    fn repetitions_say_what_a_mean_over_pairs_is_worth_and_slow_pairs_do_not_widen_it() {
+        let of = |usual: f64| -> BTreeMap<u32, f64> { (1..).zip([usual, usual * 1.01, usual * 0.99]).collect() };
+        let (mean, half) = over_repetitions(vec![of(10.0), of(30.0)]).unwrap();
+        // Student's t of two degrees of freedom: 4.303.
+        assert!((mean - 20.0).abs() < 1e-9 && (half - 4.303 * 0.2 / 3.0_f64.sqrt()).abs() < 1e-3, "{mean} ± {half}");
+        let mut short = of(500.0);
+        short.remove(&2);
+        assert_eq!(over_repetitions(vec![of(10.0), of(30.0), short]), Some((mean, half)), "not in all of them");
+        assert_eq!(over_repetitions(vec![[(1, 5.0)].into()]), None);
+        assert_eq!(over_repetitions(vec![]), None);
+        assert_eq!(of_intervals([Some(3.0), Some(4.0)].into_iter()), Some(2.5));
+        assert_eq!(of_intervals([Some(3.0), None].into_iter()), None);
     }
 }

@@ -13,6 +13,11 @@ fn viewed(world: &LinkWorld) -> NetView {
     view(&world::run(world), &world::visits(world))
 }
 
+/// A run of two machines.
+pub(super) fn a_run() -> NetRun {
+    world::run(&LinkWorld::healthy(2, 1))
+}
+
 /// Two machines and one visit one way, with this pair and these machines.
 fn of_one(speed: Option<u64>, pair: NetPair, machines: Vec<NetMachine>) -> NetView {
     let world = LinkWorld { visits: 1, rounds: 1, streams: vec![1], ..LinkWorld::healthy(2, 1) };

@@ -214,6 +214,35 @@ impl NetLimitedBy {
             NetLimitedBy::Network => "the network or congestion control",
         }
     }
+
+    /// Its word in JSON and CSV.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            NetLimitedBy::Link => "link",
+            NetLimitedBy::BondMember => "bond-member",
+            NetLimitedBy::AskedRate => "asked-rate",
+            NetLimitedBy::SenderProcessor => "sender-processor",
+            NetLimitedBy::ReceiverProcessor => "receiver-processor",
+            NetLimitedBy::ReceiveWindow => "receive-window",
+            NetLimitedBy::SendBuffer => "send-buffer",
+            NetLimitedBy::Losses => "losses",
+            NetLimitedBy::Network => "network",
+        }
+    }
+
+    /// All of them.
+    pub const ALL: [NetLimitedBy; 9] = [
+        NetLimitedBy::Link,
+        NetLimitedBy::BondMember,
+        NetLimitedBy::AskedRate,
+        NetLimitedBy::SenderProcessor,
+        NetLimitedBy::ReceiverProcessor,
+        NetLimitedBy::ReceiveWindow,
+        NetLimitedBy::SendBuffer,
+        NetLimitedBy::Losses,
+        NetLimitedBy::Network,
+    ];
 }
 
 /// What limited a pair.
@@ -249,7 +278,8 @@ pub struct NetStreamsFigures {
     pub streams: u32,
     /// Pairs with figures.
     pub pairs: u32,
-    /// The mean of the pairs' goodputs, in bytes per second; its interval is by what senders differ.
+    /// The mean of the pairs' goodputs, in bytes per second; its interval is by what repetitions differ, of a single
+    /// one by the pairs' own.
     pub bytes_per_s: NetInterval,
     /// The slowest pair.
     pub slowest_bytes_per_s: f64,

@@ -312,7 +312,7 @@ fn names<'a>(
     Named { left_out: peaks.len() - shown.len(), shown }
 }
 
-fn column(figures: impl Iterator<Item = Option<f64>>) -> Value {
+pub(super) fn column(figures: impl Iterator<Item = Option<f64>>) -> Value {
     let figures: Vec<Option<f64>> = figures.map(|figure| figure.filter(|f| f.is_finite() && *f >= 0.0)).collect();
     let largest = figures.iter().flatten().copied().fold(0.0, f64::max);
     let scale = largest / LEVEL_MAX;

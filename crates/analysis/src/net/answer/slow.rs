@@ -6,17 +6,19 @@ use linerate_record::units::percent;
 use super::{NAMED, pair_name, rate};
 use crate::net::pairs::NetSeen;
 use crate::net::slow::NetCompared;
-use crate::net::view::{NetFinding, NetFindingKind, NetLimitedBy, NetSide, NetSlowNode, NetSlowPair, NetView};
+use crate::net::view::{
+    NetFinding, NetFindingKind, NetLimitedBy, NetPairFigures, NetSide, NetSlowNode, NetSlowPair, NetView,
+};
 
 /// Share of a machine's pairs that one thing limits, from which it is named beside the machine.
 const MOST: f64 = 0.5;
 
 /// Each machine that is slow.
-pub(super) fn nodes(view: &NetView, seen: &NetSeen<'_>) -> Vec<NetFinding> {
-    view.slow.nodes.iter().map(|one| node(view, seen, one)).collect()
+pub(super) fn nodes(view: &NetView) -> Vec<NetFinding> {
+    view.slow.nodes.iter().map(|one| node(view, one)).collect()
 }
 
-fn node(view: &NetView, seen: &NetSeen<'_>, slow: &NetSlowNode) -> NetFinding {
+fn node(view: &NetView, slow: &NetSlowNode) -> NetFinding {
     let name = view.name(slow.node);
     let does = match slow.side {
         NetSide::Sends => "sends",
@@ -40,7 +42,7 @@ fn node(view: &NetView, seen: &NetSeen<'_>, slow: &NetSlowNode) -> NetFinding {
             slow.chance,
             view.slow.comparisons
         ),
-        remedy: remedy(view, seen, slow.node, common),
+        remedy: remedy(view, slow.node, common),
     }
 }
 
@@ -60,14 +62,14 @@ fn common(view: &NetView, slow: &NetSlowNode) -> Option<NetLimitedBy> {
     (of(&most) as f64 > MOST * limits.len() as f64).then_some(most)
 }
 
-fn remedy(view: &NetView, seen: &NetSeen<'_>, node: u32, common: Option<NetLimitedBy>) -> String {
+fn remedy(view: &NetView, node: u32, common: Option<NetLimitedBy>) -> String {
     let interface = match view.nodes.get(node as usize).map(|node| node.interface.as_str()) {
         Some(interface) if !interface.is_empty() => interface,
         _ => "its interface",
     };
     // What limits its pairs says where to look, if it is more than that nothing was full.
     let of_limit = common.filter(|by| *by != NetLimitedBy::Network && *by != NetLimitedBy::Losses).and_then(|by| {
-        let has = |pair: &&crate::net::view::NetPairFigures| pair.from == node || pair.to == node;
+        let has = |pair: &&NetPairFigures| pair.from == node || pair.to == node;
         let limits = view.compared().filter(has).filter_map(|pair| pair.limit.as_ref());
         limits.filter(|limit| limit.by == by).map(|limit| limit.look_at.clone()).next()
     });
@@ -76,8 +78,8 @@ fn remedy(view: &NetView, seen: &NetSeen<'_>, node: u32, common: Option<NetLimit
          switch port, members of its bond, MTU, interrupts (linerate audit)"
     );
     match of_limit {
-        Some(look_at) if seen.run.nodes.len() > 1 => format!("{look_at}; {compared}"),
-        _ => compared,
+        Some(look_at) => format!("{look_at}; {compared}"),
+        None => compared,
     }
 }
 
@@ -93,7 +95,7 @@ pub(super) fn pairs(view: &NetView) -> Vec<NetFinding> {
 
 fn pair(view: &NetView, slow: &NetSlowPair) -> NetFinding {
     let NetSlowPair { from, to, .. } = *slow;
-    let is_pair = |pair: &&crate::net::view::NetPairFigures| (pair.from, pair.to) == (from, to);
+    let is_pair = |pair: &&NetPairFigures| (pair.from, pair.to) == (from, to);
     let limit = view.compared().find(is_pair).and_then(|pair| pair.limit.as_ref());
     let because =
         limit.map_or_else(String::new, |limit| format!("; limited by {}: {}", limit.by.name(), limit.evidence));
@@ -124,7 +126,7 @@ fn pair(view: &NetView, slow: &NetSlowPair) -> NetFinding {
 }
 
 /// Visits that were slow as a whole.
-pub(super) fn visits(view: &NetView, seen: &NetSeen<'_>, compared: &NetCompared) -> Option<NetFinding> {
+pub(super) fn visits(seen: &NetSeen<'_>, compared: &NetCompared) -> Option<NetFinding> {
     let slowest = compared.visits.iter().max_by(|a, b| a.less_share.total_cmp(&b.less_share))?;
     let visit = seen.visits.get(slowest.place)?;
     let of_round =
@@ -154,6 +156,6 @@ pub(super) fn visits(view: &NetView, seen: &NetSeen<'_>, compared: &NetCompared)
             visit.pairs.len(),
             percent(slowest.less_share)
         ),
-        remedy: if view.load.visits > 0 { remedy.to_owned() } else { String::new() },
+        remedy: remedy.to_owned(),
     })
 }

@@ -1,0 +1,82 @@
+"use strict";
+// The map of pairs, a cell each, and goodput over the number of streams. What a cell says is in the line below the map.
+(() => {
+  const { byId, data, bitsPerS, axis, yAxis, fromZero, color, ramp, draw, figure, reading, dotted } = page;
+  const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  const STEPS = 64;
+
+  const cells = () => {
+    const { scale, v } = data.map;
+    const level = (i) => DIGITS.indexOf(v[2 * i]) * 64 + DIGITS.indexOf(v[2 * i + 1]);
+    return Array.from({ length: v.length / 2 }, (_, i) => (level(i) === 4095 ? null : level(i) * scale));
+  };
+
+  const drawMap = (canvas) => {
+    const count = data.nodes.length;
+    const rates = cells();
+    const size = Math.max(2, Math.floor(960 / count));
+    canvas.width = size * count;
+    canvas.height = size * count;
+    const [low, high] = data.range;
+    const colours = Array.from({ length: STEPS }, (_, k) => ramp(k / (STEPS - 1), ["h3", "h2", "h1", "h0"]));
+    const colour = (rate) => {
+      const share = high > low ? (rate - low) / (high - low) : 1;
+      return colours[Math.round(Math.min(Math.max(share, 0), 1) * (STEPS - 1))];
+    };
+    const context = canvas.getContext("2d");
+    const gap = size >= 6 ? 1 : 0;
+    rates.forEach((rate, i) => {
+      context.fillStyle = rate == null ? "rgba(128,128,128,.12)" : colour(rate);
+      context.fillRect((i % count) * size, Math.floor(i / count) * size, size - gap, size - gap);
+    });
+    const told = canvas.parentElement.querySelector(".told");
+    canvas.onmousemove = (event) => {
+      const box = canvas.getBoundingClientRect();
+      const at = (offset, length) => Math.min(count - 1, Math.max(0, Math.floor((offset / length) * count)));
+      const [to, from] = [at(event.clientX - box.left, box.width), at(event.clientY - box.top, box.height)];
+      const rate = rates[from * count + to];
+      const limit = data.limits[Number(data.limited[from * count + to])];
+      const said = rate == null ? "not measured" : `${bitsPerS(rate)}${limit ? `, limited by ${limit}` : ""}`;
+      told.textContent = from === to ? data.nodes[from] : `${data.nodes[from]} → ${data.nodes[to]}: ${said}`;
+      canvas.title = told.textContent;
+    };
+  };
+
+  const intervals = (points) => (u) => {
+    const { ctx } = u;
+    ctx.save();
+    ctx.strokeStyle = color(0);
+    ctx.lineWidth = 1.5 * devicePixelRatio;
+    for (const [streams, , low, high] of points) {
+      if (low == null || high == null) continue;
+      const x = u.valToPos(streams, "x", true);
+      ctx.beginPath();
+      ctx.moveTo(x, u.valToPos(low, "y", true));
+      ctx.lineTo(x, u.valToPos(high, "y", true));
+      ctx.stroke();
+    }
+    ctx.restore();
+  };
+
+  const drawStreams = () => {
+    const into = byId("stream-charts");
+    if (!into) return;
+    into.replaceChildren();
+    const points = data.streams;
+    const [first, last] = [points[0][0], points[points.length - 1][0]];
+    const host = figure(into, "Goodput over streams", "mean of all pairs with its 95 % interval", 300);
+    draw(host, {
+      scales: { x: { time: false, distr: 3, log: 2, range: () => [first * 0.9, last * 1.1] }, y: fromZero },
+      axes: [axis({ size: 26 }), yAxis(bitsPerS)],
+      series: [{ label: "streams", value: reading(String) }, dotted("mean of pairs", color(0), reading(bitsPerS))],
+      hooks: { draw: [intervals(points)] },
+    }, [points.map(([streams]) => streams), points.map(([, mean]) => mean)]);
+  };
+
+  page.stand(() => {
+    const canvas = document.querySelector("canvas.heat");
+    if (canvas) drawMap(canvas);
+    drawStreams();
+    return canvas ? 1 : 0;
+  });
+})();

@@ -1,0 +1,300 @@
+//! What links between machines do, as text for a terminal, JSON, CSV and one self-contained HTML page.
+
+mod words;
+
+use linerate_analysis::net::view::{NetInterval, NetPairFigures, NetView};
+use linerate_record::finding::Severity;
+use linerate_record::units::{duration_ns, percent};
+
+use crate::csv::{cell, push_row};
+use crate::fitted::{Line, fitted, line};
+use crate::ink::Ink;
+use crate::terminal::{TextStyle, clean, cut, hanging_in, width};
+use crate::words::{ABSENT, plural};
+pub(crate) use words::{against, enough, goodput, measured, plus_minus, rate, side, way};
+
+/// Columns before what a line says.
+const LEAD: usize = 12;
+
+/// Most machines whose pairs are shown as a matrix.
+const MATRIX_NODES: usize = 12;
+
+/// Columns of a cell of the matrix.
+const CELL: usize = 8;
+
+/// Pairs and machines that are listed where there are more.
+const PAIRS_SHOWN: usize = 8;
+const NODES_SHOWN: usize = 8;
+
+/// Findings in the answer.
+const FINDINGS_SHOWN: usize = 3;
+
+/// Columns that a machine's name may take in a matrix and in a table.
+const NAME_MOST: usize = 20;
+
+/// The view as pretty JSON, with a line feed at its end. Reading it back gives an equal view.
+///
+/// # Panics
+/// Never: a view has text keys only, which is all that JSON asks.
+#[must_use]
+pub fn json(view: &NetView) -> String {
+    crate::json::pretty(view).expect("a view has text keys only")
+}
+
+/// The view as one self-contained page. Figures carry `data-field` and `data-value`, as those of a plan.
+#[must_use]
+pub fn html(view: &NetView) -> String {
+    crate::html::net::page(view)
+}
+
+/// The columns of [`csv`], in order.
+const COLUMNS: [&str; 21] = [
+    "from",
+    "to",
+    "streams",
+    "visits",
+    "bytes_per_s",
+    "bytes_per_s_low_95",
+    "bytes_per_s_high_95",
+    "retransmitted_share",
+    "round_trip_us",
+    "sender_cpu_s_per_gib",
+    "receiver_cpu_s_per_gib",
+    "limited_by",
+    "failed",
+    "visits_spread_share",
+    "least_round_trip_us",
+    "fairness",
+    "sender_busiest_share",
+    "receiver_busiest_share",
+    "window_share",
+    "buffer_share",
+    "link_share",
+];
+
+/// One row per pair and number of streams, under a row of column names. A figure that is not known is empty.
+#[must_use]
+pub fn csv(view: &NetView) -> String {
+    let mut text = COLUMNS.join(",");
+    text.push('\n');
+    for pair in &view.pairs {
+        push_row(&mut text, &row(view, pair));
+    }
+    text
+}
+
+fn row(view: &NetView, pair: &NetPairFigures) -> [String; COLUMNS.len()] {
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| cell(&value));
+    let rate = |of: fn(NetInterval) -> Option<f64>| number(pair.bytes_per_s.and_then(of));
+    [
+        view.name(pair.from).to_owned(),
+        view.name(pair.to).to_owned(),
+        pair.streams.to_string(),
+        pair.visits.to_string(),
+        rate(|rate| Some(rate.mean)),
+        rate(|rate| rate.low),
+        rate(|rate| rate.high),
+        number(pair.retransmitted_share),
+        number(pair.round_trip_us),
+        number(pair.sender_cpu_s_per_gib),
+        number(pair.receiver_cpu_s_per_gib),
+        pair.limit.as_ref().map_or_else(String::new, |limit| limit.by.key().to_owned()),
+        pair.failed.to_string(),
+        number(pair.visits_spread_share),
+        number(pair.least_round_trip_us),
+        number(pair.fairness),
+        number(pair.sender_busiest_share),
+        number(pair.receiver_busiest_share),
+        number(pair.window_share),
+        number(pair.buffer_share),
+        number(pair.link_share),
+    ]
+}
+
+/// Ten lines that answer, and below them a matrix of all pairs, or where there are too many machines for `columns` the
+/// slowest pairs and machines. With `all`, everything: each pair with what limited it, every finding and remark.
+#[must_use]
+pub fn text(view: &NetView, columns: usize, all: bool) -> String {
+    styled(view, TextStyle { color: false, width: columns }, all)
+}
+
+/// The same in the colours of a terminal.
+#[must_use]
+pub fn styled(view: &NetView, look: TextStyle, all: bool) -> String {
+    let lines = answer(view, all);
+    let mut text = if all {
+        lines.iter().map(|line| hanging_in(line.ink, &line.lead, LEAD, &line.says, look)).collect()
+    } else {
+        fitted(&lines, LEAD, look)
+    };
+    let tables = match matrix(view, look) {
+        Some(matrix) if all => [matrix, nodes(view, view.nodes.len())].concat(),
+        Some(matrix) => matrix,
+        None if all => nodes(view, view.nodes.len()),
+        None => [slowest(view), nodes(view, NODES_SHOWN)].concat(),
+    };
+    text.push_str(&tables);
+    if all { text + &every_pair(view) + &behind(view, look) } else { text }
+}
+
+fn answer(view: &NetView, all: bool) -> Vec<Line> {
+    let mut lines = vec![line(Ink::Dim, " measured", measured(view))];
+    let warned = if all { view.warnings.len() } else { view.warnings.len().min(2) };
+    lines.extend(view.warnings[..warned].iter().map(|warning| line(Ink::Yellow, " warning", warning.clone())));
+    lines.push(line(Ink::Green, " ▸", view.answer.clone()));
+    let shown = if all { view.findings.len() } else { view.findings.len().min(FINDINGS_SHOWN) };
+    for finding in &view.findings[..shown] {
+        let (ink, lead) = match finding.severity {
+            Severity::Critical => (Ink::Red, " critical"),
+            Severity::Warning => (Ink::Yellow, " finding"),
+            Severity::Note => (Ink::Dim, " note"),
+        };
+        let remedy = if finding.remedy.is_empty() { String::new() } else { format!("; remedy: {}", finding.remedy) };
+        let said = if all {
+            format!("{} ({}){remedy}", finding.claim, finding.evidence)
+        } else {
+            finding.claim.clone() + &remedy
+        };
+        lines.push(line(ink, lead, said));
+    }
+    let left = view.findings.len() - shown;
+    if left > 0 {
+        lines.push(line(Ink::Dim, "", format!("{}: --all shows them", plural(left as u64, "more finding"))));
+    }
+    if view.streams.len() > 1 {
+        lines.push(line(Ink::Dim, " streams", words::over_streams(view)));
+    }
+    let limits = view.limits.iter().take(if all { view.limits.len() } else { 2 });
+    lines.extend(limits.map(|limit| line(Ink::Dim, " limited by", words::limit_count(limit))));
+    lines
+}
+
+/// Senders by receivers, with a mark at what is slow; `None` where it does not fit.
+fn matrix(view: &NetView, look: TextStyle) -> Option<String> {
+    let count = view.nodes.len();
+    let names = view.nodes.iter().map(|node| width(&node.name)).max().unwrap_or(0).clamp(4, NAME_MOST);
+    if !(2..=MATRIX_NODES).contains(&count) || 2 + names + count * CELL > look.width || view.whole().is_none() {
+        return None;
+    }
+    let (unit, scale) = words::unit(view);
+    let streams = plural(u64::from(view.compared_streams.unwrap_or(0)), "stream");
+    let mut text = format!("\n {unit} with {streams}, rows send, columns receive; ! is slow beyond chance\n");
+    text.push_str(&format!("  {:names$}", ""));
+    view.nodes.iter().for_each(|node| text.push_str(&format!("{:>CELL$}", cut(&clean(&node.name), CELL - 1))));
+    text.push('\n');
+    for (from, sender) in (0_u32..).zip(&view.nodes) {
+        let mut row = format!("  {:names$}", cut(&clean(&sender.name), names));
+        for to in (0_u32..).take(count) {
+            let pair = view.compared().find(|pair| (pair.from, pair.to) == (from, to));
+            let rate = pair.and_then(|pair| pair.bytes_per_s);
+            let shown = rate.map_or_else(|| ABSENT.to_owned(), |rate| words::three_digits(8.0 * rate.mean / scale));
+            let mark = if rate.is_some() && words::is_slow(view, from, to) { "!" } else { "" };
+            row.push_str(&format!("{:>CELL$}", format!("{shown}{mark}")));
+        }
+        text.push_str(row.trim_end());
+        text.push('\n');
+    }
+    Some(text)
+}
+
+/// The slowest pairs.
+fn slowest(view: &NetView) -> String {
+    let mut pairs: Vec<&NetPairFigures> = view.compared().filter(|pair| pair.bytes_per_s.is_some()).collect();
+    pairs.sort_by(|a, b| goodput(a).total_cmp(&goodput(b)));
+    pairs.truncate(PAIRS_SHOWN);
+    pair_table(view, "slowest pairs", &pairs)
+}
+
+fn every_pair(view: &NetView) -> String {
+    pair_table(view, "pairs", &view.pairs.iter().collect::<Vec<_>>())
+}
+
+fn pair_table(view: &NetView, head: &str, pairs: &[&NetPairFigures]) -> String {
+    if pairs.is_empty() {
+        return String::new();
+    }
+    let name = |pair: &NetPairFigures| {
+        let mark = if words::is_slow(view, pair.from, pair.to) { " !" } else { "" };
+        format!(
+            "{} → {}{mark}",
+            cut(&clean(view.name(pair.from)), NAME_MOST),
+            cut(&clean(view.name(pair.to)), NAME_MOST)
+        )
+    };
+    let names = pairs.iter().map(|pair| width(&name(pair))).max().unwrap_or(0).max(width(head));
+    let cells = |first: &str, rest: [&str; 6], last: &str| {
+        let [streams, rate, around, again, trip, link] = rest;
+        let row =
+            format!("  {first:<names$} {streams:>7} {rate:>10} {around:>8} {again:>10} {trip:>10} {link:>8}  {last}");
+        format!("{}\n", row.trim_end())
+    };
+    let heads = ["streams", "goodput", "", "sent again", "round trip", "of link"];
+    let mut text = format!("\n{}", cells(head, heads, "limited by"));
+    for pair in pairs {
+        let share = |share: Option<f64>| share.map_or_else(|| ABSENT.to_owned(), percent);
+        let trip = pair.round_trip_us.map_or_else(|| ABSENT.to_owned(), |us| duration_ns(1e3 * us));
+        let rate = pair.bytes_per_s.map_or_else(|| "failed".to_owned(), |rate| words::rate(rate.mean));
+        let around = pair.bytes_per_s.map_or_else(String::new, plus_minus);
+        let last = match &pair.limit {
+            Some(limit) => limit.by.name().to_owned(),
+            None => pair.reasons.first().map_or_else(String::new, |reason| clean(reason)),
+        };
+        let rest = [
+            &pair.streams.to_string(),
+            &rate,
+            &around,
+            &share(pair.retransmitted_share),
+            &trip,
+            &share(pair.link_share),
+        ];
+        text.push_str(&cells(&name(pair), rest.map(String::as_str), &last));
+    }
+    text
+}
+
+/// Machines by what they send and receive, the slowest first.
+fn nodes(view: &NetView, most: usize) -> String {
+    let mut places: Vec<usize> = (0..view.nodes.len()).collect();
+    let least = |place: &usize| {
+        let node = &view.nodes[*place];
+        let both = [node.sent_bytes_per_s, node.received_bytes_per_s];
+        both.into_iter().flatten().fold(f64::INFINITY, f64::min)
+    };
+    places.sort_by(|a, b| least(a).total_cmp(&least(b)));
+    places.truncate(most);
+    if view.whole().is_none() {
+        return String::new();
+    }
+    let names = places.iter().map(|place| width(&view.nodes[*place].name)).max().unwrap_or(0).clamp(16, NAME_MOST);
+    let head = if places.len() < view.nodes.len() { "slowest machines" } else { "machines" };
+    let mut text = format!("\n  {head:<names$} {:>10} {:>8} {:>10}\n", "sends", "", "receives");
+    for place in places {
+        let node = &view.nodes[place];
+        let rate = |rate: Option<f64>| rate.map_or_else(|| ABSENT.to_owned(), words::rate);
+        let share = |share: Option<f64>| share.map_or_else(String::new, words::against);
+        let row = format!(
+            "  {:<names$} {:>10} {:>8} {:>10} {:>8}",
+            cut(&clean(&node.name), names),
+            rate(node.sent_bytes_per_s),
+            share(node.sends_share),
+            rate(node.received_bytes_per_s),
+            share(node.receives_share)
+        );
+        text.push_str(&format!("{}\n", row.trim_end()));
+    }
+    text
+}
+
+/// What is behind the answer.
+fn behind(view: &NetView, look: TextStyle) -> String {
+    let mut text = String::from("\n");
+    let mut add = |ink: Ink, lead: &str, says: &str| text.push_str(&hanging_in(ink, lead, LEAD, says, look));
+    for limit in &view.limits {
+        add(Ink::Dim, " look at", &format!("{}: {}", limit.by.name(), limit.look_at));
+    }
+    add(Ink::Dim, " chance", &words::chance(view));
+    for remark in &view.remarks {
+        add(Ink::Dim, " remark", remark);
+    }
+    text
+}

@@ -1,0 +1,144 @@
+//! Sentences that the text and the page share.
+
+use linerate_analysis::net::view::{
+    NetEnough, NetEnoughOutcome, NetInterval, NetLimitCount, NetPairFigures, NetSide, NetStreamsFigures, NetView,
+};
+use linerate_record::net::NetWay;
+use linerate_record::units::{Bytes, bits_per_s, duration_ns, grouped};
+
+use crate::words::{ABSENT, change, percent, plural};
+
+/// Bytes per second as links are sold.
+pub(crate) fn rate(bytes_per_s: f64) -> String {
+    bits_per_s(8.0 * bytes_per_s)
+}
+
+/// A pair's goodput in bytes per second; none is more than any.
+pub(crate) fn goodput(pair: &NetPairFigures) -> f64 {
+    pair.bytes_per_s.map_or(f64::INFINITY, |rate| rate.mean)
+}
+
+/// How pairs of a round were chosen.
+pub(crate) const fn way(way: NetWay) -> &'static str {
+    match way {
+        NetWay::Ring => "each machine sends to one and receives from another",
+        NetWay::OneWay => "each machine sends or receives",
+        NetWay::BothWays => "two machines send to each other",
+        NetWay::Incast => "all others send to one machine",
+    }
+}
+
+/// What was measured, and how.
+pub(crate) fn measured(view: &NetView) -> String {
+    let load = &view.load;
+    let ms = |ms: u64| duration_ns(ms as f64 * 1e6);
+    let pairs = view.whole().map_or(0, |whole| u64::from(whole.pairs));
+    let all = (view.nodes.len() as u64) * (view.nodes.len() as u64).saturating_sub(1);
+    let sample = match load.sampled_of_rounds {
+        Some(rounds) => format!(" (a sample of {})", plural(u64::from(rounds), "round")),
+        None => String::new(),
+    };
+    let most = load.max_bytes_per_s.map_or_else(String::new, |most| format!(", at {} at the most", rate(most)));
+    format!(
+        "{} of {all} pairs of {}{sample}; {}; {} of {} after {} of warm-up, {} at once{most}",
+        grouped(pairs),
+        plural(view.nodes.len() as u64, "machine"),
+        way(load.way),
+        plural(u64::from(view.visits), "visit"),
+        ms(load.duration_ms),
+        ms(load.warmup_ms),
+        Bytes(u64::from(load.send_bytes))
+    )
+}
+
+/// Half the interval as a share of the mean.
+pub(crate) fn plus_minus(rate: NetInterval) -> String {
+    match rate.high {
+        Some(high) if rate.mean > 0.0 => format!("± {:.1} %", 100.0 * (high - rate.mean) / rate.mean),
+        _ => ABSENT.to_owned(),
+    }
+}
+
+/// Goodput over the number of streams, and from which on more give no more.
+pub(crate) fn over_streams(view: &NetView) -> String {
+    let one = |of: &NetStreamsFigures| {
+        let around = of.bytes_per_s.high.map_or_else(String::new, |_| format!(" {}", plus_minus(of.bytes_per_s)));
+        format!("{}: {}{around}", of.streams, rate(of.bytes_per_s.mean))
+    };
+    let each: Vec<String> = view.streams.iter().map(one).collect();
+    format!("{}; {}", each.join(", "), enough(&view.enough))
+}
+
+/// From which number of streams on more give no more.
+pub(crate) fn enough(of: &NetEnough) -> String {
+    match (of.outcome, of.streams, of.perhaps_from) {
+        (NetEnoughOutcome::Found, Some(streams), Some(perhaps)) if perhaps < streams => {
+            format!("from {streams} on more give no more, perhaps from {perhaps} on")
+        }
+        (NetEnoughOutcome::Found, Some(streams), _) => format!("from {streams} on more give no more"),
+        (NetEnoughOutcome::StillRising, ..) => "the most give more than all others: even more may give more".to_owned(),
+        (NetEnoughOutcome::Untold | NetEnoughOutcome::Found, ..) => {
+            "from which number on more give no more cannot be told: the intervals are too wide".to_owned()
+        }
+        (NetEnoughOutcome::Single, ..) => "one number of streams was measured".to_owned(),
+    }
+}
+
+/// How many pairs something limited, with the readings of one.
+pub(crate) fn limit_count(limit: &NetLimitCount) -> String {
+    let such_as = if limit.pairs > 1 { ", such as" } else { "" };
+    format!("{} ({}{such_as}): {}", limit.by.name(), plural(u64::from(limit.pairs), "pair"), limit.evidence)
+}
+
+/// How much more or less than others, where it is anything.
+pub(crate) fn against(share: f64) -> String {
+    if share.abs() < 0.000_5 { "0 %".to_owned() } else { change(share) }
+}
+
+/// What the comparison rests on.
+pub(crate) fn chance(view: &NetView) -> String {
+    let slow = &view.slow;
+    let scatter = slow.scatter_share.map_or_else(String::new, |share| format!("; pairs scatter by {}", percent(share)));
+    let lacking = if slow.lacking.is_empty() { String::new() } else { format!("; {}", slow.lacking) };
+    format!(
+        "{} comparisons; of healthy fleets, at most {} have anything that is called slow; what is slower by less than {} \
+         is not{scatter}{lacking}",
+        grouped(u64::from(slow.comparisons)),
+        percent(slow.false_alarm_share),
+        percent(slow.least_share)
+    )
+}
+
+/// Whether a pair is slow, or one of its machines on the side that counts.
+pub(crate) fn is_slow(view: &NetView, from: u32, to: u32) -> bool {
+    let is_pair = view.slow.pairs.iter().any(|pair| (pair.from, pair.to) == (from, to));
+    is_pair
+        || view.slow.nodes.iter().any(|slow| {
+            (slow.node == from && slow.side != NetSide::Receives) || (slow.node == to && slow.side != NetSide::Sends)
+        })
+}
+
+/// What a machine does slowly.
+pub(crate) const fn side(side: NetSide) -> &'static str {
+    match side {
+        NetSide::Sends => "sends",
+        NetSide::Receives => "receives",
+        NetSide::Both => "sends and receives",
+    }
+}
+
+/// The unit that a matrix is in, and its size in bits per second.
+pub(crate) fn unit(view: &NetView) -> (&'static str, f64) {
+    let fastest = 8.0 * view.whole().map_or(0.0, |whole| whole.fastest_bytes_per_s);
+    [("Gb/s", 1e9), ("Mb/s", 1e6)].into_iter().find(|(_, scale)| fastest >= *scale).unwrap_or(("kb/s", 1e3))
+}
+
+/// A number with three digits, as long as that makes sense.
+pub(crate) fn three_digits(value: f64) -> String {
+    let decimals = match value {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        _ => 2,
+    };
+    format!("{value:.decimals$}")
+}

@@ -1,0 +1,133 @@
+//! What was measured of the links of a made-up fleet, of which the second machine sends slowly.
+
+use linerate_analysis::net::view::NetView;
+use linerate_analysis::net::{rounds, turns, view};
+use linerate_record::machine::{Machine, MachineNic};
+use linerate_record::net::{NET_SCHEMA, NetLoad, NetMachine, NetNode, NetPair, NetRun, NetSent, NetVisit, NetWay};
+
+/// Bytes per second of a pair that nothing slows: 24.0 Gb/s.
+const USUAL: f64 = 3e9;
+
+fn run(nodes: u32, streams: &[u32], visits: u32) -> NetRun {
+    let nic = MachineNic {
+        name: "eth0".to_owned(),
+        speed_bits_per_s: Some(25_000_000_000),
+        mtu_bytes: 9_000,
+        ..MachineNic::default()
+    };
+    let node = |at: u32| NetNode {
+        name: format!("node{:02}", at + 1),
+        address: format!("10.0.{}.{}", at / 250, at % 250 + 1),
+        interface: "eth0".to_owned(),
+        machine: Machine { cpus: 16, nics: vec![nic.clone()], ..Machine::default() },
+    };
+    NetRun {
+        schema: NET_SCHEMA,
+        linerate: "1.2.3".to_owned(),
+        began_unix_ms: 1_800_000_000_000,
+        command: ["linerate", "net", "--fleet", "fleet.yaml"].map(str::to_owned).to_vec(),
+        seed: 7,
+        load: NetLoad {
+            way: NetWay::Ring,
+            streams: streams.to_vec(),
+            duration_ms: 10_000,
+            warmup_ms: 2_000,
+            interval_ms: 500,
+            visits,
+            send_bytes: 1 << 20,
+            max_bytes_per_s: None,
+            sampled_of_rounds: None,
+        },
+        nodes: (0..nodes).map(node).collect(),
+        remarks: vec!["hosts are in two racks".to_owned()],
+    }
+}
+
+/// Between -1 and 1, another for each number.
+fn wobble(number: u32) -> f64 {
+    f64::from(number.wrapping_mul(2_654_435_769) >> 8) / f64::from(1_u32 << 23) - 1.0
+}
+
+fn pair(from: u32, to: u32, streams: u32, number: u32) -> NetPair {
+    let of_streams = if streams == 1 { 0.6 } else { 0.97 };
+    let of_sender = if from == 1 { 0.55 } else { 1.0 };
+    let own = 1.0 + 0.01 * wobble(1_000 * from + to) + 0.004 * wobble(number.wrapping_mul(7_919) + 31 * from + to);
+    let bytes_per_s = USUAL * of_streams * of_sender * own;
+    let received = |interval: u32| (0.5 * bytes_per_s * (1.0 + 0.002 * wobble(interval + number))) as u64;
+    let received_bytes: Vec<u64> = (0..20).map(received).collect();
+    let bytes: u64 = received_bytes.iter().sum();
+    NetPair {
+        from,
+        to,
+        received_bytes,
+        stream_bytes: vec![bytes / u64::from(streams); streams as usize],
+        sent: NetSent {
+            acknowledged_bytes: bytes,
+            segments: bytes / 8_948,
+            retransmitted_segments: bytes / 8_948 / 4_000,
+            busy_us: 12_000_000 * u64::from(streams),
+            round_trip_us: 210,
+            least_round_trip_us: 45,
+            congestion_window_segments: 70,
+            segment_bytes: 8_948,
+            ..NetSent::default()
+        },
+        error: None,
+    }
+}
+
+fn machine(node: u32, streams: u32) -> NetMachine {
+    let busiest_ns = if streams == 1 || node == 1 { 9_900_000_000 } else { 6_000_000_000 };
+    NetMachine {
+        node,
+        over_ms: 10_000,
+        send_cpu_ns: 11_000_000_000,
+        send_busiest_ns: busiest_ns,
+        receive_cpu_ns: 14_000_000_000,
+        receive_busiest_ns: 7_000_000_000,
+        values: Vec::new(),
+    }
+}
+
+fn visits(nodes: u32, run: &NetRun) -> Vec<NetVisit> {
+    let all = rounds(nodes, NetWay::Ring);
+    let order = turns(all.len(), &run.load.streams, run.load.visits, run.seed);
+    let visit = |(number, turn): (u32, &linerate_analysis::net::NetTurn)| NetVisit {
+        visit: number,
+        repetition: turn.repetition,
+        round: turn.round,
+        streams: turn.streams,
+        at_ms: 12_000 * u64::from(number),
+        pairs: all[turn.round as usize].iter().map(|&(from, to)| pair(from, to, turn.streams, number)).collect(),
+        machines: (0..nodes).map(|node| machine(node, turn.streams)).collect(),
+    };
+    (1..).zip(&order).map(visit).collect()
+}
+
+/// So many machines, one and eight streams, three visits of each.
+pub(crate) fn linked(nodes: u32) -> NetView {
+    let run = run(nodes, &[1, 8], 3);
+    view(&run, &visits(nodes, &run))
+}
+
+/// All pairs of many machines with one number of streams, once.
+pub(crate) fn largest() -> NetView {
+    let run = run(204, &[8], 1);
+    view(&run, &visits(204, &run))
+}
+
+/// The same four machines of which one pair was never connected.
+pub(crate) fn failed() -> NetView {
+    let run = run(4, &[8], 3);
+    let mut visits = visits(4, &run);
+    let lost = visits.iter_mut().flat_map(|visit| &mut visit.pairs).filter(|pair| (pair.from, pair.to) == (3, 0));
+    for pair in lost {
+        (pair.received_bytes, pair.error) = (Vec::new(), Some("connection to 10.0.0.1:7007 refused".to_owned()));
+    }
+    view(&run, &visits)
+}
+
+/// A run of which nothing came.
+pub(crate) fn empty() -> NetView {
+    view(&run(4, &[8], 3), &[])
+}

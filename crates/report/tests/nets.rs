@@ -1,0 +1,77 @@
+//! Every format of what links do.
+
+use golden_file::same_as_golden;
+use linerate_analysis::net::view::NetView;
+use linerate_report::net::{csv, html, json, text};
+use linked::{empty, failed, largest, linked};
+
+mod golden_file;
+mod linked;
+
+#[test]
+fn the_text_answers_in_ten_lines_and_has_a_matrix_where_it_fits() {
+    same_as_golden("net.txt", &text(&linked(4), 100, false));
+    same_as_golden("net-all.txt", &text(&linked(4), 100, true));
+    same_as_golden("net-many.txt", &text(&linked(24), 100, false));
+    same_as_golden("net-failed.txt", &text(&failed(), 100, false));
+    for (view, columns) in [(linked(4), 80), (linked(24), 120), (failed(), 60), (empty(), 80)] {
+        let text = text(&view, columns, false);
+        let answer = text.split("\n\n").next().unwrap();
+        assert!(answer.lines().count() <= 10, "{text}");
+    }
+    assert!(text(&empty(), 80, false).contains("no pair was measured"));
+    assert!(text(&linked(4), 30, false).contains("slowest pairs"), "no room for a matrix");
+}
+
+#[test]
+fn json_reads_back_as_it_was() {
+    for view in [linked(4), failed(), empty()] {
+        assert_eq!(serde_json::from_str::<NetView>(&json(&view)).unwrap(), view);
+    }
+}
+
+#[test]
+fn csv_has_a_row_for_each_pair_and_number_of_streams_and_nothing_where_nothing_was_measured() {
+    let view = linked(4);
+    let csv_of = csv(&view);
+    let rows: Vec<&str> = csv_of.lines().collect();
+    assert_eq!(rows.len(), 1 + 4 * 3 * 2);
+    let columns = rows[0].split(',').count();
+    assert!(rows.iter().all(|row| row.split(',').count() == columns), "{csv_of}");
+    assert!(rows[0].starts_with("from,to,streams,visits,bytes_per_s,bytes_per_s_low_95,bytes_per_s_high_95,"));
+    assert!(rows[1].starts_with("node01,node02,1,3,1") && rows[1].contains(",sender-processor,0,"), "{}", rows[1]);
+    let failed = csv(&failed());
+    let lost = failed.lines().find(|row| row.starts_with("node04,node01,")).unwrap();
+    assert_eq!(lost, "node04,node01,8,0,,,,,,,,,3,,,,,,,,");
+}
+
+#[test]
+fn words_of_limits_in_csv_are_those_of_json() {
+    for by in linerate_analysis::net::view::NetLimitedBy::ALL {
+        assert_eq!(serde_json::to_value(by).unwrap(), by.key());
+    }
+}
+
+#[test]
+fn a_page_of_204_machines_is_below_a_megabyte_and_loads_nothing() {
+    let view = largest();
+    let page = html(&view);
+    assert_eq!(view.pairs.len(), 204 * 203);
+    assert!(page.len() < 1 << 20, "{}", page.len());
+    assert!(page.contains("canvas class=\"heat\"") && page.contains("node204") && !page.contains("src=\"http"));
+    assert_eq!(view.slow.nodes.iter().map(|slow| slow.node).collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn what_others_named_is_text_and_no_markup_nor_does_it_drive_a_terminal() {
+    let mut view = failed();
+    view.nodes[0].name = "</script><b>\x1b[2J".to_owned();
+    view.remarks.push("<u>y".to_owned());
+    view.pairs.iter_mut().for_each(|pair| pair.reasons = vec!["<i>z".to_owned()]);
+    let page = html(&view);
+    assert!(!page.contains("</script><b>") && !page.contains("<u>y") && !page.contains("<i>z"));
+    for all in [false, true] {
+        let text = text(&view, 100, all);
+        assert!(!text.contains('\x1b'), "{text}");
+    }
+}
