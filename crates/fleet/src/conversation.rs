@@ -165,6 +165,12 @@ impl Conversation {
         Ok(bytes)
     }
 
+    /// Tells it to end that now, and to say what sockets did so far; nothing to one that was not told to begin, or has
+    /// said all.
+    pub fn end_watch(&self) -> Vec<u8> {
+        if self.watch.as_ref().is_some_and(WatchedAgent::goes_on) { framed(&ToAgent::EndWatch) } else { Vec::new() }
+    }
+
     /// What it said about its machine since, checked.
     pub fn watched(&mut self) -> Option<WatchSaid> {
         self.watched.pop_front()
@@ -466,6 +472,27 @@ mod tests {
         conversation.due(0).unwrap();
         conversation.take(&[0], 9_000 * MS).unwrap();
         assert_eq!([11_000, 11_001].map(|ms| conversation.due(ms * MS)), [Ok(Vec::new()), Err(Fault::Frozen(2))]);
+    }
+
+    #[test]
+    fn a_watch_that_is_ended_early_is_heard_to_its_end_and_asked_for_no_more() {
+        let (mut conversation, _) = begun(true);
+        conversation.take(&from_agent(&FromAgent::Hello(Box::new(hello()))), 0).unwrap();
+        assert!(conversation.end_watch().is_empty(), "nothing was begun");
+        let order =
+            WatchOrder { begin_ns: 0, step_ms: 1_000, steps: 60, ports: Vec::new(), sockets: true, is_client: false };
+        conversation.watch(order, 0, 0).unwrap();
+        assert_eq!(conversation.end_watch(), frame(&ToAgent::EndWatch).unwrap());
+        let said = [
+            WatchSaid::Begun { names: Vec::new(), boot: String::new(), own_drives: false },
+            WatchSaid::Sockets { text: "{}".to_owned(), is_last: true },
+            WatchSaid::Ended { took_us: 1 },
+        ];
+        for one in &said {
+            conversation.take(&from_agent(&FromAgent::Watched(Box::new(one.clone()))), 5_000 * MS).unwrap();
+        }
+        assert_eq!(std::iter::from_fn(|| conversation.watched()).collect::<Vec<_>>(), said);
+        assert!(conversation.end_watch().is_empty(), "all was said");
     }
 
     #[test]

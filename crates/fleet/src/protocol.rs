@@ -15,7 +15,7 @@ use crate::loading::{LoadOrder, LoadSaid, PointOrder};
 use crate::watching::{WatchOrder, WatchSaid};
 
 /// The version of what is said. Both ends speak the same, or do not speak.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 5;
 
 /// Longest message.
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
@@ -43,6 +43,8 @@ pub enum ToAgent {
     ReadMachine,
     /// Asks for what its machine does, step by step, once.
     Watch(Box<WatchOrder>),
+    /// Ends that before its time: what sockets did until then is told at once.
+    EndWatch,
     /// What is to be loaded, once and before any point.
     Load(Box<LoadOrder>),
     /// A point to make ready for.

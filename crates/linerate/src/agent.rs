@@ -276,6 +276,7 @@ fn done(
                 thread::spawn(move || drop(tell.send(Happening::Read((ground.read)()))));
             }
             Deed::Watch(order) => *watch = Some(watch::begin(*order, clock, tell.clone())),
+            Deed::EndWatch => watch.iter().for_each(AgentWatch::end_early),
             Deed::Load(order) => load.load(*order).into_iter().for_each(|bytes| say(out, waiting, bytes)),
             Deed::Point(order) => load.point(*order).into_iter().for_each(|bytes| say(out, waiting, bytes)),
             Deed::Start(at_ns) => load.start(at_ns, begun.elapsed()),
