@@ -51,12 +51,12 @@ fn watch(order: &WatchOrder, clock: AgentClock, ended: &Receiver<()>, tell: &Sen
     let now_ms = || clock.clock.now_ns() / 1_000_000;
     loop {
         match wait_for(order, step, clock, ended) {
-            Waited::IsDue => {}
-            Waited::IsToEnd => {
+            Waited::Due => {}
+            Waited::ToEnd => {
                 sockets.iter_mut().for_each(|sockets| look_at_sockets(sockets, order, now_ms(), &say));
                 break;
             }
-            Waited::IsAlone => return,
+            Waited::Alone => return,
         }
         let now_ms = now_ms();
         let mut look = live::look(&root, &mut state, now_ms);
@@ -110,11 +110,11 @@ fn begin_sockets(root: &Root, order: &WatchOrder, say: &impl Fn(WatchSaid)) -> S
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waited {
     /// The step is due.
-    IsDue,
+    Due,
     /// The watch is to end, and to say what it saw.
-    IsToEnd,
+    ToEnd,
     /// Nobody listens any more.
-    IsAlone,
+    Alone,
 }
 
 /// Waits for a step.
@@ -122,9 +122,9 @@ fn wait_for(order: &WatchOrder, step: u32, clock: AgentClock, ended: &Receiver<(
     let left_ns = order.due_ns(step).saturating_sub(clock.now_ns());
     let left = Duration::from_nanos(u64::try_from(left_ns).unwrap_or(0));
     match ended.recv_timeout(left) {
-        Ok(()) => Waited::IsToEnd,
-        Err(RecvTimeoutError::Timeout) => Waited::IsDue,
-        Err(RecvTimeoutError::Disconnected) => Waited::IsAlone,
+        Ok(()) => Waited::ToEnd,
+        Err(RecvTimeoutError::Timeout) => Waited::Due,
+        Err(RecvTimeoutError::Disconnected) => Waited::Alone,
     }
 }
 
