@@ -1,5 +1,5 @@
-//! One link that loses packets in a small fleet of which only a Prometheus told, and what looks like it: drawn segment by
-//! segment by a generator that shares no code with what judges.
+//! One link that loses packets in a small fleet of which only a Prometheus told, and what looks like it: drawn segment
+//! by segment by a generator that shares no code with what judges.
 
 use linerate_model::diagnosis::diagnose;
 use linerate_record::diagnosis::{Cause, Diagnosis};

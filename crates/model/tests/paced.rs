@@ -1,5 +1,5 @@
-//! Loads that are paced beside clients whose link is shaped, drawn by a generator of their own: both are steady, and only
-//! one of them is a limit. It draws what interfaces and sockets show, and shares no code with what judges.
+//! Loads that are paced beside clients whose link is shaped, drawn by a generator of their own: both are steady, and
+//! only one of them is a limit. It draws what interfaces and sockets show, and shares no code with what judges.
 
 use std::net::Ipv4Addr;
 

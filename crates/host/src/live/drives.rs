@@ -32,7 +32,8 @@ const MOST_DRIVES: usize = 128;
 /// What is made of other drives, or is none.
 const LAYERS: [&str; 6] = ["dm-", "md", "bcache", "nbd", "sr", "fd"];
 
-/// How often it is looked anew what the engine's devices are made of, in milliseconds: nobody builds volumes each minute.
+/// How often it is looked anew what the engine's devices are made of, in milliseconds: nobody builds volumes each
+/// minute.
 const MADE_OF_EACH_MS: u64 = 30_000;
 
 /// How deep devices may be made of others: encryption over a volume over a RAID is three.

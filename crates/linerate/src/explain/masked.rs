@@ -88,8 +88,8 @@ struct Containers<'r>(BTreeMap<&'r str, String>);
 impl<'r> Containers<'r> {
     fn part(&mut self, series: &'r ReadSeries) -> String {
         let count = self.0.len() + 1;
-        // Of a container: its namespace and its pod before its name, which says what it is; of its pod's, what engine it
-        // is of. Agents have control groups, whose names hold identifiers.
+        // Of a container: its namespace and its pod before its name, which says what it is; of its pod's, what engine
+        // it is of. Agents have control groups, whose names hold identifiers.
         match (series.part.rsplit_once('/'), series.of) {
             (Some((pod, container)), _) => {
                 let word = engine_word(pod).map_or_else(String::new, |word| format!("{word}-"));

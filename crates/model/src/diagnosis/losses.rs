@@ -9,8 +9,8 @@ use super::compared::{APART_LEAST, apart};
 use super::grid::{Grid, quantile};
 use super::suspects::{LOSSY, Scored};
 
-/// At each instant it has so many times the share of any other node at any instant. Of a link that loses both ways, what
-/// each other node sends to it is lost as well: of four nodes that send half of their bytes to clients, a sixth.
+/// At each instant it has so many times the share of any other node at any instant. Of a link that loses both ways,
+/// what each other node sends to it is lost as well: of four nodes that send half of their bytes to clients, a sixth.
 const ABOVE: f64 = 3.0;
 
 /// What this is worth, in log odds: as much as losses of one way that sockets show.
@@ -33,7 +33,8 @@ fn shares(grid: &Grid<'_>) -> Vec<(usize, Vec<f64>)> {
     (0..grid.nodes.len()).filter_map(of_node).collect()
 }
 
-/// A node that loses packets all the time, which no other does at any. Extremes of a tenth of the instants do not count.
+/// A node that loses packets all the time, which no other does at any. Extremes of a tenth of the instants do not
+/// count.
 pub(super) fn all_the_time(grid: &Grid<'_>) -> Option<Scored> {
     let all = shares(grid);
     if all.len() < 3 || apart(grid) < APART_LEAST {

@@ -40,7 +40,8 @@ const BESIDE: [&str; 18] = [
     "console",
 ];
 
-/// Whether a name has a word, between what is no letter: `osd` is one of `rook-ceph-osd-0`, and `log` none of `catalog`.
+/// Whether a name has a word, between what is no letter: `osd` is one of `rook-ceph-osd-0`, and `log` none of
+/// `catalog`.
 fn has_word(name: &str, word: &str, is_begin_enough: bool) -> bool {
     let of = |part: &str| if is_begin_enough { part.starts_with(word) } else { part == word };
     name.split(|c: char| !c.is_ascii_alphabetic()).any(|part| of(&part.to_ascii_lowercase()))

@@ -448,8 +448,9 @@ fn waited(grid: &Grid<'_>) -> f64 {
 /// From such a share of the time on in which tasks wait for processors, these are what is waited for.
 const WAITED: f64 = 0.1;
 
-/// A resource that is full at the middle node. Links that are nearly full beside a node that loses packets all the time,
-/// which is worth `of_losses`, are none: requests wait for what is sent again, and would fill links if they did not.
+/// A resource that is full at the middle node. Links that are nearly full beside a node that loses packets all the
+/// time, which is worth `of_losses`, are none: requests wait for what is sent again, and would fill links if they did
+/// not.
 fn full(site: &Site, used: &UsedResource, (waited, of_losses): (f64, Option<f64>)) -> Option<Scored> {
     // From where the curve of a closed load is, nine tenths of a ceiling are what many requests reach.
     const NEAR: f64 = 0.8;

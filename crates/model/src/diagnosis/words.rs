@@ -152,8 +152,8 @@ pub(super) fn remedy(cause: Cause, part: &str) -> String {
                 .to_owned()
         }
         Cause::PacedLoad => {
-            "ask for more: without --rate or --max-rate, or with a higher one; of other programs, their own limits of a \
-             rate. If nobody set one, look for a shaper on the clients' way"
+            "ask for more: without --rate or --max-rate, or with a higher one; of other programs, their own limits of \
+             a rate. If nobody set one, look for a shaper on the clients' way"
                 .to_owned()
         }
         Cause::BusyThread => {
