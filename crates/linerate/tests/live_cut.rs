@@ -16,15 +16,15 @@ use running::{eventually, eventually_within, linerate};
 
 /// A server that sends to whoever connects, and a connection of which all is read; its port.
 fn stream() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
     thread::spawn(move || {
-        let (mut to, _) = listener.accept().unwrap();
+        let (mut to, _) = listener.accept().expect("a connection");
         while to.write_all(&[7; 32 << 10]).is_ok() {
             thread::sleep(Duration::from_millis(10));
         }
     });
-    let mut from = TcpStream::connect(address).unwrap();
+    let mut from = TcpStream::connect(address).expect("a connection");
     thread::spawn(move || {
         let mut bytes = vec![0; 64 << 10];
         while from.read(&mut bytes).is_ok_and(|count| count > 0) {}
@@ -54,8 +54,8 @@ impl Watched {
             false => command.arg("--no-sockets"),
         };
         command.arg("--fleet").arg(fleet).arg("--record").arg(place.path("readings.json"));
-        let err = fs::File::create(place.path("err")).unwrap();
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(err).spawn().unwrap();
+        let err = fs::File::create(place.path("err")).expect("a file");
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(err).spawn().expect("linerate runs");
         Watched { place, child, port }
     }
 
@@ -73,7 +73,7 @@ impl Watched {
     fn code(&mut self) -> Option<i32> {
         let mut code = None;
         eventually_within(Duration::from_secs(20), "its end", || {
-            code = self.child.try_wait().unwrap().map(|status| status.code());
+            code = self.child.try_wait().expect("a child").map(|status| status.code());
             code.is_some()
         });
         code.flatten()
