@@ -21,6 +21,8 @@ pub enum Deed {
     ReadMachine,
     /// Read what it does, step by step.
     Watch(Box<WatchOrder>),
+    /// End that before its time, and say what sockets did until now.
+    EndWatch,
     /// Find whom to load.
     Load(Box<LoadOrder>),
     /// Make ready for a point.
@@ -97,6 +99,7 @@ impl Agent {
                     self.is_watching = true;
                     deeds.push(Deed::Watch(order));
                 }
+                ToAgent::EndWatch if self.is_watching => deeds.push(Deed::EndWatch),
                 ToAgent::End => {
                     deeds.push(Deed::End(EndReason::Asked));
                     return deeds;
@@ -118,7 +121,8 @@ impl Agent {
                 ToAgent::NetRound(order) if self.is_greeted => deeds.push(Deed::NetRound(order)),
                 ToAgent::Start { at_ns } if self.is_greeted => deeds.push(Deed::Start(at_ns)),
                 ToAgent::Stop { reason } if self.is_greeted => deeds.push(Deed::Stop(reason)),
-                // A second greeting, watch, or reading while one goes on, or a question before any greeting.
+                // A second greeting, watch, or reading while one goes on, the end of a watch that was not begun, or a
+                // question before any greeting.
                 _ => {
                     deeds.push(Deed::End(EndReason::Unread));
                     return deeds;
@@ -211,9 +215,20 @@ mod tests {
         assert!(ends(std::slice::from_ref(&read)));
         assert!(ends(&[hello.clone(), hello.clone()]));
         assert!(ends(&[hello.clone(), read.clone(), read.clone()]));
+        assert!(ends(&[hello.clone(), ToAgent::EndWatch]));
         assert!(ends(&[greeting(PROTOCOL + 1)]));
         assert!(!ends(&[hello, read]));
         assert_eq!(Agent::new(super::tests::hello(), AT).take(b"GET / HTTP", AT, 0, 0), [Deed::End(EndReason::Unread)]);
+    }
+
+    #[test]
+    fn a_watch_is_ended_early_as_often_as_it_is_asked() {
+        let order =
+            WatchOrder { begin_ns: 0, step_ms: 1_000, steps: 60, ports: Vec::new(), sockets: true, is_client: false };
+        let asked = [ToAgent::Watch(Box::new(order.clone())), ToAgent::EndWatch, ToAgent::EndWatch];
+        let bytes: Vec<u8> = asked.iter().flat_map(|message| frame(message).unwrap()).collect();
+        let deeds = greeted().take(&bytes, AT, 0, 0);
+        assert_eq!(deeds, [Deed::Watch(Box::new(order)), Deed::EndWatch, Deed::EndWatch]);
     }
 
     #[test]

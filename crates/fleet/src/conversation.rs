@@ -188,6 +188,12 @@ impl Conversation {
         Ok(bytes)
     }
 
+    /// Tells it to end that now, and to say what sockets did so far; nothing to one that was not told to begin, or has
+    /// said all.
+    pub fn end_watch(&self) -> Vec<u8> {
+        if self.watch.as_ref().is_some_and(WatchedAgent::goes_on) { framed(&ToAgent::EndWatch) } else { Vec::new() }
+    }
+
     /// What it said about its machine since, checked.
     pub fn watched(&mut self) -> Option<WatchSaid> {
         self.watched.pop_front()

@@ -44,6 +44,8 @@ pub enum ToAgent {
     ReadMachine,
     /// Asks for what its machine does, step by step, once.
     Watch(Box<WatchOrder>),
+    /// Ends that before its time: what sockets did until then is told at once.
+    EndWatch,
     /// What is to be loaded, once and before any point.
     Load(Box<LoadOrder>),
     /// A point to make ready for.

@@ -287,6 +287,7 @@ fn done(
                 thread::spawn(move || drop(tell.send(Happening::Read((ground.read)()))));
             }
             Deed::Watch(order) => *watch = Some(watch::begin(*order, clock, tell.clone())),
+            Deed::EndWatch => watch.iter().for_each(AgentWatch::end_early),
             Deed::Load(order) => load.load(*order).into_iter().for_each(|bytes| say(out, waiting, bytes)),
             Deed::Point(order) => load.point(*order).into_iter().for_each(|bytes| say(out, waiting, bytes)),
             Deed::Net(order) => say_of_net(net.open(&order), (out, waiting)),

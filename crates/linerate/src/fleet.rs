@@ -9,6 +9,7 @@ mod pods;
 
 use std::process::ExitCode;
 
+use linerate_fleet::description::FleetNode;
 use linerate_record::fleet::{FLEET_SCHEMA, FleetCheck};
 
 use crate::failure::{Failure, code};
@@ -18,7 +19,7 @@ use flags::{CheckFlags, DownFlags, FleetCleanFlags, FleetFlags, FleetVerb};
 /// What is wrong with what the flags name.
 pub(crate) fn check(flags: &FleetFlags) -> Result<(), Failure> {
     let path = match &flags.verb {
-        FleetVerb::Check(flags) => &flags.fleet,
+        FleetVerb::Check(flags) => return read(flags).map(|_| ()),
         FleetVerb::Clean(flags) => &flags.fleet,
         FleetVerb::Manifest(flags) => return pods::check(&flags.clients),
         FleetVerb::Up(flags) => return pods::check(&flags.clients),
@@ -38,8 +39,15 @@ pub(crate) fn run(flags: &FleetFlags) -> Result<ExitCode, Failure> {
     }
 }
 
-fn checked(flags: &CheckFlags) -> Result<ExitCode, Failure> {
+/// The nodes to check, where the flags mean something to them.
+fn read(flags: &CheckFlags) -> Result<Vec<FleetNode>, Failure> {
     let nodes = reaching::read_fleet(&flags.fleet)?;
+    flags.reach.check(&nodes, &flags.fleet)?;
+    Ok(nodes)
+}
+
+fn checked(flags: &CheckFlags) -> Result<ExitCode, Failure> {
+    let nodes = read(flags)?;
     reaching::consent_to_commands(&nodes, flags.yes_exec)?;
     let rows = reaching::reach_all(&nodes, &flags.reach, false)?.into_iter().map(|(row, _)| row).collect();
     let found = FleetCheck { schema: FLEET_SCHEMA, linerate: env!("CARGO_PKG_VERSION").to_owned(), nodes: rows };

@@ -224,6 +224,36 @@ fn nothing_is_run_without_consent_or_with_a_mistake_in_the_file() {
     assert!(!mark.exists());
 }
 
+/// Before consent and before anything runs: who gives the flag believes that agents have its rights.
+#[test]
+fn flags_of_ssh_are_refused_by_every_verb_where_no_node_is_reached_by_it() {
+    let place = Place::make();
+    let mark = place.path("ran");
+    let reach = format!("'exec:touch {}'", mark.display());
+    let nodes = ["storage", "client"].map(|role| format!("{{name: {role}1, role: {role}, reach: {reach}}}"));
+    let path = place.fleet(&nodes);
+    let site = format!("{}/../../examples/namespaces-4.yaml", env!("CARGO_MANIFEST_DIR"));
+    let verbs = [
+        vec!["fleet", "check"],
+        vec!["audit"],
+        vec!["bench", "--op", "get", "--host", "127.0.0.1:9", "--anonymous"],
+        vec!["explain", &site, "--live", "--for", "5s"],
+    ];
+    let cases = [
+        (vec!["--become", "sudo -n"], vec!["--become 'sudo -n': no node of", "'exec:sudo -n linerate agent'"]),
+        (vec!["--binary", "aarch64=x"], vec!["--binary aarch64=x: no node of", "name the program in the node's reach"]),
+    ];
+    for verb in &verbs {
+        for (flags, parts) in &cases {
+            let output = linerate().args(verb).arg("--fleet").arg(&path).args(flags).output().unwrap();
+            let told = shown(&output);
+            assert_eq!(output.status.code(), Some(2), "{verb:?} {flags:?}: {told}");
+            assert!(parts.iter().all(|part| told.contains(part)), "{verb:?} {flags:?}: {told}");
+            assert!(!told.contains("--yes-exec") && !mark.exists(), "{verb:?} {flags:?}: {told}");
+        }
+    }
+}
+
 #[test]
 fn an_agent_writes_nothing_but_messages_and_refuses_a_terminal() {
     let output = linerate().arg("agent").output().expect("linerate runs");

@@ -82,6 +82,9 @@ pub(crate) fn remedy(fault: &str) -> &'static str {
         "bad signature" => {
             "its issuer has the name of a trusted CA but another key: check that --ca-file is up to date"
         }
+        "another certificate of a trusted name" => {
+            "check that this is the server which is meant, then give the certificate that it has now with --ca-file"
+        }
         "certificate expired" => "renew it, or give --insecure to accept any; check this machine's clock",
         "certificate not yet valid" => "check this machine's clock; --insecure accepts any certificate",
         "name mismatch" => "use the host name in its certificate, or give --insecure to accept any",

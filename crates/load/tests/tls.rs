@@ -234,7 +234,23 @@ fn a_certificate_that_is_its_own_issuer_is_believed_where_it_was_given() {
         driven(&session(&served, Trust::Roots(served.roots.clone()), Lookup::Path), Op::Get, "4096");
     assert!(requests > 0 && kinds.is_empty(), "{kinds:?}");
     let session = session(&served, Trust::Roots(another.roots.clone()), Lookup::Path);
-    assert_eq!(driven(&session, Op::Get, "4096"), (0, vec!["tls: certificate is an authority's own".to_owned()]));
+    let expected = "tls: another certificate of a trusted name";
+    assert_eq!(driven(&session, Op::Get, "4096"), (0, vec![expected.to_owned()]));
+}
+
+/// A server of a certificate that was given, made anew: the name is the same, the key is another.
+#[test]
+fn another_certificate_of_the_name_of_the_one_that_was_given_is_told_as_such() {
+    for manner in
+        [Manner::SelfSigned, Manner::SelfSignedLeaf, Manner::LeafGiven, Manner::CommonNameGiven, Manner::Version1Given]
+    {
+        let (served, another) = (serve(manner), serve(manner));
+        let session = session(&served, Trust::Roots(another.roots.clone()), Lookup::Path);
+        let told = Bucket::connect(&session, 0).and_then(|mut bucket| bucket.exists()).expect_err("it fails");
+        let told = told.to_string();
+        let parts = ["another than the one of the same name that is trusted: it has another key", "with --ca-file"];
+        assert!(parts.iter().all(|part| told.contains(part)), "{manner:?}: {told}");
+    }
 }
 
 #[test]

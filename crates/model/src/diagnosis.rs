@@ -8,7 +8,9 @@ mod grid;
 mod heat;
 mod links;
 mod load;
+mod losses;
 mod machines;
+mod quotas;
 mod resources;
 mod sockets;
 mod suspects;
@@ -25,6 +27,7 @@ use crate::error::ModelError;
 use crate::explain::{explain, with_members};
 use grid::Grid;
 use machines::{Machines, machines};
+pub use quotas::engine_word;
 
 /// What readings say of a site. `links` has the interfaces of planes that do not have the name of their link: `public`
 /// or `private`, and the interface.
@@ -52,7 +55,7 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
     let (odd, comparisons) = compared::odd(&grid, &interfaces, &uses);
     let is_whole = sockets::are_all_read(readings, &nodes, site.nodes() as usize);
     let (socket_uses, mut seen) = sockets::sockets(&readings.sockets, &nodes, &clients, is_whole);
-    seen.extend(clients::suspect(&grid.among(&clients), site, &uses, &grid));
+    seen.extend(clients::suspect(&grid.among(&clients), site, (&uses, &socket_uses), &grid));
     seen.extend(suspects::busy_thread(&grid));
     let not_lossy = sockets::not_lossy(&readings.sockets, &nodes, &seen);
     let seen = suspects::SeenAlone { suspects: seen, not_lossy };
@@ -74,6 +77,8 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
     let at_rest = is_at_rest(&used, &load);
     let warnings = warnings(site, readings, &nodes, &used);
     let window = window(&grid);
+    let alike = losses::alike(&grid, &suspects, &used);
+    caveats.extend(quotas::of_others(&grid));
     caveats.extend(still_counters(&grid, &interfaces));
     caveats.extend(readings.remarks.iter().cloned());
     Ok(Diagnosis {
@@ -82,8 +87,9 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
         blind: words::blind(readings, &window, site),
         window,
         unheard: site.nodes().saturating_sub(nodes.len() as u32),
-        answer: answer(&suspects, none_of_these, nodes.len(), at_rest),
-        next: next(&suspects, none_of_these, explanation.as_ref()),
+        answer: answer(&suspects, none_of_these, nodes.len(), at_rest)
+            + &alike.as_ref().map_or_else(String::new, |[said, _]| format!("; {said}")),
+        next: alike.map(|[_, next]| next).or_else(|| next(&suspects, none_of_these, explanation.as_ref())),
         heat: heat::heat(&grid, &uses),
         nodes: nodes.iter().map(|node| read_node(site, node)).collect(),
         strangers,

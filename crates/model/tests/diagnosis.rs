@@ -42,6 +42,8 @@ enum Planted {
     SlowLink,
     SlowDrive,
     Quota,
+    /// That of a proxy in the pod of the engine.
+    QuotaOfAnother,
     Losses,
     OtherProgram,
     AllRequests,
@@ -113,9 +115,10 @@ fn fleet(nodes: u32, planted: Planted, at: u32, seed: u64) -> Readings {
             let queue = fleet.about(if slow { 12.0 } else { 1.5 }, 0.25, 0.2);
             fleet.add(ReadMeasure::DriveQueue, node, drive, queue);
         }
-        if is(Planted::Quota) {
+        let of_quota = [(Planted::Quota, "s3/minio-0/minio"), (Planted::QuotaOfAnother, "s3/minio-0/istio-proxy")];
+        for (_, container) in of_quota.into_iter().filter(|(quota, _)| is(*quota)) {
             let throttled = fleet.about(0.6, 0.0, 0.1);
-            fleet.add(ReadMeasure::Throttled, node, "s3/minio-0/minio", throttled);
+            fleet.add(ReadMeasure::Throttled, node, container, throttled);
         }
         let factor = if is(Planted::AllRequests) { 2.5 } else { 1.0 };
         let sent = fleet.about(factor * 2e9, 0.05, 0.1);
@@ -180,6 +183,18 @@ fn what_is_planted_at_one_node_is_named_first_in_fleets_of_every_size() {
         }
     }
     assert!(late.len() * 20 <= all, "{} of {all}:\n{}", late.len(), late.join("\n"));
+}
+
+#[test]
+fn a_container_beside_the_engine_that_is_out_of_its_quota_is_told_by_its_name_and_convicts_no_node() {
+    for nodes in SIZES {
+        let diagnosis = judged(nodes, Planted::QuotaOfAnother, 2, 31);
+        let convicted = diagnosis.suspects.iter().find(|one| one.cause == Cause::Quota);
+        assert!(convicted.is_none(), "{nodes}: {convicted:?}");
+        let told: Vec<&String> = diagnosis.caveats.iter().filter(|one| one.contains("istio-proxy")).collect();
+        let [told] = &told[..] else { panic!("{nodes}: {told:?}") };
+        assert!(told.contains("s3/minio-0/istio-proxy on node2") && told.contains("of its periods"), "{told}");
+    }
 }
 
 #[test]

@@ -282,6 +282,8 @@ pub enum Cause {
     SendBuffer,
     /// Clients are at a limit of their own.
     ClientLimit,
+    /// Clients ask for a steady rate, and could take more: nothing holds them back but themselves.
+    PacedLoad,
     /// One thread of the engine is busy all the time.
     BusyThread,
     /// A bond uses fewer members than it has.

@@ -277,7 +277,7 @@ impl Pretended {
                 }
                 Deed::Stop(reason) => self.end(reason),
                 Deed::End(_) => return Ok(true),
-                Deed::ReadMachine | Deed::Watch(_) => {}
+                Deed::ReadMachine | Deed::Watch(_) | Deed::EndWatch => {}
             }
         }
         if self.agent.has_lapsed(now) { Err(()) } else { Ok(false) }

@@ -115,6 +115,27 @@ fn an_agent_is_not_frozen_while_what_it_read_comes() {
 }
 
 #[test]
+fn a_watch_that_is_ended_early_is_heard_to_its_end_and_asked_for_no_more() {
+    let (mut conversation, _) = begun(true);
+    conversation.take(&from_agent(&FromAgent::Hello(Box::new(hello()))), 0).unwrap();
+    assert!(conversation.end_watch().is_empty(), "nothing was begun");
+    let order =
+        WatchOrder { begin_ns: 0, step_ms: 1_000, steps: 60, ports: Vec::new(), sockets: true, is_client: false };
+    conversation.watch(order, 0, 0).unwrap();
+    assert_eq!(conversation.end_watch(), frame(&ToAgent::EndWatch).unwrap());
+    let said = [
+        WatchSaid::Begun { names: Vec::new(), boot: String::new(), own_drives: false },
+        WatchSaid::Sockets { text: "{}".to_owned(), is_last: true },
+        WatchSaid::Ended { took_us: 1 },
+    ];
+    for one in &said {
+        conversation.take(&from_agent(&FromAgent::Watched(Box::new(one.clone()))), 5_000 * MS).unwrap();
+    }
+    assert_eq!(std::iter::from_fn(|| conversation.watched()).collect::<Vec<_>>(), said);
+    assert!(conversation.end_watch().is_empty(), "all was said");
+}
+
+#[test]
 fn an_agent_whose_stream_waits_for_its_turn_is_not_mute() {
     let (mut conversation, _) = begun(true);
     conversation.excuse(60_000 * MS);

@@ -7,8 +7,8 @@
 //! - Cannot tell: whose requests they were. A drive that serves several requests at a time is busy all the time long
 //!   before it is full. Discards and flushes are in the queue and not in the latency. The time busy is counted in the
 //!   kernel's ticks of 1 to 10 ms, as whole ticks in which something went on (`update_io_ticks`).
-//! - Needs no privilege. One file of a line a device, and a folder for each of the engine's devices that is made of
-//!   others; each second is often enough.
+//! - Needs no privilege. One file of a line a device; each second is often enough. A folder for each of the engine's
+//!   devices that is made of others, each 30 s.
 //!
 //! Left out are loop, ram, zram, partitions, and what is made of other drives (`dm-*`, `md*`, `nbd*`), so that nothing
 //! counts twice; of an NVMe drive with several paths, the paths, where the drive itself is counted (Linux 6.2). Where
@@ -32,6 +32,10 @@ const MOST_DRIVES: usize = 128;
 /// What is made of other drives, or is none.
 const LAYERS: [&str; 6] = ["dm-", "md", "bcache", "nbd", "sr", "fd"];
 
+/// How often it is looked anew what the engine's devices are made of, in milliseconds: nobody builds volumes each
+/// minute.
+const MADE_OF_EACH_MS: u64 = 30_000;
+
 /// How deep devices may be made of others: encryption over a volume over a RAID is three.
 const MOST_LAYERS: usize = 6;
 
@@ -52,9 +56,21 @@ pub(super) struct DriveCounters {
     discarded_bytes: Option<u64>,
 }
 
+/// Drives that the engine's devices were found to be made of.
+#[derive(Debug)]
+struct MadeOf {
+    found_ms: u64,
+    engine: BTreeSet<DeviceNumber>,
+    /// All devices that there were: numbers are given anew where one went and another came.
+    devices: Vec<(DeviceNumber, String)>,
+    /// None where they could not be found.
+    names: Option<Vec<String>>,
+}
+
 /// What was read last.
 #[derive(Debug, Default)]
 pub(super) struct DrivesRead {
+    made_of: Option<MadeOf>,
     then: Option<(u64, BTreeMap<String, DriveCounters>)>,
     /// Whether those of the last look are the engine's alone.
     pub(super) are_of_engine: bool,
@@ -68,7 +84,7 @@ pub(super) fn look(state: &mut DrivesRead, engine: Option<&BTreeSet<DeviceNumber
         *state = DrivesRead::default();
         return;
     };
-    let of_engine = engine.and_then(|engine| serving(at.root, &devices, engine));
+    let of_engine = engine.and_then(|engine| of_engine(&mut state.made_of, &devices, engine, at));
     state.are_of_engine = of_engine.is_some();
     let mut now = of_engine.unwrap_or_else(|| drives(&devices));
     if now.len() > MOST_DRIVES {
@@ -112,6 +128,29 @@ fn parse_devices(text: &str) -> Parsed<Vec<DriveCounters>> {
 /// All drives among devices.
 fn drives(devices: &[DriveCounters]) -> Vec<DriveCounters> {
     devices.iter().filter(|device| is_drive(&device.name) && is_whole(&device.name, devices)).cloned().collect()
+}
+
+/// Drives of the engine, which are found anew each half minute, and where devices came or went.
+fn of_engine(
+    made_of: &mut Option<MadeOf>,
+    devices: &[DriveCounters],
+    engine: &BTreeSet<DeviceNumber>,
+    at: &Looking<'_>,
+) -> Option<Vec<DriveCounters>> {
+    let is_there = |known: &MadeOf| {
+        let all = devices.iter().map(|device| (device.device, &device.name));
+        known.devices.iter().map(|(number, name)| (*number, name)).eq(all)
+    };
+    let stays = |known: &MadeOf| {
+        known.engine == *engine && at.now_ms < known.found_ms.saturating_add(MADE_OF_EACH_MS) && is_there(known)
+    };
+    if !made_of.as_ref().is_some_and(stays) {
+        let names = serving(at.root, devices, engine).map(|kept| kept.into_iter().map(|drive| drive.name).collect());
+        let all = devices.iter().map(|device| (device.device, device.name.clone())).collect();
+        *made_of = Some(MadeOf { found_ms: at.now_ms, engine: engine.clone(), devices: all, names });
+    }
+    let names = made_of.as_ref()?.names.as_ref()?;
+    Some(devices.iter().filter(|device| names.contains(&device.name)).cloned().collect())
 }
 
 /// Drives that some devices are made of; none where that is not known of each.
@@ -289,6 +328,36 @@ mod tests {
             let found = found.map(|all| all.into_iter().map(|drive| drive.name).collect::<Vec<_>>());
             assert_eq!(found, expected.map(|all| all.iter().map(ToString::to_string).collect()), "{of:?}");
         }
+    }
+
+    #[test]
+    fn what_devices_are_made_of_is_found_anew_each_half_minute_and_where_devices_came_or_went() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::captured(folder.path());
+        let slaves = |old: &str, new: &str| {
+            let _ = std::fs::remove_file(folder.path().join(format!("sys/block/md0/slaves/{old}")));
+            put(&root, &format!("sys/block/md0/slaves/{new}"), "");
+        };
+        let mut state = DrivesRead::default();
+        let mut seen = |now_ms, devices: &[(&str, &str)], of: (u32, u32)| {
+            let line = |(number, name): &(&str, &str)| format!("{number} {name} 1 0 1 1 1 0 0 1 0 1 1\n");
+            put(&root, "proc/diskstats", &devices.iter().map(line).collect::<String>());
+            values(&root, now_ms, |at| look(&mut state, Some(&BTreeSet::from([of])), at));
+            state.names.join(" ")
+        };
+        let all = [("9 0", "md0"), ("8 0", "sda"), ("8 16", "sdb")];
+        slaves("none", "sda");
+        assert_eq!(seen(0, &all, (9, 0)), "sda");
+        slaves("sda", "sdb");
+        assert_eq!(seen(29_999, &all, (9, 0)), "sda", "it is kept");
+        assert_eq!(seen(30_000, &all, (9, 0)), "sdb");
+        slaves("sdb", "sda");
+        assert_eq!(seen(31_000, &all, (9, 0)), "sdb");
+        assert_eq!(seen(32_000, &all, (8, 16)), "sdb", "the engine has another device");
+        assert_eq!(seen(33_000, &all, (9, 0)), "sda", "and its first one again");
+        slaves("sda", "sdc");
+        let more = [("9 0", "md0"), ("8 16", "sdb"), ("8 32", "sdc")];
+        assert_eq!(seen(34_000, &more, (9, 0)), "sdc", "one came, and one went");
     }
 
     #[test]

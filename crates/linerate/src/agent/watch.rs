@@ -17,14 +17,22 @@ use super::{AgentClock, Happening};
 
 /// A watch under way; dropping it ends it.
 pub(super) struct AgentWatch {
-    _running: Sender<()>,
+    end: Sender<()>,
+}
+
+impl AgentWatch {
+    /// Ends it at the next instant at which it waits; what sockets did until then is said.
+    pub(super) fn end_early(&self) {
+        // It may be over.
+        let _ = self.end.send(());
+    }
 }
 
 /// Begins to watch.
 pub(super) fn begin(order: WatchOrder, clock: AgentClock, tell: Sender<Happening>) -> AgentWatch {
-    let (running, stopped) = channel();
-    thread::spawn(move || watch(&order, clock, &stopped, &tell));
-    AgentWatch { _running: running }
+    let (end, ended) = channel();
+    thread::spawn(move || watch(&order, clock, &ended, &tell));
+    AgentWatch { end }
 }
 
 /// Looks of sockets, each when it is due.
@@ -33,20 +41,27 @@ struct SocketLooks {
     due_ms: u64,
 }
 
-fn watch(order: &WatchOrder, clock: AgentClock, stopped: &Receiver<()>, tell: &Sender<Happening>) {
+fn watch(order: &WatchOrder, clock: AgentClock, ended: &Receiver<()>, tell: &Sender<Happening>) {
     // Nobody may listen any more.
     let say = |said: WatchSaid| drop(tell.send(Happening::Watched(said)));
     let root = Root::live();
     let mut state = live::begin(&root, &LiveAsked { engine_pids: engine_pids(order) });
     let mut sockets = order.sockets.then(|| begin_sockets(&root, order, &say));
     let (mut numbers, mut kept, mut step) = (HashMap::new(), Vec::new(), 0);
-    while wait_for(order, step, clock, stopped) {
-        let now_ms = clock.clock.now_ns() / 1_000_000;
+    let now_ms = || clock.clock.now_ns() / 1_000_000;
+    loop {
+        match wait_for(order, step, clock, ended) {
+            Waited::Due => {}
+            Waited::ToEnd => {
+                sockets.iter_mut().for_each(|sockets| look_at_sockets(sockets, order, now_ms(), &say));
+                break;
+            }
+            Waited::Alone => return,
+        }
+        let now_ms = now_ms();
         let mut look = live::look(&root, &mut state, now_ms);
         if let Some(sockets) = sockets.as_mut().filter(|sockets| sockets.due_ms <= now_ms || step == order.steps) {
-            let look = sockets::look(&mut sockets.watch, now_ms);
-            sockets.due_ms = sockets::due_ms(&sockets.watch, now_ms, SOCKETS_EACH_MS.max(order.step_ms));
-            look.unreadable.into_iter().for_each(|what| say(unread(&what.to_string())));
+            look_at_sockets(sockets, order, now_ms, &say);
         }
         if step == 0 {
             let (names, boot) = (names(&mut look), printable(&boot_id(&root)));
@@ -71,6 +86,12 @@ fn watch(order: &WatchOrder, clock: AgentClock, stopped: &Receiver<()>, tell: &S
     say(WatchSaid::Ended { took_us: thread_cpu_ns() / 1_000 });
 }
 
+fn look_at_sockets(sockets: &mut SocketLooks, order: &WatchOrder, now_ms: u64, say: &impl Fn(WatchSaid)) {
+    let look = sockets::look(&mut sockets.watch, now_ms);
+    sockets.due_ms = sockets::due_ms(&sockets.watch, now_ms, SOCKETS_EACH_MS.max(order.step_ms));
+    look.unreadable.into_iter().for_each(|what| say(unread(&what.to_string())));
+}
+
 /// Processes to take for the engine's; none where they are to be found. A client has no engine, and connects from the
 /// network namespace of its agent.
 fn engine_pids(order: &WatchOrder) -> Vec<u32> {
@@ -85,11 +106,26 @@ fn begin_sockets(root: &Root, order: &WatchOrder, say: &impl Fn(WatchSaid)) -> S
     SocketLooks { watch, due_ms: 0 }
 }
 
-/// Waits for a step; false where the watch is to end.
-fn wait_for(order: &WatchOrder, step: u32, clock: AgentClock, stopped: &Receiver<()>) -> bool {
+/// What waiting for a step came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waited {
+    /// The step is due.
+    Due,
+    /// The watch is to end, and to say what it saw.
+    ToEnd,
+    /// Nobody listens any more.
+    Alone,
+}
+
+/// Waits for a step.
+fn wait_for(order: &WatchOrder, step: u32, clock: AgentClock, ended: &Receiver<()>) -> Waited {
     let left_ns = order.due_ns(step).saturating_sub(clock.now_ns());
     let left = Duration::from_nanos(u64::try_from(left_ns).unwrap_or(0));
-    stopped.recv_timeout(left) == Err(RecvTimeoutError::Timeout)
+    match ended.recv_timeout(left) {
+        Ok(()) => Waited::ToEnd,
+        Err(RecvTimeoutError::Timeout) => Waited::Due,
+        Err(RecvTimeoutError::Disconnected) => Waited::Alone,
+    }
 }
 
 /// The step after one: of those that have passed meanwhile, the last.
@@ -188,31 +224,54 @@ mod tests {
         assert_eq!(printable(&"é".repeat(400)).len(), TEXT_BYTES_MAX);
     }
 
-    #[test]
-    fn a_watch_reads_this_machine_and_ends() {
-        let clock = AgentClock::begin(super::super::unix_ns);
-        let order = WatchOrder {
-            begin_ns: clock.now_ns(),
-            step_ms: 300,
-            steps: 3,
-            ports: vec![(9, 9)],
-            sockets: true,
-            is_client: true,
-        };
-        let (tell, told) = channel();
-        let _running = begin(order, clock, tell);
+    fn order(clock: AgentClock, steps: u32) -> WatchOrder {
+        let begin_ns = clock.now_ns();
+        WatchOrder { begin_ns, step_ms: 300, steps, ports: vec![(9, 9)], sockets: true, is_client: true }
+    }
+
+    /// All that is said of a watch, which `happens` sees as it comes.
+    fn all_said(told: &Receiver<Happening>, mut happens: impl FnMut(&WatchSaid)) -> Vec<WatchSaid> {
         let mut said = Vec::new();
         while !matches!(said.last(), Some(WatchSaid::Ended { .. })) {
             let Ok(Happening::Watched(one)) = told.recv_timeout(Duration::from_secs(20)) else { panic!("{said:?}") };
+            happens(&one);
             said.push(one);
         }
-        let steps: Vec<&WatchStep> = said
-            .iter()
-            .filter_map(|said| if let WatchSaid::Step(step) = said { Some(&**step) } else { None })
-            .collect();
+        said
+    }
+
+    fn steps(said: &[WatchSaid]) -> Vec<&WatchStep> {
+        let steps = said.iter().filter_map(|said| if let WatchSaid::Step(step) = said { Some(&**step) } else { None });
+        steps.collect()
+    }
+
+    #[test]
+    fn a_watch_reads_this_machine_and_ends() {
+        let clock = AgentClock::begin(super::super::unix_ns);
+        let (tell, told) = channel();
+        let _running = begin(order(clock, 3), clock, tell);
+        let said = all_said(&told, |_| {});
+        let steps = steps(&said);
         assert!(steps.last().is_some_and(|step| step.step == 3), "{said:?}");
         let named: Vec<ReadMeasure> = steps.iter().flat_map(|step| &step.named).map(|(of, _)| *of).collect();
         assert!(named.contains(&ReadMeasure::CoresBusy) && named.contains(&ReadMeasure::Cores), "{named:?}");
         assert!(said.iter().any(|said| matches!(said, WatchSaid::Sockets { is_last: true, .. })));
+    }
+
+    #[test]
+    fn a_watch_that_is_to_end_says_what_sockets_did_so_far_and_one_without_a_listener_says_nothing() {
+        let clock = AgentClock::begin(super::super::unix_ns);
+        let (tell, told) = channel();
+        let running = begin(order(clock, 1_000), clock, tell);
+        let said = all_said(&told, |one| {
+            if matches!(one, WatchSaid::Step(_)) {
+                running.end_early();
+            }
+        });
+        assert!((1..=3).contains(&steps(&said).len()), "{said:?}");
+        assert!(said.iter().any(|said| matches!(said, WatchSaid::Sockets { is_last: true, .. })));
+        let (tell, told) = channel();
+        drop(begin(order(clock, 1_000), clock, tell));
+        assert!(told.iter().all(|happening| !matches!(happening, Happening::Watched(WatchSaid::Ended { .. }))));
     }
 }

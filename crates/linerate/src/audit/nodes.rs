@@ -30,9 +30,10 @@ fn read(flags: &AuditFlags, fleet: &Path) -> Result<(Vec<FleetNode>, Option<Site
         (Ok(Some(site)), Ok(nodes)) => strangers(site, nodes, fleet),
         _ => None,
     };
-    match (profile, site, nodes, strangers) {
-        (Ok(_), Ok(site), Ok(nodes), None) => Ok((nodes, site)),
-        (profile, site, nodes, strangers) => Err(Failure::all_of([profile.err(), site.err(), nodes.err(), strangers])),
+    let unused = nodes.as_ref().ok().and_then(|nodes| flags.reach.check(nodes, fleet).err());
+    match (profile, site, nodes, strangers.is_none() && unused.is_none()) {
+        (Ok(_), Ok(site), Ok(nodes), true) => Ok((nodes, site)),
+        (profile, site, nodes, _) => Err(Failure::all_of([profile.err(), site.err(), nodes.err(), strangers, unused])),
     }
 }
 

@@ -33,6 +33,9 @@ const BEGINS_IN: Duration = Duration::from_millis(1_500);
 /// How long the last words of agents may take behind the last step.
 const ENDS_WITHIN: Duration = Duration::from_secs(20);
 
+/// The same where a signal ends the window: hundreds of nodes need some seconds of the coordinator's processors.
+const CUT_ENDS_WITHIN: Duration = Duration::from_secs(10);
+
 /// Most instants of a window: longer ones are read less often.
 const STEPS_MAX: u64 = 400;
 
@@ -63,6 +66,7 @@ pub(super) fn watched(flags: &SourceFlags, site: &Site) -> Result<(Readings, boo
             path.display()
         )));
     }
+    flags.reach.check(&nodes, path)?;
     reaching::consent_to_commands(&nodes, flags.yes_exec)?;
     let interrupt = interrupt::watch("error: interrupted again: agents end by themselves".to_owned())?;
     let clock = Clock::start();
@@ -89,9 +93,7 @@ pub(super) fn watched(flags: &SourceFlags, site: &Site) -> Result<(Readings, boo
     let mut readings = watch.readings(fleet);
     if is_cut {
         let (read_s, of_s) = (seconds(&order, steps), seconds(&order, order.steps));
-        readings.warnings.push(format!(
-            "interrupted after {read_s} of {of_s} s; what sockets did comes at the end, and is lost with it"
-        ));
+        readings.warnings.push(format!("interrupted after {read_s} of {of_s} s"));
     }
     Ok((readings, is_cut))
 }
@@ -200,11 +202,21 @@ impl Watch<'_> {
         let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
         let mut fleet = WatchedFleet::new(begin_unix_ms, order.step_ms, order.steps, &names);
         let whole = Duration::from_millis(order.step_ms.saturating_mul(u64::from(order.steps)));
-        let (until, mut told) = (Instant::now() + BEGINS_IN + whole + ENDS_WITHIN, 0);
+        let (mut until, mut told) = (Instant::now() + BEGINS_IN + whole + ENDS_WITHIN, 0);
+        let mut is_ended = false;
         let is_awaited = |fleet: &WatchedFleet, lost: &BTreeMap<usize, UnreachedNode>| {
             met.iter().any(|node| !fleet.is_over(*node) && !lost.contains_key(node))
         };
-        while is_awaited(&fleet, &self.lost) && !is_cut() && Instant::now() < until {
+        while is_awaited(&fleet, &self.lost) && Instant::now() < until {
+            if !is_ended && is_cut() {
+                if !order.sockets || fleet.step() < STEPS_MIN {
+                    break;
+                }
+                is_ended = true;
+                self.led.end_watch(met.to_vec());
+                self.progress.goes_on("interrupted: agents tell what sockets did; a second Ctrl-C ends at once", true);
+                until = until.min(Instant::now() + CUT_ENDS_WITHIN);
+            }
             match self.led.next(LOOK)? {
                 Some((node, LedEvent::Watched(said))) => {
                     if let Some(text) = fleet.take(node, said) {
@@ -225,6 +237,11 @@ impl Watch<'_> {
                 self.progress.goes_on(&shown(told, &far, order), told == order.steps);
                 self.progress.reached_ms(order.step_ms * u64::from(told));
             }
+        }
+        let silent = |node: &&usize| is_ended && !fleet.is_over(**node) && !self.lost.contains_key(node);
+        for node in met.iter().filter(silent).copied().collect::<Vec<usize>>() {
+            let within = CUT_ENDS_WITHIN.as_secs();
+            fleet.remark(node, format!("it did not tell within {within} s of the interruption what its sockets did"));
         }
         Ok(fleet)
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use linerate_model::diagnosis::engine_word;
 use linerate_record::readings::{
     OtherName, ReadMeasure, ReadSeries, Readings, SocketRead, SocketRemote, StatedMachine,
 };
@@ -87,11 +88,12 @@ struct Containers<'r>(BTreeMap<&'r str, String>);
 impl<'r> Containers<'r> {
     fn part(&mut self, series: &'r ReadSeries) -> String {
         let count = self.0.len() + 1;
-        // Of a container: its namespace and its pod before its name, which says what it is. Agents have control groups,
-        // whose names hold identifiers.
+        // Of a container: its namespace and its pod before its name, which says what it is; of its pod's, what engine
+        // it is of. Agents have control groups, whose names hold identifiers.
         match (series.part.rsplit_once('/'), series.of) {
             (Some((pod, container)), _) => {
-                format!("{}/{container}", self.0.entry(pod).or_insert_with(|| format!("pod-{count}")))
+                let word = engine_word(pod).map_or_else(String::new, |word| format!("{word}-"));
+                format!("{}/{container}", self.0.entry(pod).or_insert_with(|| format!("{word}pod-{count}")))
             }
             (None, ReadMeasure::Throttled) => {
                 self.0.entry(&series.part).or_insert_with(|| format!("cgroup-{count}")).clone()
@@ -238,6 +240,7 @@ mod tests {
                 one(ReadMeasure::LinkSent, "secret10", "bond0"),
                 one(ReadMeasure::LinkSent, "secret9", "bond0"),
                 one(ReadMeasure::Throttled, "secret9", "tenant/secret-pod/minio"),
+                one(ReadMeasure::Throttled, "secret9", "tenant/secret-minio-0/server"),
                 one(ReadMeasure::Throttled, "secret9", "cri-containerd-secret.scope"),
             ],
             names: vec![OtherName { machine: "secret9".to_owned(), name: "secret-nine".to_owned() }],
@@ -251,7 +254,13 @@ mod tests {
             masked.series.iter().map(|one| (one.machine.as_str(), one.part.as_str())).collect();
         assert_eq!(
             found,
-            [("machine-1", "bond0"), ("machine-2", "bond0"), ("machine-1", "cgroup-2"), ("machine-1", "pod-1/minio")]
+            [
+                ("machine-1", "bond0"),
+                ("machine-2", "bond0"),
+                ("machine-1", "cgroup-3"),
+                ("machine-1", "minio-pod-2/server"),
+                ("machine-1", "pod-1/minio")
+            ]
         );
         assert_eq!(masked.names[0].machine, "machine-1");
     }

@@ -1,11 +1,14 @@
 //! Flags of every verb that reaches nodes by SSH.
 
+use std::path::Path;
+
 use clap::Args;
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::reach::NodeReach;
 use linerate_fleet::ssh_options::BecomeCommand;
 
 use super::programs::BinaryChoice;
+use crate::failure::Failure;
 
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ReachFlags {
@@ -20,6 +23,28 @@ pub(crate) struct ReachFlags {
 }
 
 impl ReachFlags {
+    /// Refuses flags that no node of a whole fleet can use: who gave one would believe in rights that no agent has.
+    pub(crate) fn check(&self, nodes: &[FleetNode], fleet: &Path) -> Result<(), Failure> {
+        if nodes.iter().any(|node| matches!(node.reach, NodeReach::Ssh(_))) {
+            return Ok(());
+        }
+        let fleet = fleet.display();
+        let mut mistakes = Vec::new();
+        if let Some(by) = &self.become_by {
+            mistakes.push(format!(
+                "--become '{by}': no node of {fleet} is reached by ssh://, and agents of others have the rights of \
+                 what starts them: leave it out, and write the command into a reach such as 'exec:{by} linerate agent'"
+            ));
+        }
+        mistakes.extend(self.binary.iter().map(|binary| {
+            format!(
+                "--binary {binary}: no node of {fleet} is reached by ssh://, and a program is put on none of the \
+                 others: leave it out, and name the program in the node's reach"
+            )
+        }));
+        if mistakes.is_empty() { Ok(()) } else { Err(Failure::of_mistakes(mistakes)) }
+    }
+
     /// Nodes as they are reached with these flags.
     pub(super) fn applied(&self, nodes: &[FleetNode]) -> Vec<FleetNode> {
         let mut nodes = nodes.to_vec();

@@ -59,6 +59,7 @@ enum Command {
     NetRound(usize, Box<NetRoundOrder>),
     /// To begin at an instant of the run's clock.
     Watch(Vec<usize>, Box<WatchOrder>, u64),
+    EndWatch(Vec<usize>),
     /// At an instant of the run's clock.
     Start(Vec<usize>, u64),
     Stop(Vec<usize>, StopReason),
@@ -159,6 +160,11 @@ impl LedFleet {
     /// count.
     pub(crate) fn watch(&self, agents: Vec<usize>, order: WatchOrder, begin_ns: u64) {
         self.command(Command::Watch(agents, Box::new(order), begin_ns));
+    }
+
+    /// Tells agents to end that before its time, and to say what sockets did so far.
+    pub(crate) fn end_watch(&self, agents: Vec<usize>) {
+        self.command(Command::EndWatch(agents));
     }
 
     /// Tells agents to end their point.
@@ -327,6 +333,9 @@ impl Lead {
                     let offset_ns = self.offset_ns(agent);
                     self.say(agent, |conversation| conversation.watch(order, offset_ns, now_ns));
                 }
+            }
+            Command::EndWatch(agents) => {
+                agents.into_iter().for_each(|agent| self.say(agent, |conversation| Ok(conversation.end_watch())));
             }
             Command::Stop(agents, reason) => {
                 agents.into_iter().for_each(|agent| self.say(agent, |_| frame(&ToAgent::Stop { reason })));

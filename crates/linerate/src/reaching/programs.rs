@@ -1,5 +1,6 @@
 //! The programs that are put on hosts: this one, and those that `--binary` names for other architectures.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -28,6 +29,12 @@ pub(super) struct Program {
 pub(crate) struct BinaryChoice {
     machine: String,
     path: PathBuf,
+}
+
+impl fmt::Display for BinaryChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.machine, self.path.display())
+    }
 }
 
 impl FromStr for BinaryChoice {

@@ -48,6 +48,8 @@ pub(crate) enum Manner {
     AuthorityItself,
     /// Its certificate is its own issuer, as `openssl req -x509` makes them, and the one that is believed.
     SelfSigned,
+    /// The same, and it is no authority's.
+    SelfSignedLeaf,
     SelfSignedExpired,
     SelfSignedOtherName,
     /// Its certificate names it by its common name alone.
@@ -212,7 +214,7 @@ fn of_another(manner: Manner, params: &CertificateParams, key: &KeyPair) -> Opti
             [params.signed_by(&ShortRsa::new(), &issuer).expect(made).der().clone(), issuer.der().clone()]
         }
         Manner::IssuedByLeaf | Manner::IssuedByVersion1 => {
-            let leaf = issuer("localhost", IsCa::NoCa, generated());
+            let leaf = issuer("elsewhere", IsCa::NoCa, generated());
             let shown = params.signed_by(key, &leaf).expect(made).der().clone();
             let is_old = manner == Manner::IssuedByVersion1;
             [shown, if is_old { of_version_1(leaf.der()) } else { leaf.der().clone() }]
@@ -242,8 +244,10 @@ fn identity(manner: Manner) -> (Arc<ServerConfig>, Vec<CertificateDer<'static>>)
         Manner::NotYetValid => params.not_before = date_time_ymd(2200, 1, 1),
         _ => {}
     }
-    let itself = matches!(manner, Manner::SelfSigned | Manner::SelfSignedExpired | Manner::SelfSignedOtherName);
-    if itself || manner == Manner::AuthorityItself {
+    let is_leaf = manner == Manner::SelfSignedLeaf;
+    let itself =
+        is_leaf || matches!(manner, Manner::SelfSigned | Manner::SelfSignedExpired | Manner::SelfSignedOtherName);
+    if (itself && !is_leaf) || manner == Manner::AuthorityItself {
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     }
     let key = KeyPair::generate().expect("it is made in order");

@@ -1,6 +1,7 @@
-//! Limits of the machines that load the cluster, where a fleet names them: their links and their processors.
+//! Limits of the machines that load the cluster, where a fleet names them: their links and their processors, and loads
+//! that are paced, which are as steady as a link that is full.
 
-use linerate_record::diagnosis::{Cause, Suspect};
+use linerate_record::diagnosis::{Cause, SocketPath, SocketUse, Suspect};
 use linerate_record::readings::ReadMeasure;
 use linerate_record::site::Site;
 use linerate_record::units::{bits_per_s, percent};
@@ -19,54 +20,90 @@ const STEADY: f64 = 0.3;
 /// A link that carries less than this share of its speed is at no limit of its own.
 const IDLE: f64 = 0.05;
 
+/// From such a share of the time on in which those who send on a path have something to send, the path is what is
+/// waited for; a load that asks for less than the path can carry leaves them at rest.
+const SENT: f64 = 0.35;
+
+/// Where sockets were not read, a link of which less is used is not taken for the limit, however steady.
+const LITTLE: f64 = 0.5;
+
+/// What shows that one client is at a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Shown {
+    /// How much of it is used.
+    Use,
+    /// That it is steady, while there is nothing more to send.
+    Pace,
+    /// That it is steady.
+    Steadiness,
+}
+
 /// What one client is at.
 struct ClientUse {
     what: String,
     share: f64,
-    /// Whether it is the steadiness that shows it.
-    is_steady: bool,
+    by: Shown,
 }
 
 /// The suspect that clients are, where most of them are at a limit. `uses` is what nodes use, whose links vary as the
 /// load does.
-pub(super) fn suspect(grid: &Grid<'_>, site: &Site, uses: &[NodeUse], nodes: &Grid<'_>) -> Option<Scored> {
+pub(super) fn suspect(
+    grid: &Grid<'_>,
+    site: &Site,
+    (uses, sockets): (&[NodeUse], &[SocketUse]),
+    nodes: &Grid<'_>,
+) -> Option<Scored> {
     let of_nodes = uses.iter().filter(|one| one.resource.is_link()).filter_map(|one| spread(nodes, &one.shares));
     let mut of_nodes: Vec<f64> = of_nodes.collect();
     // What holds the others is steadier than they are; and the sum of many varies less than each of them.
     let sum = (nodes.nodes.len().max(1) as f64).sqrt();
     let vary = quantile(&mut of_nodes, 0.5).map(|middle| (middle / sum, of_nodes.first().copied().unwrap_or(0.0)));
-    let each: Vec<(usize, ClientUse)> =
-        (0..grid.nodes.len()).filter_map(|client| Some((client, fullest(grid, site, client, vary)?))).collect();
+    let each: Vec<(usize, ClientUse)> = (0..grid.nodes.len())
+        .filter_map(|client| Some((client, fullest(grid, site, client, (vary, sockets))?)))
+        .collect();
     let at_limit: Vec<&(usize, ClientUse)> =
-        each.iter().filter(|(_, one)| one.is_steady || one.share >= NEAR).collect();
+        each.iter().filter(|(_, one)| one.by != Shown::Use || one.share >= NEAR).collect();
     if at_limit.is_empty() || 2 * at_limit.len() < grid.nodes.len() {
         return None;
     }
-    let (client, most) = at_limit.iter().max_by(|a, b| a.1.share.total_cmp(&b.1.share))?;
-    let name = &grid.nodes[*client].name;
-    let claim = format!(
-        "{} of {} clients are at a limit of their own: at {name}, {}",
-        at_limit.len(),
-        grid.nodes.len(),
-        most.what
-    );
-    let evidence = at_limit.iter().take(8).map(|(client, one)| format!("{}: {}", grid.nodes[*client].name, one.what));
-    let log_odds = if most.is_steady { 7.0 } else { 9.5 - 10.0 * (1.0 - most.share.min(1.0)) };
-    let scored = Scored::of(Cause::ClientLimit, None, "clients", claim, log_odds);
+    // Where most of them are paced, so is the load.
+    let paced: Vec<&(usize, ClientUse)> = at_limit.iter().filter(|(_, one)| one.by == Shown::Pace).copied().collect();
+    let is_paced = 2 * paced.len() > at_limit.len();
+    let of = if is_paced { &paced } else { &at_limit };
+    let (client, most) = of.iter().max_by(|a, b| a.1.share.total_cmp(&b.1.share))?;
+    let (name, count, all) = (&grid.nodes[*client].name, of.len(), grid.nodes.len());
+    let claim = if is_paced {
+        format!(
+            "the load is paced or limited to a rate (such as bench --rate): {count} of {all} clients ask for so much \
+             and no more; {name} {}",
+            most.what
+        )
+    } else {
+        format!("{count} of {all} clients are at a limit of their own: at {name}, {}", most.what)
+    };
+    let evidence = of.iter().take(8).map(|(client, one)| format!("{}: {}", grid.nodes[*client].name, one.what));
+    let log_odds = if most.by == Shown::Use { 9.5 - 10.0 * (1.0 - most.share.min(1.0)) } else { 7.0 };
+    let cause = if is_paced { Cause::PacedLoad } else { Cause::ClientLimit };
+    let scored = Scored::of(cause, None, "clients", claim, log_odds);
     Some(Scored { suspect: Suspect { evidence: evidence.collect(), ..scored.suspect }, ..scored })
 }
 
 /// What a client has most of its limit in use.
-fn fullest(grid: &Grid<'_>, site: &Site, client: usize, vary: Option<(f64, f64)>) -> Option<ClientUse> {
+fn fullest(
+    grid: &Grid<'_>,
+    site: &Site,
+    client: usize,
+    beside: (Option<(f64, f64)>, &[SocketUse]),
+) -> Option<ClientUse> {
     let ways = [(ReadMeasure::LinkReceived, "receives"), (ReadMeasure::LinkSent, "sends")];
-    let links = ways.into_iter().filter_map(|(of, verb)| link(grid, site, client, (of, verb), vary));
+    let links = ways.into_iter().filter_map(|(of, verb)| link(grid, site, client, (of, verb), beside));
     let links: Vec<ClientUse> = links.collect();
     // Processors of one that carries nothing are busy with something else.
     let carries = links.iter().any(|link| link.share > IDLE);
     links
         .into_iter()
         .chain(processors(grid, client).filter(|_| carries))
-        .max_by(|a, b| (a.is_steady, a.share).partial_cmp(&(b.is_steady, b.share)).unwrap_or(std::cmp::Ordering::Equal))
+        .max_by(|a, b| a.by.cmp(&b.by).then(a.share.total_cmp(&b.share)))
 }
 
 /// The interface that carries most, in a direction.
@@ -75,7 +112,7 @@ fn link(
     site: &Site,
     client: usize,
     (of, verb): (ReadMeasure, &str),
-    vary: Option<(f64, f64)>,
+    (vary, sockets): (Option<(f64, f64)>, &[SocketUse]),
 ) -> Option<ClientUse> {
     let bytes = |values: &Values| grid.median(values).unwrap_or(0.0);
     let (name, values) = grid.parts(of, client).iter().max_by(|a, b| bytes(a.1).total_cmp(&bytes(b.1)))?;
@@ -92,16 +129,32 @@ fn link(
     if !share.is_finite() {
         return None;
     }
-    let what = if is_steady {
-        format!("the link {name} {verb} {} steadily, of {}", bits_per_s(8.0 * rate), bits_per_s(8.0 * capacity))
-    } else {
-        format!("the link {name} {verb} {}, {} of what it can", bits_per_s(8.0 * rate), percent(share))
+    let path = if of == ReadMeasure::LinkReceived { SocketPath::ToClients } else { SocketPath::FromClients };
+    let sends = sockets.iter().find(|one| one.path == path);
+    let is_sent = sends.map_or(share >= LITTLE, |one| one.busy_share >= SENT);
+    let (by, what) = match (is_steady, is_sent) {
+        (false, _) => (
+            Shown::Use,
+            format!("the link {name} {verb} {}, {} of what it can", bits_per_s(8.0 * rate), percent(share)),
+        ),
+        (true, true) => {
+            let of = bits_per_s(8.0 * capacity);
+            (Shown::Steadiness, format!("the link {name} {verb} {} steadily, of {of}", bits_per_s(8.0 * rate)))
+        }
+        (true, false) => {
+            let at_rest = match sends {
+                Some(one) => format!("who sends it has nothing to send for {}", percent(1.0 - one.busy_share)),
+                None => "sockets, which were not read, tell that from a shaper on the way".to_owned(),
+            };
+            let rate = bits_per_s(8.0 * rate);
+            (Shown::Pace, format!("{verb} {rate} steadily, {} of what it can, and {at_rest}", percent(share)))
+        }
     };
-    Some(ClientUse { what, share, is_steady })
+    Some(ClientUse { what, share, by })
 }
 
 fn processors(grid: &Grid<'_>, client: usize) -> Option<ClientUse> {
     let of = |of: ReadMeasure| grid.whole(of, client).and_then(|values| grid.median(values));
     let share = of(ReadMeasure::CoresBusy)? / of(ReadMeasure::Cores).filter(|cores| *cores > 0.0)?;
-    Some(ClientUse { what: format!("processors are busy for {}", percent(share)), share, is_steady: false })
+    Some(ClientUse { what: format!("processors are busy for {}", percent(share)), share, by: Shown::Use })
 }

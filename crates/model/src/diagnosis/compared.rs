@@ -251,13 +251,13 @@ fn measure_of(used: &NodeUse) -> ReadMeasure {
 }
 
 /// Fewest rates that do not overlap, from which it shows how much a rate varies.
-const APART_LEAST: f64 = 3.0;
+pub(super) const APART_LEAST: f64 = 3.0;
 
 /// A link that has less of its speed in use is at no limit of its own, however steady.
 const IDLE: f64 = 0.05;
 
 /// How many rates of the judged instants do not overlap.
-fn apart(grid: &Grid<'_>) -> f64 {
+pub(super) fn apart(grid: &Grid<'_>) -> f64 {
     let judged = grid.is_busy.iter().filter(|busy| **busy).count() as f64;
     judged * grid.readings.step_ms as f64 / (grid.readings.rate_over_ms.max(1)) as f64
 }

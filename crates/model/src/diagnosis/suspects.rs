@@ -7,7 +7,7 @@ use linerate_record::site::Site;
 
 use super::grid::{Grid, quantile};
 use super::resources::{FULL, NodeUse};
-use super::words;
+use super::{losses, quotas, words};
 
 /// How an odd reading tells of a cause.
 struct CauseRow {
@@ -70,7 +70,7 @@ const NONE_OF_THESE: f64 = 3.0;
 const EXPLAINED: f64 = 1.5;
 
 /// From such a share of segments on that are sent again, losses are the limit at which a link stays.
-const LOSSY: f64 = 0.01;
+pub(super) const LOSSY: f64 = 0.01;
 
 /// More nodes than this that do more than others at once do so for clients: of hot objects, or of a set.
 const ALONE: usize = 2;
@@ -96,9 +96,6 @@ const SPEED_MATTERS: f64 = 0.3;
 /// The same of segments that are sent again, in windows that are not long.
 const LOSSES_MATTER: f64 = 0.015;
 const LONG_MS: u64 = 60_000;
-
-/// From such a share of its periods on, a container out of its quota is a cause.
-const THROTTLED: f64 = 0.1;
 
 /// A cause, before it has a weight.
 pub(super) struct Scored {
@@ -139,11 +136,14 @@ pub(super) fn suspects(
     seen: SeenAlone,
 ) -> (Vec<Suspect>, f64) {
     let mut all = of_nodes(grid, (odd, uses), &seen.not_lossy);
-    all.extend(throttled(grid));
+    all.extend(quotas::throttled(grid));
+    let losses = losses::all_the_time(grid).filter(|one| !is_among(&seen.not_lossy, one));
+    let of_losses = losses.as_ref().map(|one| one.log_odds);
+    all.extend(losses);
     all.extend(seen.suspects);
     once(&mut all);
     let waited = waited(grid);
-    all.extend(used.iter().filter_map(|one| full(site, one, waited)));
+    all.extend(used.iter().filter_map(|one| full(site, one, (waited, of_losses))));
     all.extend(members.iter().filter_map(on_one_member));
     beyond_nodes(&mut all, used);
     all.sort_by(|a, b| b.log_odds.total_cmp(&a.log_odds));
@@ -151,6 +151,11 @@ pub(super) fn suspects(
     let weighted =
         all.into_iter().map(|Scored { suspect, log_odds }| Suspect { weight: log_odds.exp() / sum, ..suspect });
     (weighted.collect(), NONE_OF_THESE.exp() / sum)
+}
+
+/// Whether a suspect is at one of these nodes.
+fn is_among(nodes: &[String], one: &Scored) -> bool {
+    one.suspect.node.as_ref().is_some_and(|node| nodes.contains(node))
 }
 
 /// The same cause of the same node, seen in two ways, is one: the likelier, with what the other shows.
@@ -204,7 +209,8 @@ fn beyond_nodes(all: &mut [Scored], used: &[UsedResource]) {
     let of_full = all.iter().filter(|one| one.suspect.cause == Cause::Full).map(|one| one.log_odds).reduce(f64::max);
     let is_window = |one: &&Scored| one.suspect.cause == Cause::ReceiveWindow && one.suspect.node.is_none();
     let of_window = all.iter().find(is_window).map(|one| one.log_odds);
-    let of_clients = all.iter().find(|one| one.suspect.cause == Cause::ClientLimit).map(|one| one.log_odds);
+    let is_of_clients = |one: &&Scored| matches!(one.suspect.cause, Cause::ClientLimit | Cause::PacedLoad);
+    let of_clients = all.iter().find(is_of_clients).map(|one| one.log_odds);
     let working = all.iter().filter(|one| one.suspect.cause == Cause::OtherWork).count();
     for place in 0..all.len() {
         let by = match all[place].suspect.cause {
@@ -218,7 +224,7 @@ fn beyond_nodes(all: &mut [Scored], used: &[UsedResource]) {
             }
             Cause::SlowDrive if drives_full => of_full,
             // What a window lets through is steady, and so is the link that it passes.
-            Cause::ClientLimit => of_window,
+            Cause::ClientLimit | Cause::PacedLoad => of_window,
             // A link that is full keeps windows and buffers full as well.
             Cause::ReceiveWindow | Cause::SendBuffer => of_full,
             Cause::OtherWork if working > ALONE => Some(NONE_OF_THESE),
@@ -432,28 +438,6 @@ fn gives(grid: &Grid<'_>, uses: &[NodeUse], slow: &NodeUse) -> Option<String> {
     (factor > 1.0 && factor.is_finite()).then(|| words::gives(factor))
 }
 
-/// Containers out of their quota: no comparison is needed to see that.
-fn throttled(grid: &Grid<'_>) -> Vec<Scored> {
-    let mut found = Vec::new();
-    for (node, machine) in grid.nodes.iter().enumerate() {
-        for (container, values) in grid.parts(ReadMeasure::Throttled, node) {
-            // Where it has no value, it was not out of its quota.
-            let judged = grid.is_busy.iter().filter(|busy| **busy).count().max(1) as f64;
-            let share = grid.busy(values).iter().sum::<f64>() / judged;
-            if share < THROTTLED {
-                continue;
-            }
-            let claim = words::throttled(container, &machine.name, share);
-            let log_odds = 5.0 + 5.0 * share.min(1.0);
-            found.push(Scored::of(Cause::Quota, Some(machine.name.clone()), container, claim, log_odds));
-        }
-    }
-    // Of many, those that are out of it most.
-    found.sort_by(|a, b| b.log_odds.total_cmp(&a.log_odds));
-    found.truncate(8);
-    found
-}
-
 /// Share of the time in which tasks wait for a processor at the middle node; none where it was not read.
 fn waited(grid: &Grid<'_>) -> f64 {
     let of_node = |node: usize| grid.median(grid.whole(ReadMeasure::CpuPressure, node)?);
@@ -464,8 +448,10 @@ fn waited(grid: &Grid<'_>) -> f64 {
 /// From such a share of the time on in which tasks wait for processors, these are what is waited for.
 const WAITED: f64 = 0.1;
 
-/// A resource that is full at the middle node.
-fn full(site: &Site, used: &UsedResource, waited: f64) -> Option<Scored> {
+/// A resource that is full at the middle node. Links that are nearly full beside a node that loses packets all the
+/// time, which is worth `of_losses`, are none: requests wait for what is sent again, and would fill links if they did
+/// not.
+fn full(site: &Site, used: &UsedResource, (waited, of_losses): (f64, Option<f64>)) -> Option<Scored> {
     // From where the curve of a closed load is, nine tenths of a ceiling are what many requests reach.
     const NEAR: f64 = 0.8;
     if used.share < NEAR {
@@ -476,7 +462,9 @@ fn full(site: &Site, used: &UsedResource, waited: f64) -> Option<Scored> {
     // unless something waits for them.
     let is_cpu = used.resource == Resource::Cpu;
     let most = if is_cpu && waited < WAITED { 6.0 } else { 9.0 };
-    let log_odds = most - 25.0 * (1.0 - used.share.min(1.0));
+    let seen = most - 25.0 * (1.0 - used.share.min(1.0));
+    let by = of_losses.filter(|_| used.resource.is_link() && used.share < FULL);
+    let log_odds = by.map_or(seen, |by| seen.min(by - EXPLAINED));
     let scored = Scored::of(Cause::Full, None, &used.part, claim, log_odds);
     Some(Scored { suspect: Suspect { remedy: words::relief(used), ..scored.suspect }, ..scored })
 }

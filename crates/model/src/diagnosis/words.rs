@@ -81,6 +81,7 @@ pub(super) fn cause(cause: Cause, node: &str, lead: &OddReading, link: Option<(f
         | Cause::ReceiveWindow
         | Cause::SendBuffer
         | Cause::ClientLimit
+        | Cause::PacedLoad
         | Cause::BusyThread => format!("{node} is at a ceiling"),
     }
 }
@@ -148,6 +149,11 @@ pub(super) fn remedy(cause: Cause, part: &str) -> String {
         Cause::ClientLimit => {
             "more clients, or clients with faster links and more cores: linerate bench --clients shows where growth \
              ends"
+                .to_owned()
+        }
+        Cause::PacedLoad => {
+            "ask for more: without --rate or --max-rate, or with a higher one; of other programs, their own limits of \
+             a rate. If nobody set one, look for a shaper on the clients' way"
                 .to_owned()
         }
         Cause::BusyThread => {

@@ -28,6 +28,15 @@ pub(super) enum Flaw {
     /// Issued by one that is believed for itself alone.
     #[error("its certificate was issued by a certificate that is not marked as a CA (CA:TRUE)")]
     NoAuthority,
+    /// One of the same name is believed for itself, and it is not that one.
+    #[error("its certificate is another than the one of the same name that is trusted: {}", match .same_key {
+        true => "the same key, but another certificate",
+        false => "it has another key",
+    })]
+    OtherOfItsName {
+        /// Whether both have one key, as after a renewal.
+        same_key: bool,
+    },
     /// Its issuer has the name of one that is believed, and another key.
     #[error("its certificate names a trusted issuer, but another key signed it (bad signature)")]
     OtherKey,
@@ -75,6 +84,7 @@ impl Flaw {
     pub(super) const fn kind(&self) -> &'static str {
         match self {
             Flaw::Version1 | Flaw::CommonName(_) => "certificate without subjectAltName",
+            Flaw::OtherOfItsName { .. } => "another certificate of a trusted name",
             Flaw::NoAuthority => "issuer is not a CA",
             Flaw::OtherKey => "bad signature",
             Flaw::KeySize { whose: Whose::Server, .. } => "unsupported size of RSA key",
@@ -92,6 +102,9 @@ impl Flaw {
     ) -> Option<Self> {
         let Error::InvalidCertificate(why) = error else { return None };
         let read = Certificate::read(shown)?;
+        if let Some(other) = Flaw::of_another(&read, believed, why) {
+            return Some(other);
+        }
         let is_unnamed =
             matches!(why, CertificateError::NotValidForNameContext { presented, .. } if presented.is_empty());
         match read.version {
@@ -115,6 +128,26 @@ impl Flaw {
             CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => Some(Flaw::OtherKey),
             _ => None,
         }
+    }
+
+    /// One of the same name was given that vouches for itself alone, or both are their own issuers: whoever gave it
+    /// meant this server.
+    fn of_another(shown: &Certificate<'_>, believed: &[CertificateDer<'_>], why: &CertificateError) -> Option<Self> {
+        use CertificateError as C;
+        // Of dates and names, what is wrong is known.
+        if matches!(why, C::Expired | C::ExpiredContext { .. } | C::NotValidYet | C::NotValidYetContext { .. })
+            || matches!(why, C::NotValidForName | C::NotValidForNameContext { .. })
+        {
+            return None;
+        }
+        let is_own_issuer = |one: &Certificate<'_>| one.issuer == one.subject;
+        let is_meant = |one: &Certificate<'_>| {
+            let is_alone = !one.is_authority || (is_own_issuer(one) && is_own_issuer(shown));
+            !one.subject.is_empty() && one.subject == shown.subject && is_alone
+        };
+        let meant = believed.iter().filter_map(Certificate::read).filter(is_meant);
+        let keys: Vec<bool> = meant.map(|one| one.key == shown.key).collect();
+        (!keys.is_empty()).then(|| Flaw::OtherOfItsName { same_key: keys.contains(&true) })
     }
 
     /// What a handshake is refused for whose signature does not hold.

@@ -199,7 +199,7 @@ fn engine(exporter: &mut Exporter<'_>, of_node: &[&NodeMoment]) {
         // Ten periods a second, and a series only where some are out of it.
         let out: Vec<f64> = of_node.iter().map(|now| 10.0 * exporter.about(now.out_of_quota, 0.1).min(1.0)).collect();
         let before = exporter.found.len();
-        exporter.ratio("throttled", "s3/engine/engine", (&out, &vec![10.0; of_node.len()]));
+        exporter.ratio("throttled", "s3/minio-0/minio", (&out, &vec![10.0; of_node.len()]));
         for series in &mut exporter.found[before..] {
             series.values.iter_mut().for_each(|value| *value = value.filter(|share| *share > 0.05));
         }
