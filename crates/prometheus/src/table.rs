@@ -50,8 +50,8 @@ impl MetricExporter {
     }
 
     /// For how long an exporter may repeat what it read once, in milliseconds, and somewhat more. MinIO's version 2
-    /// reads anew after ten seconds, Ceph's manager after `mgr/prometheus/scrape_interval`, fifteen; RustFS sends what it
-    /// counts each thirty (`RUSTFS_OBS_METER_INTERVAL`).
+    /// reads anew after ten seconds, Ceph's manager after `mgr/prometheus/scrape_interval`, fifteen; RustFS sends what
+    /// it counts each thirty (`RUSTFS_OBS_METER_INTERVAL`).
     #[must_use]
     pub const fn repeats_ms(self) -> u64 {
         match self {
