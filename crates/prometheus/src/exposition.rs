@@ -156,7 +156,10 @@ mod tests {
 
     use super::*;
 
-    fn one(text: &str) -> Option<(String, Vec<(String, String)>, f64)> {
+    /// The name, the labels and the value of a line.
+    type Whole = (String, Vec<(String, String)>, f64);
+
+    fn one(text: &str) -> Option<Whole> {
         let page = page(text.as_bytes(), |_| true);
         let sample = page.samples.first()?;
         let labels = sample.labels.iter().map(|(name, value)| ((*name).to_owned(), value.to_string()));

@@ -50,7 +50,8 @@ fn reply(status: &str, body: &str) -> String {
 
 /// Two seconds at URLs, with secrets: of nodes `n1` and `n2`.
 fn looked(urls: &[String], steps: u32) -> PageReadings {
-    let targets = urls.iter().flat_map(|url| PagesUrl::read(url).unwrap().pages(&["n1", "n2"]).unwrap()).collect();
+    let pages = |url: &String| PagesUrl::read(url).and_then(|url| url.pages(&["n1", "n2"])).expect("a URL of pages");
+    let targets = urls.iter().flat_map(pages).collect();
     let asked = PagesAsked {
         targets,
         access: PrometheusAccess::Bearer("hunter2-hunter2".to_owned()),
