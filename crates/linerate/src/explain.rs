@@ -1,5 +1,6 @@
 //! `linerate explain`: which deviations from a site fit what was observed.
 
+mod engine;
 pub(crate) mod flags;
 mod instants;
 mod live;

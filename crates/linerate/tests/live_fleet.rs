@@ -5,13 +5,15 @@ mod pretended;
 mod running;
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use linerate_record::readings::Readings;
+use linerate_record::readings::{ReadMeasure, Readings};
 use running::linerate;
 
 /// Nodes, as many as the largest site of the examples.
@@ -95,6 +97,49 @@ fn page_is_small(page: &Path) -> Result<u64, Failed> {
     Ok(bytes)
 }
 
+/// Serves what engines of all nodes tell of their requests, each at a path of its name. Node 7's is refused.
+fn metrics() -> Result<String, Failed> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?.to_string();
+    let begun = Instant::now();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let (mut request, mut buffer) = (Vec::new(), [0; 2048]);
+            while !request.ends_with(b"\r\n\r\n") {
+                match stream.read(&mut buffer) {
+                    Ok(0) | Err(_) => break,
+                    Ok(read) => request.extend_from_slice(&buffer[..read]),
+                }
+            }
+            let request = String::from_utf8_lossy(&request).into_owned();
+            let node = request.split('/').nth(1).unwrap_or_default().to_owned();
+            let (status, sent) =
+                if node == "node7" { ("403 Forbidden", 0) } else { ("200 OK", begun.elapsed().as_millis()) };
+            let body = format!(
+                "minio_api_requests_traffic_sent_bytes{{server=\"{node}.s3:9000\",type=\"s3\"}} {}\n\
+                 minio_api_requests_inflight_total{{name=\"GetObject\",server=\"{node}.s3:9000\",type=\"s3\"}} 3\n",
+                sent * 1_000
+            );
+            let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n", body.len());
+            let _ = stream.write_all((head + &body).as_bytes());
+        }
+    });
+    Ok(address)
+}
+
+/// What the engine's own metrics gave, of all nodes but the one that refused.
+fn engines_are_read(readings: &Readings) -> Result<(), Failed> {
+    let of = |of: ReadMeasure| readings.series.iter().filter(move |series| series.of == of);
+    let read = of(ReadMeasure::InFlight).filter(|series| series.values.contains(&Some(3.0))).count() as u32;
+    checked(read == NODES - 1, format!("requests in flight of {read} nodes: {:?}", readings.warnings))?;
+    let refused = readings
+        .warnings
+        .iter()
+        .any(|warning| warning.contains("of 1 of 484 pages were not read (node7)") && warning.contains("answered 403"));
+    checked(refused, format!("{:?}", readings.warnings))
+}
+
 fn live() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let own = std::env::current_exe()?;
@@ -108,7 +153,10 @@ fn live() -> Result<(), Failed> {
     let page = folder.path().join("page.html");
     let mut command = linerate();
     command.args(["explain", &site(), "--live", "--for", "10s", "--yes-exec", "--format", "html", "--fleet"]);
-    command.arg(&fleet).arg("--output").arg(&page).arg("--record").arg(folder.path().join("readings.json"));
+    command
+        .arg(&fleet)
+        .args(["--engine-metrics", &format!("http://{}/{{name}}/minio/metrics/v3/api/requests", metrics()?)]);
+    command.arg("--output").arg(&page).arg("--record").arg(folder.path().join("readings.json"));
     let Ran { output, resident_kib, ended } = ran(&mut command, folder.path())?;
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     checked(output.status.success(), told.clone())?;
@@ -124,7 +172,11 @@ fn live() -> Result<(), Failed> {
          of one agent"
     );
     checked(readings.steps == 10, format!("{} steps", readings.steps))?;
-    let gaps = readings.series.iter().flat_map(|series| &series.values).filter(|value| value.is_none()).count();
+    engines_are_read(&readings)?;
+    let is_of_engine =
+        |of: ReadMeasure| matches!(of, ReadMeasure::InFlight | ReadMeasure::Waiting | ReadMeasure::ClientSent);
+    let by_agents = readings.series.iter().filter(|series| !is_of_engine(series.of));
+    let gaps = by_agents.flat_map(|series| &series.values).filter(|value| value.is_none()).count();
     checked(gaps == 0, format!("{gaps} values are missing"))?;
     checked(behind <= within(), format!("the report came {behind:?} behind the window"))?;
     checked(resident_kib <= RESIDENT_KIB_MAX, format!("{resident_kib} KiB of the coordinator: {told}"))

@@ -39,6 +39,22 @@ impl PrometheusAddress {
     /// # Errors
     /// What is wrong with it.
     pub fn read(text: &str) -> Result<PrometheusAddress, AddressError> {
+        let page = PrometheusAddress::page(text)?;
+        // What people copy out of a browser or a data source of Grafana.
+        let path = page.prefix.as_str();
+        let path = ["/api/v1/query_range", "/api/v1/query", "/api/v1", "/graph", "/query"]
+            .iter()
+            .find_map(|end| path.strip_suffix(end))
+            .unwrap_or(path);
+        let prefix = path.trim_end_matches('/').to_owned();
+        Ok(PrometheusAddress { prefix, ..page })
+    }
+
+    /// Reads the URL of one page, whose whole path is the prefix.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn page(text: &str) -> Result<PrometheusAddress, AddressError> {
         let of_host = || AddressError::Host(text.to_owned());
         let text = text.trim();
         let (is_tls, rest) = match text.split_once("://") {
@@ -78,13 +94,8 @@ impl PrometheusAddress {
         if path.chars().any(|c| c.is_whitespace() || c.is_control()) {
             return Err(of_host());
         }
-        // What people copy out of a browser or a data source of Grafana.
-        let path = path.trim_end_matches('/');
-        let path = ["/api/v1/query_range", "/api/v1/query", "/api/v1", "/graph", "/query"]
-            .iter()
-            .find_map(|end| path.strip_suffix(end))
-            .unwrap_or(path);
-        Ok(PrometheusAddress { is_tls, host: host.to_owned(), port, prefix: path.trim_end_matches('/').to_owned() })
+        let prefix = path.trim_end_matches('/').to_owned();
+        Ok(PrometheusAddress { is_tls, host: host.to_owned(), port, prefix })
     }
 
     /// `host:port`, as `Host` has it.

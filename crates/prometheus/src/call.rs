@@ -20,6 +20,9 @@ use crate::fault::PrometheusFault;
 /// Largest answer: 484 machines with six interfaces each at 480 instants have some 40 MB.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
+/// What a page of metrics is asked for as: the text format, whose names of counters are those of the table.
+const PAGE_ACCEPTED: &str = "text/plain;version=0.0.4;q=1, application/openmetrics-text;version=1.0.0;q=0.2, */*;q=0.1";
+
 /// How long a connection may take to be there.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
@@ -131,11 +134,17 @@ impl PrometheusServer {
         if (200..300).contains(&answer.status) || (is_of_api && !matches!(answer.status, 401 | 403 | 404)) {
             return Ok(answer);
         }
-        Err(self.refused(&answer, query))
+        Err(self.refused(&answer, format!("{}/api/v1", self.url()), query))
     }
 
-    fn refused(&self, answer: &WholeAnswer, query: &str) -> PrometheusFault {
-        let url = format!("{}/api/v1", self.url());
+    /// Gets the page that the address is of, whole and with success.
+    pub(crate) fn page(&self, bytes_max: usize) -> Result<WholeAnswer, PrometheusFault> {
+        let request = self.head("GET", &self.asked.address.prefix, PAGE_ACCEPTED) + "\r\n";
+        let answer = self.exchanged(request.as_bytes(), bytes_max, "")?;
+        if (200..300).contains(&answer.status) { Ok(answer) } else { Err(self.refused(&answer, self.url(), "")) }
+    }
+
+    fn refused(&self, answer: &WholeAnswer, url: String, query: &str) -> PrometheusFault {
         let begins = beginning(&answer.body);
         let why = if begins.is_empty() { String::new() } else { format!(": {}", self.without_secrets(&begins)) };
         match (answer.status, &answer.location) {
@@ -168,10 +177,14 @@ impl PrometheusServer {
     }
 
     fn once(&self, path: &str, form: &str, query: &str) -> Result<WholeAnswer, PrometheusFault> {
+        self.exchanged(&self.request(path, form), ANSWER_BYTES_MAX, query)
+    }
+
+    fn exchanged(&self, request: &[u8], bytes_max: usize, query: &str) -> Result<WholeAnswer, PrometheusFault> {
         let patience = Patience::new(self.asked.timeout, &self.asked.heed);
         let mut stream = self.open(&patience, query)?;
-        let sent = stream.write_all(&self.request(path, form)).and_then(|()| stream.flush());
-        sent.and_then(|()| read_answer(&mut stream)).map_err(|error| self.broken(&error, query))
+        let sent = stream.write_all(request).and_then(|()| stream.flush());
+        sent.and_then(|()| read_answer(&mut stream, bytes_max)).map_err(|error| self.broken(&error, bytes_max, query))
     }
 
     fn open(&self, patience: &Patience, query: &str) -> Result<Stream, PrometheusFault> {
@@ -181,7 +194,7 @@ impl PrometheusServer {
             connecting.at_most(CONNECT_LIMIT);
             match dial_blocking(*address, None, &mut connecting) {
                 Ok(socket) => {
-                    let unset = |error| self.broken(&error, query);
+                    let unset = |error| self.broken(&error, ANSWER_BYTES_MAX, query);
                     let socket = Patient::new(socket, patience.clone()).map_err(unset)?;
                     let Some((tls, name)) = &self.tls else { return Ok(Stream::Plain(socket)) };
                     let shaken = tls.shake_hands(name, socket);
@@ -205,13 +218,13 @@ impl PrometheusServer {
         PrometheusFault::Tls { url: self.url(), why: of_tls.map_or_else(|| error.to_string(), words) }
     }
 
-    fn broken(&self, error: &io::Error, query: &str) -> PrometheusFault {
+    fn broken(&self, error: &io::Error, bytes_max: usize, query: &str) -> PrometheusFault {
         let (url, query) = (self.url(), query.to_owned());
         match WaitEnd::of(error) {
             Some(WaitEnd::Stopped) => PrometheusFault::Stopped,
             Some(_) => PrometheusFault::Late { url, limit_s: self.asked.timeout.as_secs(), query },
             None if error.kind() == io::ErrorKind::FileTooLarge => {
-                PrometheusFault::TooLarge { query, most: format!("{} MiB", ANSWER_BYTES_MAX >> 20) }
+                PrometheusFault::TooLarge { query, most: format!("{} MiB", bytes_max >> 20) }
             }
             None if error.kind() == io::ErrorKind::InvalidData => {
                 PrometheusFault::NotHttp { url, why: error.to_string() }
@@ -221,16 +234,23 @@ impl PrometheusServer {
     }
 
     fn request(&self, path: &str, form: &str) -> Vec<u8> {
-        let address = &self.asked.address;
-        let (prefix, version) = (&address.prefix, env!("CARGO_PKG_VERSION"));
-        let line = if self.takes_forms {
-            format!("POST {prefix}{path} HTTP/1.1")
+        let path = format!("{}{path}", self.asked.address.prefix);
+        let request = if self.takes_forms {
+            let length = form.len();
+            self.head("POST", &path, "application/json")
+                + &format!("Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n\r\n{form}")
         } else {
-            format!("GET {prefix}{path}?{form} HTTP/1.1")
+            self.head("GET", &format!("{path}?{form}"), "application/json") + "\r\n"
         };
+        request.into_bytes()
+    }
+
+    /// A head but for its end.
+    fn head(&self, method: &str, path: &str, accepted: &str) -> String {
+        let (host, version) = (self.asked.address.authority(), env!("CARGO_PKG_VERSION"));
         let mut head = format!(
-            "{line}\r\nHost: {}\r\nUser-Agent: linerate/{version}\r\nAccept: application/json\r\nConnection: close\r\n",
-            address.authority()
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: linerate/{version}\r\nAccept: {accepted}\r\n\
+             Connection: close\r\n"
         );
         match &self.asked.access {
             PrometheusAccess::Open => {}
@@ -243,14 +263,7 @@ impl PrometheusServer {
         for (name, value) in &self.asked.headers {
             head += &format!("{name}: {value}\r\n");
         }
-        if self.takes_forms {
-            let length = form.len();
-            head +=
-                &format!("Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n\r\n{form}");
-        } else {
-            head += "\r\n";
-        }
-        head.into_bytes()
+        head
     }
 }
 
@@ -304,7 +317,7 @@ fn read_head(stream: &mut Stream, bytes: &mut Vec<u8>, buffer: &mut [u8]) -> io:
     }
 }
 
-fn read_answer(stream: &mut Stream) -> io::Result<WholeAnswer> {
+fn read_answer(stream: &mut Stream, bytes_max: usize) -> io::Result<WholeAnswer> {
     let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
     let head = read_head(stream, &mut bytes, &mut buffer)?;
     let header = |name: &str| response::header(&bytes, name).map(str::to_owned);
@@ -319,7 +332,7 @@ fn read_answer(stream: &mut Stream) -> io::Result<WholeAnswer> {
             }
             BodyFraming::Length(_) | BodyFraming::UntilClose => body.extend_from_slice(&fresh),
         }
-        if body.len() > ANSWER_BYTES_MAX {
+        if body.len() > bytes_max {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         let is_whole = match head.framing {

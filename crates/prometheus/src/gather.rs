@@ -9,7 +9,7 @@ use crate::answer::{FoundSeries, Labels, Matrix, matrix};
 use crate::call::PrometheusServer;
 use crate::fault::PrometheusFault;
 use crate::naming::Names;
-use crate::table::{MetricExporter, NAMES, NameRow, SCRAPED, SeriesNeed, SourceRow, TABLE};
+use crate::table::{MetricExporter, NAMES, NameRow, SCRAPED, SeriesNeed, SourceRow, rows};
 
 /// Instants of a window, unless the step is given: columns that a page has room for.
 const STEPS: u64 = 240;
@@ -85,7 +85,7 @@ pub fn gather(
     let over_ms = (SCRAPES * interval_ms).max(instants.step_ms);
     let mut gathered = Gathered { instants, found: BTreeMap::new(), remarks };
     let mut absent = Vec::new();
-    for row in TABLE.iter().filter(|row| row.exporter.is_of(product)) {
+    for row in rows().filter(|row| row.exporter.is_of(product)) {
         if gathered.has(row.of) {
             continue;
         }
@@ -271,7 +271,7 @@ fn together(row: &SourceRow, before: f64, value: f64) -> f64 {
 }
 
 /// To six digits: more than any counter is worth, and a file of a third of the size.
-fn rounded(value: f64) -> f64 {
+pub(crate) fn rounded(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }
 
@@ -284,7 +284,7 @@ fn first_of<'l>(labels: &'l Labels, wanted: &[&str], names: &Names) -> Option<&'
 }
 
 /// A host without its port and scheme: exporters of one machine listen at several.
-fn host_of(instance: &str) -> &str {
+pub(crate) fn host_of(instance: &str) -> &str {
     let bare = instance.split_once("://").map_or(instance, |(_, rest)| rest);
     let bare = bare.split('/').next().unwrap_or(bare);
     if let Some(inner) = bare.strip_prefix('[') {

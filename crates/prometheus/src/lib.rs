@@ -2,15 +2,17 @@
 //! read is bounded in bytes, series and time.
 //!
 //! [`table`] has the names: what is asked for, of which exporter, and what it is a reading of. [`gather`](gather())
-//! asks for all of it over a window and makes [`Readings`](linerate_record::readings::Readings) of the answers. No
-//! value is judged here.
+//! asks for all of it over a window and makes [`Readings`](linerate_record::readings::Readings) of the answers.
+//! [`pages`] reads engines' own pages by the same names, where no Prometheus does. No value is judged here.
 
 pub mod address;
 mod answer;
 mod call;
+pub mod exposition;
 mod fault;
 mod gather;
 pub mod naming;
+pub mod pages;
 pub mod table;
 
 pub use call::{AskedPrometheus, PrometheusAccess, PrometheusServer};

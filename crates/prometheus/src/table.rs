@@ -5,11 +5,15 @@
 //! innermost aggregation is always a maximum over what tells parts apart, so that a pair of Prometheus that scrape the
 //! same does not count twice.
 
+mod engines;
+
 use linerate_record::readings::ReadMeasure;
 use linerate_record::site::Product;
 
+pub(crate) use engines::GATEWAYS;
+
 /// Who exports a metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MetricExporter {
     /// node_exporter on every storage node.
     Node,
@@ -19,9 +23,9 @@ pub enum MetricExporter {
     MinioV2,
     /// MinIO's metrics of version 3.
     MinioV3,
-    /// RustFS's, by OpenTelemetry.
+    /// RustFS's, which it sends by OpenTelemetry: by the names that a collector or Prometheus makes of them.
     Rustfs,
-    /// Ceph's manager or exporter.
+    /// Ceph's manager (up to Quincy) or its exporter (from Reef on), and the manager for the hosts of gateways.
     Ceph,
 }
 
@@ -38,7 +42,23 @@ impl MetricExporter {
             }
             MetricExporter::MinioV3 => "MinIO's /minio/metrics/v3/api/requests of every node",
             MetricExporter::Rustfs => "RustFS's metrics, which it sends by OpenTelemetry (RUSTFS_OBS_ENDPOINT)",
-            MetricExporter::Ceph => "Ceph's manager, after `ceph mgr module enable prometheus` (port 9283)",
+            MetricExporter::Ceph => {
+                "Ceph's manager, after `ceph mgr module enable prometheus` (port 9283), and from Reef on ceph-exporter \
+                 on every host with a gateway (port 9926)"
+            }
+        }
+    }
+
+    /// For how long an exporter may repeat what it read once, in milliseconds, and somewhat more. MinIO's version 2
+    /// reads anew after ten seconds, Ceph's manager after `mgr/prometheus/scrape_interval`, fifteen; RustFS sends what
+    /// it counts each thirty (`RUSTFS_OBS_METER_INTERVAL`).
+    #[must_use]
+    pub const fn repeats_ms(self) -> u64 {
+        match self {
+            MetricExporter::Node | MetricExporter::Cadvisor | MetricExporter::MinioV3 => 0,
+            MetricExporter::MinioV2 => 12_000,
+            MetricExporter::Ceph => 17_000,
+            MetricExporter::Rustfs => 35_000,
         }
     }
 
@@ -65,6 +85,15 @@ pub enum SeriesNeed {
     Rare,
 }
 
+/// How a metric is read off an exporter's own page, where no Prometheus computes rates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageValue {
+    /// What it grew by, per second.
+    Counter,
+    /// As it is.
+    Gauge,
+}
+
 /// One thing that is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct SourceRow {
@@ -82,30 +111,21 @@ pub struct SourceRow {
     pub part: &'static [&'static str],
     /// Whether it is missed.
     pub need: SeriesNeed,
+    /// How it is read off the exporter's own page; engines' alone are.
+    pub page: Option<PageValue>,
 }
 
 const INSTANCE: &[&str] = &["instance"];
-/// MinIO's metrics of version 2 are of all servers, whichever is scraped; those of version 3 are of the one that is.
-const SERVER: &[&str] = &["server", "instance"];
-const SCRAPED_SERVER: &[&str] = &["instance", "server"];
 const DEVICE: &[&str] = &["device"];
 
 const fn of_machine(of: ReadMeasure, metric: &'static str, expression: &'static str, need: SeriesNeed) -> SourceRow {
-    SourceRow { of, exporter: MetricExporter::Node, metric, expression, machine: INSTANCE, part: &[], need }
+    let exporter = MetricExporter::Node;
+    SourceRow { of, exporter, metric, expression, machine: INSTANCE, part: &[], need, page: None }
 }
 
 const fn of_device(of: ReadMeasure, metric: &'static str, expression: &'static str, need: SeriesNeed) -> SourceRow {
-    SourceRow { of, exporter: MetricExporter::Node, metric, expression, machine: INSTANCE, part: DEVICE, need }
-}
-
-const fn of_engine(
-    of: ReadMeasure,
-    exporter: MetricExporter,
-    metric: &'static str,
-    expression: &'static str,
-) -> SourceRow {
-    let machine = if matches!(exporter, MetricExporter::MinioV2) { SERVER } else { SCRAPED_SERVER };
-    SourceRow { of, exporter, metric, expression, machine, part: &[], need: SeriesNeed::Useful }
+    let exporter = MetricExporter::Node;
+    SourceRow { of, exporter, metric, expression, machine: INSTANCE, part: DEVICE, need, page: None }
 }
 
 /// Interfaces that carry nothing of their own: loopback, and a container's ends of what a link carries already.
@@ -157,39 +177,13 @@ macro_rules! pressure {
     };
 }
 
-/// A rate of each server of an engine, whatever else its series are told apart by.
-macro_rules! served {
-    ($by:literal, $metric:literal) => {
-        concat!("sum by (server, instance) (max by (server, instance, ", $by, ") (rate(", $metric, "{%S}[%W])))")
-    };
-}
-
-/// A gauge of each server of an engine.
-macro_rules! standing {
-    ($by:literal, $metric:literal) => {
-        concat!("sum by (server, instance) (max by (server, instance, ", $by, ") (", $metric, "{%S}))")
-    };
-}
-
-/// A rate of each gateway of Ceph, by the host that it is on.
-macro_rules! gateway {
-    ($metric:literal) => {
-        concat!(
-            "sum by (hostname) (max by (instance_id) (rate(",
-            $metric,
-            "{%S}[%W])) * on (instance_id) group_left (hostname) max by (instance_id, hostname) \
-             (ceph_rgw_metadata{%S}))"
-        )
-    };
-}
-
-const fn of_gateway(of: ReadMeasure, metric: &'static str, expression: &'static str) -> SourceRow {
-    let exporter = MetricExporter::Ceph;
-    SourceRow { of, exporter, metric, expression, machine: &["hostname"], part: &[], need: SeriesNeed::Useful }
-}
-
 /// All of it. Of several rows for one reading, the first that has series counts.
-pub const TABLE: &[SourceRow] = &[
+pub fn rows() -> impl Iterator<Item = &'static SourceRow> {
+    MACHINES.iter().chain(engines::ENGINES)
+}
+
+/// What exporters on machines tell.
+const MACHINES: &[SourceRow] = &[
     of_device(
         ReadMeasure::LinkReceived,
         "node_network_receive_bytes_total",
@@ -374,108 +368,7 @@ pub const TABLE: &[SourceRow] = &[
         machine: &["node", "instance"],
         part: &["namespace", "pod", "container"],
         need: SeriesNeed::Rare,
-    },
-    of_engine(
-        ReadMeasure::ClientSent,
-        MetricExporter::MinioV3,
-        "minio_api_requests_traffic_sent_bytes",
-        served!("type", "minio_api_requests_traffic_sent_bytes"),
-    ),
-    of_engine(
-        ReadMeasure::ClientSent,
-        MetricExporter::MinioV2,
-        "minio_s3_traffic_sent_bytes",
-        served!("job", "minio_s3_traffic_sent_bytes"),
-    ),
-    of_engine(
-        ReadMeasure::ClientSent,
-        MetricExporter::Rustfs,
-        "rustfs_api_requests_traffic_sent_bytes",
-        served!("type", "rustfs_api_requests_traffic_sent_bytes"),
-    ),
-    of_gateway(ReadMeasure::ClientSent, "ceph_rgw_op_get_obj_bytes", gateway!("ceph_rgw_op_get_obj_bytes")),
-    of_gateway(ReadMeasure::ClientSent, "ceph_rgw_get_b", gateway!("ceph_rgw_get_b")),
-    of_engine(
-        ReadMeasure::ClientReceived,
-        MetricExporter::MinioV3,
-        "minio_api_requests_traffic_received_bytes",
-        served!("type", "minio_api_requests_traffic_received_bytes"),
-    ),
-    of_engine(
-        ReadMeasure::ClientReceived,
-        MetricExporter::MinioV2,
-        "minio_s3_traffic_received_bytes",
-        served!("job", "minio_s3_traffic_received_bytes"),
-    ),
-    of_engine(
-        ReadMeasure::ClientReceived,
-        MetricExporter::Rustfs,
-        "rustfs_api_requests_traffic_received_bytes",
-        served!("type", "rustfs_api_requests_traffic_received_bytes"),
-    ),
-    of_gateway(ReadMeasure::ClientReceived, "ceph_rgw_op_put_obj_bytes", gateway!("ceph_rgw_op_put_obj_bytes")),
-    of_gateway(ReadMeasure::ClientReceived, "ceph_rgw_put_b", gateway!("ceph_rgw_put_b")),
-    of_engine(
-        ReadMeasure::InFlight,
-        MetricExporter::MinioV3,
-        "minio_api_requests_inflight_total",
-        standing!("name", "minio_api_requests_inflight_total"),
-    ),
-    of_engine(
-        ReadMeasure::InFlight,
-        MetricExporter::MinioV2,
-        "minio_s3_requests_inflight_total",
-        standing!("api", "minio_s3_requests_inflight_total"),
-    ),
-    of_engine(
-        ReadMeasure::InFlight,
-        MetricExporter::Rustfs,
-        "rustfs_api_requests_inflight_total",
-        standing!("name", "rustfs_api_requests_inflight_total"),
-    ),
-    SourceRow {
-        of: ReadMeasure::InFlight,
-        exporter: MetricExporter::Ceph,
-        metric: "ceph_rgw_qactive",
-        expression: "sum by (hostname) (max by (instance_id) (ceph_rgw_qactive{%S}) * on (instance_id) group_left \
-                     (hostname) max by (instance_id, hostname) (ceph_rgw_metadata{%S}))",
-        machine: &["hostname"],
-        part: &[],
-        need: SeriesNeed::Useful,
-    },
-    of_engine(
-        ReadMeasure::Waiting,
-        MetricExporter::MinioV3,
-        "minio_api_requests_waiting_total",
-        standing!("type", "minio_api_requests_waiting_total"),
-    ),
-    of_engine(
-        ReadMeasure::Waiting,
-        MetricExporter::MinioV2,
-        "minio_s3_requests_waiting_total",
-        standing!("job", "minio_s3_requests_waiting_total"),
-    ),
-    SourceRow {
-        need: SeriesNeed::Rare,
-        ..of_engine(
-            ReadMeasure::RequestErrors,
-            MetricExporter::MinioV2,
-            "minio_s3_requests_errors_total",
-            served!("api", "minio_s3_requests_errors_total"),
-        )
-    },
-    SourceRow {
-        need: SeriesNeed::Rare,
-        ..of_engine(
-            ReadMeasure::RequestErrors,
-            MetricExporter::MinioV3,
-            "minio_api_requests_errors_total",
-            served!("name", "minio_api_requests_errors_total"),
-        )
-    },
-    SourceRow {
-        need: SeriesNeed::Rare,
-        ..of_gateway(ReadMeasure::RequestErrors, "ceph_rgw_failed_req", gateway!("ceph_rgw_failed_req"))
+        page: None,
     },
 ];
 
@@ -535,7 +428,7 @@ mod tests {
 
     #[test]
     fn every_row_asks_for_its_metric_by_its_labels_and_within_what_is_selected() {
-        for row in TABLE {
+        for row in rows() {
             let SourceRow { metric, expression, .. } = row;
             assert!(expression.contains(&format!("{metric}{{%S")), "{metric}");
             for label in row.machine.iter().chain(row.part) {
@@ -550,14 +443,14 @@ mod tests {
     #[test]
     fn every_reading_has_a_row_or_a_reason_and_every_engine_has_those_that_it_exports() {
         for of in ReadMeasure::ALL {
-            let is_exported = TABLE.iter().any(|row| row.of == of);
+            let is_exported = rows().any(|row| row.of == of);
             let why = NOT_EXPORTED.iter().find(|(without, _)| *without == of);
             assert!(is_exported == why.is_none(), "{of:?} has a row or a reason, and not both");
         }
         for (product, exports) in
             [(Product::Minio, true), (Product::Rustfs, true), (Product::CephRgw, true), (Product::Garage, false)]
         {
-            let has = TABLE.iter().any(|row| row.of == ReadMeasure::ClientSent && row.exporter.is_of(product));
+            let has = rows().any(|row| row.of == ReadMeasure::ClientSent && row.exporter.is_of(product));
             assert_eq!(has, exports, "{product:?}");
         }
     }

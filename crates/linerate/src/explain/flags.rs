@@ -24,6 +24,7 @@ Examples:
   linerate explain site.yaml --observed get=152GiB/s --nodes nodes.csv --format html -o explanation.html
   linerate explain site.yaml --prometheus http://prometheus:9090 --from now-2h --to now-1h --record readings.json
   linerate explain site.yaml --live --fleet fleet.yaml --for 60s
+  linerate explain site.yaml --live --fleet fleet.yaml --engine-metrics http://{name}:9000/minio/metrics/v3/api/requests
   linerate explain site.yaml --replay readings.json --why
 
 Exit codes:
@@ -220,6 +221,6 @@ mod tests {
             Cli::try_parse_from(["linerate"].into_iter().chain(words)).unwrap_or_else(|e| panic!("{line}: {e}"));
             parsed += 1;
         }
-        assert_eq!(parsed, 7);
+        assert_eq!(parsed, 8);
     }
 }

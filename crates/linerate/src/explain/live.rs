@@ -15,6 +15,7 @@ use linerate_record::site::{Product, Site};
 use linerate_record::units::{bits_per_s, duration_ns};
 use linerate_wire::clock::Clock;
 
+use super::engine::{self, EngineLook};
 use super::source::SourceFlags;
 use crate::failure::{Failure, code};
 use crate::interrupt;
@@ -52,6 +53,8 @@ struct Watch<'a> {
     sockets: BTreeMap<usize, SocketsSeen>,
     is_asked_for_sockets: bool,
     progress: Progress,
+    /// Pages of the engine that are looked at meanwhile.
+    engine: Option<EngineLook>,
 }
 
 /// What the nodes of a fleet do, for as long as the flags say or until a signal comes; whether one came.
@@ -68,6 +71,8 @@ pub(super) fn watched(flags: &SourceFlags, site: &Site) -> Result<(Readings, boo
     }
     flags.reach.check(&nodes, path)?;
     reaching::consent_to_commands(&nodes, flags.yes_exec)?;
+    let order = order(flags);
+    let asked = engine::asked(flags, &nodes, product, &order)?;
     let interrupt = interrupt::watch("error: interrupted again: agents end by themselves".to_owned())?;
     let clock = Clock::start();
     let led = LedFleet::start(&nodes, &flags.reach, clock, (&interrupt.stop, Allowed::Read))?;
@@ -80,12 +85,14 @@ pub(super) fn watched(flags: &SourceFlags, site: &Site) -> Result<(Readings, boo
         sockets: BTreeMap::new(),
         is_asked_for_sockets: !flags.no_sockets,
         progress,
+        engine: None,
     };
     let is_cut = || interrupt::came(&interrupt.stop);
     let met = watch.meet(&is_cut)?;
-    let order = order(flags);
+    watch.engine = asked.map(|asked| EngineLook::start(asked, Instant::now() + BEGINS_IN));
     let fleet = watch.read((&order, product), &met, clock, &is_cut)?;
     let (steps, is_cut) = (fleet.step(), is_cut());
+    watch.engine.iter().filter(|_| is_cut || steps < order.steps).for_each(EngineLook::cut);
     watch.progress.end();
     if steps < STEPS_MIN {
         return Err(too_short(is_cut, steps, &watch));
@@ -257,6 +264,7 @@ impl Watch<'_> {
     /// All that was read, as one.
     fn readings(mut self, fleet: WatchedFleet) -> Readings {
         let mut readings = fleet.readings();
+        let engine = self.engine.take();
         let sockets = std::mem::take(&mut self.sockets).into_iter();
         let seen: Vec<(String, SocketsSeen)> =
             sockets.map(|(node, seen)| (self.nodes[node].name.clone(), seen)).collect();
@@ -265,8 +273,13 @@ impl Watch<'_> {
         readings.remarks.extend(told.collect::<Vec<_>>());
         readings.stated = self.nodes.iter().map(stated).collect();
         let (series, why) = served(&readings);
-        readings.series.extend(series);
-        readings.remarks.extend(why);
+        match engine {
+            Some(engine) => engine.into_readings(&mut readings, &seen, (series, why)),
+            None => {
+                readings.series.extend(series);
+                readings.remarks.extend(why);
+            }
+        }
         readings.warnings.extend(self.unread());
         if seen.iter().all(|(_, seen)| seen.remotes.is_empty()) && self.is_asked_for_sockets {
             readings.warnings.push(

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use linerate_prometheus::naming::Names;
-use linerate_prometheus::table::{NAMES, TABLE};
+use linerate_prometheus::table::{NAMES, rows};
 use linerate_prometheus::{AskedPrometheus, GatheredWindow, PrometheusAccess, PrometheusServer, gather};
 use linerate_record::readings::Readings;
 use linerate_record::site::Site;
 use linerate_wire::patience::Heed;
+use linerate_wire::tls::Trust;
 
 use super::instants::instant;
 use super::source::SourceFlags;
@@ -77,12 +78,9 @@ fn gathered(flags: &SourceFlags, site: &Site) -> Result<Readings, Failure> {
     let window = window(flags)?;
     let asked = asked(flags)?;
     let mut server = PrometheusServer::new(asked)?;
-    let names = Names::new(flags.map.clone(), &flags.select);
     let expressions: Vec<&str> =
-        TABLE.iter().map(|row| row.expression).chain(NAMES.iter().map(|row| row.expression)).collect();
-    for name in names.idle(&expressions) {
-        say(&format!("note: --map {name}=… does nothing: no query has that name"));
-    }
+        rows().map(|row| row.expression).chain(NAMES.iter().map(|row| row.expression)).collect();
+    let names = names(flags, &expressions);
     Ok(gather(&mut server, window, &names, site.engine.product, |_| {})?)
 }
 
@@ -102,6 +100,19 @@ fn replayed(path: &Path) -> Result<Readings, Failure> {
 /// What to ask whom, with secrets out of their files.
 fn asked(flags: &SourceFlags) -> Result<AskedPrometheus, Failure> {
     let address = flags.prometheus.clone().ok_or_else(|| Failure::usage("no --prometheus"))?;
+    let Rights { access, headers, trust } = rights(flags)?;
+    Ok(AskedPrometheus { address, access, headers, trust, timeout: flags.timeout, heed: Heed::Stop(Arc::default()) })
+}
+
+/// What shows whoever is asked that this may be, and whom to believe.
+pub(super) struct Rights {
+    pub(super) access: PrometheusAccess,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) trust: Trust,
+}
+
+/// Those of the flags, with secrets out of their files.
+pub(super) fn rights(flags: &SourceFlags) -> Result<Rights, Failure> {
     let access = match (&flags.bearer_file, &flags.user, &flags.password_file) {
         (Some(path), ..) => PrometheusAccess::Bearer(secret("bearer-file", path)?),
         (None, Some(user), Some(path)) => {
@@ -116,14 +127,16 @@ fn asked(flags: &SourceFlags) -> Result<AskedPrometheus, Failure> {
     for given in &flags.header {
         headers.extend(self::headers(given)?);
     }
-    Ok(AskedPrometheus {
-        address,
-        access,
-        headers,
-        trust: trust::find(flags.insecure, flags.ca_file.as_deref())?,
-        timeout: flags.timeout,
-        heed: Heed::Stop(Arc::default()),
-    })
+    Ok(Rights { access, headers, trust: trust::find(flags.insecure, flags.ca_file.as_deref())? })
+}
+
+/// Names of metrics and labels that the flags give; what of it does nothing is told.
+pub(super) fn names(flags: &SourceFlags, expressions: &[&str]) -> Names {
+    let names = Names::new(flags.map.clone(), &flags.select);
+    for name in names.idle(expressions) {
+        say(&format!("note: --map {name}=… does nothing: no query has that name"));
+    }
+    names
 }
 
 /// The one line of a file, which nothing prints from now on.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use linerate_prometheus::address::PrometheusAddress;
 use linerate_prometheus::naming;
+use linerate_prometheus::pages::PagesUrl;
 use linerate_record::units::parse_duration;
 
 use crate::reaching::flags::ReachFlags;
@@ -23,6 +24,7 @@ pub(super) const READINGS: &[&str] = &[
     "become_by",
     "binary",
     "prometheus",
+    "engine_metrics",
     "from",
     "to",
     "step",
@@ -48,7 +50,7 @@ const ASKED: &[&str] = READINGS.split_at(2).1;
 pub(crate) struct SourceFlags {
     /// Prometheus (or what answers as one) that already scrapes the cluster: what it recorded between --from and --to
     /// is judged against the site. It is only queried; nothing is changed, and no agent runs anywhere.
-    #[arg(long, value_name = "URL", value_parser = url, requires = "from", group = "gathered")]
+    #[arg(long, value_name = "URL", value_parser = url, requires = "from", groups = ["gathered", "scraped"])]
     pub(crate) prometheus: Option<PrometheusAddress>,
     /// Begin of the window, which should hold the load: 2026-11-20T09:31:00Z, "2026-11-20 09:31" in local time, seconds
     /// since 1970, now-2h.
@@ -65,29 +67,29 @@ pub(crate) struct SourceFlags {
     pub(crate) select: Vec<String>,
     /// A metric or a label that has another name there, since it is relabelled or federated: instance=kubernetes_node.
     /// May be given several times.
-    #[arg(long, value_name = "NAME=NEWNAME", requires = "prometheus", value_parser = naming::pair)]
+    #[arg(long, value_name = "NAME=NEWNAME", requires = "scraped", value_parser = naming::pair)]
     pub(crate) map: Vec<(String, String)>,
     /// Interface of a plane, where it has another name than the site's link: public=bond0, private=bond1.
     #[arg(long, value_name = "PLANE=INTERFACE", value_parser = link)]
     pub(crate) link: Vec<(String, String)>,
-    /// File with a token that --prometheus wants.
-    #[arg(long, value_name = "FILE", requires = "prometheus", conflicts_with_all = ["user", "password_file"])]
+    /// File with a token that --prometheus or --engine-metrics wants.
+    #[arg(long, value_name = "FILE", requires = "scraped", conflicts_with_all = ["user", "password_file"])]
     pub(crate) bearer_file: Option<PathBuf>,
-    /// Name that --prometheus wants, with the password of --password-file.
-    #[arg(long, value_name = "NAME", requires_all = ["prometheus", "password_file"])]
+    /// Name that --prometheus or --engine-metrics wants, with the password of --password-file.
+    #[arg(long, value_name = "NAME", requires_all = ["scraped", "password_file"])]
     pub(crate) user: Option<String>,
     /// File with the password of --user.
     #[arg(long, value_name = "FILE", requires = "user")]
     pub(crate) password_file: Option<PathBuf>,
-    /// Header that --prometheus wants besides: "X-Scope-OrgID: tenant", or @FILE with one a line. May be given several
-    /// times.
-    #[arg(long, value_name = "HEADER", requires = "prometheus")]
+    /// Header that --prometheus or --engine-metrics wants besides: "X-Scope-OrgID: tenant", or @FILE with one a line.
+    /// May be given several times.
+    #[arg(long, value_name = "HEADER", requires = "scraped")]
     pub(crate) header: Vec<String>,
-    /// Certificates to trust in addition to the system's, for --prometheus: a PEM file.
-    #[arg(long, value_name = "FILE", requires = "prometheus", conflicts_with = "insecure")]
+    /// Certificates to trust in addition to the system's, for --prometheus or --engine-metrics: a PEM file.
+    #[arg(long, value_name = "FILE", requires = "scraped", conflicts_with = "insecure")]
     pub(crate) ca_file: Option<PathBuf>,
-    /// Accept any certificate of --prometheus.
-    #[arg(long, requires = "prometheus")]
+    /// Accept any certificate of --prometheus or --engine-metrics.
+    #[arg(long, requires = "scraped")]
     pub(crate) insecure: bool,
     /// How long each answer of --prometheus may take.
     #[arg(long, value_name = "TIME", requires = "prometheus", default_value = "60s", value_parser = patience)]
@@ -110,6 +112,11 @@ pub(crate) struct SourceFlags {
     /// Do not look at sockets.
     #[arg(long, requires = "live", conflicts_with = "engine_port")]
     pub(crate) no_sockets: bool,
+    /// Read the engine's own metrics as well, each 5 s: bytes of clients, requests in flight and waiting, errors.
+    /// `{name}` stands for each storage node of --fleet: `http://{name}:9000/minio/metrics/v3/api/requests`. They are
+    /// got from where this command runs. May be given several times.
+    #[arg(long, value_name = "URL", requires = "live", value_parser = PagesUrl::read, group = "scraped")]
+    pub(crate) engine_metrics: Vec<PagesUrl>,
     /// Consent to running the commands in the fleet file.
     #[arg(long, requires = "fleet")]
     pub(crate) yes_exec: bool,

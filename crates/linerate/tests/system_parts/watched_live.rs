@@ -187,7 +187,7 @@ impl Lab<'_> {
             let load: ScopedJoinHandle<'_, Result<(), Failed>> = scope.spawn(|| self.load(case, &name));
             let begin = recorded::now();
             sleep(Duration::from_secs(3));
-            let said = self.watched(&name);
+            let said = self.watched(case, &name);
             let loaded = load.join().unwrap_or_else(|_| Err("the load failed".into()));
             loaded.and(said).map(|said| (said, [begin, recorded::now()]))
         });
@@ -222,14 +222,28 @@ impl Lab<'_> {
     }
 
     /// Reads and judges, and judges again what was kept.
-    fn watched(&self, name: &str) -> Result<Diagnosis, Failed> {
+    fn watched(&self, case: &Case, name: &str) -> Result<Diagnosis, Failed> {
         let (site, kept) = (self.folder.join("site.yaml"), self.folder.join(format!("{name}.json")));
-        let mut asked = linerate();
-        asked.arg("explain").arg(&site).arg("--live").arg("--fleet").arg(self.folder.join("fleet.yaml"));
+        // In the client's network, which reaches MinIO's metrics, and with this machine's /sys.
+        let mut asked = Command::new("nsenter");
+        asked
+            .args(["--net=/run/netns/client", env!("CARGO_BIN_EXE_linerate"), "explain"])
+            .arg(&site)
+            .arg("--live")
+            .arg("--fleet")
+            .arg(self.folder.join("fleet.yaml"));
         asked.args(["--yes-exec", "--for", &format!("{READ_S}s"), "--json", "--record"]).arg(&kept);
+        if case.name == ENGINES_METRICS {
+            for node in 1..=NODES {
+                asked.arg("--engine-metrics").arg(format!("http://{}/minio/metrics/v3/api/requests", host(node)));
+            }
+        }
         let output = self.cluster.beside(&asked).output()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let diagnosis: Diagnosis = serde_json::from_str(&text).map_err(|_| shown(&output))?;
+        if case.name == ENGINES_METRICS {
+            metrics_are_read(case, &diagnosis)?;
+        }
         let replayed = linerate().arg("explain").arg(&site).arg("--json").arg("--replay").arg(&kept).output()?;
         if String::from_utf8_lossy(&replayed.stdout) != text {
             return Err(format!("replayed: {}\nand not: {text}", shown(&replayed)).into());
@@ -267,6 +281,20 @@ impl Drop for Other {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// The case in which the engine's own metrics are read besides.
+const ENGINES_METRICS: &str = "healthy-get";
+
+/// Bytes and requests in flight come from the engine, of all nodes together.
+fn metrics_are_read(case: &Case, diagnosis: &Diagnosis) -> Result<(), Failed> {
+    let load = &diagnosis.load;
+    let (get, in_flight) = (load.get_bytes_per_s.unwrap_or(0.0), load.in_flight.unwrap_or(0.0));
+    let is_read = get > 0.3 * load.sent_bytes_per_s && get < load.sent_bytes_per_s && in_flight > 0.0;
+    let is_less = in_flight <= f64::from(case.in_flight) + 1.0;
+    let lacks = diagnosis.absent.iter().any(|absent| absent.metric.contains("inflight"));
+    println!("by the engine's metrics: GET {get:.0} B/s, {in_flight:.2} requests in flight");
+    if is_read && is_less && !lacks { Ok(()) } else { Err(format!("{load:?}, {:?}", diagnosis.caveats).into()) }
 }
 
 /// What is wrong with an answer; nothing where the planted one leads. What was recorded may not show it, and then has
