@@ -329,7 +329,7 @@ mod tests {
         let scraped = said(&Readings { source: "prometheus".to_owned(), ..Readings::default() });
         assert!(scraped.contains("scrapes 1.00 s apart") && !scraped.contains("sockets"), "{scraped}");
         let sockets = vec![SocketRead { interval_ms: 2_000, ..SocketRead::default() }];
-        let stated = vec![StatedMachine { machine: "c1".to_owned(), is_client: true, kind: None }];
+        let stated = vec![StatedMachine { machine: "c1".to_owned(), is_client: true, kind: None, rack: None }];
         let mut live = Readings { source: "live".to_owned(), sockets, stated, ..Readings::default() };
         let text = said(&live);
         for part in ["looks 1.00 s apart", "up to 2.00 s apart", "nor what clients wait for"] {
