@@ -125,7 +125,8 @@ mod tests {
     }
 
     fn readings(link: f64) -> Readings {
-        let stated = |machine: &str, is_client| StatedMachine { machine: machine.to_owned(), is_client, kind: None };
+        let stated =
+            |machine: &str, is_client| StatedMachine { machine: machine.to_owned(), is_client, kind: None, rack: None };
         let remotes = vec![
             remote(SocketGroup::Client, None, 1_000),
             remote(SocketGroup::FromPeer, Some("c1"), 500),

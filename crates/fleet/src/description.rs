@@ -29,9 +29,11 @@ pub struct FleetNode {
     pub reach: NodeReach,
     /// The kind of nodes of a site that it is one of.
     pub site_node: Option<String>,
+    /// The rack that it is in.
+    pub rack: Option<String>,
 }
 
-const KEYS: [&str; 6] = ["name", "role", "reach", "site", "become", "cache"];
+const KEYS: [&str; 7] = ["name", "role", "reach", "site", "rack", "become", "cache"];
 
 /// Reads what a person wrote. `file_name` is what messages call the file.
 ///
@@ -108,7 +110,7 @@ fn nodes_of(entries: &[YamlEntry], place: SourcePosition, mistakes: &mut Vec<Mis
     }
     let name = required(entries, "name", place, "add \"name: node1\", or a range: node{1...4}", mistakes);
     let role = required(entries, "role", place, "add \"role: storage\" or \"role: client\"", mistakes);
-    let names = name.and_then(|(text, place)| names(text, place, mistakes));
+    let names = name.and_then(|(text, place)| names(text, "name", place, mistakes));
     let role = role.and_then(|(text, place)| {
         let role = NodeRole::ALL.into_iter().find(|role| role.name() == text);
         if role.is_none() {
@@ -118,6 +120,7 @@ fn nodes_of(entries: &[YamlEntry], place: SourcePosition, mistakes: &mut Vec<Mis
         role
     });
     let site_node = scalar(entries, "site", mistakes).map(|(text, _)| text.to_owned());
+    let racks = racks(entries, names.as_deref(), mistakes);
     let reach = scalar(entries, "reach", mistakes);
     // Each is looked at, whatever is wrong with the others.
     let one = ["node".to_owned()];
@@ -142,8 +145,8 @@ fn nodes_of(entries: &[YamlEntry], place: SourcePosition, mistakes: &mut Vec<Mis
             }
         }
     }
-    let node = |(name, reach)| FleetNode { name, role, reach, site_node: site_node.clone() };
-    names.into_iter().zip(reaches).map(node).collect()
+    let node = |((name, reach), rack)| FleetNode { name, role, reach, site_node: site_node.clone(), rack };
+    names.into_iter().zip(reaches).zip(racks).map(node).collect()
 }
 
 type Written<'y> = (&'y str, SourcePosition);
@@ -186,8 +189,8 @@ fn required<'y>(
     scalar(entries, key, mistakes)
 }
 
-fn names(text: &str, place: SourcePosition, mistakes: &mut Vec<Mistake>) -> Option<Vec<String>> {
-    let names = ranges(text, "name", place, mistakes)?;
+fn names(text: &str, key: &str, place: SourcePosition, mistakes: &mut Vec<Mistake>) -> Option<Vec<String>> {
+    let names = ranges(text, key, place, mistakes)?;
     let is_name = |name: &String| {
         (1..=63).contains(&name.len())
             && name.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -195,10 +198,27 @@ fn names(text: &str, place: SourcePosition, mistakes: &mut Vec<Mistake>) -> Opti
     };
     if let Some(wrong) = names.iter().find(|name| !is_name(name)) {
         let fix = "write letters, digits, -, _ and ., at most 63, with a letter or digit first";
-        mistakes.push(Mistake::new(place, format!("invalid name {}", quoted(wrong)), fix));
+        mistakes.push(Mistake::new(place, format!("invalid {key} {}", quoted(wrong)), fix));
         return None;
     }
     Some(names)
+}
+
+/// The rack of each name: one for all of them, or as many as there are names. Without end where none is stated.
+fn racks(
+    entries: &[YamlEntry],
+    names: Option<&[String]>,
+    mistakes: &mut Vec<Mistake>,
+) -> impl Iterator<Item = Option<String>> + use<> {
+    let written = scalar(entries, "rack", mistakes);
+    let mut read = written.and_then(|(text, place)| self::names(text, "rack", place, mistakes)).unwrap_or_default();
+    let wrong = written.zip(names).filter(|(_, names)| read.len() > 1 && read.len() != names.len());
+    if let Some(((_, place), names)) = wrong {
+        let what = format!("{} racks for {} named", read.len(), names.len());
+        mistakes.push(Mistake::new(place, what, "write one rack, or a range of as many numbers as that of name"));
+    }
+    let for_all = if read.len() == 1 { read.pop() } else { None };
+    read.into_iter().map(Some).chain(std::iter::repeat(for_all))
 }
 
 /// What stands for the name of a node in its reach.
@@ -313,6 +333,48 @@ nodes:
             ]
         );
         assert_eq!(nodes[0].site_node.as_deref(), Some("storage"));
+    }
+
+    #[test]
+    fn a_rack_is_of_a_row_or_of_each_of_its_names() {
+        let text = "\
+nodes:
+  - {name: 'a{1...2}', role: storage, rack: r07}
+  - {name: 'b{1...3}', role: storage, rack: 'r{08...10}'}
+  - {name: c, role: client}
+";
+        let nodes = read(text, "f.yaml").unwrap();
+        let racks: Vec<Option<&str>> = nodes.iter().map(|node| node.rack.as_deref()).collect();
+        assert_eq!(racks, [Some("r07"), Some("r07"), Some("r08"), Some("r09"), Some("r10"), None]);
+    }
+
+    #[test]
+    fn mistakes_of_racks_are_told_with_their_places_and_fixes() {
+        let text = "\
+nodes:
+  - {name: 'a{1...3}', role: storage, rack: 'r{1...2}'}
+  - {name: b, role: storage, rack: 'r{2...1}'}
+  - {name: c, role: storage, rack: 'two words'}
+  - {name: d, role: storage, rack: [r1]}
+  - {name: e, role: storage, rack: ''}
+  - {name: 'f{1..2}', role: storage, rack: 'r{1...2}'}
+  - {name: g, role: storage, rak: r1}
+";
+        let error = read(text, "f.yaml").unwrap_err();
+        let told = error.to_string();
+        for part in [
+            "f.yaml:2:45: 2 racks for 3 named",
+            "write one rack, or a range of as many numbers as that of name",
+            "f.yaml:3:36: invalid range in rack \"r{2...1}\"",
+            "f.yaml:4:36: invalid rack \"two words\"",
+            "f.yaml:5:36: rack without a value",
+            "f.yaml:6:36: invalid rack \"\"",
+            "invalid range in name \"f{1..2}\"",
+            "did you mean \"rack\"?",
+        ] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+        assert_eq!(error.count(), 7, "{told}");
     }
 
     #[test]

@@ -145,7 +145,8 @@ fn live() -> Result<(), Failed> {
     let own = std::env::current_exe()?;
     let node = |number: u32| {
         let reach = format!("exec:exec {} {} {number} {}", own.display(), pretended::WORD, folder.path().display());
-        format!("  - {{name: node{number}, role: storage, reach: '{reach}'}}\n")
+        let rack = pretended::rack(number);
+        format!("  - {{name: node{number}, role: storage, rack: row-{rack}, reach: '{reach}'}}\n")
     };
     let fleet = folder.path().join("fleet.yaml");
     fs::write(&fleet, format!("nodes:\n{}", (1..=NODES).map(node).collect::<String>()))?;
@@ -167,6 +168,8 @@ fn live() -> Result<(), Failed> {
     let end = UNIX_EPOCH + Duration::from_nanos(end_ns);
     let behind = ended.duration_since(end).unwrap_or_default();
     let page_bytes = page_is_small(&page)?;
+    let answer = format!("the uplinks of rack row-{} lose packets", pretended::LOSSY_RACK);
+    checked(fs::read_to_string(&page)?.contains(&answer), "a page without the rack whose uplinks lose packets")?;
     eprintln!(
         "{NODES} nodes: {behind:?} behind the window, {resident_kib} KiB, a page of {page_bytes} bytes; {bytes} bytes \
          of one agent"

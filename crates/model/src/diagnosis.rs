@@ -11,13 +11,16 @@ mod load;
 mod losses;
 mod machines;
 mod quotas;
+mod racks;
 mod resources;
 mod sockets;
 mod suspects;
 mod words;
 
 use linerate_analysis::odd::FALSE_ALARMS;
-use linerate_record::diagnosis::{DIAGNOSIS_SCHEMA, Diagnosis, ReadLoad, ReadNode, ReadWindow, Suspect, UsedResource};
+use linerate_record::diagnosis::{
+    DIAGNOSIS_SCHEMA, Diagnosis, ReadLoad, ReadNode, ReadWindow, SocketUse, Suspect, UsedResource,
+};
 use linerate_record::explanation::Explanation;
 use linerate_record::readings::Readings;
 use linerate_record::site::Site;
@@ -53,13 +56,8 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
     let used = resources::used(&grid, site, &uses);
     let members = resources::member_uses(&grid, site, &interfaces);
     let (odd, comparisons) = compared::odd(&grid, &interfaces, &uses);
-    let is_whole = sockets::are_all_read(readings, &nodes, site.nodes() as usize);
-    let (socket_uses, mut seen) = sockets::sockets(&readings.sockets, &nodes, &clients, is_whole);
-    seen.extend(clients::suspect(&grid.among(&clients), site, (&uses, &socket_uses), &grid));
-    seen.extend(suspects::busy_thread(&grid));
-    let not_lossy = sockets::not_lossy(&readings.sockets, &nodes, &seen);
-    let seen = suspects::SeenAlone { suspects: seen, not_lossy };
-    let (suspects, none_of_these) = suspects::suspects(&grid, site, (&odd, &uses), (&used, &members), seen);
+    let Seen { sockets, racks, alone } = seen(&grid, site, &clients, &uses);
+    let (suspects, none_of_these) = suspects::suspects(&grid, site, (&odd, &uses), (&used, &members), alone);
     let explanation = match figures::observations(&grid, &load, site.nodes().saturating_sub(nodes.len() as u32)) {
         Ok(observed) => match explain(site, &observed) {
             Ok(explanation) => Some(with_members(explanation, &members)),
@@ -79,6 +77,7 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
     let window = window(&grid);
     let alike = losses::alike(&grid, &suspects, &used);
     caveats.extend(quotas::of_others(&grid));
+    caveats.extend(racks.caveats);
     caveats.extend(still_counters(&grid, &interfaces));
     caveats.extend(readings.remarks.iter().cloned());
     Ok(Diagnosis {
@@ -96,7 +95,9 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
         load,
         used,
         members,
-        sockets: socket_uses,
+        sockets,
+        racks: racks.uses,
+        rack_pairs: racks.pairs,
         clients: clients.iter().map(|client| client.name.clone()).collect(),
         odd,
         suspects,
@@ -108,6 +109,30 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
         warnings,
         caveats,
     })
+}
+
+/// What is seen without a comparison of nodes.
+struct Seen {
+    sockets: Vec<SocketUse>,
+    racks: racks::Racks,
+    alone: suspects::SeenAlone,
+}
+
+fn seen(grid: &Grid<'_>, site: &Site, clients: &[machines::ReadMachine], uses: &[resources::NodeUse]) -> Seen {
+    let (readings, nodes) = (grid.readings, grid.nodes);
+    let is_whole = sockets::are_all_read(readings, nodes, site.nodes() as usize);
+    let rows = sockets::rows(&readings.sockets, (nodes, clients), is_whole);
+    let pairs = sockets::pairs(&rows);
+    let (sockets, mut found) = sockets::sockets(&rows, &pairs);
+    let links = uses.iter().filter(|one| one.resource.is_link()).filter_map(|one| grid.median(&one.shares));
+    let fullest_link = links.fold(0.0, f64::max);
+    let mut racks = racks::racks(readings, site, (&rows, &pairs), &mut found, fullest_link);
+    found.append(&mut racks.suspects);
+    found.extend(clients::suspect(&grid.among(clients), site, (uses, &sockets), grid));
+    found.extend(suspects::busy_thread(grid));
+    let not_lossy = sockets::not_lossy(&readings.sockets, nodes, &found);
+    let behind_uplinks = std::mem::take(&mut racks.behind_uplinks);
+    Seen { sockets, racks, alone: suspects::SeenAlone { suspects: found, not_lossy, behind_uplinks } }
 }
 
 fn read_node(site: &Site, node: &machines::ReadMachine) -> ReadNode {
@@ -143,6 +168,7 @@ fn warnings(site: &Site, readings: &Readings, nodes: &[machines::ReadMachine], u
     if !readings.stated.is_empty() && read > all {
         warnings.push(format!("{read} nodes of the fleet store, and the site has {all}: one of both is wrong"));
     }
+    warnings.extend(racks::disagreements(site, &readings.stated));
     // A few hundredths are framing and how counters are read.
     const ABOVE: f64 = 1.1;
     for one in used.iter().filter(|one| one.resource.is_link() && one.most_share > ABOVE) {

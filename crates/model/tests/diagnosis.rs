@@ -237,7 +237,7 @@ fn a_machine_that_says_another_name_is_not_taken_for_that_one() {
     let mut readings = fleet(4, Planted::Losses, 3, 7);
     let machine = |node: u32| format!("node{node}");
     readings.names.push(OtherName { machine: machine(1), name: machine(3) });
-    let stated = |node| StatedMachine { machine: machine(node), is_client: false, kind: None };
+    let stated = |node| StatedMachine { machine: machine(node), is_client: false, kind: None, rack: None };
     readings.stated = (1..=4).map(stated).collect();
     let diagnosis = diagnose(&site(4), &readings, &[]).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(diagnosis.nodes.len(), 4);

@@ -33,6 +33,12 @@ pub struct Diagnosis {
     /// What the engine's sockets wait for, where they were read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sockets: Vec<SocketUse>,
+    /// What crosses the uplinks of racks, where a fleet names them, by their names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub racks: Vec<RackUse>,
+    /// What nodes of one rack send again to those of another, or of their own, by the names of both.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rack_pairs: Vec<RackPair>,
     /// Clients with readings, where a fleet names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<String>,
@@ -211,6 +217,43 @@ pub struct SocketUse {
     pub round_trip_us: u64,
 }
 
+/// What the sockets of a rack's machines exchanged with those beyond it, as a mean of the whole window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RackUse {
+    /// As the fleet file names it.
+    pub name: String,
+    /// Machines in it of which sockets were read.
+    pub machines: u32,
+    /// Bytes sent beyond it per second.
+    pub sent_bytes_per_s: f64,
+    /// Bytes received from beyond it per second.
+    pub received_bytes_per_s: f64,
+    /// All its uplinks together, in each direction, in bits per second; absent where the site does not state them.
+    pub uplinks_bits_per_s: Option<f64>,
+    /// What is sent beyond it as a share of what framing leaves of these.
+    pub sent_share: Option<f64>,
+    /// The same of what is received.
+    pub received_share: Option<f64>,
+}
+
+/// What nodes of one rack sent again to those of another, or of their own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RackPair {
+    /// The rack that sends.
+    pub from: String,
+    /// The rack that receives.
+    pub to: String,
+    /// Pairs of nodes with enough segments to tell, each of one that sends and one that receives.
+    pub node_pairs: u32,
+    /// Segments that these sent.
+    pub sent_segments: u64,
+    /// Those of them that were sent again.
+    pub retransmitted_segments: u64,
+    /// The share that was sent again at the middle pair of nodes, the lower of two: one node or one burst does not
+    /// decide it.
+    pub retransmitted_share: f64,
+}
+
 /// What is compared among those that should be alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind", content = "of")]
@@ -254,6 +297,12 @@ pub enum Cause {
     LinkSpeed,
     /// A node's link loses packets.
     LossyLink,
+    /// The uplinks of one rack lose packets, or are full.
+    RackUplinks,
+    /// What leads from one rack to another loses packets.
+    RackPath,
+    /// What connects all racks loses packets, or is full.
+    Fabric,
     /// A drive is slower than its like.
     SlowDrive,
     /// A node's processors are busier than its like.

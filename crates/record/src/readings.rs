@@ -31,6 +31,9 @@ const VALUE_MAX: f64 = 1e15;
 /// Most values of all series together: 484 machines with 60 series each at 480 instants have 14 million.
 pub const VALUES_MAX: u64 = 64_000_000;
 
+/// Longest name of a rack, in bytes, as a fleet file has it.
+const RACK_BYTES_MAX: usize = 63;
+
 /// What was read over a window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Readings {
@@ -100,6 +103,9 @@ pub struct StatedMachine {
     /// The kind of nodes of the site that it is one of, where that is stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
+    /// The rack that it is in, where that is stated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rack: Option<String>,
 }
 
 /// A reading that the source does not have.
@@ -155,6 +161,16 @@ impl Readings {
         if let Some(series) = self.series.iter().find(cannot_be) {
             return Err(format!("a value of machine {:?} is no reading", series.machine));
         }
+        let is_rack = |rack: &str| (1..=RACK_BYTES_MAX).contains(&rack.len()) && !rack.contains(char::is_control);
+        let no_rack = |of: &&StatedMachine| of.rack.as_deref().is_some_and(|rack| !is_rack(rack));
+        if let Some(of) = self.stated.iter().find(no_rack) {
+            let rack: String = of.rack.iter().flat_map(|rack| rack.chars()).take(RACK_BYTES_MAX).collect();
+            return Err(format!(
+                "the rack {rack:?} of machine {:?} is no name: write 1 to {RACK_BYTES_MAX} bytes without control \
+                 characters",
+                of.machine
+            ));
+        }
         self.sockets
             .iter()
             .try_for_each(|read| read.check().map_err(|why| format!("sockets of machine {:?}: {why}", read.machine)))
@@ -187,9 +203,23 @@ mod tests {
         }
     }
 
+    fn in_rack(rack: &str) -> Readings {
+        let (machine, rack) = ("n1".to_owned(), Some(rack.to_owned()));
+        Readings { stated: vec![StatedMachine { machine, is_client: false, kind: None, rack }], ..one(vec![None; 2]) }
+    }
+
+    #[test]
+    fn racks_have_names_that_can_be() {
+        assert_eq!(in_rack("r1").check(), Ok(()));
+        for rack in ["", "r\u{1b}[2J", &"r".repeat(64)] {
+            let why = in_rack(rack).check().unwrap_err();
+            assert!(why.contains("of machine \"n1\" is no name") && why.len() < 200, "{why}");
+        }
+    }
+
     #[test]
     fn readings_come_back_from_json_as_they_were() {
-        let readings = one(vec![Some(1.25e9), None]);
+        let readings = Readings { stated: in_rack("r1").stated, ..one(vec![Some(1.25e9), None]) };
         let text = serde_json::to_string(&readings).unwrap();
         assert_eq!(serde_json::from_str::<Readings>(&text).unwrap(), readings, "{text}");
     }

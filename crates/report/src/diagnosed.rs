@@ -1,7 +1,7 @@
 //! Sentences of a diagnosis that its text and its page share.
 
-use linerate_record::diagnosis::{Diagnosis, SocketPath, SocketUse};
-use linerate_record::units::{bits_per_s, bytes_iec, bytes_per_s_iec, count, duration_ns};
+use linerate_record::diagnosis::{Diagnosis, RackPair, RackUse, SocketPath, SocketUse};
+use linerate_record::units::{bits_per_s, bytes_iec, bytes_per_s_iec, count, duration_ns, percent};
 
 use crate::words::{self, plural};
 
@@ -147,6 +147,44 @@ pub(crate) fn waits(sockets: &[SocketUse]) -> Option<String> {
         |used: &SocketUse| sender_time(used).nothing >= 0.5 && used.window_share.max(used.buffer_share) < HELD;
     let what = if telling(sockets).all(is_idle) { " of the time: drives, processors or few requests" } else { "" };
     Some(format!("{}{what}", each.join("; ")))
+}
+
+/// Pairs of racks, those that send most again first.
+pub(crate) fn worst(pairs: &[RackPair]) -> Vec<&RackPair> {
+    let mut all: Vec<&RackPair> = pairs.iter().collect();
+    all.sort_by(|a, b| b.retransmitted_share.total_cmp(&a.retransmitted_share));
+    all
+}
+
+/// What nodes of one rack send again to another's.
+pub(crate) fn of_rack_pair(pair: &RackPair) -> String {
+    let nodes = plural(u64::from(pair.node_pairs), "pair");
+    let again = percent(pair.retransmitted_share);
+    format!("{} to {}: {again} of segments sent again at the middle one of {nodes} of nodes", pair.from, pair.to)
+}
+
+/// What crosses the uplinks of a rack.
+pub(crate) fn of_rack(rack: &RackUse) -> String {
+    let way = |bytes_per_s: f64, share: Option<f64>| {
+        let share = share.map_or_else(String::new, |share| format!(" ({})", words::percent(share)));
+        format!("{}{share}", bits_per_s(8.0 * bytes_per_s))
+    };
+    let uplinks = rack.uplinks_bits_per_s.map_or_else(String::new, |bits| format!("; uplinks {}", bits_per_s(bits)));
+    format!(
+        "{}, {}: {} out of it, {} into it{uplinks}",
+        rack.name,
+        plural(u64::from(rack.machines), "machine"),
+        way(rack.sent_bytes_per_s, rack.sent_share),
+        way(rack.received_bytes_per_s, rack.received_share)
+    )
+}
+
+/// Racks, those of which most crosses first.
+pub(crate) fn fullest_racks(racks: &[RackUse]) -> Vec<&RackUse> {
+    let mut all: Vec<&RackUse> = racks.iter().collect();
+    let most = |rack: &RackUse| rack.sent_bytes_per_s.max(rack.received_bytes_per_s);
+    all.sort_by(|a, b| most(b).total_cmp(&most(a)));
+    all
 }
 
 /// What nothing to send means, for who reads it first.

@@ -2,9 +2,11 @@
 
 use linerate_record::diagnosis::{Diagnosis, OddReading, Suspect, UsedResource};
 use linerate_record::readings::AbsentReading;
-use linerate_record::units::count;
+use linerate_record::units::{count, percent};
 
-use crate::diagnosed::{NOTHING_TO_SEND, load, of_members, of_sockets, waits, window};
+use crate::diagnosed::{
+    NOTHING_TO_SEND, fullest_racks, load, of_members, of_rack, of_rack_pair, of_sockets, waits, window, worst,
+};
 use crate::fitted::{LINES, Line, fitted, line};
 use crate::ink::Ink;
 use crate::terminal::{TextStyle, hanging_in};
@@ -18,6 +20,8 @@ const EACH: usize = 2;
 const LEAD: usize = 12;
 /// Odd readings that are listed below the answer.
 const ODD_SHOWN: usize = 5;
+/// Pairs of racks, and racks, that have a line each.
+const RACKS_SHOWN: usize = 8;
 /// Suspects of less weight have no line.
 const LEAST_SHOWN: f64 = 0.01;
 
@@ -176,6 +180,9 @@ fn behind(diagnosis: &Diagnosis, look: TextStyle) -> String {
     if !diagnosis.sockets.is_empty() {
         add(Ink::Dim, "", NOTHING_TO_SEND);
     }
+    for said in racks(diagnosis) {
+        add(Ink::Dim, " racks", &said);
+    }
     if !diagnosis.clients.is_empty() {
         add(Ink::Dim, " clients", &format!("read as well: {}", diagnosis.clients.join(", ")));
     }
@@ -208,10 +215,27 @@ fn behind(diagnosis: &Diagnosis, look: TextStyle) -> String {
     text
 }
 
+/// What is sent again from rack to rack, the worst pairs first, and what crosses the fullest of them.
+fn racks(diagnosis: &Diagnosis) -> Vec<String> {
+    let (pairs, racks) = (worst(&diagnosis.rack_pairs), fullest_racks(&diagnosis.racks));
+    let mut said: Vec<String> = pairs.iter().take(RACKS_SHOWN).map(|pair| of_rack_pair(pair)).collect();
+    if let Some(next) = pairs.get(RACKS_SHOWN) {
+        let more = plural((pairs.len() - RACKS_SHOWN) as u64, "more pair");
+        said.push(format!("{more} of racks: at most {}; --json has them", percent(next.retransmitted_share)));
+    }
+    said.extend(racks.iter().take(RACKS_SHOWN).map(|rack| of_rack(rack)));
+    if racks.len() > RACKS_SHOWN {
+        let more = plural((racks.len() - RACKS_SHOWN) as u64, "more rack");
+        said.push(format!("{more}, of which less crosses; --json has them"));
+    }
+    said
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use linerate_record::diagnosis::{
-        Cause, DIAGNOSIS_SCHEMA, HeatMap, HeatRows, OddKind, ReadLoad, ReadNode, ReadWindow, SocketPath, SocketUse,
+        Cause, DIAGNOSIS_SCHEMA, HeatMap, HeatRows, OddKind, RackPair, RackUse, ReadLoad, ReadNode, ReadWindow,
+        SocketPath, SocketUse,
     };
     use linerate_record::plan::Resource;
     use linerate_record::readings::ReadMeasure;
@@ -247,6 +271,35 @@ pub(crate) mod tests {
         }
     }
 
+    /// The same of so many racks, of which the second loses what enters it, the more the later it is sent from.
+    pub(crate) fn of_racks(racks: usize) -> Diagnosis {
+        let name = |rack: usize| format!("row-{rack}");
+        let mut of = diagnosis(4);
+        of.racks = (1..=racks)
+            .map(|rack| RackUse {
+                name: name(rack),
+                machines: 16,
+                sent_bytes_per_s: 1e9,
+                received_bytes_per_s: 1e9 + rack as f64,
+                uplinks_bits_per_s: Some(4e10),
+                sent_share: Some(0.2),
+                received_share: Some(0.21),
+            })
+            .collect();
+        let pairs = (1..=racks).flat_map(|from| (1..=racks).map(move |to| (from, to)));
+        of.rack_pairs = pairs
+            .map(|(from, to)| RackPair {
+                from: name(from),
+                to: name(to),
+                node_pairs: 256,
+                sent_segments: 1_000_000,
+                retransmitted_segments: 20_000,
+                retransmitted_share: if to == 2 && from != 2 { 0.02 + 1e-4 * from as f64 } else { 1e-4 },
+            })
+            .collect();
+        of
+    }
+
     /// A diagnosis with something of everything, of so many nodes.
     pub(crate) fn diagnosis(nodes: usize) -> Diagnosis {
         let claim = "the link eth0 of node3 sends 96.0 Mb/s steadily and never more, of 200 Mb/s that it should carry";
@@ -277,6 +330,8 @@ pub(crate) mod tests {
             }],
             members: Vec::new(),
             sockets: Vec::new(),
+            racks: Vec::new(),
+            rack_pairs: Vec::new(),
             clients: Vec::new(),
             odd: (1..=7)
                 .map(|node| OddReading {
@@ -341,6 +396,24 @@ pub(crate) mod tests {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert_eq!(serde_json::from_str::<Diagnosis>(&json(&diagnosis(4))).unwrap(), diagnosis(4));
+    }
+
+    #[test]
+    fn racks_are_told_with_why_and_of_many_the_worst_first() {
+        let look = TextStyle { color: false, width: 100 };
+        for (racks, worst) in [(3, "row-3 to row-2: 2.03 %"), (64, "row-64 to row-2: 2.64 %")] {
+            let text = text(&of_racks(racks), true, look);
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let lines: Vec<&str> = text.lines().filter(|line| line.starts_with(" racks")).collect();
+            assert!(lines[0].contains(worst), "{text}");
+            assert!(words.contains("the middle one of 256 pairs of nodes"), "{text}");
+            assert!(words.contains("16 machines: 8.00 Gb/s (20 %) out of it"), "{text}");
+            assert!(lines.len() <= 2 * RACKS_SHOWN + 2, "{text}");
+            assert_eq!(words.contains("4088 more pairs of racks: at most 2.56 %"), racks == 64, "{text}");
+            assert_eq!(words.contains("56 more racks, of which less crosses"), racks == 64, "{text}");
+        }
+        assert!(!text(&diagnosis(4), true, look).contains(" racks"));
+        assert_eq!(serde_json::from_str::<Diagnosis>(&json(&of_racks(3))).unwrap(), of_racks(3));
     }
 
     #[test]

@@ -314,7 +314,7 @@ impl Watch<'_> {
 
 fn stated(node: &FleetNode) -> StatedMachine {
     let is_client = node.role == NodeRole::Client;
-    StatedMachine { machine: node.name.clone(), is_client, kind: node.site_node.clone() }
+    StatedMachine { machine: node.name.clone(), is_client, kind: node.site_node.clone(), rack: node.rack.clone() }
 }
 
 fn seconds(order: &WatchOrder, steps: u32) -> u64 {

@@ -29,6 +29,14 @@ fn by_number(name: &str) -> (String, Vec<u64>) {
 /// What stands for machines.
 struct Machines<'r>(BTreeMap<&'r str, String>);
 
+/// What stands for racks, in the order of their names as people count.
+fn racks(stated: &[StatedMachine]) -> BTreeMap<&str, String> {
+    let names: BTreeSet<&str> = stated.iter().filter_map(|one| one.rack.as_deref()).collect();
+    let mut names: Vec<&str> = names.into_iter().collect();
+    names.sort_by_key(|name| by_number(name));
+    names.into_iter().enumerate().map(|(place, name)| (name, format!("rack-{}", place + 1))).collect()
+}
+
 impl<'r> Machines<'r> {
     /// All that readings name anywhere, as their names are counted.
     fn of(readings: &'r Readings) -> Machines<'r> {
@@ -103,7 +111,7 @@ impl<'r> Containers<'r> {
     }
 }
 
-/// The readings with `machine-1`, `pod-1` and so on in place of names and addresses. Interfaces, drives and kinds of
+/// The readings with `machine-1`, `rack-1`, `pod-1` and so on in place of names and addresses. Interfaces, drives and kinds of
 /// nodes keep theirs: the site file has them. Remarks, which may quote anything, are left out.
 pub(super) fn masked(readings: &Readings) -> Readings {
     let machines = Machines::of(readings);
@@ -123,8 +131,12 @@ pub(super) fn masked(readings: &Readings) -> Readings {
         let known = machines.0.get(machine.as_str());
         names.extend(known.map(|machine| OtherName { machine: machine.clone(), name: other }));
     }
-    let stated =
-        readings.stated.iter().map(|one| StatedMachine { machine: machines.name(&one.machine), ..one.clone() });
+    let racks = racks(&readings.stated);
+    let stated = readings.stated.iter().map(|one| StatedMachine {
+        machine: machines.name(&one.machine),
+        rack: one.rack.as_deref().and_then(|rack| racks.get(rack).cloned()),
+        ..one.clone()
+    });
     Readings {
         series,
         names,
@@ -184,7 +196,12 @@ mod tests {
     fn sockets_and_what_was_stated_have_neither_names_nor_addresses_and_still_fit_together() {
         let read =
             |machine: &str, remotes| SocketRead { machine: machine.to_owned(), remotes, ..SocketRead::default() };
-        let stated = |machine: &str, is_client| StatedMachine { machine: machine.to_owned(), is_client, kind: None };
+        let stated = |machine: &str, is_client, rack: Option<&str>| StatedMachine {
+            machine: machine.to_owned(),
+            is_client,
+            kind: None,
+            rack: rack.map(str::to_owned),
+        };
         let of_two = vec![
             remote("192.0.2.10", Some("secret10")),
             remote("203.0.113.7", None),
@@ -196,7 +213,11 @@ mod tests {
                 read("secret10", vec![remote("192.0.2.2", Some("secret2")), remote("203.0.113.7", None)]),
                 read("secret2", of_two),
             ],
-            stated: vec![stated("secret2", false), stated("secret10", false), stated("secret-client", true)],
+            stated: vec![
+                stated("secret2", false, Some("secret-row-10")),
+                stated("secret10", false, Some("secret-row-9")),
+                stated("secret-client", true, None),
+            ],
             ..Readings::default()
         };
         let masked = masked(&readings);
@@ -207,6 +228,8 @@ mod tests {
         let machines: Vec<&str> = masked.stated.iter().map(|one| one.machine.as_str()).collect();
         assert_eq!(machines, ["machine-1", "machine-2", "machine-3"], "2 before 10");
         assert!(masked.stated[2].is_client);
+        let racks: Vec<Option<&str>> = masked.stated.iter().map(|one| one.rack.as_deref()).collect();
+        assert_eq!(racks, [Some("rack-2"), Some("rack-1"), None], "9 before 10");
         let told = |read: &SocketRead| -> Vec<(String, Option<String>)> {
             read.remotes.iter().map(|remote| (remote.address.to_string(), remote.machine.clone())).collect()
         };

@@ -96,6 +96,21 @@ fn client(number: u32) -> IpAddr {
     Ipv4Addr::from(0xc612_0000 + number).into()
 }
 
+/// Nodes of a rack, and the rack whose uplinks lose packets.
+const IN_RACK: u32 = 22;
+pub(crate) const LOSSY_RACK: u32 = 13;
+
+/// The rack of a machine.
+pub(crate) fn rack(machine: u32) -> u32 {
+    (machine - 1) / IN_RACK + 1
+}
+
+/// One in so many segments between two machines is sent again.
+fn again(machine: u32, other: u32) -> u64 {
+    let racks = [rack(machine), rack(other)];
+    if racks[0] != racks[1] && racks.contains(&LOSSY_RACK) { 50 } else { 100_000 }
+}
+
 /// Sums of one direction to one address.
 fn sums(address: IpAddr, opened_by: OpenedBy, sent_bytes: u64) -> RemoteSums {
     RemoteSums {
@@ -130,7 +145,9 @@ fn seen(machine: u32, machines: u32) -> SocketsSeen {
     let port = |ports: u16| 40_000 + ports;
     for other in (1..=machines).filter(|other| *other != machine) {
         for opened_by in [OpenedBy::Them, OpenedBy::Us] {
-            of.remotes.push(sums(address(other), opened_by, 2 << 30));
+            let sums = sums(address(other), opened_by, 2 << 30);
+            let retransmitted_segments = sums.sent_segments / again(machine, other);
+            of.remotes.push(RemoteSums { retransmitted_segments, ..sums });
         }
         let hash = |to: u32, from: u32, number: u16| pair_hash((address(to), 9000), (address(from), port(number)));
         of.met.extend((0..EACH).map(|number| hash(machine, other, number)));

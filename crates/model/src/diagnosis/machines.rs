@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use linerate_record::readings::{ReadMeasure, Readings};
+use linerate_record::readings::{ReadMeasure, Readings, StatedMachine};
 use linerate_record::site::Site;
 
 /// A node with readings.
@@ -77,9 +77,9 @@ fn as_stated(site: &Site, readings: &Readings) -> Machines {
             sorted.strangers.push(told(site, one, 0));
             continue;
         };
-        let of_kind = |kind: &String| site.groups.iter().position(|group| group.name == *kind);
-        let group = stated.kind.as_ref().and_then(of_kind).or_else(|| kind(site, one));
-        if let Some(unknown) = stated.kind.as_ref().filter(|kind| of_kind(kind).is_none() && !stated.is_client) {
+        let group = stated_group(site, stated);
+        let is_kind = |kind: &&String| site.groups.iter().any(|group| group.name == **kind);
+        if let Some(unknown) = stated.kind.as_ref().filter(|kind| !is_kind(kind) && !stated.is_client) {
             sorted.caveats.push(format!("{}: the site has no kind of nodes {unknown:?}", stated.machine));
         }
         if group.is_none() && !stated.is_client && site.groups.len() > 1 {
@@ -99,6 +99,12 @@ fn as_stated(site: &Site, readings: &Readings) -> Machines {
         ));
     }
     sorted
+}
+
+/// The place of the kind that a machine is stated to be of, or is named after.
+pub(super) fn stated_group(site: &Site, stated: &StatedMachine) -> Option<usize> {
+    let of_kind = |kind: &String| site.groups.iter().position(|group| group.name == *kind);
+    stated.kind.as_ref().and_then(of_kind).or_else(|| named_after(site, &stated.machine))
 }
 
 fn caveats(site: &Site, sorted: &mut Machines, is_named: bool) {
@@ -164,11 +170,12 @@ fn joined(readings: &Readings) -> Vec<Found> {
 }
 
 fn kind(site: &Site, one: &Found) -> Option<usize> {
-    let of = |name: &String| {
-        let begins = |place: &usize| name.starts_with(site.groups[*place].name.as_str());
-        (0..site.groups.len()).filter(begins).max_by_key(|place| site.groups[*place].name.len())
-    };
-    one.names.iter().chain(&one.keys).find_map(of)
+    one.names.iter().chain(&one.keys).find_map(|name| named_after(site, name))
+}
+
+fn named_after(site: &Site, name: &str) -> Option<usize> {
+    let begins = |place: &usize| name.starts_with(site.groups[*place].name.as_str());
+    (0..site.groups.len()).filter(begins).max_by_key(|place| site.groups[*place].name.len())
 }
 
 /// What a machine is called: by its kind's name, by a name before an address.
@@ -181,7 +188,7 @@ fn told(site: &Site, one: &Found, group: usize) -> String {
 }
 
 /// Digits as numbers: `n2` before `n10`.
-fn by_number(name: &str) -> Vec<(String, u64)> {
+pub(super) fn by_number(name: &str) -> Vec<(String, u64)> {
     let mut parts = vec![(String::new(), 0_u64)];
     for c in name.chars() {
         let last = parts.len() - 1;

@@ -23,28 +23,28 @@ const BUSY_LEAST: f64 = 0.05;
 const TELLING_BYTES: u64 = 8 << 20;
 
 /// From such a share on that is sent again, and so many times that of the others, a link loses packets.
-const LOST: f64 = 0.005;
-const LOST_MORE: f64 = 4.0;
+pub(super) const LOST: f64 = 0.005;
+pub(super) const LOST_MORE: f64 = 4.0;
 
 /// Fewer pairs than this may be lossy by chance: queues overflow in bursts.
-const PAIRS_LEAST: usize = 3;
+pub(super) const PAIRS_LEAST: usize = 3;
 
 /// What losses of one way are worth, in log odds.
-const ONE_WAY: f64 = 5.0;
+pub(super) const ONE_WAY: f64 = 5.0;
 
 /// Of the middle pair of a link that loses packets, the least one has so much.
-const ALIKE: f64 = 0.3;
+pub(super) const ALIKE: f64 = 0.3;
 
 /// Fewer segments of a pair than this say nothing of losses.
-const TELLING_SEGMENTS: u64 = 2_000;
+pub(super) const TELLING_SEGMENTS: u64 = 2_000;
 
 /// Sums of sends.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sends {
+pub(super) struct Sends {
     sockets: u64,
     sent_bytes: u64,
-    segments: u64,
-    again: u64,
+    pub(super) segments: u64,
+    pub(super) again: u64,
     busy_us: u64,
     window_us: u64,
     buffer_us: u64,
@@ -85,14 +85,14 @@ impl Sends {
         Sends::share(self.buffer_us, self.busy_us)
     }
 
-    fn lost(&self) -> f64 {
+    pub(super) fn lost(&self) -> f64 {
         Sends::share(self.again, self.segments)
     }
 }
 
 /// Rows of sends, each by who sends and, where that is read, who receives.
-struct Rows<'r> {
-    all: Vec<(&'r str, Option<&'r str>, SocketPath, &'r SocketRemote)>,
+pub(super) struct Rows<'r> {
+    pub(super) all: Vec<(&'r str, Option<&'r str>, SocketPath, &'r SocketRemote)>,
 }
 
 /// Whether the sockets of every node of the site were read: only then is an address that nobody has a client's.
@@ -111,7 +111,7 @@ fn by_key(all: &[ReadMachine]) -> BTreeMap<&str, &str> {
 }
 
 /// Sorts rows by nodes and clients.
-fn rows<'r>(
+pub(super) fn rows<'r>(
     sockets: &'r [SocketRead],
     (nodes, clients): (&'r [ReadMachine], &'r [ReadMachine]),
     is_whole: bool,
@@ -144,13 +144,7 @@ fn rows<'r>(
 }
 
 /// What senders of each path wait for, and what of that can have held the site back.
-pub(super) fn sockets(
-    read: &[SocketRead],
-    nodes: &[ReadMachine],
-    clients: &[ReadMachine],
-    is_whole: bool,
-) -> (Vec<SocketUse>, Vec<Scored>) {
-    let rows = rows(read, (nodes, clients), is_whole);
+pub(super) fn sockets(rows: &Rows<'_>, pairs: &[NodePair<'_>]) -> (Vec<SocketUse>, Vec<Scored>) {
     let of_path = |path: SocketPath| -> Vec<&SocketRemote> {
         rows.all.iter().filter(|(.., of, _)| *of == path).map(|(.., row)| *row).collect()
     };
@@ -160,8 +154,9 @@ pub(super) fn sockets(
     for one in &uses {
         suspects.extend(held(one, typical(&of_path(one.path))));
     }
-    suspects.extend(slow_receivers(&rows));
-    suspects.extend(lossy(&rows));
+    suspects.extend(slow_receivers(rows));
+    suspects.extend(lossy(pairs));
+    suspects.extend(to_clients(rows, &among_nodes(rows)));
     (uses, suspects)
 }
 
@@ -243,20 +238,28 @@ fn by_receiver<'r>(rows: &Rows<'r>) -> BTreeMap<&'r str, Sends> {
     of
 }
 
-/// The share of segments sent again of each pair of one sender and one receiver, of those that tell.
-fn pairs<'r>(rows: &Rows<'r>) -> Vec<(&'r str, Option<&'r str>, f64)> {
+/// One that sends and, where that is read, one that receives.
+pub(super) struct NodePair<'r> {
+    pub(super) from: &'r str,
+    pub(super) to: Option<&'r str>,
+    pub(super) sends: Sends,
+}
+
+/// What each sends to each other, of those that send enough to tell what is sent again.
+pub(super) fn pairs<'r>(rows: &Rows<'r>) -> Vec<NodePair<'r>> {
     let mut of: BTreeMap<(&str, Option<&str>), Sends> = BTreeMap::new();
     for (from, to, _, row) in &rows.all {
         of.entry((from, *to)).or_default().add(row);
     }
     let telling = of.into_iter().filter(|(_, sends)| sends.segments >= TELLING_SEGMENTS);
-    telling.map(|((from, to), sends)| (from, to, sends.lost())).collect()
+    telling.map(|((from, to), sends)| NodePair { from, to, sends }).collect()
 }
 
 /// Links that lose packets: all that a node sends, or all that it receives, is lost alike, whoever is at the other end,
 /// and nobody else's is. A queue that overflows for a moment loses much of one pair.
-fn lossy(rows: &Rows<'_>) -> Vec<Scored> {
-    let (pairs, whole) = (pairs(rows), among_nodes(rows));
+fn lossy(pairs: &[NodePair<'_>]) -> Vec<Scored> {
+    let pairs: Vec<(&str, Option<&str>, f64)> =
+        pairs.iter().map(|pair| (pair.from, pair.to, pair.sends.lost())).collect();
     // What each node receives and sends.
     let mut of_nodes: BTreeMap<&str, [Vec<f64>; 2]> = BTreeMap::new();
     for (from, to, lost) in &pairs {
@@ -291,7 +294,6 @@ fn lossy(rows: &Rows<'_>) -> Vec<Scored> {
         );
         found.push(Scored::of(Cause::LossyLink, Some(node.to_owned()), "", claim, worth));
     }
-    found.extend(to_clients(rows, &whole));
     found
 }
 
@@ -386,8 +388,14 @@ mod tests {
         NODES.iter().map(made).collect()
     }
 
+    fn of_nodes(read: &[SocketRead], is_whole: bool) -> (Vec<SocketUse>, Vec<Scored>) {
+        let nodes = machines(&NODES);
+        let rows = rows(read, (&nodes, &[]), is_whole);
+        sockets(&rows, &pairs(&rows))
+    }
+
     fn judged(read: &[SocketRead]) -> (Vec<SocketUse>, Vec<(Cause, Option<String>)>) {
-        let (uses, suspects) = sockets(read, &machines(&NODES), &[], true);
+        let (uses, suspects) = of_nodes(read, true);
         (uses, suspects.into_iter().map(|one| (one.suspect.cause, one.suspect.node)).collect())
     }
 
@@ -420,7 +428,7 @@ mod tests {
         let (uses, suspects) = judged(&read);
         assert!(uses[0].window_share > HELD, "{uses:?}");
         assert_eq!(suspects, []);
-        let (uses, _) = sockets(&read, &machines(&NODES), &[], false);
+        let (uses, _) = of_nodes(&read, false);
         assert!(uses.iter().all(|one| one.path == SocketPath::AmongNodes), "{uses:?}");
     }
 

@@ -1,5 +1,7 @@
 //! What can have held the site back: odd readings as causes, and resources that are full everywhere, with weights.
 
+use std::collections::BTreeMap;
+
 use linerate_record::diagnosis::{Cause, MemberUse, OddKind, OddReading, Suspect, UsedResource};
 use linerate_record::plan::Resource;
 use linerate_record::readings::ReadMeasure;
@@ -125,6 +127,8 @@ pub(super) struct SeenAlone {
     pub(super) suspects: Vec<Scored>,
     /// Nodes whose links lose nothing, by their sockets.
     pub(super) not_lossy: Vec<String>,
+    /// Nodes of racks whose uplinks are a suspect, with what that is worth.
+    pub(super) behind_uplinks: BTreeMap<String, f64>,
 }
 
 /// All suspects, the likeliest first, and the weight of none of them.
@@ -145,7 +149,7 @@ pub(super) fn suspects(
     let waited = waited(grid);
     all.extend(used.iter().filter_map(|one| full(site, one, (waited, of_losses))));
     all.extend(members.iter().filter_map(on_one_member));
-    beyond_nodes(&mut all, used);
+    beyond_nodes(&mut all, used, &seen.behind_uplinks);
     all.sort_by(|a, b| b.log_odds.total_cmp(&a.log_odds));
     let sum: f64 = all.iter().map(|one| one.log_odds.exp()).sum::<f64>() + NONE_OF_THESE.exp();
     let weighted =
@@ -196,10 +200,10 @@ pub(super) fn busy_thread(grid: &Grid<'_>) -> Option<Scored> {
     Some(Scored::of(Cause::BusyThread, None, part, claim, 6.0))
 }
 
-/// What is seen without any comparison explains what is odd: a quota that its node's links stay where they are, drives
-/// that are full everywhere that requests wait longest at the slowest of many that are alike. What many nodes do more
-/// of at once is no work of a node's own.
-fn beyond_nodes(all: &mut [Scored], used: &[UsedResource]) {
+/// What is seen without any comparison explains what is odd: a quota that its node's links stay where they are, a rack's
+/// uplinks that its nodes are slow, drives that are full everywhere that requests wait longest at the slowest of many
+/// that are alike. What many nodes do more of at once is no work of a node's own.
+fn beyond_nodes(all: &mut [Scored], used: &[UsedResource], behind_uplinks: &BTreeMap<String, f64>) {
     let is_full = |one: &UsedResource| one.resource == Resource::DriveBandwidth && one.share >= FULL_DRIVES;
     let drives_full = used.iter().any(is_full);
     let of_quota = |all: &[Scored], node: &Option<String>| {
@@ -216,8 +220,9 @@ fn beyond_nodes(all: &mut [Scored], used: &[UsedResource]) {
         let by = match all[place].suspect.cause {
             Cause::SlowLinkSending | Cause::SlowLinkReceiving | Cause::SlowNode => {
                 let of = of_quota(all, &all[place].suspect.node);
+                let of_uplinks = all[place].suspect.node.as_ref().and_then(|node| behind_uplinks.get(node).copied());
                 // Clients that are steadier than any node decide how steady nodes are.
-                [of, of_clients.filter(|_| all[place].suspect.cause != Cause::SlowNode)]
+                [of, of_uplinks, of_clients.filter(|_| all[place].suspect.cause != Cause::SlowNode)]
                     .into_iter()
                     .flatten()
                     .reduce(f64::min)

@@ -48,6 +48,9 @@ pub(super) fn cause(cause: Cause, node: &str, lead: &OddReading, link: Option<(f
             ReadMeasure::LinkSpeed.amount(lead.others)
         ),
         Cause::LossyLink => format!("the link of {node} loses packets"),
+        Cause::RackUplinks | Cause::RackPath | Cause::Fabric => {
+            format!("what leads to the rack of {node} loses packets")
+        }
         Cause::SlowDrive if lead.of == OddKind::Value(ReadMeasure::DriveTemperature) => format!(
             "the drive {part} of {node} is at {}, the others at {}: drives that are hot slow themselves",
             ReadMeasure::DriveTemperature.amount(lead.value),
@@ -97,6 +100,19 @@ pub(super) fn remedy(cause: Cause, part: &str) -> String {
         Cause::LinkSpeed => format!("ethtool {part}; reseat or replace the cable or the module, then the port"),
         Cause::LossyLink => "ethtool -S of its ports (crc, symbol and discard counters), the switch's port, cable and \
                              module, and its MTU; netstat -s for what is sent again"
+            .to_owned(),
+        Cause::RackUplinks => format!(
+            "the uplink ports of rack {part}'s switches and the spines' ports to them: how many are up (LACP, ECMP), \
+             and their counters of errors and discards. Errors are of a cable, a module or a port; discards at full \
+             ports ask for more uplinks, or for fewer bytes across racks: linerate plan says what each gives"
+        ),
+        Cause::RackPath => format!(
+            "the ports that racks {part} have in common: the spines over which the ECMP hash sends what goes between \
+             them, their counters of errors and discards, and the fields that the hash takes (addresses and ports, not \
+             addresses alone)"
+        ),
+        Cause::Fabric => "the spines' ports and the racks' uplinks: how many are up, counters of errors and discards, \
+                          and how evenly the ECMP hash fills them; full ones ask for more uplinks (linerate plan)"
             .to_owned(),
         Cause::SlowDrive => "smartctl -x and iostat -x of the drive; replace it, or take it out of the set".to_owned(),
         Cause::BusyProcessors => {
@@ -335,7 +351,7 @@ mod tests {
         let scraped = said(&Readings { source: "prometheus".to_owned(), ..Readings::default() });
         assert!(scraped.contains("scrapes 1.00 s apart") && !scraped.contains("sockets"), "{scraped}");
         let sockets = vec![SocketRead { interval_ms: 2_000, ..SocketRead::default() }];
-        let stated = vec![StatedMachine { machine: "c1".to_owned(), is_client: true, kind: None }];
+        let stated = vec![StatedMachine { machine: "c1".to_owned(), is_client: true, kind: None, rack: None }];
         let mut live = Readings { source: "live".to_owned(), sockets, stated, ..Readings::default() };
         let text = said(&live);
         for part in ["looks 1.00 s apart", "up to 2.00 s apart", "nor what clients wait for"] {

@@ -1,15 +1,16 @@
 //! The page of a diagnosis.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use linerate_record::diagnosis::{Diagnosis, Suspect};
-use linerate_record::units::{bytes_iec, duration_ns, grouped};
+use linerate_record::units::{bits_per_s, bytes_iec, duration_ns, grouped, percent};
 use serde::Serialize;
 
 use super::DIAGNOSIS_SCRIPT;
 use super::markup::{escaped, table};
 use super::sheet::{self, HtmlRow, Section, exact, named};
-use crate::diagnosed::{NOTHING_TO_SEND, load, of_members, of_path, sender_time, waits, window};
+use crate::diagnosed::{NOTHING_TO_SEND, load, of_members, of_path, of_rack_pair, sender_time, waits, window, worst};
 use crate::words;
 
 /// What the script draws.
@@ -52,6 +53,7 @@ pub(crate) fn page(diagnosis: &Diagnosis) -> String {
         ("odd", "What is unlike its peers", odd(diagnosis)),
         ("used", "Resources against their ceilings", used(diagnosis)),
         ("sockets", "What senders wait for", sockets(diagnosis)),
+        ("racks", "What is sent again from rack to rack", racks(diagnosis)),
         ("heat", "Use of each node's resources over time", heat(diagnosis)),
         ("lacking", "What is not read", lacking(diagnosis)),
         ("blind", "What such readings cannot tell", list(&diagnosis.blind)),
@@ -174,6 +176,65 @@ fn sockets(diagnosis: &Diagnosis) -> String {
     html
 }
 
+/// Pairs of racks that are told beside the table.
+const WORST_SHOWN: usize = 5;
+
+/// A cell's bar is full from such a share of segments on, or from what the worst pair has.
+const FULL_BAR: f64 = 0.01;
+
+fn racks(diagnosis: &Diagnosis) -> String {
+    let pairs = &diagnosis.rack_pairs;
+    let told = worst(pairs).into_iter().take(WORST_SHOWN).map(|pair| named("Most", &of_rack_pair(pair)));
+    let mut html: String = told.collect();
+    let most = pairs.iter().map(|pair| pair.retransmitted_share).fold(FULL_BAR, f64::max);
+    let at: BTreeMap<(&str, &str), usize> =
+        pairs.iter().enumerate().map(|(i, pair)| ((pair.from.as_str(), pair.to.as_str()), i)).collect();
+    let names: Vec<&str> = diagnosis.racks.iter().map(|rack| rack.name.as_str()).collect();
+    let row = |from: &&str| {
+        let cell = |row: HtmlRow, to: &&str| {
+            let Some((i, pair)) = at.get(&(*from, *to)).and_then(|i| Some((*i, pairs.get(*i)?))) else {
+                return row.number("");
+            };
+            let share = pair.retransmitted_share;
+            row.figure_bar(&format!("rack_pairs.{i}.retransmitted_share"), share, share / most, &percent(share))
+        };
+        names.iter().fold(HtmlRow::default().name(from), cell).whole()
+    };
+    if !pairs.is_empty() {
+        let heads: Vec<&str> = ["from, to"].into_iter().chain(names.iter().copied()).collect();
+        html.push_str(&table("Segments sent again", &heads, &names.iter().map(row).collect::<String>()));
+        html.push_str(
+            "<p class=\"hint\">Rows send, columns receive. A cell has the share of segments that the middle pair of \
+             nodes sent again: a node whose own link loses is not in it, unless it is most of its rack.</p>\n",
+        );
+    }
+    html + &uplinks(diagnosis)
+}
+
+fn uplinks(diagnosis: &Diagnosis) -> String {
+    if diagnosis.racks.is_empty() {
+        return String::new();
+    }
+    let rows = diagnosis.racks.iter().enumerate().map(|(i, rack)| {
+        let at = |field: &str| format!("racks.{i}.{field}");
+        let share = |row: HtmlRow, field: &str, share: Option<f64>| match share {
+            Some(share) => row.figure_bar(&at(field), share, share, &words::percent(share)),
+            None => row.number(words::ABSENT),
+        };
+        let rate = |row: HtmlRow, field: &str, bytes_per_s: f64| {
+            row.figure(&at(field), bytes_per_s, &bits_per_s(8.0 * bytes_per_s))
+        };
+        let row =
+            HtmlRow::default().name(&rack.name).figure(&at("machines"), rack.machines, &rack.machines.to_string());
+        let row = rate(row, "sent_bytes_per_s", rack.sent_bytes_per_s);
+        let row = share(row, "sent_share", rack.sent_share);
+        let row = rate(row, "received_bytes_per_s", rack.received_bytes_per_s);
+        share(row, "received_share", rack.received_share).whole()
+    });
+    let heads = ["rack", "machines", "out of it", "of its uplinks", "into it", "of its uplinks"];
+    table("What crosses uplinks", &heads, &rows.collect::<String>())
+}
+
 fn heat(diagnosis: &Diagnosis) -> String {
     let mut html = String::new();
     for (place, map) in diagnosis.heat.maps.iter().enumerate() {
@@ -214,7 +275,7 @@ fn list(sentences: &[String]) -> String {
 mod tests {
     use linerate_record::diagnosis::SocketPath;
 
-    use crate::diagnosis::tests::{diagnosis, sends};
+    use crate::diagnosis::tests::{diagnosis, of_racks, sends};
 
     use super::*;
 
@@ -240,14 +301,37 @@ mod tests {
     }
 
     #[test]
+    fn racks_have_a_table_with_a_cell_a_pair_and_are_left_out_where_nobody_named_them() {
+        assert!(!page(&diagnosis(4)).contains("id=\"racks\""));
+        let few = page(&of_racks(3));
+        for part in [
+            "id=\"racks\"",
+            "data-field=\"rack_pairs.7.retransmitted_share\" data-value=\"0.02",
+            "data-field=\"racks.0.sent_share\" data-value=\"0.2\"",
+            "row-3 to row-2: 2.03 % of segments",
+            "<th scope=\"col\">row-3</th>",
+        ] {
+            assert!(few.contains(part), "{part}");
+        }
+        let many = page(&of_racks(64));
+        assert_eq!(many.matches("data-field=\"rack_pairs.").count(), 64 * 64);
+        assert!(many.len() < 1 << 20, "{}", many.len());
+    }
+
+    #[test]
     fn what_others_named_is_text_and_no_markup() {
         let mut diagnosis = diagnosis(1);
         diagnosis.nodes[0].name = "</script><b>".to_owned();
         diagnosis.odd[0].node = "<i>x".to_owned();
         diagnosis.caveats.push("<u>y".to_owned());
         diagnosis.clients.push("<s>z".to_owned());
+        let racks = of_racks(1);
+        (diagnosis.racks, diagnosis.rack_pairs) = (racks.racks, racks.rack_pairs);
+        diagnosis.racks[0].name = "<em>r".to_owned();
+        diagnosis.rack_pairs[0].from = "<em>r".to_owned();
         let page = page(&diagnosis);
         assert!(!page.contains("</script><b>") && !page.contains("<i>x") && !page.contains("<u>y"));
+        assert!(page.contains("&lt;em&gt;r") && !page.contains("<em>r"));
         assert!(page.contains("&lt;s&gt;z") && !page.contains("<s>z"));
     }
 }

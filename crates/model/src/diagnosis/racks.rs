@@ -1,0 +1,275 @@
+//! What crosses racks: segments that nodes of one rack send again to those of another, and what its uplinks carry. No
+//! host sees what a switch drops, but the racks between which it drops tell where: at one rack's uplinks, on the path
+//! between two racks, or wherever racks are crossed.
+
+mod claims;
+mod faults;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use linerate_record::diagnosis::{Cause, RackPair, RackUse, SocketPath};
+use linerate_record::readings::{Readings, StatedMachine};
+use linerate_record::site::Site;
+
+use super::machines::{by_number, stated_group};
+use super::sockets::{ALIKE, LOST, NodePair, PAIRS_LEAST, Rows};
+use super::suspects::Scored;
+use crate::ethernet::goodput_share;
+use faults::{RackFault, RackPlace, Way, faults, lower_middle};
+
+/// More racks than this are not laid beside each other.
+const RACKS_MAX: usize = 64;
+
+/// Of one path, fewer pairs of nodes than this may have a moment in common by chance.
+const PATH_PAIRS: usize = 9;
+
+/// What was found of racks.
+#[derive(Default)]
+pub(super) struct Racks {
+    pub(super) uses: Vec<RackUse>,
+    pub(super) pairs: Vec<RackPair>,
+    pub(super) suspects: Vec<Scored>,
+    /// Nodes of racks whose uplinks are a suspect, with what that is worth.
+    pub(super) behind_uplinks: BTreeMap<String, f64>,
+    pub(super) caveats: Vec<String>,
+}
+
+/// A pair of nodes whose racks are known.
+struct Crossing<'r> {
+    way: Way<'r>,
+    ends: [&'r str; 2],
+    segments: u64,
+    again: u64,
+    lost: f64,
+}
+
+/// What goes one way from rack to rack.
+#[derive(Default)]
+struct Lane<'r> {
+    lost: Vec<f64>,
+    ends: [BTreeSet<&'r str>; 2],
+    segments: u64,
+    again: u64,
+}
+
+impl<'r> Lane<'r> {
+    fn add(&mut self, one: &Crossing<'r>) {
+        self.lost.push(one.lost);
+        self.ends.iter_mut().zip(one.ends).for_each(|(ends, end)| _ = ends.insert(end));
+        self.segments = self.segments.saturating_add(one.segments);
+        self.again = self.again.saturating_add(one.again);
+    }
+
+    /// Of fewer pairs, or of one node at an end, what is lost may be that node's, or a moment's.
+    fn tells(&self) -> bool {
+        self.lost.len() >= PAIRS_LEAST && self.ends.iter().all(|ends| ends.len() >= 2)
+    }
+
+    /// Whether one path can be what loses: of few pairs, all lose by it.
+    fn is_path(&self) -> bool {
+        let least = self.lost.iter().copied().fold(f64::INFINITY, f64::min);
+        self.lost.len() >= PATH_PAIRS || least >= ALIKE * self.middle()
+    }
+
+    fn middle(&self) -> f64 {
+        lower_middle(self.lost.clone()).unwrap_or(0.0)
+    }
+}
+
+/// The racks of nodes, judged. Links of nodes that were `found` to lose packets and whose pairs within their racks do
+/// not are taken out of it where racks explain them. `fullest_link` is the most that the link of any node is in use.
+pub(super) fn racks(
+    readings: &Readings,
+    site: &Site,
+    (rows, pairs): (&Rows<'_>, &[NodePair<'_>]),
+    found: &mut Vec<Scored>,
+    fullest_link: f64,
+) -> Racks {
+    let racks = racks_of(&readings.stated);
+    let names: BTreeSet<&str> = racks.values().copied().collect();
+    let mut judged = Racks::default();
+    if names.len() > RACKS_MAX {
+        let racks = names.len();
+        judged.caveats.push(format!("the fleet file names {racks} racks: more than {RACKS_MAX} are not compared"));
+    }
+    if names.is_empty() || names.len() > RACKS_MAX {
+        return judged;
+    }
+    let crossings = crossings(pairs, &racks, &readings.stated);
+    judged.uses = uses(readings, site, rows, &racks);
+    judged.pairs = table(&crossings);
+    let own = lossy_within(&crossings, found);
+    let faults = judge(&crossings, &own);
+    let explained: BTreeSet<Way<'_>> = faults.iter().flat_map(|fault| fault.lossy.keys().copied()).collect();
+    found.retain(|one| !is_explained(one, &crossings, &explained));
+    for fault in &faults {
+        let scored = claims::scored(fault, &judged.uses, fullest_link);
+        if let RackPlace::Uplinks(rack) = fault.place {
+            let nodes = racks.iter().filter(|(_, of)| **of == rack);
+            judged.behind_uplinks.extend(nodes.map(|(node, _)| ((*node).to_owned(), scored.log_odds)));
+        }
+        judged.suspects.push(scored);
+    }
+    judged
+}
+
+/// The rack of each machine of which it is stated.
+fn racks_of(stated: &[StatedMachine]) -> BTreeMap<&str, &str> {
+    stated.iter().filter_map(|one| Some((one.machine.as_str(), one.rack.as_deref()?))).collect()
+}
+
+/// Pairs of nodes of which both racks are known.
+fn crossings<'r>(
+    pairs: &[NodePair<'r>],
+    racks: &BTreeMap<&str, &'r str>,
+    stated: &[StatedMachine],
+) -> Vec<Crossing<'r>> {
+    let clients: BTreeSet<&str> = stated.iter().filter(|one| one.is_client).map(|one| one.machine.as_str()).collect();
+    let rack = |node: &str| racks.get(node).copied().filter(|_| !clients.contains(node));
+    let of = |pair: &NodePair<'r>| {
+        let to = pair.to?;
+        let (segments, again, lost) = (pair.sends.segments, pair.sends.again, pair.sends.lost());
+        Some(Crossing { way: (rack(pair.from)?, rack(to)?), ends: [pair.from, to], segments, again, lost })
+    };
+    pairs.iter().filter_map(of).collect()
+}
+
+fn lanes<'r>(crossings: &[Crossing<'r>], left_out: &BTreeSet<&str>) -> BTreeMap<Way<'r>, Lane<'r>> {
+    let mut lanes: BTreeMap<Way<'r>, Lane<'r>> = BTreeMap::new();
+    for one in crossings.iter().filter(|one| one.ends.iter().all(|end| !left_out.contains(end))) {
+        lanes.entry(one.way).or_default().add(one);
+    }
+    lanes
+}
+
+fn table(crossings: &[Crossing<'_>]) -> Vec<RackPair> {
+    let of = |((from, to), lane): (Way<'_>, Lane<'_>)| RackPair {
+        from: from.to_owned(),
+        to: to.to_owned(),
+        node_pairs: lane.lost.len() as u32,
+        sent_segments: lane.segments,
+        retransmitted_segments: lane.again,
+        retransmitted_share: lane.middle(),
+    };
+    let mut all: Vec<RackPair> = lanes(crossings, &BTreeSet::new()).into_iter().map(of).collect();
+    all.sort_by_cached_key(|one| (by_number(&one.from), by_number(&one.to)));
+    all
+}
+
+/// Nodes whose link was found to lose packets, and does so within their rack too: what they lose is no rack's.
+fn lossy_within<'r>(crossings: &[Crossing<'r>], found: &[Scored]) -> BTreeSet<&'r str> {
+    let named: BTreeSet<&str> = lossy_links(found).collect();
+    let within = crossings.iter().filter(|one| one.way.0 == one.way.1 && one.lost >= LOST);
+    within.flat_map(|one| one.ends).filter(|end| named.contains(end)).collect()
+}
+
+fn lossy_links(found: &[Scored]) -> impl Iterator<Item = &str> {
+    let links = found.iter().filter(|one| one.suspect.cause == Cause::LossyLink);
+    links.filter_map(|one| one.suspect.node.as_deref())
+}
+
+fn judge<'r>(crossings: &[Crossing<'r>], own: &BTreeSet<&str>) -> Vec<RackFault<'r>> {
+    let lanes = lanes(crossings, own);
+    let (mut across, mut within, mut pooled) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+    for (way, lane) in &lanes {
+        if way.0 == way.1 {
+            within.insert(way.0, lane.middle());
+            pooled.extend(&lane.lost);
+        } else if lane.tells() {
+            across.insert(*way, lane.middle());
+        }
+    }
+    let pooled = if pooled.len() >= PAIRS_LEAST { lower_middle(pooled) } else { None };
+    let is_told = |fault: &RackFault<'_>| {
+        let is_path = |way: &Way<'_>| lanes.get(way).is_some_and(Lane::is_path);
+        !matches!(fault.place, RackPlace::Path(_)) || fault.lossy.keys().all(is_path)
+    };
+    faults(&across, &within, pooled).into_iter().filter(is_told).collect()
+}
+
+/// Whether a link that was found to lose packets loses what racks lose alone.
+fn is_explained(one: &Scored, crossings: &[Crossing<'_>], explained: &BTreeSet<Way<'_>>) -> bool {
+    let Some(node) = one.suspect.node.as_deref().filter(|_| one.suspect.cause == Cause::LossyLink) else {
+        return false;
+    };
+    let mut lossy = crossings.iter().filter(|one| one.ends.contains(&node) && one.lost >= LOST).peekable();
+    lossy.peek().is_some() && lossy.all(|one| explained.contains(&one.way))
+}
+
+/// What crosses the uplinks of each rack.
+fn uses(readings: &Readings, site: &Site, rows: &Rows<'_>, racks: &BTreeMap<&str, &str>) -> Vec<RackUse> {
+    let over_ms: BTreeMap<&str, u64> = readings.sockets.iter().map(|of| (of.machine.as_str(), of.over_ms)).collect();
+    let mut of: BTreeMap<&str, (BTreeSet<&str>, [f64; 2])> = BTreeMap::new();
+    for (from, _, path, row) in &rows.all {
+        let (Some(rack), Some(over_ms)) = (racks.get(from), over_ms.get(from)) else { continue };
+        let (machines, both) = of.entry(rack).or_default();
+        machines.insert(from);
+        // Clients that no fleet names are beyond all racks, unless they are at the address of a node.
+        let other = row.machine.as_deref().map(|machine| racks.get(machine));
+        let is_beyond = match other {
+            Some(Some(other)) => other != rack,
+            Some(None) => false,
+            None => *path == SocketPath::ToClients,
+        };
+        if is_beyond {
+            let per_s = 1_000.0 / (*over_ms).max(1) as f64;
+            both[0] += row.sent_bytes as f64 * per_s;
+            both[1] += row.received_bytes as f64 * per_s;
+        }
+    }
+    let plane = &site.planes.public;
+    let goodput = goodput_share(plane.mtu_bytes, plane.encapsulation, plane.ip, plane.timestamps);
+    let uplinks_bits_per_s = site.fabric.rack_uplink_bits_per_s;
+    let share = |bytes_per_s: f64| {
+        uplinks_bits_per_s.filter(|bits| bits * goodput > 0.0).map(|bits| 8.0 * bytes_per_s / (bits * goodput))
+    };
+    let of_rack = |(name, (machines, [sent, received])): (&str, (BTreeSet<&str>, [f64; 2]))| RackUse {
+        name: name.to_owned(),
+        machines: machines.len() as u32,
+        sent_bytes_per_s: sent,
+        received_bytes_per_s: received,
+        uplinks_bits_per_s,
+        sent_share: share(sent),
+        received_share: share(received),
+    };
+    let mut all: Vec<RackUse> = of.into_iter().map(of_rack).collect();
+    all.sort_by_cached_key(|one| by_number(&one.name));
+    all
+}
+
+/// Where the fleet's racks are not those of the site, or not of all nodes of a kind.
+pub(super) fn disagreements(site: &Site, stated: &[StatedMachine]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (place, group) in site.groups.iter().enumerate() {
+        let is_of = |one: &&StatedMachine| !one.is_client && stated_group(site, one).unwrap_or(0) == place;
+        let all: Vec<&StatedMachine> = stated.iter().filter(is_of).collect();
+        let racks: BTreeSet<&str> = all.iter().filter_map(|one| one.rack.as_deref()).collect();
+        if racks.is_empty() {
+            continue;
+        }
+        let lacking: Vec<&&StatedMachine> = all.iter().filter(|one| one.rack.is_none()).collect();
+        if let Some(first) = lacking.first() {
+            found.push(format!(
+                "the fleet file names no rack of {} of {} nodes of the kind {:?}, {} first: what they send again is in \
+                 no pair of racks (key rack)",
+                lacking.len(),
+                all.len(),
+                group.name,
+                first.machine
+            ));
+        }
+        let (named, stated) = (racks.len(), group.racks as usize);
+        let is_stated = !site.is_assumed(&format!("nodes.{}.racks", group.name));
+        if is_stated && (named > stated || named < stated && lacking.is_empty()) {
+            found.push(format!(
+                "the fleet file names {named} {} for nodes of the kind {:?}, and the site states {stated}: one of both \
+                 is wrong",
+                if named == 1 { "rack" } else { "racks" },
+                group.name
+            ));
+        }
+    }
+    found
+}

@@ -1,0 +1,354 @@
+//! Simulated halls of racks whose truth is known: what each node sends to each other passes its own link, its rack's
+//! uplinks, a spine and all of that again at the other end, and each loses what it loses. The simulator shares no code
+//! with what judges: it counts what sockets of each node would.
+
+use linerate_model::diagnosis::diagnose;
+use linerate_record::diagnosis::{Cause, Diagnosis, Suspect};
+use linerate_record::readings::{
+    READINGS_SCHEMA, ReadMeasure, ReadSeries, Readings, SocketGroup, SocketRead, SocketRemote, StatedMachine,
+};
+use linerate_record::site::Site;
+use linerate_worlds::Dice;
+
+/// Racks, and nodes in each.
+const SIZES: [(usize, usize); 6] = [(2, 2), (2, 8), (3, 2), (3, 5), (4, 4), (8, 6)];
+
+const SPINES: usize = 4;
+const WINDOW_MS: u64 = 60_000;
+
+/// What loses, and how much of what passes it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Planted {
+    Nothing,
+    /// The link of a node, out and in.
+    Link(usize),
+    /// Uplinks of a rack: out of it, into it.
+    Uplinks(usize, [bool; 2]),
+    /// What leads from one rack to another, and back where it is so said.
+    Path([usize; 2], bool),
+    /// All spines.
+    Spines,
+    /// One of them.
+    Spine(usize),
+    /// A moment between two nodes, the first to the second.
+    Burst([usize; 2]),
+    /// All send to one node at once: its queue overflows.
+    Incast(usize),
+}
+
+/// How a hall is drawn.
+#[derive(Clone, Copy, Debug)]
+struct Hall {
+    racks: usize,
+    each: usize,
+    planted: Planted,
+    /// Share of segments that what is planted loses.
+    lost: f64,
+    /// Share that every pair loses, and how much receivers differ in it, as a logarithm.
+    usual: f64,
+    receivers: f64,
+    /// Whether nodes of a rack exchange anything among themselves: with sets across racks, none does.
+    is_within: bool,
+    /// Bytes per second that a node sends to all others.
+    sends_per_s: f64,
+}
+
+impl Hall {
+    fn of((racks, each): (usize, usize), planted: Planted) -> Hall {
+        Hall { racks, each, planted, lost: 0.02, usual: 1e-4, receivers: 0.0, is_within: true, sends_per_s: 200e6 }
+    }
+
+    fn rack(&self, node: usize) -> usize {
+        node / self.each
+    }
+
+    /// The share of segments that are lost between two nodes over a spine, beside what every path loses.
+    fn lost(&self, from: usize, to: usize, spine: usize) -> f64 {
+        let (a, b) = (self.rack(from), self.rack(to));
+        let crosses = a != b;
+        let is_it = match self.planted {
+            Planted::Nothing => false,
+            Planted::Link(node) => from == node || to == node,
+            Planted::Uplinks(rack, [out, into]) => crosses && (out && a == rack || into && b == rack),
+            Planted::Path([one, other], back) => (a, b) == (one, other) || back && (b, a) == (one, other),
+            Planted::Spines => crosses,
+            Planted::Spine(one) => crosses && spine == one,
+            Planted::Burst([one, other]) => (from, to) == (one, other),
+            Planted::Incast(node) => to == node,
+        };
+        if is_it { self.lost } else { 0.0 }
+    }
+}
+
+/// Sockets of a node. `busy` has how much more each receiver loses than others.
+fn sockets(hall: &Hall, from: usize, busy: &[f64], dice: &mut Dice) -> SocketRead {
+    const CONNECTIONS: usize = 8;
+    let nodes = hall.racks * hall.each;
+    let others: Vec<usize> =
+        (0..nodes).filter(|to| *to != from && (hall.is_within || hall.rack(*to) != hall.rack(from))).collect();
+    let bytes_each = hall.sends_per_s * WINDOW_MS as f64 / 1e3 / others.len() as f64;
+    let mut remotes = Vec::new();
+    for to in others {
+        let bytes = bytes_each * (0.3 * dice.normal()).exp();
+        let usual = hall.usual * busy[to] * (0.8 * dice.normal()).exp();
+        let each = bytes / 8_948.0 / CONNECTIONS as f64;
+        let of_one = |dice: &mut Dice| {
+            let spine = ((dice.unit() * SPINES as f64) as usize).min(SPINES - 1);
+            let lost = usual + hall.lost(from, to, spine) * (0.2 * dice.normal()).exp();
+            dice.poisson(each * lost)
+        };
+        let again: u64 = (0..CONNECTIONS).map(|_| of_one(dice)).sum();
+        remotes.push(SocketRemote {
+            address: format!("10.0.{}.{}", to / 250, 1 + to % 250).parse().expect("an address"),
+            group: SocketGroup::ToPeer,
+            machine: Some(name(to)),
+            sockets: CONNECTIONS as u32,
+            sent_bytes: bytes as u64,
+            received_bytes: bytes as u64,
+            sent_segments: (each * CONNECTIONS as f64) as u64 + again,
+            retransmitted_segments: again,
+            busy_us: 10_000_000,
+            window_limited_us: 0,
+            buffer_limited_us: 0,
+            open_us: 60_000_000,
+            round_trip_us: 200,
+            delivery_bytes_per_s: 100_000_000,
+        });
+    }
+    let machine = name(from);
+    SocketRead { machine, over_ms: WINDOW_MS, looks: 31, interval_ms: 2_000, remotes, ..SocketRead::default() }
+}
+
+fn name(node: usize) -> String {
+    format!("node{}", node + 1)
+}
+
+fn readings(hall: &Hall, seed: u64) -> Readings {
+    const STEPS: usize = 60;
+    let nodes = hall.racks * hall.each;
+    let mut dice = Dice::new(seed, nodes as u64);
+    let mut readings = Readings {
+        schema: READINGS_SCHEMA,
+        source: "live".to_owned(),
+        step_ms: WINDOW_MS / STEPS as u64,
+        steps: STEPS as u32,
+        interval_ms: 1_000,
+        rate_over_ms: 1_000,
+        ..Readings::default()
+    };
+    let busy: Vec<f64> = (0..nodes).map(|_| (hall.receivers * dice.normal()).exp()).collect();
+    for node in 0..nodes {
+        let machine = name(node);
+        let again = (0..STEPS).map(|_| Some(1e-4 * (0.5 * dice.normal()).exp())).collect();
+        let of = ReadMeasure::Retransmitted;
+        readings.series.push(ReadSeries { of, machine: machine.clone(), part: String::new(), values: again });
+        let rack = Some(format!("r{}", hall.rack(node) + 1));
+        readings.stated.push(StatedMachine { machine, is_client: false, kind: None, rack });
+        readings.sockets.push(sockets(hall, node, &busy, &mut dice));
+    }
+    readings
+}
+
+fn site(hall: &Hall, fabric: &str) -> Site {
+    let text = format!(
+        "nodes:
+  name: node
+  count: {}
+  racks: {}
+  cores: 32
+  drives: {{count: 2, capacity: 4TB, read: 5GB/s, write: 2GB/s}}
+  nics: {{name: p0, speed: 25Gb/s}}
+planes:
+  public: {{link: p0, mtu: 9000}}
+{fabric}
+engine: {{product: minio}}
+data: {{object_size: 4MiB}}
+",
+        hall.racks * hall.each,
+        hall.racks
+    );
+    linerate_site::read(&text, "simulated").unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn judged_with(hall: &Hall, fabric: &str, seed: u64, change: impl Fn(&mut Readings)) -> Diagnosis {
+    let mut readings = readings(hall, seed);
+    change(&mut readings);
+    assert_eq!(readings.check(), Ok(()));
+    diagnose(&site(hall, fabric), &readings, &[]).unwrap_or_else(|error| panic!("{hall:?}: {error}"))
+}
+
+fn judged(hall: &Hall, seed: u64) -> Diagnosis {
+    judged_with(hall, "", seed, |_| ())
+}
+
+/// Suspects of the network.
+fn lossy(diagnosis: &Diagnosis) -> Vec<&Suspect> {
+    let is_it =
+        |one: &&Suspect| matches!(one.cause, Cause::LossyLink | Cause::RackUplinks | Cause::RackPath | Cause::Fabric);
+    diagnosis.suspects.iter().filter(is_it).collect()
+}
+
+/// What is told must be one suspect, of this cause and part, that leads.
+fn is_told(diagnosis: &Diagnosis, cause: Cause, part: &str, what: &str) {
+    let (first, lossy) = (diagnosis.suspects.first(), lossy(diagnosis));
+    let is_first = first.is_some_and(|first| (first.cause, first.part.as_str()) == (cause, part));
+    assert!(is_first && lossy.len() == 1, "{what}: {lossy:#?}");
+    assert!(first.is_some_and(|first| first.weight > diagnosis.none_of_these), "{what}: {first:?}");
+}
+
+#[test]
+fn healthy_halls_and_one_moment_of_one_pair_name_nothing() {
+    let mut named = Vec::new();
+    let mut all = 0;
+    for size in SIZES {
+        for planted in [Planted::Nothing, Planted::Burst([0, size.1])] {
+            for (seed, is_within) in (0..60).flat_map(|seed| [(seed, true), (seed, false)]) {
+                // Every other one is so loaded that queues of receivers overflow, of some more than of others.
+                let (usual, receivers) = if seed % 2 == 0 { (1e-4, 0.0) } else { (1e-3, 0.5) };
+                let hall = Hall { is_within, usual, receivers, ..Hall::of(size, planted) };
+                let diagnosis = judged(&hall, seed);
+                assert_eq!(diagnosis.racks.len(), size.0);
+                all += 1;
+                // A receiver that loses much more than others is one, and no rack.
+                let is_amiss = |one: &&&Suspect| receivers == 0.0 || one.cause != Cause::LossyLink;
+                let amiss = lossy(&diagnosis);
+                named.extend(amiss.iter().filter(is_amiss).map(|one| format!("{hall:?} {seed}: {}", one.claim)));
+            }
+        }
+    }
+    assert!(named.len() * 500 <= all, "{} of {all}: {named:#?}", named.len());
+}
+
+#[test]
+fn uplinks_of_one_rack_are_told_whichever_way_they_lose_and_no_node_of_it_is() {
+    for size in SIZES.into_iter().filter(|(racks, _)| *racks > 2) {
+        for ways in [[true, true], [true, false], [false, true]] {
+            for (seed, is_within) in (0..5).flat_map(|seed| [(seed, true), (seed, false)]) {
+                let (rack, lost) = (seed as usize % size.0, 0.008 * (1.0 + seed as f64));
+                let hall = Hall { is_within, lost, ..Hall::of(size, Planted::Uplinks(rack, ways)) };
+                let part = format!("r{}", rack + 1);
+                is_told(&judged(&hall, 100 + seed), Cause::RackUplinks, &part, &format!("{hall:?} {seed}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_path_between_two_racks_is_told_where_there_are_more() {
+    for size in SIZES.into_iter().filter(|(racks, _)| *racks > 2) {
+        for (seed, back) in (0..5).flat_map(|seed| [(seed, true), (seed, false)]) {
+            let hall = Hall::of(size, Planted::Path([0, 2], back));
+            is_told(&judged(&hall, 200 + seed), Cause::RackPath, "r1, r3", &format!("{hall:?} {seed}"));
+        }
+    }
+}
+
+#[test]
+fn spines_are_told_by_all_that_crosses_and_of_two_racks_that_it_is_not_known_which() {
+    for size in SIZES {
+        for (seed, planted) in (0..5).flat_map(|seed| [(seed, Planted::Spines), (seed, Planted::Spine(1))]) {
+            // Of one spine in four, a quarter of the connections lose.
+            let lost = if planted == Planted::Spines { 0.02 } else { 0.08 };
+            let hall = Hall { lost, ..Hall::of(size, planted) };
+            let diagnosis = judged(&hall, 300 + seed);
+            is_told(&diagnosis, Cause::Fabric, "", &format!("{hall:?} {seed}"));
+            let is_unknown = diagnosis.answer.contains("two racks do not tell which");
+            assert_eq!(is_unknown, size.0 == 2, "{}", diagnosis.answer);
+        }
+    }
+    // With sets across racks, nothing is sent within them, and nothing tells it from what every link loses.
+    let hall = Hall { is_within: false, ..Hall::of((4, 4), Planted::Spines) };
+    assert!(lossy(&judged(&hall, 1)).is_empty());
+}
+
+#[test]
+fn a_link_of_a_node_stays_a_link_of_that_node() {
+    for size in SIZES {
+        for (seed, is_within) in (0..5).flat_map(|seed| [(seed, true), (seed, false)]) {
+            let nodes = size.0 * size.1;
+            // Of so few pairs, two that lose are no link's.
+            if nodes < 6 && !is_within {
+                continue;
+            }
+            let node = (7 * seed as usize) % nodes;
+            let hall = Hall { is_within, ..Hall::of(size, Planted::Link(node)) };
+            let diagnosis = judged(&hall, 400 + seed);
+            is_told(&diagnosis, Cause::LossyLink, "", &format!("{hall:?} {seed}"));
+            assert_eq!(diagnosis.suspects[0].node, Some(name(node)));
+            // What overflows the queue of one receiver is none of its rack.
+            let hall = Hall { is_within, ..Hall::of(size, Planted::Incast(node)) };
+            let of_racks = judged(&hall, 500 + seed).suspects;
+            assert!(of_racks.iter().all(|one| one.cause == Cause::LossyLink), "{hall:?} {seed}: {of_racks:#?}");
+        }
+    }
+}
+
+#[test]
+fn uplinks_and_a_link_of_a_node_elsewhere_are_both_told() {
+    let hall = Hall::of((4, 6), Planted::Uplinks(1, [true, true]));
+    let diagnosis = judged_with(&hall, "", 7, |readings| {
+        for read in &mut readings.sockets {
+            let is_it = |name: &str| name == "node20";
+            let of = read.remotes.iter_mut();
+            let machine = read.machine.clone();
+            of.filter(|row| is_it(&machine) || row.machine.as_deref().is_some_and(is_it))
+                .for_each(|row| row.retransmitted_segments = row.sent_segments / 20);
+        }
+    });
+    let mut told: Vec<(Cause, &str)> =
+        lossy(&diagnosis).iter().map(|one| (one.cause, one.node.as_deref().unwrap_or(&one.part))).collect();
+    told.sort_unstable();
+    assert_eq!(told, [(Cause::LossyLink, "node20"), (Cause::RackUplinks, "r2")], "{:#?}", diagnosis.suspects);
+}
+
+#[test]
+fn racks_that_are_known_of_few_are_judged_by_these_and_one_alone_by_nothing() {
+    let hall = Hall::of((4, 4), Planted::Uplinks(1, [true, true]));
+    let one_rack = judged_with(&hall, "", 1, |readings| {
+        readings.stated.iter_mut().filter(|one| one.rack.as_deref() != Some("r2")).for_each(|one| one.rack = None);
+    });
+    assert_eq!((one_rack.racks.len(), one_rack.rack_pairs.len()), (1, 1));
+    assert!(lossy(&one_rack).iter().all(|one| one.node.is_none()), "{:#?}", one_rack.suspects);
+    assert!(one_rack.warnings[0].contains("no rack of 12 of 16 nodes"), "{:?}", one_rack.warnings);
+    let most = judged_with(&hall, "", 1, |readings| readings.stated[15].rack = None);
+    is_told(&most, Cause::RackUplinks, "r2", "fifteen of sixteen");
+}
+
+#[test]
+fn what_uplinks_carry_tells_full_ones_from_faulty_ones() {
+    // Four nodes, each with 12 of 15 others beyond its rack, at 200 MB/s: 640 MB/s, or 5.12 Gb/s.
+    let hall = Hall::of((4, 4), Planted::Uplinks(1, [true, true]));
+    for (fabric, claim, shown) in [
+        ("fabric: {rack_uplinks: 5.4Gb/s}", "the uplinks of rack r2 are full", "they are full, and drop"),
+        ("fabric: {rack_uplinks: 40Gb/s}", "the uplinks of rack r2 lose packets", "they have room, so that a fault"),
+        ("", "the uplinks of rack r2 lose packets", "does not state its uplinks (fabric.rack_uplinks)"),
+    ] {
+        let diagnosis = judged_with(&hall, fabric, 1, |_| ());
+        let first = diagnosis.suspects.first().unwrap_or_else(|| panic!("{fabric}: nothing"));
+        assert!(first.claim.starts_with(claim) && first.evidence[1].contains(shown), "{fabric}: {first:#?}");
+    }
+    let of = judged_with(&hall, "fabric: {rack_uplinks: 5.4Gb/s}", 1, |_| ()).racks;
+    assert_eq!(of.iter().map(|rack| rack.name.as_str()).collect::<Vec<_>>(), ["r1", "r2", "r3", "r4"]);
+    assert!(of.iter().all(|rack| rack.sent_share.is_some_and(|share| (0.85..1.15).contains(&share))), "{of:#?}");
+}
+
+#[test]
+fn the_table_has_every_pair_of_racks_with_what_the_middle_pair_of_nodes_lost() {
+    let diagnosis = judged(&Hall::of((3, 5), Planted::Uplinks(2, [false, true])), 9);
+    assert_eq!(diagnosis.rack_pairs.len(), 9);
+    for pair in &diagnosis.rack_pairs {
+        assert_eq!(pair.node_pairs, if pair.from == pair.to { 20 } else { 25 });
+        let is_lossy = pair.to == "r3" && pair.from != "r3";
+        assert_eq!(pair.retransmitted_share > 0.01, is_lossy, "{pair:?}");
+        assert!(pair.sent_segments > pair.retransmitted_segments && pair.retransmitted_segments > 0, "{pair:?}");
+    }
+}
+
+#[test]
+fn the_largest_sites_are_judged_and_more_racks_than_are_compared_are_told() {
+    let hall = Hall::of((22, 22), Planted::Uplinks(12, [true, true]));
+    is_told(&judged(&hall, 1), Cause::RackUplinks, "r13", "484 nodes");
+    let many = judged_with(&Hall::of((65, 2), Planted::Nothing), "", 1, |_| ());
+    assert!(many.caveats.iter().any(|one| one.contains("names 65 racks")), "{:?}", many.caveats);
+    assert_eq!(many.rack_pairs.len() + many.racks.len(), 0);
+}
