@@ -343,7 +343,7 @@ fn shown(flags: &NetFlags, view: &NetView, path: &PathBuf) -> Result<(), Failure
     if flags.json {
         printing::print(&linerate_report::net::json(view))?;
     } else if !flags.quiet {
-        printing::print(&linerate_report::net::text(view, flags.all, printing::look()))?;
+        printing::print(&linerate_report::net::styled(view, printing::look(), flags.all))?;
         progress::say(&format!("the run folder is {}: see report.html in it", path.display()));
     }
     Ok(())

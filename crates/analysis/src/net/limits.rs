@@ -41,6 +41,7 @@ pub(super) fn limit(seen: &NetSeen<'_>, figures: &NetPairFigures, readings: &Pai
     let found = link(seen, figures, readings)
         .or_else(|| member(seen, figures, readings, rate))
         .or_else(|| asked(seen, rate))
+        .or_else(|| mostly_held(figures))
         .or_else(|| sender(figures, readings))
         .or_else(|| receiver(figures, readings))
         .or_else(|| held(figures))
@@ -150,6 +151,13 @@ fn processor(
         }
     };
     Some(NetLimit { by, confidence, evidence, look_at: look_at.to_owned() })
+}
+
+/// The same, where sockets waited for it most of the time: a core that is busy meanwhile works for something else. A
+/// receiver whose own thread is busy fills its window by that.
+fn mostly_held(figures: &NetPairFigures) -> Option<NetLimit> {
+    let reads_slowly = figures.receiver_busiest_share.is_some_and(|share| share >= PROCESSOR_FULL);
+    held(figures).filter(|held| !reads_slowly && held.confidence == Confidence::Likely)
 }
 
 /// The receiver's window or the send buffer, whichever was the limit for longer.
