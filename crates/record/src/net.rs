@@ -1,8 +1,8 @@
 //! What links between machines do: the file that `linerate net` writes, a visit at a time.
 //!
-//! A *pair* is one machine that sends and one that receives. In a *round*, pairs are measured at the same time, and each
-//! machine sends to one other at the most and receives from one at the most. A *visit* is one round with one number of
-//! streams, once.
+//! A *pair* is one machine that sends and one that receives. In a *round*, pairs are measured at the same time, and
+//! each machine sends to one other at the most and receives from one at the most. A *visit* is one round with one
+//! number of streams, once.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,5 @@
 //! What links between machines do, as text for a terminal, JSON, CSV and one self-contained HTML page.
 
-mod words;
-
 use linerate_analysis::net::view::{NetInterval, NetPairFigures, NetView};
 use linerate_record::finding::Severity;
 use linerate_record::units::{duration_ns, percent};
@@ -10,8 +8,8 @@ use crate::csv::{cell, push_row};
 use crate::fitted::{Line, fitted, line};
 use crate::ink::Ink;
 use crate::terminal::{TextStyle, clean, cut, hanging_in, width};
-use crate::words::{ABSENT, plural};
-pub(crate) use words::{against, enough, goodput, measured, plus_minus, rate, side, way};
+use crate::words::net::{goodput, measured, plus_minus};
+use crate::words::{ABSENT, net as words, plural};
 
 /// Columns before what a line says.
 const LEAD: usize = 12;

@@ -7,6 +7,7 @@ pub(crate) mod experiment;
 pub(crate) mod explained;
 pub(crate) mod growth;
 pub(crate) mod model;
+pub(crate) mod net;
 
 use linerate_analysis::compare::SeriesComparison;
 use linerate_analysis::knee::{Knee, KneeOutcome, Unsteady};

@@ -2,8 +2,8 @@
 //!
 //! The logarithm of a pair's goodput is taken as what its sender and its receiver give with others, by a median polish
 //! (Tukey, Exploratory Data Analysis, 1977), plus what is the pair's own. Of an even number of values the larger one of
-//! the middle two counts: a single slow pair then makes neither of two machines slow that have two pairs each. What is a
-//! pair's own is held against its machines' other pairs alone, for the same reason.
+//! the middle two counts: a single slow pair then makes neither of two machines slow that have two pairs each. What is
+//! a pair's own is held against its machines' other pairs alone, for the same reason.
 //!
 //! What is slow is decided by [`odd_ones`] over all senders, receivers and pairs together. It is called only where it
 //! lies outside of the intervals of what was measured, too. How often healthy fleets are called: `docs/method/net.md`.

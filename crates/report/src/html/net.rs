@@ -11,7 +11,7 @@ use super::NET_SCRIPT;
 use super::charts::column;
 use super::markup::{escaped, facts, table};
 use super::sheet::{self, FindingRow, HtmlRow, Section, exact, named};
-use crate::net::{against, enough, goodput, measured, plus_minus, rate, side, way};
+use crate::words::net::{against, enough, goodput, measured, plus_minus, rate, side, way};
 use crate::words::{self, ABSENT, percent, plural, utc};
 
 /// Slowest pairs that the page lists.
@@ -161,8 +161,8 @@ fn slow(view: &NetView) -> String {
     }
     let _ = writeln!(
         html,
-        "<p class=\"hint\"><span{}>{}</span> comparisons; of healthy fleets, at most <span{}>{}</span> have anything that \
-         is called slow, and less than <span{}>{}</span> is not. {}</p>",
+        "<p class=\"hint\"><span{}>{}</span> comparisons; of healthy fleets, at most <span{}>{}</span> have anything \
+         that is called slow, and less than <span{}>{}</span> is not. {}</p>",
         exact("slow.comparisons", view.slow.comparisons),
         view.slow.comparisons,
         exact("slow.false_alarm_share", view.slow.false_alarm_share),

@@ -6,7 +6,7 @@ use linerate_analysis::net::view::{
 use linerate_record::net::NetWay;
 use linerate_record::units::{Bytes, bits_per_s, duration_ns, grouped};
 
-use crate::words::{ABSENT, change, percent, plural};
+use super::{ABSENT, change, percent, plural};
 
 /// Bytes per second as links are sold.
 pub(crate) fn rate(bytes_per_s: f64) -> String {
@@ -101,8 +101,8 @@ pub(crate) fn chance(view: &NetView) -> String {
     let scatter = slow.scatter_share.map_or_else(String::new, |share| format!("; pairs scatter by {}", percent(share)));
     let lacking = if slow.lacking.is_empty() { String::new() } else { format!("; {}", slow.lacking) };
     format!(
-        "{} comparisons; of healthy fleets, at most {} have anything that is called slow; what is slower by less than {} \
-         is not{scatter}{lacking}",
+        "{} comparisons; of healthy fleets, at most {} have anything that is called slow; what is slower by less than \
+         {} is not{scatter}{lacking}",
         grouped(u64::from(slow.comparisons)),
         percent(slow.false_alarm_share),
         percent(slow.least_share)
