@@ -238,7 +238,9 @@ fn serve(
             Ok(Happening::Signalled) => break EndReason::Signalled,
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Vec::new(),
         };
-        if let Some(reason) = done(deeds, (&mut load, &mut watch, &mut net), (&out, &waiting), (&tell, clock), (ground, begun)) {
+        if let Some(reason) =
+            done(deeds, (&mut load, &mut watch, &mut net), (&out, &waiting), (&tell, clock), (ground, begun))
+        {
             break reason;
         }
         let unsent = waiting.load(Ordering::Acquire);
@@ -307,7 +309,8 @@ fn done(
 
 /// Says something about flows; what is too long for a message is said to be.
 fn say_of_net(said: NetSaid, (out, waiting): (&Sender<Vec<u8>>, &AtomicUsize)) {
-    let too_long = || NetSaid::Failed { why: "its counts are too long for a message: ask for fewer intervals".to_owned() };
+    let too_long =
+        || NetSaid::Failed { why: "its counts are too long for a message: ask for fewer intervals".to_owned() };
     let bytes = frame(&FromAgent::Net(Box::new(said))).or_else(|_| frame(&FromAgent::Net(Box::new(too_long()))));
     bytes.into_iter().for_each(|bytes| say(out, waiting, bytes));
 }

@@ -82,19 +82,13 @@ pub(crate) fn run(flags: &NetFlags) -> Result<ExitCode, Failure> {
     let clock = Clock::start();
     let led = LedFleet::start(&nodes, &flags.reach, clock, (&interrupt.stop, Allowed::Load))?;
     let progress = Progress::new(takes(flags, &course), flags.quiet || flags.json);
-    let mut fleet = LinkedFleet {
-        led,
-        nodes: &nodes,
-        clock,
-        progress,
-        lost: Default::default(),
-        linked: Vec::new(),
-        point: 0,
-    };
+    let mut fleet =
+        LinkedFleet { led, nodes: &nodes, clock, progress, lost: Default::default(), linked: Vec::new(), point: 0 };
     let is_cut = || interrupt::came(&interrupt.stop);
     let order = NetOrder { token: token()?.to_hex(), own: 0, port: flags.port.unwrap_or(0), threads: flags.threads };
     fleet.meet(&order, &is_cut)?;
-    let course = if fleet.linked.len() == nodes.len() { course } else { self::course(flags, fleet.linked.len(), seed)? };
+    let course =
+        if fleet.linked.len() == nodes.len() { course } else { self::course(flags, fleet.linked.len(), seed)? };
     let (run, visits) = measure(flags, &mut fleet, (&course, &path), &is_cut)?;
     fleet.progress.end();
     let lost = fleet.lost.len();
@@ -156,7 +150,9 @@ fn course(flags: &NetFlags, nodes: usize, seed: u64) -> Result<Course, Failure> 
     let all_rounds = all.len();
     let most = flags.rounds.unwrap_or(ROUNDS);
     if flags.rounds.is_some_and(|most| most as usize > all_rounds) {
-        return Err(Failure::usage(format!("--rounds {most}: {nodes} machines have {all_rounds} rounds: leave it out")));
+        return Err(Failure::usage(format!(
+            "--rounds {most}: {nodes} machines have {all_rounds} rounds: leave it out"
+        )));
     }
     let rounds = if most as usize >= all_rounds { all } else { sampled(&all, most as usize, seed) };
     Ok(Course { way, rounds, all_rounds, seed })
@@ -182,8 +178,12 @@ fn foretold(flags: &NetFlags, course: &Course, nodes: usize) -> String {
         Some(most) => format!(
             "at most {} a pair, {} in all",
             bits_per_s(8.0 * most),
-            bytes_iec(most * (flags.duration + flags.warmup).as_secs_f64() * pairs as f64 * f64::from(flags.visits)
-                * flags.streams.len() as f64)
+            bytes_iec(
+                most * (flags.duration + flags.warmup).as_secs_f64()
+                    * pairs as f64
+                    * f64::from(flags.visits)
+                    * flags.streams.len() as f64
+            )
         ),
         None => "no limit: links are filled (--max-rate caps each pair)".to_owned(),
     };
@@ -205,9 +205,9 @@ fn consent_to_load(flags: &NetFlags, nodes: &[FleetNode], course: &Course) -> Re
     if flags.yes_load || nodes.iter().all(is_here) {
         return Ok(());
     }
-    let rate = flags.max_rate.map_or("as fast as they can".to_owned(), |most| {
-        format!("at up to {} a pair", bits_per_s(8.0 * most))
-    });
+    let rate = flags
+        .max_rate
+        .map_or("as fast as they can".to_owned(), |most| format!("at up to {} a pair", bits_per_s(8.0 * most)));
     let what = format!(
         "{} machines send to each other for {}, {rate}",
         nodes.len(),
@@ -293,11 +293,8 @@ fn found_addresses(flags: &NetFlags, fleet: &LinkedFleet<'_>) -> Result<Vec<NetA
     let machines: Vec<&[NetAddress]> = there.iter().map(|number| of(number).addresses.as_slice()).collect();
     let wish = AddressWish { network: flags.network, interface: flags.interface.as_deref() };
     let mut found = addresses::chosen(&names, &machines, wish).map_err(Failure::usage)?.into_iter();
-    let nowhere = || NetAddress {
-        interface: String::new(),
-        address: std::net::Ipv4Addr::UNSPECIFIED.into(),
-        prefix_bits: 32,
-    };
+    let nowhere =
+        || NetAddress { interface: String::new(), address: std::net::Ipv4Addr::UNSPECIFIED.into(), prefix_bits: 32 };
     let numbers = 0..fleet.linked.len() as u32;
     Ok(numbers.map(|number| there.contains(&number).then(|| found.next()).flatten().unwrap_or_else(nowhere)).collect())
 }
@@ -311,9 +308,10 @@ fn manifest(flags: &NetFlags, fleet: &LinkedFleet<'_>, course: &Course, found: &
         machine: of.hello.machine.clone(),
     };
     let is_sample = course.rounds.len() < course.all_rounds;
-    let unreached = fleet.lost.iter().map(|(node, lost)| {
-        format!("{} was not reached, and is in no pair: {}", fleet.nodes[*node].name, lost.why)
-    });
+    let unreached = fleet
+        .lost
+        .iter()
+        .map(|(node, lost)| format!("{} was not reached, and is in no pair: {}", fleet.nodes[*node].name, lost.why));
     NetRun {
         schema: NET_SCHEMA,
         linerate: env!("CARGO_PKG_VERSION").to_owned(),
@@ -348,4 +346,3 @@ fn shown(flags: &NetFlags, view: &NetView, path: &PathBuf) -> Result<(), Failure
     }
     Ok(())
 }
-

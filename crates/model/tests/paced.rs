@@ -62,7 +62,7 @@ impl Drawn {
 /// A window in which each of some clients gets this share of its link; `are_sockets_read` says whether agents saw them.
 fn window(steady: Steady, share: f64, are_sockets_read: bool, seed: u64) -> Readings {
     let clients = 1 + (seed % 3) as usize;
-    let stated = |(machine, is_client): (String, bool)| StatedMachine { machine, is_client, kind: None };
+    let stated = |(machine, is_client): (String, bool)| StatedMachine { machine, is_client, kind: None, rack: None };
     let nodes = (1..=NODES).map(|node| (format!("node{node}"), false));
     let machines = nodes.chain((1..=clients).map(|client| (format!("client{client}"), true)));
     let readings = Readings {

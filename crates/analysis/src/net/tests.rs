@@ -72,6 +72,13 @@ fn each_limit_is_found_by_its_readings_with_what_to_look_at() {
             "nic.gro",
         ),
         (
+            "window before a busy core",
+            of_one(GB25, pair(4, USUAL, full_window), softirq()),
+            NetLimitedBy::ReceiveWindow,
+            Confidence::Likely,
+            "tcp_rmem",
+        ),
+        (
             "interrupts",
             of_one(GB25, pair(4, USUAL, plain), softirq()),
             NetLimitedBy::ReceiverProcessor,

@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use linerate_flows::{
-    AcceptedFlow, ExpectedFlows, FlowListener, FlowPlan, FlowToken, FlowsTo, PointCounts, point::ready,
-};
 use linerate_fleet::netting::{
     NET_FLOWS_WITHIN_MS, NetAddress, NetEnd, NetOrder, NetReceivedTold, NetRoundOrder, NetSaid, NetSentTold, told_why,
 };
-use linerate_host::live::{self, LiveAsked, LiveState};
+use linerate_flows::{
+    AcceptedFlow, ExpectedFlows, FlowListener, FlowPlan, FlowToken, FlowsTo, PointCounts, point::ready,
+};
 use linerate_host::Root;
+use linerate_host::live::{self, LiveAsked, LiveState};
 use linerate_record::net::NetMachine;
 use linerate_record::readings::{ReadMeasure, ReadValue};
 

@@ -18,7 +18,11 @@ pub(super) struct AddressWish<'f> {
 const NAMED: usize = 5;
 
 /// The address of each machine, by the machine's place among the names.
-pub(super) fn chosen(names: &[&str], machines: &[&[NetAddress]], wish: AddressWish<'_>) -> Result<Vec<NetAddress>, String> {
+pub(super) fn chosen(
+    names: &[&str],
+    machines: &[&[NetAddress]],
+    wish: AddressWish<'_>,
+) -> Result<Vec<NetAddress>, String> {
     let is_wished = |of: &&NetAddress| {
         wish.network.is_none_or(|network| network.contains(&of.address))
             && wish.interface.is_none_or(|name| name == of.interface)
@@ -102,11 +106,8 @@ fn only_network(machines: &[&[NetAddress]]) -> Result<IpNet, String> {
 
 fn networks_in_words(machines: &[&[NetAddress]]) -> String {
     let all = networks(machines);
-    let of: Vec<String> = all
-        .iter()
-        .take(NAMED)
-        .map(|(network, count)| format!("{network} ({count} of {})", machines.len()))
-        .collect();
+    let of: Vec<String> =
+        all.iter().take(NAMED).map(|(network, count)| format!("{network} ({count} of {})", machines.len())).collect();
     let of = if of.is_empty() { "none but loopback".to_owned() } else { of.join(", ") };
     format!("choose with --network CIDR or --interface NAME; networks are {of}")
 }
@@ -147,9 +148,8 @@ mod tests {
         let one = machine(&[lo, docker, ("eth0", "10.0.0.1/24"), ("eth0", "fd00::1/64")]);
         let two = machine(&[lo, docker, ("eth0", "10.0.0.2/24"), ("eth0", "fd00::2/64")]);
         assert_eq!(addresses(&[one.clone(), two.clone()], AddressWish::default()).unwrap(), ["10.0.0.1", "10.0.0.2"]);
-        let second = |all: &[NetAddress], last: u8| {
-            [all.to_vec(), machine(&[("eth1", &format!("10.9.0.{last}/24"))])].concat()
-        };
+        let second =
+            |all: &[NetAddress], last: u8| [all.to_vec(), machine(&[("eth1", &format!("10.9.0.{last}/24"))])].concat();
         let both = [second(&one, 1), second(&two, 2)];
         let why = addresses(&both, AddressWish::default()).unwrap_err();
         assert!(why.contains("several networks") && why.contains("10.9.0.0/24 (2 of 2)"), "{why}");

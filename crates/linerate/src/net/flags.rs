@@ -150,7 +150,11 @@ fn rate(text: &str) -> Result<f64, String> {
 
 fn send_size(text: &str) -> Result<Bytes, String> {
     let Bytes(bytes) = text.parse::<Bytes>().map_err(|error| error.to_string())?;
-    if (1 << 10..=16 << 20).contains(&bytes) { Ok(Bytes(bytes)) } else { Err(format!("{text:?} is not from 1KiB to 16MiB")) }
+    if (1 << 10..=16 << 20).contains(&bytes) {
+        Ok(Bytes(bytes))
+    } else {
+        Err(format!("{text:?} is not from 1KiB to 16MiB"))
+    }
 }
 
 #[cfg(test)]

@@ -5,9 +5,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use linerate_fleet::description::FleetNode;
-use linerate_fleet::netting::{
-    NetAddress, NetEnd, NetNews, NetOrder, NetReceiveOrder, NetRoundOrder, NetSendOrder,
-};
+use linerate_fleet::netting::{NetAddress, NetEnd, NetNews, NetOrder, NetReceiveOrder, NetRoundOrder, NetSendOrder};
 use linerate_fleet::protocol::AgentHello;
 use linerate_record::fleet::UnreachedNode;
 use linerate_record::net::{NetMachine, NetPair, NetVisit};
@@ -119,7 +117,8 @@ impl LinkedFleet<'_> {
         }
         let there = self.there().len();
         if there < 2 {
-            let why = format!("{there} of {} machines can take part, and 2 are needed{}", self.nodes.len(), self.reasons());
+            let why =
+                format!("{there} of {} machines can take part, and 2 are needed{}", self.nodes.len(), self.reasons());
             return Err(Failure::Outcome { why, code: code::TARGET });
         }
         Ok(())

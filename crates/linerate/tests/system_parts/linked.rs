@@ -235,9 +235,7 @@ fn slow() -> Result<(), Failed> {
     tc(&format!("-n {space} qdisc replace dev eth0 root handle 1: htb default 10"));
     tc(&format!("-n {space} class add dev eth0 parent 1: classid 1:10 htb rate 100mbit burst 32kb"));
     tc(&format!("-n {space} class add dev eth0 parent 1: classid 1:20 htb rate 40mbit burst 32kb"));
-    tc(&format!(
-        "-n {space} filter add dev eth0 parent 1: protocol ip u32 match ip dst 10.231.90.5/32 flowid 1:20"
-    ));
+    tc(&format!("-n {space} filter add dev eth0 parent 1: protocol ip u32 match ip dst 10.231.90.5/32 flowid 1:20"));
     let view = switched.view(flags)?;
     let named: Vec<(u32, u32)> = view.slow.pairs.iter().map(|of| (of.from + 1, of.to + 1)).collect();
     assert_eq!((named, view.slow.nodes.len()), (vec![(2, 5)], 0), "{}", view.answer);
