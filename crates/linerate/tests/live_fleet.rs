@@ -89,11 +89,13 @@ fn checked(is: bool, what: impl Into<String>) -> Result<(), Failed> {
     if is { Ok(()) } else { Err(what.into().into()) }
 }
 
-/// A page with all nodes, within its size.
+/// A page with all nodes and the rack that loses packets, within its size.
 fn page_is_small(page: &Path) -> Result<u64, Failed> {
     let (bytes, text) = (fs::metadata(page)?.len(), fs::read_to_string(page)?);
     checked(bytes < PAGE_BYTES_MAX, format!("a page of {bytes} bytes"))?;
     checked(text.contains("id=\"sockets\"") && text.contains("484 nodes from top"), "a page without sockets or nodes")?;
+    let answer = format!("the uplinks of rack row-{} lose packets", pretended::LOSSY_RACK);
+    checked(text.contains(&answer), "a page without the rack whose uplinks lose packets")?;
     Ok(bytes)
 }
 
@@ -168,8 +170,10 @@ fn live() -> Result<(), Failed> {
     let end = UNIX_EPOCH + Duration::from_nanos(end_ns);
     let behind = ended.duration_since(end).unwrap_or_default();
     let page_bytes = page_is_small(&page)?;
-    let answer = format!("the uplinks of rack row-{} lose packets", pretended::LOSSY_RACK);
-    checked(fs::read_to_string(&page)?.contains(&answer), "a page without the rack whose uplinks lose packets")?;
+    let racks = readings.stated.iter().zip(1..).filter(|(one, number)| {
+        one.rack.as_ref().is_some_and(|rack| *rack == format!("row-{}", pretended::rack(*number)))
+    });
+    checked(racks.count() as u32 == NODES, "a node that was recorded without its rack")?;
     eprintln!(
         "{NODES} nodes: {behind:?} behind the window, {resident_kib} KiB, a page of {page_bytes} bytes; {bytes} bytes \
          of one agent"

@@ -111,8 +111,8 @@ impl<'r> Containers<'r> {
     }
 }
 
-/// The readings with `machine-1`, `rack-1`, `pod-1` and so on in place of names and addresses. Interfaces, drives and kinds of
-/// nodes keep theirs: the site file has them. Remarks, which may quote anything, are left out.
+/// The readings with `machine-1`, `rack-1`, `pod-1` and so on in place of names and addresses. Interfaces, drives and
+/// kinds of nodes keep theirs: the site file has them. Remarks, which may quote anything, are left out.
 pub(super) fn masked(readings: &Readings) -> Readings {
     let machines = Machines::of(readings);
     let mut containers = Containers::default();

@@ -16,7 +16,7 @@ use linerate_record::fleet::Allowed;
 use linerate_record::machine::Machine;
 use linerate_record::readings::{
     OpenedBy, PortRange, READINGS_SCHEMA, ReadMeasure, ReadSeries, Readings, RemoteSums, SocketGroup, SocketRead,
-    SocketRemote, SocketsSeen, pair_hash,
+    SocketRemote, SocketsSeen, StatedMachine, pair_hash,
 };
 
 /// The first word of the command line of a pretended agent.
@@ -184,7 +184,8 @@ pub(crate) fn readings(machines: u32, steps: u32) -> Readings {
         }
         let SocketsSeen { over_ms, looks, interval_ms, sockets, took_us, remotes, .. } = seen(machine, machines);
         let remotes = remotes.into_iter().map(remote).collect();
-        let machine = name(machine);
+        let (rack, machine) = (Some(format!("row-{}", rack(machine))), name(machine));
+        readings.stated.push(StatedMachine { machine: machine.clone(), is_client: false, kind: None, rack });
         readings.sockets.push(SocketRead { machine, over_ms, looks, interval_ms, sockets, took_us, remotes });
     }
     readings

@@ -17,7 +17,7 @@ use super::machines::{by_number, stated_group};
 use super::sockets::{ALIKE, LOST, NodePair, PAIRS_LEAST, Rows};
 use super::suspects::Scored;
 use crate::ethernet::goodput_share;
-use faults::{RackFault, RackPlace, Way, faults, lower_middle};
+use faults::{RackFault, RackPlace, RackWay, faults, lower_middle};
 
 /// More racks than this are not laid beside each other.
 const RACKS_MAX: usize = 64;
@@ -38,7 +38,7 @@ pub(super) struct Racks {
 
 /// A pair of nodes whose racks are known.
 struct Crossing<'r> {
-    way: Way<'r>,
+    way: RackWay<'r>,
     ends: [&'r str; 2],
     segments: u64,
     again: u64,
@@ -102,7 +102,7 @@ pub(super) fn racks(
     judged.pairs = table(&crossings);
     let own = lossy_within(&crossings, found);
     let faults = judge(&crossings, &own);
-    let explained: BTreeSet<Way<'_>> = faults.iter().flat_map(|fault| fault.lossy.keys().copied()).collect();
+    let explained: BTreeSet<RackWay<'_>> = faults.iter().flat_map(|fault| fault.lossy.keys().copied()).collect();
     found.retain(|one| !is_explained(one, &crossings, &explained));
     for fault in &faults {
         let scored = claims::scored(fault, &judged.uses, fullest_link);
@@ -136,8 +136,8 @@ fn crossings<'r>(
     pairs.iter().filter_map(of).collect()
 }
 
-fn lanes<'r>(crossings: &[Crossing<'r>], left_out: &BTreeSet<&str>) -> BTreeMap<Way<'r>, Lane<'r>> {
-    let mut lanes: BTreeMap<Way<'r>, Lane<'r>> = BTreeMap::new();
+fn lanes<'r>(crossings: &[Crossing<'r>], left_out: &BTreeSet<&str>) -> BTreeMap<RackWay<'r>, Lane<'r>> {
+    let mut lanes: BTreeMap<RackWay<'r>, Lane<'r>> = BTreeMap::new();
     for one in crossings.iter().filter(|one| one.ends.iter().all(|end| !left_out.contains(end))) {
         lanes.entry(one.way).or_default().add(one);
     }
@@ -145,7 +145,7 @@ fn lanes<'r>(crossings: &[Crossing<'r>], left_out: &BTreeSet<&str>) -> BTreeMap<
 }
 
 fn table(crossings: &[Crossing<'_>]) -> Vec<RackPair> {
-    let of = |((from, to), lane): (Way<'_>, Lane<'_>)| RackPair {
+    let of = |((from, to), lane): (RackWay<'_>, Lane<'_>)| RackPair {
         from: from.to_owned(),
         to: to.to_owned(),
         node_pairs: lane.lost.len() as u32,
@@ -183,14 +183,14 @@ fn judge<'r>(crossings: &[Crossing<'r>], own: &BTreeSet<&str>) -> Vec<RackFault<
     }
     let pooled = if pooled.len() >= PAIRS_LEAST { lower_middle(pooled) } else { None };
     let is_told = |fault: &RackFault<'_>| {
-        let is_path = |way: &Way<'_>| lanes.get(way).is_some_and(Lane::is_path);
+        let is_path = |way: &RackWay<'_>| lanes.get(way).is_some_and(Lane::is_path);
         !matches!(fault.place, RackPlace::Path(_)) || fault.lossy.keys().all(is_path)
     };
     faults(&across, &within, pooled).into_iter().filter(is_told).collect()
 }
 
 /// Whether a link that was found to lose packets loses what racks lose alone.
-fn is_explained(one: &Scored, crossings: &[Crossing<'_>], explained: &BTreeSet<Way<'_>>) -> bool {
+fn is_explained(one: &Scored, crossings: &[Crossing<'_>], explained: &BTreeSet<RackWay<'_>>) -> bool {
     let Some(node) = one.suspect.node.as_deref().filter(|_| one.suspect.cause == Cause::LossyLink) else {
         return false;
     };

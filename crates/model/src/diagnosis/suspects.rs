@@ -200,9 +200,9 @@ pub(super) fn busy_thread(grid: &Grid<'_>) -> Option<Scored> {
     Some(Scored::of(Cause::BusyThread, None, part, claim, 6.0))
 }
 
-/// What is seen without any comparison explains what is odd: a quota that its node's links stay where they are, a rack's
-/// uplinks that its nodes are slow, drives that are full everywhere that requests wait longest at the slowest of many
-/// that are alike. What many nodes do more of at once is no work of a node's own.
+/// What is seen without any comparison explains what is odd: a quota that its node's links stay where they are, a
+/// rack's uplinks that its nodes are slow, drives that are full everywhere that requests wait longest at the slowest of
+/// many that are alike. What many nodes do more of at once is no work of a node's own.
 fn beyond_nodes(all: &mut [Scored], used: &[UsedResource], behind_uplinks: &BTreeMap<String, f64>) {
     let is_full = |one: &UsedResource| one.resource == Resource::DriveBandwidth && one.share >= FULL_DRIVES;
     let drives_full = used.iter().any(is_full);

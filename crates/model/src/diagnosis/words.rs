@@ -101,19 +101,7 @@ pub(super) fn remedy(cause: Cause, part: &str) -> String {
         Cause::LossyLink => "ethtool -S of its ports (crc, symbol and discard counters), the switch's port, cable and \
                              module, and its MTU; netstat -s for what is sent again"
             .to_owned(),
-        Cause::RackUplinks => format!(
-            "the uplink ports of rack {part}'s switches and the spines' ports to them: how many are up (LACP, ECMP), \
-             and their counters of errors and discards. Errors are of a cable, a module or a port; discards at full \
-             ports ask for more uplinks, or for fewer bytes across racks: linerate plan says what each gives"
-        ),
-        Cause::RackPath => format!(
-            "the ports that racks {part} have in common: the spines over which the ECMP hash sends what goes between \
-             them, their counters of errors and discards, and the fields that the hash takes (addresses and ports, not \
-             addresses alone)"
-        ),
-        Cause::Fabric => "the spines' ports and the racks' uplinks: how many are up, counters of errors and discards, \
-                          and how evenly the ECMP hash fills them; full ones ask for more uplinks (linerate plan)"
-            .to_owned(),
+        Cause::RackUplinks | Cause::RackPath | Cause::Fabric => between_racks(cause, part),
         Cause::SlowDrive => "smartctl -x and iostat -x of the drive; replace it, or take it out of the set".to_owned(),
         Cause::BusyProcessors => {
             "top and perf top on the node: another program, a lower frequency (turbostat), or more \
@@ -175,6 +163,25 @@ pub(super) fn remedy(cause: Cause, part: &str) -> String {
         Cause::BusyThread => {
             "perf top -t of that thread: one that waits for nobody is a limit whatever the other cores do".to_owned()
         }
+    }
+}
+
+/// The same of what connects racks.
+fn between_racks(cause: Cause, part: &str) -> String {
+    match cause {
+        Cause::RackUplinks => format!(
+            "the uplink ports of rack {part}'s switches and the spines' ports to them: how many are up (LACP, ECMP), \
+             and their counters of errors and discards. Errors are of a cable, a module or a port; discards at full \
+             ports ask for more uplinks, or for fewer bytes across racks: linerate plan says what each gives"
+        ),
+        Cause::RackPath => format!(
+            "the ports that racks {part} have in common: the spines over which the ECMP hash sends what goes between \
+             them, their counters of errors and discards, and the fields that the hash takes (addresses and ports, not \
+             addresses alone)"
+        ),
+        _ => "the spines' ports and the racks' uplinks: how many are up, counters of errors and discards, \
+                          and how evenly the ECMP hash fills them; full ones ask for more uplinks (linerate plan)"
+            .to_owned(),
     }
 }
 

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::sockets::{LOST, LOST_MORE};
 
 /// From one rack to another.
-pub(super) type Way<'r> = (&'r str, &'r str);
+pub(super) type RackWay<'r> = (&'r str, &'r str);
 
-type Ways<'r> = BTreeMap<Way<'r>, f64>;
+type Ways<'r> = BTreeMap<RackWay<'r>, f64>;
 
 /// Of the ways that one cause explains, so many lose.
 const NEARLY_ALL: f64 = 0.9;
@@ -21,9 +21,9 @@ pub(super) enum RackPlace<'r> {
     /// The uplinks of one rack.
     Uplinks(&'r str),
     /// What leads from one rack to another, while others lose nothing.
-    Path(Way<'r>),
+    Path(RackWay<'r>),
     /// What lies between the only two racks: uplinks of one or of the other, or what connects them.
-    Between(Way<'r>),
+    Between(RackWay<'r>),
     /// All that connects racks.
     All,
     /// Some of that: so many of so many ways.
@@ -45,7 +45,7 @@ pub(super) struct RackFault<'r> {
 impl RackFault<'_> {
     /// The share of segments sent again on the ways that begin at a rack, or that end there.
     pub(super) fn at(&self, rack: &str, is_from: bool) -> Option<f64> {
-        let of = |way: &Way<'_>| if is_from { way.0 == rack } else { way.1 == rack };
+        let of = |way: &RackWay<'_>| if is_from { way.0 == rack } else { way.1 == rack };
         lower_middle(self.lossy.iter().filter(|(way, _)| of(way)).map(|(_, lost)| *lost).collect())
     }
 
@@ -79,7 +79,7 @@ pub(super) fn faults<'r>(
     let Some(usual) = pooled.or(quiet) else { return Vec::new() };
     // Nor does one what the nodes of an end lose among themselves.
     let own = |rack: &str| within.get(rack).copied().unwrap_or(0.0);
-    let is_lossy = |(way, lost): &(&Way<'r>, &f64)| **lost >= least(usual.max(own(way.0)).max(own(way.1)));
+    let is_lossy = |(way, lost): &(&RackWay<'r>, &f64)| **lost >= least(usual.max(own(way.0)).max(own(way.1)));
     let lossy: Ways<'r> = across.iter().filter(is_lossy).map(|(way, lost)| (*way, *lost)).collect();
     let racks: BTreeSet<&str> = across.keys().flat_map(|(from, to)| [*from, *to]).collect();
     if lossy.is_empty() {
@@ -105,7 +105,7 @@ pub(super) fn faults<'r>(
         left.retain(|way, _| !of.contains_key(way));
         found.push(fault(RackPlace::Uplinks(rack), of, others));
     }
-    let mut paths: BTreeMap<Way<'r>, Ways<'r>> = BTreeMap::new();
+    let mut paths: BTreeMap<RackWay<'r>, Ways<'r>> = BTreeMap::new();
     for (way, lost) in left {
         paths.entry(way.min((way.1, way.0))).or_default().insert(way, lost);
     }
@@ -140,8 +140,8 @@ fn of_one_rack<'r>(across: &Ways<'r>, lossy: &Ways<'r>, left: &Ways<'r>) -> Opti
     for rack in racks {
         let mut of = Ways::new();
         for is_from in [true, false] {
-            let is_of = |way: &&Way<'r>| if is_from { way.0 == rack } else { way.1 == rack };
-            let ways: Vec<&Way<'r>> = across.keys().filter(is_of).collect();
+            let is_of = |way: &&RackWay<'r>| if is_from { way.0 == rack } else { way.1 == rack };
+            let ways: Vec<&RackWay<'r>> = across.keys().filter(is_of).collect();
             let losing = || ways.iter().filter_map(|way| Some((**way, *lossy.get(*way)?)));
             if ways.len() >= 2 && is_nearly(losing().count(), ways.len()) {
                 of.extend(losing().filter(|(way, _)| left.contains_key(way)));

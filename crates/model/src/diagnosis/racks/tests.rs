@@ -7,7 +7,7 @@ const QUIET: f64 = 1e-4;
 const LOSSY: f64 = 0.02;
 
 /// Ways among so many racks, of which some lose.
-fn across(racks: &[&'static str], is_lossy: impl Fn(&str, &str) -> bool) -> BTreeMap<Way<'static>, f64> {
+fn across(racks: &[&'static str], is_lossy: impl Fn(&str, &str) -> bool) -> BTreeMap<RackWay<'static>, f64> {
     let mut all = BTreeMap::new();
     for from in racks {
         for to in racks.iter().filter(|to| *to != from) {
@@ -17,7 +17,7 @@ fn across(racks: &[&'static str], is_lossy: impl Fn(&str, &str) -> bool) -> BTre
     all
 }
 
-fn places(across: &BTreeMap<Way<'static>, f64>, own: Option<&'static str>) -> Vec<RackPlace<'static>> {
+fn places(across: &BTreeMap<RackWay<'static>, f64>, own: Option<&'static str>) -> Vec<RackPlace<'static>> {
     let racks: BTreeSet<&'static str> = across.keys().map(|(from, _)| *from).collect();
     let within = racks.into_iter().map(|rack| (rack, if own == Some(rack) { LOSSY } else { QUIET })).collect();
     faults(across, &within, Some(QUIET)).into_iter().map(|fault| fault.place).collect()
