@@ -21,6 +21,19 @@ pub fn in_parts(text: &str) -> impl Iterator<Item = (&str, bool)> {
     })
 }
 
+/// A text as it may cross to the coordinator: without control characters, and no longer than [`TEXT_BYTES_MAX`].
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let mut kept = String::new();
+    for character in text.chars().filter(|character| !character.is_control()) {
+        if kept.len() + character.len_utf8() > TEXT_BYTES_MAX {
+            break;
+        }
+        kept.push(character);
+    }
+    kept
+}
+
 /// Refuses a text that is longer than [`TEXT_BYTES_MAX`] or has control characters.
 ///
 /// # Errors

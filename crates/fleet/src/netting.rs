@@ -8,7 +8,7 @@ use linerate_record::net::{NET_NODES_MAX, NET_STREAMS_MAX, NetMachine, NetSent, 
 use linerate_record::sound::COUNT_MAX;
 use serde::{Deserialize, Serialize};
 
-use crate::bounds::{TEXT_BYTES_MAX, checked_text};
+use crate::bounds::checked_text;
 
 /// Most intervals that count in a round.
 pub const NET_INTERVALS_MAX: u64 = 1_000;
@@ -345,19 +345,6 @@ impl NetRoundOrder {
             None => Ok(()),
         }
     }
-}
-
-/// A text as it may cross to the coordinator.
-#[must_use]
-pub fn told_why(text: &str) -> String {
-    let mut kept = String::new();
-    for character in text.chars().filter(|character| !character.is_control()) {
-        if kept.len() + character.len_utf8() > TEXT_BYTES_MAX {
-            break;
-        }
-        kept.push(character);
-    }
-    kept
 }
 
 #[cfg(test)]

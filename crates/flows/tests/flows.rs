@@ -26,7 +26,7 @@ impl End {
     fn with(token: u8) -> End {
         let (tell, accepted) = channel();
         let token = FlowToken::new([token; 32]);
-        let listener = FlowListener::begin(Some(HERE), 0, token.clone(), tell).unwrap();
+        let listener = FlowListener::begin(Some(HERE), 0, token.clone(), tell).expect("a port");
         End { token, listener, accepted }
     }
 
@@ -54,7 +54,7 @@ fn plan(own: u32) -> FlowPlan {
 fn made_ready(plan: FlowPlan, end: &End) -> ReadyPoint {
     let stop = AtomicBool::new(false);
     linerate_flows::point::ready(plan, &end.token, &end.accepted, Instant::now() + Duration::from_secs(2), &stop)
-        .unwrap()
+        .expect("random bytes and threads")
 }
 
 /// Machine 0 sends to machine 1.
@@ -67,8 +67,8 @@ fn sent(streams: u32, most_bytes_per_s: Option<f64>) -> (PointCounts, PointCount
     assert_eq!((sender.lacking(), receiver.lacking()), (0, 0));
     let (clock, stop) = (Clock::start(), AtomicBool::new(false));
     std::thread::scope(|scope| {
-        let received = scope.spawn(|| receiver.drive(clock, 50 * MS, &stop).unwrap());
-        (sender.drive(clock, 50 * MS, &stop).unwrap(), received.join().unwrap())
+        let received = scope.spawn(|| receiver.drive(clock, 50 * MS, &stop).expect("threads"));
+        (sender.drive(clock, 50 * MS, &stop).expect("threads"), received.join().expect("no panic"))
     })
 }
 
@@ -113,7 +113,7 @@ fn who_has_another_token_is_not_reached_and_others_are() {
     let sends = vec![to(1, &far), to(2, &other), FlowsTo { to: 3, address: (HERE, 1).into(), streams: 1 }];
     let ready = made_ready(FlowPlan { sends, ..plan(0) }, &near);
     assert_eq!(ready.lacking(), 2);
-    let counted = ready.drive(Clock::start(), 0, &AtomicBool::new(false)).unwrap();
+    let counted = ready.drive(Clock::start(), 0, &AtomicBool::new(false)).expect("threads");
     let why: Vec<&str> = counted.sent.iter().map(|sent| sent.error.as_deref().unwrap_or_default()).collect();
     assert!(why[1].contains("does not have the token"), "{why:?}");
     assert!(why[2].contains("127.0.0.1:1 is not reached: Connection refused"), "{why:?}");
@@ -129,9 +129,9 @@ fn senders_that_do_not_come_are_told_and_the_rest_goes_on() {
     assert_eq!((sender.lacking(), receiver.lacking()), (0, 1));
     let (clock, stop) = (Clock::start(), AtomicBool::new(false));
     let received = std::thread::scope(|scope| {
-        let received = scope.spawn(|| receiver.drive(clock, 0, &stop).unwrap());
-        sender.drive(clock, 0, &stop).unwrap();
-        received.join().unwrap().received
+        let received = scope.spawn(|| receiver.drive(clock, 0, &stop).expect("threads"));
+        sender.drive(clock, 0, &stop).expect("threads");
+        received.join().expect("no panic").received
     });
     assert_eq!((&received[0].error, received[1].error.as_deref()), (&None, Some("0 of its 2 streams came")));
     assert!(received[0].interval_bytes.iter().all(|bytes| *bytes > 0));
@@ -145,19 +145,19 @@ fn a_sender_that_goes_in_the_middle_leaves_no_figures() {
     let receiver = made_ready(FlowPlan { receives: vec![ExpectedFlows { from: 0, streams: 2 }], ..plan(1) }, &far);
     let (clock, stop) = (Clock::start(), AtomicBool::new(false));
     let received = std::thread::scope(|scope| {
-        let received = scope.spawn(|| receiver.drive(clock, 0, &stop).unwrap());
-        sender.drive(clock, 0, &stop).unwrap();
-        received.join().unwrap().received
+        let received = scope.spawn(|| receiver.drive(clock, 0, &stop).expect("threads"));
+        sender.drive(clock, 0, &stop).expect("threads");
+        received.join().expect("no panic").received
     });
-    let why = received[0].error.as_deref().unwrap();
+    let why = received[0].error.as_deref().expect("it can be done");
     assert!(why.contains("a stream ended before its time"), "{why}");
 }
 
 /// What a listener sends to somebody who says this, until it closes.
 fn answered(end: &End, said: &[u8]) -> (usize, Duration) {
     let begun = Instant::now();
-    let mut stream = TcpStream::connect(end.address()).unwrap();
-    stream.set_read_timeout(Some(2 * PROVEN_WITHIN)).unwrap();
+    let mut stream = TcpStream::connect(end.address()).expect("it listens");
+    stream.set_read_timeout(Some(2 * PROVEN_WITHIN)).expect("it can be done");
     // A listener that closes meanwhile takes the rest no more.
     let _ = stream.write_all(said);
     let mut answer = Vec::new();
@@ -181,10 +181,10 @@ fn an_open_port_is_no_sink_for_anybody_else() {
         assert!(answer == 0 && took >= PROVEN_WITHIN && took < 2 * PROVEN_WITHIN, "{answer} bytes after {took:?}");
     }
     // One that has the token is taken, and what it said is good for one flow.
-    let mut stream = TcpStream::connect(end.address()).unwrap();
-    stream.write_all(&good).unwrap();
-    stream.read_exact(&mut [0; ANSWER_BYTES]).unwrap();
-    assert_eq!(end.accepted.recv_timeout(PROVEN_WITHIN).unwrap().name, name);
+    let mut stream = TcpStream::connect(end.address()).expect("it listens");
+    stream.write_all(&good).expect("it can be done");
+    stream.read_exact(&mut [0; ANSWER_BYTES]).expect("it can be done");
+    assert_eq!(end.accepted.recv_timeout(PROVEN_WITHIN).expect("it can be done").name, name);
     let (answer, took) = answered(&end, &good);
     assert!(answer == 0 && took < PROVEN_WITHIN, "said again: {answer} bytes after {took:?}");
     assert!(end.accepted.try_recv().is_err());
@@ -198,9 +198,9 @@ fn many_strangers_keep_nobody_out_for_longer_than_they_may_stay() {
     let good = preface(&end.token, FlowName { point: 1, from: 0, flow: 0 }, [1; 16]);
     let (answer, took) = {
         let begun = Instant::now();
-        let mut stream = TcpStream::connect(end.address()).unwrap();
-        stream.set_read_timeout(Some(3 * PROVEN_WITHIN)).unwrap();
-        stream.write_all(&good).unwrap();
+        let mut stream = TcpStream::connect(end.address()).expect("it listens");
+        stream.set_read_timeout(Some(3 * PROVEN_WITHIN)).expect("it can be done");
+        stream.write_all(&good).expect("it can be done");
         (stream.read_exact(&mut [0; ANSWER_BYTES]), begun.elapsed())
     };
     assert!(answer.is_ok() && took < 2 * PROVEN_WITHIN, "{answer:?} after {took:?}");

@@ -89,8 +89,8 @@ fn begins(line: &str) -> bool {
 }
 
 fn verbs(command: &Command, columns: usize) -> Vec<String> {
-    // Nobody starts an agent by hand, and completions and manual pages are asked for once.
-    let once = ["help", "agent", "completions", "man"];
+    // Nobody starts an agent by hand, and another tool's records, completions and manual pages are asked for once.
+    let once = ["help", "agent", "import", "completions", "man"];
     let is_left_out = |verb: &&Command| verb.is_hide_set() || once.contains(&verb.get_name());
     let all: Vec<&Command> = command.get_subcommands().filter(|verb| !is_left_out(verb)).collect();
     let width = all.iter().map(|verb| verb.get_name().len()).max().unwrap_or(0);

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use linerate_fleet::bounds::printable;
 use linerate_fleet::netting::{
-    NET_FLOWS_WITHIN_MS, NetAddress, NetEnd, NetOrder, NetReceivedTold, NetRoundOrder, NetSaid, NetSentTold, told_why,
+    NET_FLOWS_WITHIN_MS, NetAddress, NetEnd, NetOrder, NetReceivedTold, NetRoundOrder, NetSaid, NetSentTold,
 };
 use linerate_flows::{
     AcceptedFlow, ExpectedFlows, FlowListener, FlowPlan, FlowToken, FlowsTo, PointCounts, point::ready,
@@ -144,7 +145,7 @@ impl AgentNet {
 }
 
 fn failed(why: &str) -> NetSaid {
-    NetSaid::Failed { why: told_why(why) }
+    NetSaid::Failed { why: printable(why) }
 }
 
 /// What others can reach this machine by.
@@ -154,7 +155,7 @@ fn addresses() -> std::io::Result<Vec<NetAddress>> {
             if_addrs::IfAddr::V4(address) => address.prefixlen,
             if_addrs::IfAddr::V6(address) => address.prefixlen,
         };
-        NetAddress { address: found.ip(), interface: told_why(&found.name), prefix_bits }
+        NetAddress { address: found.ip(), interface: printable(&found.name), prefix_bits }
     };
     // An address of one link alone needs its interface's number on each machine.
     let is_of_a_link = |found: &if_addrs::Interface| match found.ip() {
@@ -260,7 +261,7 @@ impl Round {
         }
         let now_ms = self.clock.clock.now_ns() / 1_000_000;
         for value in live::look(root, state, now_ms).values.into_iter().filter(|value| TOLD.contains(&value.of)) {
-            values.insert((value.of, told_why(&value.part)), value.value);
+            values.insert((value.of, printable(&value.part)), value.value);
         }
         now_ms
     }
@@ -268,7 +269,7 @@ impl Round {
 
 /// What was counted, as it is told.
 fn told(point: u32, counts: PointCounts, machine: NetMachine) -> NetEnd {
-    let error = |error: Option<String>| error.map(|why| told_why(&why));
+    let error = |error: Option<String>| error.map(|why| printable(&why));
     let sent = counts.sent.into_iter().map(|of| NetSentTold { to: of.to, sent: of.sent, error: error(of.error) });
     let received = counts.received.into_iter().map(|of| NetReceivedTold {
         from: of.from,

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use linerate_fleet::bounds::{TEXT_BYTES_MAX, in_parts};
+use linerate_fleet::bounds::{in_parts, printable};
 use linerate_fleet::watching::{SOCKETS_EACH_MS, WatchOrder, WatchSaid, WatchStep};
 use linerate_host::live::sockets::{self, SocketWatch, SocketsAsked};
 use linerate_host::live::{self, LiveAsked, LiveLook};
@@ -154,18 +154,6 @@ fn unread(what: &str) -> WatchSaid {
     WatchSaid::Unread(printable(what))
 }
 
-/// A text as it may cross to the coordinator.
-fn printable(text: &str) -> String {
-    let mut kept = String::new();
-    for character in text.chars().filter(|character| !character.is_control()) {
-        if kept.len() + character.len_utf8() > TEXT_BYTES_MAX {
-            break;
-        }
-        kept.push(character);
-    }
-    kept
-}
-
 /// Values by the numbers of their series; the last of each counts.
 fn in_numbers(step: u32, values: Vec<ReadValue>, numbers: &mut HashMap<(ReadMeasure, String), u32>) -> WatchStep {
     let mut said = WatchStep { step, ..WatchStep::default() };
@@ -196,7 +184,7 @@ fn rounded(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use linerate_fleet::bounds::PART_BYTES;
+    use linerate_fleet::bounds::{PART_BYTES, TEXT_BYTES_MAX};
 
     use super::*;
 

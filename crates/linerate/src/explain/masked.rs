@@ -112,7 +112,8 @@ impl<'r> Containers<'r> {
 }
 
 /// The readings with `machine-1`, `rack-1`, `pod-1` and so on in place of names and addresses. Interfaces, drives and
-/// kinds of nodes keep theirs: the site file has them. Remarks, which may quote anything, are left out.
+/// kinds of nodes keep theirs: the site file has them. Remarks and warnings, which may quote anything, are left out; that
+/// there were warnings is told.
 pub(super) fn masked(readings: &Readings) -> Readings {
     let machines = Machines::of(readings);
     let mut containers = Containers::default();
@@ -141,10 +142,19 @@ pub(super) fn masked(readings: &Readings) -> Readings {
         series,
         names,
         remarks: Vec::new(),
+        warnings: told_once(&readings.warnings),
         stated: stated.collect(),
         sockets: sockets(&readings.sockets, &machines),
         ..readings.clone()
     }
+}
+
+/// That something was to be known before the answer is believed, and not what: it names nodes, and quotes what they say.
+fn told_once(warnings: &[String]) -> Vec<String> {
+    let count = warnings.len();
+    let of = if count == 1 { "1 warning".to_owned() } else { format!("{count} warnings") };
+    let told = format!("{of} of whoever read this cluster, such as nodes that were not read, were masked");
+    (count > 0).then_some(told).into_iter().collect()
 }
 
 /// What sockets did, in the order of what stands for their machines.
@@ -218,6 +228,7 @@ mod tests {
                 stated("secret10", false, Some("secret-row-9")),
                 stated("secret-client", true, None),
             ],
+            warnings: vec!["1 of 4 nodes were not reached (secret7): no route to 192.0.2.7".to_owned()],
             ..Readings::default()
         };
         let masked = masked(&readings);
@@ -225,6 +236,7 @@ mod tests {
         for name in ["secret", "192.0.2.", "203.0.113.", "db8:aa"] {
             assert!(!text.contains(name), "{name}: {text}");
         }
+        assert!(matches!(&masked.warnings[..], [one] if one.starts_with("1 warning of")), "{:?}", masked.warnings);
         let machines: Vec<&str> = masked.stated.iter().map(|one| one.machine.as_str()).collect();
         assert_eq!(machines, ["machine-1", "machine-2", "machine-3"], "2 before 10");
         assert!(masked.stated[2].is_client);
