@@ -5,7 +5,7 @@ pub(crate) mod flags;
 mod linked;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -335,7 +335,7 @@ fn manifest(flags: &NetFlags, fleet: &LinkedFleet<'_>, course: &Course, found: &
 }
 
 /// The report: on standard output, and as a page in the folder.
-fn shown(flags: &NetFlags, view: &NetView, path: &PathBuf) -> Result<(), Failure> {
+fn shown(flags: &NetFlags, view: &NetView, path: &Path) -> Result<(), Failure> {
     let page = linerate_report::net::html(view);
     folder::write_whole(&path.join("report.html"), printing::for_file(&page).as_bytes())?;
     if flags.json {
