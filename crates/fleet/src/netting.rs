@@ -1,8 +1,8 @@
-//! What is said about flows between machines: where an agent listens, which flows it has in a round, and what it counted
-//! of them; and what of that cannot be.
+//! What is said about flows between machines: where an agent listens, which flows it has in a round, and what it
+//! counted of them; and what of that cannot be.
 
+use core::net::{IpAddr, SocketAddr};
 use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
 
 use linerate_record::net::{NET_NODES_MAX, NET_STREAMS_MAX, NetMachine, NetSent, counts_of};
 use linerate_record::sound::COUNT_MAX;

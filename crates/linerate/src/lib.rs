@@ -39,6 +39,7 @@ mod knobs;
 #[cfg(feature = "kube")]
 mod kubeconfig;
 mod leases;
+mod links;
 mod masks;
 mod mc;
 mod metrics;

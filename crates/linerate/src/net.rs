@@ -22,9 +22,10 @@ use linerate_record::units::{bits_per_s, bytes_iec, duration_ns, whole_ns};
 use linerate_wire::clock::{Clock, unix_base_ns};
 
 use crate::failure::{Failure, code};
+use crate::links::{MANIFEST, VISITS};
 use crate::progress::{self, Progress};
 use crate::reaching::{self, LedFleet};
-use crate::{bounded, consent, folder, interrupt, printing};
+use crate::{consent, folder, interrupt, printing};
 use addresses::AddressWish;
 use flags::NetFlags;
 use linked::{LinkedFleet, VisitLoad, VisitOrder};
@@ -40,13 +41,6 @@ const INTERVAL_MS: u64 = 50;
 
 /// What a round takes besides its flows: all are made, begin together, and are told.
 const BESIDE: Duration = Duration::from_millis(500);
-
-/// Largest manifest that is read.
-const MANIFEST_BYTES_MAX: u64 = 64 << 20;
-
-/// The file of a folder that tells what it is of.
-const MANIFEST: &str = "net.json";
-const VISITS: &str = "visits.jsonl";
 
 /// The rounds of a run, and their order.
 struct Course {
@@ -104,30 +98,6 @@ pub(crate) fn run(flags: &NetFlags) -> Result<ExitCode, Failure> {
         return Err(Failure::Outcome { why, code: code::TARGET });
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Whether a folder is of links.
-pub(crate) fn is_net_folder(path: &Path) -> bool {
-    path.join(MANIFEST).is_file()
-}
-
-/// What a folder says.
-pub(crate) fn view_of(path: &Path) -> Result<NetView, Failure> {
-    let file = path.join(MANIFEST);
-    let failed = |source| Failure::File { what: "read", path: file.clone(), source };
-    let text = bounded::text(&file, MANIFEST_BYTES_MAX).map_err(failed)?;
-    let run: NetRun = serde_json::from_str(&text)
-        .map_err(|error| Failure::usage(format!("{} is no run of linerate net: {error}", file.display())))?;
-    if run.schema != NET_SCHEMA {
-        return Err(Failure::usage(format!(
-            "{} has schema {}, and this linerate reads schema {NET_SCHEMA}: measure anew",
-            file.display(),
-            run.schema
-        )));
-    }
-    let visits: Vec<NetVisit> = folder::read_lines(path, VISITS)?;
-    let visits = run.checked(visits).map_err(|why| Failure::usage(format!("{}: {why}", path.display())))?;
-    Ok(view(&run, &visits))
 }
 
 fn drawn_seed() -> Result<u64, Failure> {

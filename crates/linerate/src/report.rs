@@ -8,14 +8,14 @@ use std::process::ExitCode;
 use linerate_analysis::thresholds;
 
 use crate::failure::{Failure, code};
-use crate::{folder, named, net, predicted, printing, progress, views};
+use crate::{folder, links, named, predicted, printing, progress, views};
 use flags::{ReportFlags, RunFormat};
 
 /// What is wrong with the folder that the flags name.
 pub(crate) fn check(flags: &ReportFlags) -> Result<(), Failure> {
     folder::secrets::refuse_in("report", &serde_json::json!({"title": flags.title}))?;
     let readable = |path: &Path| {
-        if net::is_net_folder(path) { net::view_of(path).map(drop) } else { views::view_of(path).map(drop) }
+        if links::is_net_folder(path) { links::view_of(path).map(drop) } else { views::view_of(path).map(drop) }
     };
     flags.run.as_deref().map_or(Ok(()), readable)
 }
@@ -26,7 +26,7 @@ fn of_links(flags: &ReportFlags, path: &Path) -> Result<ExitCode, Failure> {
         let what = "--site, --fail-if and --title are of runs of bench";
         return Err(Failure::usage(format!("{what}, and {} is one of linerate net: leave them out", path.display())));
     }
-    let view = net::view_of(path)?;
+    let view = links::view_of(path)?;
     let rendered = match flags.shown.chosen() {
         RunFormat::Text => linerate_report::net::styled(&view, printing::look_for_file(flags.output.is_some()), false),
         RunFormat::Json => linerate_report::net::json(&view),
@@ -63,7 +63,7 @@ pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
             latest
         }
     };
-    if net::is_net_folder(&path) {
+    if links::is_net_folder(&path) {
         return of_links(flags, &path);
     }
     let mut view = views::view_beside_site(&path)?;

@@ -40,8 +40,10 @@ fn idle() -> Vec<NetMachine> {
     vec![world::machine(0), world::machine(1)]
 }
 
-#[test]
-fn each_limit_is_found_by_its_readings_with_what_to_look_at() {
+/// A pair, what limits it, how sure that is, and a word of what to look at.
+type LimitCase = (&'static str, NetView, NetLimitedBy, Confidence, &'static str);
+
+fn limit_cases() -> Vec<LimitCase> {
     const GB25: Option<u64> = Some(25_000_000_000);
     let busy_sender = || vec![NetMachine { send_busiest_ns: 9_800_000_000, ..world::machine(0) }, world::machine(1)];
     let busy_receiver =
@@ -55,7 +57,7 @@ fn each_limit_is_found_by_its_readings_with_what_to_look_at() {
     let full_buffer = |sent: &mut NetSent| sent.buffer_limited_us = 2 * sent.busy_us / 5;
     let lossy = |sent: &mut NetSent| sent.retransmitted_segments = sent.segments / 100;
     let plain = |_: &mut NetSent| ();
-    for (case, view, by, confidence, words) in [
+    vec![
         ("link", of_one(GB25, pair(1, 3.06e9, plain), busy_sender()), NetLimitedBy::Link, Confidence::Certain, "n1"),
         (
             "one thread",
@@ -114,7 +116,12 @@ fn each_limit_is_found_by_its_readings_with_what_to_look_at() {
             Confidence::Possible,
             "not known",
         ),
-    ] {
+    ]
+}
+
+#[test]
+fn each_limit_is_found_by_its_readings_with_what_to_look_at() {
+    for (case, view, by, confidence, words) in limit_cases() {
         let limit = view.pairs[0].limit.as_ref().unwrap();
         assert_eq!((limit.by, limit.confidence), (by, confidence), "{case}: {limit:?}");
         assert!(format!("{} {}", limit.evidence, limit.look_at).contains(words), "{case}: {limit:?}");

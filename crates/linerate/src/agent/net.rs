@@ -80,7 +80,7 @@ impl AgentNet {
     /// Takes flows of a run; what is said of it.
     pub(super) fn open(&mut self, order: &NetOrder) -> NetSaid {
         if self.open.is_some() {
-            return failed("it was told twice to take flows");
+            return failed("it got two orders to take flows");
         }
         let Some(token) = FlowToken::from_hex(&order.token) else { return failed("the token is not one") };
         let (tell, accepted) = channel();

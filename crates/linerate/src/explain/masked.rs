@@ -112,8 +112,8 @@ impl<'r> Containers<'r> {
 }
 
 /// The readings with `machine-1`, `rack-1`, `pod-1` and so on in place of names and addresses. Interfaces, drives and
-/// kinds of nodes keep theirs: the site file has them. Remarks and warnings, which may quote anything, are left out; that
-/// there were warnings is told.
+/// kinds of nodes keep theirs: the site file has them. Remarks and warnings, which may quote anything, are left out,
+/// and how many warnings there were is reported.
 pub(super) fn masked(readings: &Readings) -> Readings {
     let machines = Machines::of(readings);
     let mut containers = Containers::default();
@@ -149,7 +149,7 @@ pub(super) fn masked(readings: &Readings) -> Readings {
     }
 }
 
-/// That something was to be known before the answer is believed, and not what: it names nodes, and quotes what they say.
+/// That something was to be known before the answer is believed, and not what: it names nodes, and quotes them.
 fn told_once(warnings: &[String]) -> Vec<String> {
     let count = warnings.len();
     let of = if count == 1 { "1 warning".to_owned() } else { format!("{count} warnings") };
