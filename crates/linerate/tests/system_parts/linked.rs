@@ -69,10 +69,10 @@ impl Switched {
         ));
     }
 
-    /// Shapes what a machine receives.
-    fn receives(&self, machine: usize, mbit_per_s: u32) {
+    /// Shapes what a machine receives, by a queue of so many bytes.
+    fn receives(&self, machine: usize, mbit_per_s: u32, limit_bytes: u32) {
         tc(&format!(
-            "-n {} qdisc replace dev p{machine} root tbf rate {mbit_per_s}mbit burst 32kb limit 400000",
+            "-n {} qdisc replace dev p{machine} root tbf rate {mbit_per_s}mbit burst 32kb limit {limit_bytes}",
             self.switch
         ));
     }
@@ -173,9 +173,10 @@ fn as_iperf3() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Packets that a machine's queue had no room for.
+/// Packets to a machine that the switch's queue had no room for. Those that a machine's own queue refuses were not sent
+/// by its kernel's account, and are not sent again.
 fn dropped(switched: &Switched, machine: usize) -> Result<u64, Failed> {
-    let asked = format!("-n {} -s -j qdisc show dev eth0", switched.spaces[machine - 1]);
+    let asked = format!("-n {} -s -j qdisc show dev p{machine}", switched.switch);
     let output = Command::new("tc").args(words(&asked)).output()?;
     let report: serde_json::Value = serde_json::from_slice(&output.stdout)?;
     Ok(report[0]["drops"].as_u64().ok_or("tc says how many were dropped")?)
@@ -187,10 +188,10 @@ fn losses() -> Result<(), Failed> {
     for space in &switched.spaces {
         ip(&format!("-n {space} link set eth0 gso_max_segs 1"));
     }
-    switched.sends(1, 100, 12_000);
-    let before = dropped(&switched, 1)?;
+    switched.receives(2, 100, 12_000);
+    let before = dropped(&switched, 2)?;
     let view = switched.view("--streams 8 --one-way --duration 4s --warmup 0s --visits 1")?;
-    let dropped = dropped(&switched, 1)? - before;
+    let dropped = dropped(&switched, 2)? - before;
     let run = fs::read_to_string(switched.place.path().join("run/visits.jsonl"))?;
     let sent_again: u64 = run
         .lines()
@@ -223,20 +224,20 @@ fn slow() -> Result<(), Failed> {
     assert_eq!((named, view.slow.pairs.len()), (vec![(3, NetSide::Sends)], 0), "{}", view.answer);
 
     switched.sends(3, 100, 300_000);
-    switched.receives(6, 50);
+    switched.receives(6, 50, 400_000);
     // Answers to what it sends would wait in the same queue.
     let view = switched.view(&format!("{flags} --one-way"))?;
     let named: Vec<(u32, NetSide)> = view.slow.nodes.iter().map(|of| (of.node + 1, of.side)).collect();
     assert_eq!((named, view.slow.pairs.len()), (vec![(6, NetSide::Receives)], 0), "{}", view.answer);
 
     // What goes from machine 2 to machine 5 alone has a queue of its own.
-    switched.receives(6, 10_000);
+    switched.receives(6, 10_000, 400_000);
     let space = &switched.spaces[1];
     tc(&format!("-n {space} qdisc replace dev eth0 root handle 1: htb default 10"));
     tc(&format!("-n {space} class add dev eth0 parent 1: classid 1:10 htb rate 100mbit burst 32kb"));
     tc(&format!("-n {space} class add dev eth0 parent 1: classid 1:20 htb rate 40mbit burst 32kb"));
     tc(&format!("-n {space} filter add dev eth0 parent 1: protocol ip u32 match ip dst 10.231.90.5/32 flowid 1:20"));
-    let view = switched.view(flags)?;
+    let view = switched.view(&format!("{flags} --one-way"))?;
     let named: Vec<(u32, u32)> = view.slow.pairs.iter().map(|of| (of.from + 1, of.to + 1)).collect();
     assert_eq!((named, view.slow.nodes.len()), (vec![(2, 5)], 0), "{}", view.answer);
     Ok(())
