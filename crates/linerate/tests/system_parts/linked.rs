@@ -223,23 +223,20 @@ fn slow() -> Result<(), Failed> {
     let named: Vec<(u32, NetSide)> = view.slow.nodes.iter().map(|of| (of.node + 1, of.side)).collect();
     assert_eq!((named, view.slow.pairs.len()), (vec![(3, NetSide::Sends)], 0), "{}", view.answer);
 
+    // A machine that receives slowly, and a queue of its own for what goes from machine 2 to machine 5. One way: answers
+    // would wait in the same queues.
     switched.sends(3, 100, 300_000);
     switched.receives(6, 50, 400_000);
-    // Answers to what it sends would wait in the same queue.
-    let view = switched.view(&format!("{flags} --one-way"))?;
-    let named: Vec<(u32, NetSide)> = view.slow.nodes.iter().map(|of| (of.node + 1, of.side)).collect();
-    assert_eq!((named, view.slow.pairs.len()), (vec![(6, NetSide::Receives)], 0), "{}", view.answer);
-
-    // What goes from machine 2 to machine 5 alone has a queue of its own.
-    switched.receives(6, 10_000, 400_000);
     let space = &switched.spaces[1];
     tc(&format!("-n {space} qdisc replace dev eth0 root handle 1: htb default 10"));
     tc(&format!("-n {space} class add dev eth0 parent 1: classid 1:10 htb rate 100mbit burst 32kb"));
     tc(&format!("-n {space} class add dev eth0 parent 1: classid 1:20 htb rate 40mbit burst 32kb"));
     tc(&format!("-n {space} filter add dev eth0 parent 1: protocol ip u32 match ip dst 10.231.90.5/32 flowid 1:20"));
     let view = switched.view(&format!("{flags} --one-way"))?;
+    let named: Vec<(u32, NetSide)> = view.slow.nodes.iter().map(|of| (of.node + 1, of.side)).collect();
+    assert_eq!(named, [(6, NetSide::Receives)], "{}", view.answer);
     let named: Vec<(u32, u32)> = view.slow.pairs.iter().map(|of| (of.from + 1, of.to + 1)).collect();
-    assert_eq!((named, view.slow.nodes.len()), (vec![(2, 5)], 0), "{}", view.answer);
+    assert_eq!(named, [(2, 5)], "{}", view.answer);
     Ok(())
 }
 
