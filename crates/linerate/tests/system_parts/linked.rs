@@ -223,7 +223,8 @@ fn slow() -> Result<(), Failed> {
     let named: Vec<(u32, NetSide)> = view.slow.nodes.iter().map(|of| (of.node + 1, of.side)).collect();
     assert_eq!((named, view.slow.pairs.len()), (vec![(3, NetSide::Sends)], 0), "{}", view.answer);
 
-    // A machine that receives slowly, and a queue of its own for what goes from machine 2 to machine 5. One way: answers
+    // A machine that receives slowly, and a queue of its own for what goes from machine 2 to machine 5. One way:
+    // answers
     // would wait in the same queues.
     switched.sends(3, 100, 300_000);
     switched.receives(6, 50, 400_000);
