@@ -5,6 +5,7 @@
 
 pub mod build;
 pub mod canary;
+pub mod chance;
 pub mod compare;
 pub mod counters;
 pub mod course;
@@ -18,6 +19,7 @@ pub mod knee;
 pub mod limits;
 pub mod long_run;
 mod lost;
+mod median;
 pub mod net;
 pub mod odd;
 pub mod open_loop;

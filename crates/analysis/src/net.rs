@@ -17,12 +17,13 @@ pub mod view;
 
 use std::collections::BTreeMap;
 
-use linerate_record::net::{NetRun, NetVisit};
+use linerate_record::net::{NetLoad, NetRun, NetVisit};
 use linerate_record::units::bits_per_s;
 
 pub use rounds::{NetTurn, rounds, sampled, turns};
 
-use pairs::{NetSeen, median};
+use crate::median::median;
+use pairs::NetSeen;
 use slow::NetCompared;
 use view::{NET_VIEW_SCHEMA, NetLimitCount, NetLimitedBy, NetNodeFigures, NetPairFigures, NetStreamsFigures, NetView};
 
@@ -70,6 +71,12 @@ pub fn view(run: &NetRun, visits: &[NetVisit]) -> NetView {
     view.warnings = answer::warnings(&view, &seen);
     view.findings = answer::findings(&view, &seen, &compared);
     view
+}
+
+/// Bytes per second of the median pair of a visit; `None` where no pair has figures.
+#[must_use]
+pub fn median_bytes_per_s(load: &NetLoad, visit: &NetVisit) -> Option<f64> {
+    median(visit.pairs.iter().filter_map(|pair| pairs::rate(pair, load).ok()).collect())
 }
 
 /// The number of streams with which the median pair is fastest; of equal ones the larger.

@@ -13,6 +13,7 @@
 //! Below [`PEERS_MIN`] clients there is no spread to be told. How often it calls one of clients that are alike:
 //! `docs/method/clients.md`.
 
+use crate::median::median;
 use crate::student;
 
 /// Fewest clients of which one can be told apart.
@@ -55,7 +56,7 @@ pub fn slower(peers: &[PeerRate], points: usize) -> Option<PeerSpread> {
         return None;
     }
     let median = median(peers.iter().map(|peer| peer.throughput).collect())?;
-    let own = self::median(peers.iter().filter_map(|peer| peer.error).collect()).unwrap_or(0.0);
+    let own = crate::median::median(peers.iter().filter_map(|peer| peer.error).collect()).unwrap_or(0.0);
     let mut order: Vec<usize> = (0..peers.len()).collect();
     order.sort_by(|&a, &b| peers[a].throughput.total_cmp(&peers[b].throughput));
     let sorted: Vec<f64> = order.iter().map(|&place| peers[place].throughput).collect();
@@ -78,12 +79,6 @@ fn least_by_chance(rest: &[f64], own_error: f64, points: usize) -> f64 {
     let t = student::quantile(1.0 - FALSE_CALLS / (n * points.max(1) as f64), n - 2.0);
     let most = (n - 1.0) * t / ((n - 2.0 + t * t) * n).sqrt();
     mean - most * variance.sqrt().max(own_error)
-}
-
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_unstable_by(f64::total_cmp);
-    let (low, high) = (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
-    Some(0.5 * (low + high))
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use linerate_analysis::student;
 use linerate_record::experiment::{Arm, Design, EXPERIMENT_SCHEMA, Role};
 
-use crate::chance::{Dice, shuffle};
 use crate::looks;
+use linerate_analysis::chance::{Dice, shuffle};
 
 /// Probability with which an effect told as detectable is shown.
 pub const POWER: f64 = 0.8;

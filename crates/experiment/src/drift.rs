@@ -5,7 +5,7 @@ use linerate_analysis::student;
 use linerate_record::experiment::{Arm, Block, Remark, RemarkKind};
 
 use crate::answer::signed;
-use crate::chance::{Dice, shuffle};
+use linerate_analysis::chance::{Dice, shuffle};
 
 /// How often drift or carry-over may be told where there is none.
 const CHANCE: f64 = 0.01;

@@ -12,7 +12,7 @@
 
 use linerate_analysis::student;
 
-use crate::chance::{Dice, shuffle};
+use linerate_analysis::chance::{Dice, shuffle};
 
 /// Variances are no smaller than this share of the square of the range of figures: what agrees to the last digit says
 /// how figures were rounded.

@@ -190,10 +190,10 @@ pub(crate) fn in_words(late: &Lasting) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chance::Dice;
     use crate::design::{DesignRequest, design, tests::asked};
     use crate::state::begin;
     use crate::steps::{next, observe, report};
+    use linerate_analysis::chance::Dice;
     use linerate_record::experiment::{ExperimentStep, ExperimentStopReason};
 
     const SECOND: u64 = 1_000_000_000;

@@ -7,7 +7,6 @@
 pub mod advice;
 pub mod analyze;
 mod answer;
-pub mod chance;
 pub mod decide;
 pub mod design;
 mod drift;

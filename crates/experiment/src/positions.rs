@@ -1,7 +1,7 @@
 //! Whether the places in time of an arm and of the baseline are those that a draw gives: all of the baseline first,
 //! first in every block, or all but one run of either, and an effect of the arm is one of time too.
 
-use crate::chance::{Dice, shuffle};
+use linerate_analysis::chance::{Dice, shuffle};
 
 /// How improbable an order must be for it not to be taken for a draw. Four runs after four others with one exchanged
 /// come of a draw in 4 of 70, and are to be seen.

@@ -13,7 +13,7 @@
 //! Where the baseline ran more than once in a block, its cells are one figure, their mean, and which of the cells was
 //! the arm's is what was drawn: a rearrangement then chooses one of them.
 
-use crate::chance::Dice;
+use linerate_analysis::chance::Dice;
 
 /// Sums of rearranged differences up to each look.
 #[derive(Clone, Debug)]

@@ -6,8 +6,8 @@ use linerate_analysis::student;
 use linerate_record::experiment::{Block, Decision, MeasuredCell};
 
 use crate::answer::percent;
-use crate::chance::Dice;
 use crate::drift::{deviation, mean};
+use linerate_analysis::chance::Dice;
 
 /// How improbable it must be that as many more blocks are excluded by one arm, or cells unsettled of one, to be told.
 const UNEVEN: f64 = 0.05;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::thread;
 
-use linerate_experiment::chance::Dice;
+use linerate_analysis::chance::Dice;
 use linerate_experiment::design::{self, DesignRequest, design};
 use linerate_experiment::effect::interval_of;
 use linerate_experiment::state::{ExperimentState, begin};

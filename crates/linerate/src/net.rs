@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use linerate_analysis::net::view::NetView;
-use linerate_analysis::net::{rounds, sampled, turns, view};
+use linerate_analysis::net::{median_bytes_per_s, rounds, sampled, turns, view};
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::netting::{NetAddress, NetOrder};
 use linerate_fleet::reach::NodeReach;
@@ -28,7 +28,7 @@ use crate::reaching::{self, LedFleet};
 use crate::{consent, folder, interrupt, printing};
 use addresses::AddressWish;
 use flags::NetFlags;
-use linked::{LinkedFleet, VisitLoad, VisitOrder};
+use linked::{LinkedFleet, VisitOrder};
 
 /// Rounds that are measured unless flags say otherwise: beyond, a sample says as much of machines in less time.
 const ROUNDS: u32 = 16;
@@ -205,7 +205,6 @@ fn measure(
     let text = serde_json::to_vec_pretty(&run).map_err(|error| Failure::Command(error.to_string()))?;
     folder::write_whole(&path.join(MANIFEST), &text)?;
     let mut lines = folder::lines(path, VISITS)?;
-    let load = visit_load(flags);
     let all = turns(course.rounds.len(), &flags.streams, flags.visits, course.seed);
     let (count, mut visits) = (all.len(), Vec::new());
     for (visit, turn) in (1_u32..).zip(all) {
@@ -216,14 +215,14 @@ fn measure(
             streams: turn.streams,
             pairs: &course.rounds[turn.round as usize],
         };
-        fleet.progress.goes_on(&shown_visit((visit, count), &order, visits.last()), visit as usize == count);
-        let made = fleet.visit(load, &order, &at, is_cut)?;
+        fleet.progress.goes_on(&shown_visit((visit, count), &run.load, &order, visits.last()), visit as usize == count);
+        let made = fleet.visit(&run.load, &order, &at, is_cut)?;
         if is_cut() {
             break;
         }
         lines.push(&made)?;
         visits.push(made);
-        fleet.progress.step(load.warmup_ms + load.duration_ms);
+        fleet.progress.step(run.load.warmup_ms + run.load.duration_ms);
         if fleet.there().len() < 2 {
             break;
         }
@@ -232,26 +231,32 @@ fn measure(
 }
 
 /// What is done, and what the visit before gave.
-fn shown_visit((visit, count): (u32, usize), order: &VisitOrder<'_>, before: Option<&NetVisit>) -> String {
-    let rates = before.map(|before| {
-        let mut rates: Vec<f64> = before.pairs.iter().filter_map(|pair| before.bytes_per_s(pair)).collect();
-        rates.sort_by(f64::total_cmp);
-        rates
-    });
-    let median = rates.as_ref().and_then(|rates| rates.get(rates.len() / 2)).copied();
+fn shown_visit(
+    (visit, count): (u32, usize),
+    load: &NetLoad,
+    order: &VisitOrder<'_>,
+    before: Option<&NetVisit>,
+) -> String {
+    let median = before.and_then(|before| median_bytes_per_s(load, before));
     let before = median.map_or(String::new(), |rate| format!("; before: median pair {}", bits_per_s(8.0 * rate)));
     let streams = if order.streams == 1 { "1 stream".to_owned() } else { format!("{} streams", order.streams) };
     format!("visit {visit} of {count}: {} pairs, {streams}{before}", order.pairs.len())
 }
 
-fn visit_load(flags: &NetFlags) -> VisitLoad {
+/// What is sent in each visit.
+fn load(flags: &NetFlags, course: &Course) -> NetLoad {
     let duration_ms = whole_ns(flags.duration) / 1_000_000;
-    VisitLoad {
-        warmup_ms: whole_ns(flags.warmup) / 1_000_000,
+    let is_sample = course.rounds.len() < course.all_rounds;
+    NetLoad {
+        way: course.way,
+        streams: flags.streams.clone(),
         duration_ms,
+        warmup_ms: whole_ns(flags.warmup) / 1_000_000,
         interval_ms: (duration_ms / INTERVALS).max(INTERVAL_MS),
+        visits: flags.visits,
         send_bytes: u32::try_from(flags.send_size.0).unwrap_or(u32::MAX),
         max_bytes_per_s: flags.max_rate,
+        sampled_of_rounds: is_sample.then_some(course.all_rounds as u32),
     }
 }
 
@@ -270,14 +275,12 @@ fn found_addresses(flags: &NetFlags, fleet: &LinkedFleet<'_>) -> Result<Vec<NetA
 }
 
 fn manifest(flags: &NetFlags, fleet: &LinkedFleet<'_>, course: &Course, found: &[NetAddress]) -> NetRun {
-    let load = visit_load(flags);
     let node = |(of, found): (&linked::Linked, &NetAddress)| NetNode {
         name: fleet.nodes[of.node].name.clone(),
         address: found.address.to_string(),
         interface: found.interface.clone(),
         machine: of.hello.machine.clone(),
     };
-    let is_sample = course.rounds.len() < course.all_rounds;
     let unreached = fleet
         .lost
         .iter()
@@ -288,17 +291,7 @@ fn manifest(flags: &NetFlags, fleet: &LinkedFleet<'_>, course: &Course, found: &
         began_unix_ms: i64::try_from(unix_base_ns(&fleet.clock) / 1_000_000).unwrap_or(0),
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         seed: course.seed,
-        load: NetLoad {
-            way: course.way,
-            streams: flags.streams.clone(),
-            duration_ms: load.duration_ms,
-            warmup_ms: load.warmup_ms,
-            interval_ms: load.interval_ms,
-            visits: flags.visits,
-            send_bytes: load.send_bytes,
-            max_bytes_per_s: load.max_bytes_per_s,
-            sampled_of_rounds: is_sample.then_some(course.all_rounds as u32),
-        },
+        load: load(flags, course),
         nodes: fleet.linked.iter().zip(found).map(node).collect(),
         remarks: unreached.collect(),
     }
@@ -311,7 +304,7 @@ fn shown(flags: &NetFlags, view: &NetView, path: &Path) -> Result<(), Failure> {
     if flags.json {
         printing::print(&linerate_report::net::json(view))?;
     } else if !flags.quiet {
-        printing::print(&linerate_report::net::styled(view, printing::look(), flags.all))?;
+        printing::print(&linerate_report::net::text(view, printing::look(), flags.all))?;
         progress::say(&format!("the run folder is {}: see report.html in it", path.display()));
     }
     Ok(())

@@ -28,7 +28,7 @@ fn of_links(flags: &ReportFlags, path: &Path) -> Result<ExitCode, Failure> {
     }
     let view = links::view_of(path)?;
     let rendered = match flags.shown.chosen() {
-        RunFormat::Text => linerate_report::net::styled(&view, printing::look_for_file(flags.output.is_some()), false),
+        RunFormat::Text => linerate_report::net::text(&view, printing::look_for_file(flags.output.is_some()), false),
         RunFormat::Json => linerate_report::net::json(&view),
         RunFormat::Csv => linerate_report::net::csv(&view),
         RunFormat::Html => linerate_report::net::html(&view),

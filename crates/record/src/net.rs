@@ -175,16 +175,6 @@ pub struct NetMachine {
     pub values: Vec<ReadValue>,
 }
 
-impl NetVisit {
-    /// What a pair got, in bytes per second; absent where there are no figures.
-    #[must_use]
-    pub fn bytes_per_s(&self, pair: &NetPair) -> Option<f64> {
-        let over_ms = self.machines.iter().find(|of| of.node == pair.to).map(|of| of.over_ms)?;
-        let bytes: u64 = pair.received_bytes.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes));
-        (pair.error.is_none() && over_ms > 0).then(|| bytes as f64 * 1e3 / over_ms as f64)
-    }
-}
-
 impl NetRun {
     /// Visits that can be of this run: a file may be somebody else's.
     ///
@@ -301,15 +291,6 @@ mod tests {
             pairs: vec![NetPair { from: 0, to: 1, received_bytes, stream_bytes, sent, error: None }],
             machines: vec![machine],
         }
-    }
-
-    #[test]
-    fn a_rate_is_over_the_time_of_the_one_that_counts() {
-        let visit = visit();
-        assert_eq!(visit.bytes_per_s(&visit.pairs[0]), Some(1000.0));
-        let failed = NetPair { error: Some("gone".to_owned()), ..visit.pairs[0].clone() };
-        assert_eq!(visit.bytes_per_s(&failed), None);
-        assert_eq!(visit.bytes_per_s(&NetPair { to: 0, ..visit.pairs[0].clone() }), None, "nobody says for how long");
     }
 
     #[test]

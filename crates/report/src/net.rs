@@ -109,16 +109,10 @@ fn row(view: &NetView, pair: &NetPairFigures) -> [String; COLUMNS.len()] {
     ]
 }
 
-/// Ten lines that answer, and below them a matrix of all pairs, or where there are too many machines for `columns` the
+/// Ten lines that answer, and below them a matrix of all pairs, or where there are too many machines for its width the
 /// slowest pairs and machines. With `all`, everything: each pair with what limited it, every finding and remark.
 #[must_use]
-pub fn text(view: &NetView, columns: usize, all: bool) -> String {
-    styled(view, TextStyle { color: false, width: columns }, all)
-}
-
-/// The same in the colours of a terminal.
-#[must_use]
-pub fn styled(view: &NetView, look: TextStyle, all: bool) -> String {
+pub fn text(view: &NetView, look: TextStyle, all: bool) -> String {
     let lines = answer(view, all);
     let mut text = if all {
         lines.iter().map(|line| hanging_in(line.ink, &line.lead, LEAD, &line.says, look)).collect()

@@ -3,24 +3,29 @@
 use golden_file::same_as_golden;
 use linerate_analysis::net::view::NetView;
 use linerate_report::net::{csv, html, json, text};
+use linerate_report::terminal::TextStyle;
 use linked::{empty, failed, largest, linked};
 
 mod golden_file;
 mod linked;
 
+fn plain(width: usize) -> TextStyle {
+    TextStyle { color: false, width }
+}
+
 #[test]
 fn the_text_answers_in_ten_lines_and_has_a_matrix_where_it_fits() {
-    same_as_golden("net.txt", &text(&linked(4), 100, false));
-    same_as_golden("net-all.txt", &text(&linked(4), 100, true));
-    same_as_golden("net-many.txt", &text(&linked(24), 100, false));
-    same_as_golden("net-failed.txt", &text(&failed(), 100, false));
+    same_as_golden("net.txt", &text(&linked(4), plain(100), false));
+    same_as_golden("net-all.txt", &text(&linked(4), plain(100), true));
+    same_as_golden("net-many.txt", &text(&linked(24), plain(100), false));
+    same_as_golden("net-failed.txt", &text(&failed(), plain(100), false));
     for (view, columns) in [(linked(4), 80), (linked(24), 120), (failed(), 60), (empty(), 80)] {
-        let text = text(&view, columns, false);
+        let text = text(&view, plain(columns), false);
         let answer = text.split("\n\n").next().unwrap();
         assert!(answer.lines().count() <= 10, "{text}");
     }
-    assert!(text(&empty(), 80, false).contains("no pair was measured"));
-    assert!(text(&linked(4), 30, false).contains("slowest pairs"), "no room for a matrix");
+    assert!(text(&empty(), plain(80), false).contains("no pair was measured"));
+    assert!(text(&linked(4), plain(30), false).contains("slowest pairs"), "no room for a matrix");
 }
 
 #[test]
@@ -71,7 +76,7 @@ fn what_others_named_is_text_and_no_markup_nor_does_it_drive_a_terminal() {
     let page = html(&view);
     assert!(!page.contains("</script><b>") && !page.contains("<u>y") && !page.contains("<i>z"));
     for all in [false, true] {
-        let text = text(&view, 100, all);
+        let text = text(&view, plain(100), all);
         assert!(!text.contains('\x1b'), "{text}");
     }
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use linerate_record::net::{NetMachine, NetPair, NetRun, NetSent, NetVisit};
+use linerate_record::net::{NetLoad, NetMachine, NetPair, NetRun, NetSent, NetVisit};
 use linerate_record::readings::ReadMeasure;
 
 use super::ports::{self, NetPort};
 use super::view::{NetInterval, NetPairFigures};
 use crate::estimate::mean_with_interval;
+use crate::median::median;
 use crate::student;
 
 /// A port cannot carry more than this share of its speed: a higher one says that the speed stated is none.
@@ -84,7 +85,7 @@ pub(super) fn seen<'v>(run: &'v NetRun, visits: &'v [NetVisit]) -> NetSeen<'v> {
                 continue;
             }
             let of = all.pairs.entry((pair.from, pair.to, visit.streams)).or_default();
-            match rate(pair, run.load.interval_ms) {
+            match rate(pair, &run.load) {
                 Ok(bytes_per_s) => {
                     of.visits.push(SeenVisit { place, pair, bytes_per_s });
                     let wire = bytes_per_s * ports::wire_share(&all.ports[from], &all.ports[to]).unwrap_or(0.0);
@@ -107,12 +108,13 @@ fn total(bytes: &[u64]) -> f64 {
     bytes.iter().map(|bytes| *bytes as f64).sum()
 }
 
-/// Bytes per second of a pair, or why there are none.
-fn rate(pair: &NetPair, interval_ms: u64) -> Result<f64, &str> {
+/// Bytes per second of a pair, or why there are none. The last interval ends with the visit, and may be shorter.
+pub(super) fn rate<'p>(pair: &'p NetPair, load: &NetLoad) -> Result<f64, &'p str> {
     if let Some(error) = &pair.error {
         return Err(error);
     }
-    let over_s = interval_ms as f64 / 1e3 * pair.received_bytes.len() as f64;
+    let over_ms = load.interval_ms.saturating_mul(pair.received_bytes.len() as u64).min(load.duration_ms);
+    let over_s = over_ms as f64 / 1e3;
     let bytes = total(&pair.received_bytes);
     if over_s > 0.0 && bytes > 0.0 { Ok(bytes / over_s) } else { Err("nothing was received") }
 }
@@ -186,8 +188,10 @@ fn interval(seen: &NetSeen<'_>, of: &SeenPair<'_>) -> Option<NetInterval> {
     let (mean, half) = match of.visits.as_slice() {
         [] => return None,
         [only] => {
-            let per_s = 1e3 / seen.run.load.interval_ms.max(1) as f64;
-            let rates: Vec<f64> = only.pair.received_bytes.iter().map(|bytes| *bytes as f64 * per_s).collect();
+            let load = &seen.run.load;
+            let (whole, per_s) = (load.duration_ms / load.interval_ms.max(1), 1e3 / load.interval_ms.max(1) as f64);
+            let whole = only.pair.received_bytes.iter().take(whole as usize);
+            let rates: Vec<f64> = whole.map(|bytes| *bytes as f64 * per_s).collect();
             let estimate = mean_with_interval(&rates);
             (estimate.mean, estimate.half_width_95)
         }
@@ -205,13 +209,6 @@ pub(super) fn mean_of(values: &[f64]) -> (f64, Option<f64>) {
     }
     let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
     (mean, Some(student::quantile(0.975, n - 1.0) * (variance / n).sqrt()))
-}
-
-/// The middle of some values; of an even number the mean of both.
-pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_unstable_by(f64::total_cmp);
-    let (low, high) = (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
-    Some(0.5 * (low + high))
 }
 
 fn share(part: f64, whole: f64) -> Option<f64> {

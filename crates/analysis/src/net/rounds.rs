@@ -7,6 +7,12 @@ use std::collections::BTreeSet;
 
 use linerate_record::net::NetWay;
 
+use crate::chance::{Dice, shuffle};
+
+/// Streams of a seed: which rounds are drawn, and their order. A seed of a folder repeats its order for ever.
+const SAMPLE: u64 = 0x61c8_8646_80b5_83ec;
+const ORDER: u64 = 0x61c8_8646_80b5_83ed;
+
 /// One visit that is due: a round with a number of streams, for the first or another time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NetTurn {
@@ -69,7 +75,7 @@ pub fn sampled(rounds: &[Vec<(u32, u32)>], count: usize, seed: u64) -> Vec<Vec<(
     };
     let together = if rounds.chunks(2).all(are_mirrors) { 2 } else { 1 };
     let mut places: Vec<usize> = (0..rounds.len()).step_by(together).collect();
-    shuffle(&mut places, &mut NetDraws(mixed(seed ^ mixed(1))));
+    shuffle(&mut places, &mut Dice::new(seed, SAMPLE));
     let drawn = places.into_iter().flat_map(|first| first..first + together).take(count);
     let drawn: BTreeSet<usize> = drawn.collect();
     drawn.into_iter().filter_map(|place| rounds.get(place).cloned()).collect()
@@ -80,41 +86,15 @@ pub fn sampled(rounds: &[Vec<(u32, u32)>], count: usize, seed: u64) -> Vec<Vec<(
 #[must_use]
 pub fn turns(rounds: usize, streams: &[u32], visits: u32, seed: u64) -> Vec<NetTurn> {
     let rounds = u32::try_from(rounds).unwrap_or(u32::MAX);
-    let mut draws = NetDraws(mixed(seed ^ mixed(2)));
+    let mut dice = Dice::new(seed, ORDER);
     let mut all = Vec::new();
     for repetition in 1..=visits {
         let of_round = |round| streams.iter().map(move |&streams| NetTurn { round, streams, repetition });
         let mut each: Vec<NetTurn> = (0..rounds).flat_map(of_round).collect();
-        shuffle(&mut each, &mut draws);
+        shuffle(&mut each, &mut dice);
         all.append(&mut each);
     }
     all
-}
-
-/// Random bits that follow from a seed: Vigna's `SplitMix64`, of which no more is asked than evenness.
-struct NetDraws(u64);
-
-impl NetDraws {
-    /// A number below `count`. The bias is below `count` / 2^32.
-    const fn below(&mut self, count: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        // The upper half of a product of two 32-bit numbers fits.
-        (((mixed(self.0) >> 32) * count as u64) >> 32) as usize
-    }
-}
-
-/// Puts items in an order of which every one is as probable (Fisher and Yates).
-fn shuffle<T>(items: &mut [T], draws: &mut NetDraws) {
-    for last in (1..items.len()).rev() {
-        items.swap(last, draws.below(last + 1));
-    }
-}
-
-/// A number's bits, mixed.
-const fn mixed(number: u64) -> u64 {
-    let once = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let twice = (once ^ (once >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    twice ^ (twice >> 31)
 }
 
 #[cfg(test)]

@@ -10,10 +10,11 @@
 
 mod polish;
 
-use super::pairs::{NetSeen, median};
+use super::pairs::NetSeen;
 use super::streams::MATTERS;
 use super::view::{NetPairFigures, NetSide, NetSlow, NetSlowNode, NetSlowPair};
 use crate::estimate::COSINES;
+use crate::median::median;
 use crate::odd::{FALSE_ALARMS, LEAST, OddBar, OddOne, PRIOR_DEGREES, Side, odd_ones};
 use crate::student;
 use polish::{NetCell, Polished, polished, scatter};

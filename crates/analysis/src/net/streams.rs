@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::pairs::{NetSeen, mean_of, median};
+use super::pairs::{NetSeen, mean_of};
 use super::view::{NetEnough, NetEnoughOutcome, NetInterval, NetPairEnough, NetPairFigures, NetStreamsFigures};
+use crate::median::median;
 
 /// Less than this much more, as a share, is no more: what a difference must be to matter.
 pub(super) const MATTERS: f64 = 0.10;

@@ -254,3 +254,16 @@ fn interfaces_that_differ_and_streams_that_share_unevenly_are_claims() {
     assert_eq!((ports.nodes.as_slice(), ports.evidence.as_str()), (&[2][..], "9000 bytes of most, 1500 bytes of n3"));
     assert!(of(NetFindingKind::UnfairStreams).claim.contains("of 12 pairs"));
 }
+
+#[test]
+fn a_visit_whose_last_interval_is_cut_short_has_the_rate_of_its_time() {
+    let world = LinkWorld { visits: 1, rounds: 1, streams: vec![1], ..LinkWorld::healthy(2, 1) };
+    let (mut run, mut visits) = (world::run(&world), world::visits(&world));
+    (run.load.duration_ms, run.load.interval_ms) = (330, 50);
+    // Six whole intervals and 30 ms of the seventh, all at 1 MB/s.
+    let received_bytes = [vec![50_000; 6], vec![30_000]].concat();
+    visits[0].pairs = vec![NetPair { received_bytes, ..pair(1, USUAL, |_| ()) }];
+    assert_eq!(median_bytes_per_s(&run.load, &visits[0]), Some(1e6));
+    let figures = view(&run, &visits).pairs[0].bytes_per_s.unwrap();
+    assert!((figures.mean / 1e6 - 1.0).abs() < 1e-9, "{figures:?}");
+}

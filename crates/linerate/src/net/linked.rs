@@ -8,7 +8,7 @@ use linerate_fleet::description::FleetNode;
 use linerate_fleet::netting::{NetAddress, NetEnd, NetNews, NetOrder, NetReceiveOrder, NetRoundOrder, NetSendOrder};
 use linerate_fleet::protocol::AgentHello;
 use linerate_record::fleet::UnreachedNode;
-use linerate_record::net::{NetMachine, NetPair, NetVisit};
+use linerate_record::net::{NetLoad, NetMachine, NetPair, NetVisit};
 use linerate_record::run::StopReason;
 use linerate_wire::clock::Clock;
 
@@ -49,16 +49,6 @@ pub(super) struct LinkedFleet<'a> {
     pub(super) linked: Vec<Linked>,
     /// Rounds that agents were told of.
     pub(super) point: u32,
-}
-
-/// What all visits have in common.
-#[derive(Clone, Copy)]
-pub(super) struct VisitLoad {
-    pub(super) warmup_ms: u64,
-    pub(super) duration_ms: u64,
-    pub(super) interval_ms: u64,
-    pub(super) send_bytes: u32,
-    pub(super) max_bytes_per_s: Option<f64>,
 }
 
 /// Which visit.
@@ -143,7 +133,7 @@ impl LinkedFleet<'_> {
     /// Makes one visit.
     pub(super) fn visit(
         &mut self,
-        load: VisitLoad,
+        load: &NetLoad,
         order: &VisitOrder<'_>,
         addresses: &[SocketAddr],
         is_cut: &dyn Fn() -> bool,
@@ -173,7 +163,7 @@ impl LinkedFleet<'_> {
     fn round_of(
         &self,
         number: u32,
-        (load, streams): (VisitLoad, u32),
+        (load, streams): (&NetLoad, u32),
         going: &[(u32, u32)],
         addresses: &[SocketAddr],
     ) -> NetRoundOrder {

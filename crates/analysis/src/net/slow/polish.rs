@@ -2,7 +2,7 @@
 
 use super::super::view::NetSide;
 use super::PAIRS_LEAST;
-use crate::net::pairs::median;
+use crate::median::median;
 
 /// What the median distance from the median is multiplied with to be a normal distribution's standard deviation.
 pub(super) const OF_MEDIAN: f64 = 1.4826;

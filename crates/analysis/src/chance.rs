@@ -1,4 +1,4 @@
-//! Random bits that follow from a seed: the same seed gives the same experiment everywhere.
+//! Random bits that follow from a seed: the same seed gives the same order and the same draws everywhere.
 
 /// A stream of random bits: Vigna's `SplitMix64`, of which no more is asked than evenness.
 #[derive(Clone, Copy, Debug)]
