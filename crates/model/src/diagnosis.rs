@@ -250,6 +250,9 @@ fn is_at_rest(used: &[UsedResource], load: &ReadLoad) -> bool {
     links().count() > 0 && links().all(|one| one.most_share < REST) && served < REST * load.sent_bytes_per_s.max(1e6)
 }
 
+/// Fewer nodes than this say little of how much healthy ones differ.
+const FEW: usize = 8;
+
 fn answer(suspects: &[Suspect], none_of_these: f64, nodes: usize, is_at_rest: bool) -> String {
     match suspects.first() {
         None if is_at_rest => {
@@ -261,9 +264,12 @@ fn answer(suspects: &[Suspect], none_of_these: f64, nodes: usize, is_at_rest: bo
         Some(first) if first.weight >= LEADS => first.claim.clone(),
         Some(first) if first.weight > none_of_these => format!("not separated; first: {}", first.claim),
         _ => {
-            "nothing that was read is at a limit or unlike its peers: what held the site back, if anything did, is not \
-              among these readings (clients, switches, too few requests in flight)"
-                .to_owned()
+            let of_few =
+                if nodes < FEW { format!(" (of {nodes} nodes, only a large difference is)") } else { String::new() };
+            format!(
+                "nothing that was read is at a limit, or unlike its peers beyond chance{of_few}: what held the site \
+                 back, if anything did, is not among these readings (clients, switches, too few requests in flight)"
+            )
         }
     }
 }
