@@ -128,10 +128,14 @@ fn course(flags: &NetFlags, nodes: usize, seed: u64) -> Result<Course, Failure> 
     Ok(Course { way, rounds, all_rounds, seed })
 }
 
+/// How many visits are made.
+fn visits(flags: &NetFlags, course: &Course) -> usize {
+    course.rounds.len() * flags.streams.len() * flags.visits as usize
+}
+
 /// How long all of it takes, at the least.
 fn takes(flags: &NetFlags, course: &Course) -> Duration {
-    let visits = course.rounds.len() as u32 * flags.streams.len() as u32 * flags.visits;
-    (flags.duration + flags.warmup + BESIDE) * visits
+    (flags.duration + flags.warmup + BESIDE) * u32::try_from(visits(flags, course)).unwrap_or(u32::MAX)
 }
 
 /// What would be done.
@@ -292,6 +296,7 @@ fn manifest(flags: &NetFlags, fleet: &LinkedFleet<'_>, course: &Course, found: &
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         seed: course.seed,
         load: load(flags, course),
+        asked_visits: u32::try_from(visits(flags, course)).ok(),
         nodes: fleet.linked.iter().zip(found).map(node).collect(),
         remarks: unreached.collect(),
     }
