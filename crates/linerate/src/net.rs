@@ -270,7 +270,9 @@ fn found_addresses(flags: &NetFlags, fleet: &LinkedFleet<'_>) -> Result<Vec<NetA
     let of = |number: &u32| &fleet.linked[*number as usize];
     let names: Vec<&str> = there.iter().map(|number| fleet.nodes[of(number).node].name.as_str()).collect();
     let machines: Vec<&[NetAddress]> = there.iter().map(|number| of(number).addresses.as_slice()).collect();
-    let wish = AddressWish { network: flags.network, interface: flags.interface.as_deref() };
+    let is_here = |number: &u32| matches!(fleet.nodes[of(number).node].reach, NodeReach::Here);
+    let are_all_here = there.iter().all(is_here);
+    let wish = AddressWish { network: flags.network, interface: flags.interface.as_deref(), are_all_here };
     let mut found = addresses::chosen(&names, &machines, wish).map_err(Failure::usage)?.into_iter();
     let nowhere =
         || NetAddress { interface: String::new(), address: std::net::Ipv4Addr::UNSPECIFIED.into(), prefix_bits: 32 };
