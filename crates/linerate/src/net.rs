@@ -93,6 +93,9 @@ pub(crate) fn run(flags: &NetFlags) -> Result<ExitCode, Failure> {
         let why = format!("interrupted: measured so far; see linerate report {}", shell::path(&path));
         return Err(Failure::Outcome { why, code: code::INTERRUPTED });
     }
+    if let Some(why) = nothing_measured(&visits) {
+        return Err(Failure::Outcome { why: format!("no pair has figures: {why}{reasons}"), code: code::TARGET });
+    }
     if lost > 0 {
         let why = format!("{lost} of {} machines were not reached or lost:{reasons}", nodes.len());
         return Err(Failure::Outcome { why, code: code::TARGET });
@@ -234,6 +237,14 @@ fn measure(
     Ok((run, visits))
 }
 
+/// Why no pair of any visit has figures; none where one has.
+fn nothing_measured(visits: &[NetVisit]) -> Option<String> {
+    let mut pairs = visits.iter().flat_map(|visit| &visit.pairs).peekable();
+    pairs.peek()?;
+    let reasons: Option<Vec<&str>> = pairs.map(|pair| pair.error.as_deref()).collect();
+    Some((*reasons?.first()?).to_owned())
+}
+
 /// What is done, and what the visit before gave.
 fn shown_visit(
     (visit, count): (u32, usize),
@@ -315,4 +326,34 @@ fn shown(flags: &NetFlags, view: &NetView, path: &Path) -> Result<(), Failure> {
         progress::say(&format!("the run folder is {}: see report.html in it", path.display()));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_where_no_pair_has_figures_nothing_was_measured() {
+        let pair = |error: Option<&str>| linerate_record::net::NetPair {
+            from: 0,
+            to: 1,
+            received_bytes: Vec::new(),
+            stream_bytes: Vec::new(),
+            sent: linerate_record::net::NetSent::default(),
+            error: error.map(str::to_owned),
+        };
+        let visit = |errors: &[Option<&str>]| NetVisit {
+            visit: 1,
+            repetition: 1,
+            round: 0,
+            streams: 1,
+            at_ms: 0,
+            pairs: errors.iter().map(|error| pair(*error)).collect(),
+            machines: Vec::new(),
+        };
+        let all = [visit(&[Some("refused"), Some("late")]), visit(&[Some("late")])];
+        assert_eq!(nothing_measured(&all).as_deref(), Some("refused"));
+        assert_eq!(nothing_measured(&[visit(&[Some("refused"), None])]), None);
+        assert_eq!(nothing_measured(&[]), None);
+    }
 }

@@ -27,8 +27,9 @@ Exit codes:
   0    measured
   1    this machine failed: a file, a process, a thread
   2    bad usage, or consent is missing
-  3    fewer than two machines were reached, or machines were not reached or lost: the others were measured
-  130  interrupted; the run folder has all measurements so far";
+  3    fewer than two machines were reached, no pair has figures, or machines were not reached or lost: the others
+       were measured
+  130  interrupted; the run folder has the visits that had ended";
 
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
