@@ -59,6 +59,11 @@ pub(crate) fn run(flags: &NetFlags) -> Result<ExitCode, Failure> {
             nodes.len()
         )));
     }
+    flags.reach.check(&nodes, &flags.fleet)?;
+    refuse_secrets(flags, &nodes)?;
+    if let Some(path) = &flags.output {
+        folder::require_free(path)?;
+    }
     let seed = flags.seed.map_or_else(drawn_seed, Ok)?;
     let course = course(flags, nodes.len(), seed)?;
     if flags.dry_run {
@@ -101,6 +106,20 @@ pub(crate) fn run(flags: &NetFlags) -> Result<ExitCode, Failure> {
         return Err(Failure::Outcome { why, code: code::TARGET });
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses what the run folder would keep where it holds a secret in use. Its command line has all flags.
+fn refuse_secrets(flags: &NetFlags, nodes: &[FleetNode]) -> Result<(), Failure> {
+    let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+    let reach = &flags.reach;
+    let binary: Vec<String> = reach.binary.iter().map(ToString::to_string).collect();
+    folder::secrets::refuse(&serde_json::json!({
+        "become": reach.become_by.as_ref().map(ToString::to_string),
+        "binary": binary,
+        "fleet": [flags.fleet.to_string_lossy().into_owned().as_str(), &names.join(" ")],
+        "interface": flags.interface,
+        "output": flags.output.as_ref().map(|path| path.to_string_lossy().into_owned()),
+    }))
 }
 
 fn drawn_seed() -> Result<u64, Failure> {
@@ -208,6 +227,7 @@ fn measure(
     let at: Vec<SocketAddr> =
         found.iter().zip(&fleet.linked).map(|(found, of)| SocketAddr::new(found.address, of.port)).collect();
     let run = manifest(flags, fleet, course, &found);
+    folder::secrets::refuse(&run)?;
     folder::make(path)?;
     let text = serde_json::to_vec_pretty(&run).map_err(|error| Failure::Command(error.to_string()))?;
     folder::write_whole(&path.join(MANIFEST), &text)?;
