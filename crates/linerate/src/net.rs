@@ -152,7 +152,7 @@ fn course(flags: &NetFlags, nodes: usize, seed: u64) -> Result<Course, Failure> 
 
 /// How many visits are made.
 fn visits(flags: &NetFlags, course: &Course) -> usize {
-    course.rounds.len() * flags.streams.len() * flags.visits as usize
+    course.rounds.len() * flags.numbers_of_streams().len() * flags.visits as usize
 }
 
 /// How long all of it takes, at the least.
@@ -169,7 +169,7 @@ fn foretold(flags: &NetFlags, course: &Course, nodes: usize) -> String {
     } else {
         String::new()
     };
-    let streams: Vec<String> = flags.streams.iter().map(u32::to_string).collect();
+    let streams: Vec<String> = flags.numbers_of_streams().iter().map(u32::to_string).collect();
     let rate = match flags.max_rate {
         Some(most) => format!(
             "at most {} a pair, {} in all",
@@ -178,7 +178,7 @@ fn foretold(flags: &NetFlags, course: &Course, nodes: usize) -> String {
                 most * (flags.duration + flags.warmup).as_secs_f64()
                     * pairs as f64
                     * f64::from(flags.visits)
-                    * flags.streams.len() as f64
+                    * streams.len() as f64
             )
         ),
         None => "no limit: links are filled (--max-rate caps each pair)".to_owned(),
@@ -232,7 +232,7 @@ fn measure(
     let text = serde_json::to_vec_pretty(&run).map_err(|error| Failure::Command(error.to_string()))?;
     folder::write_whole(&path.join(MANIFEST), &text)?;
     let mut lines = folder::lines(path, VISITS)?;
-    let all = turns(course.rounds.len(), &flags.streams, flags.visits, course.seed);
+    let all = turns(course.rounds.len(), &run.load.streams, flags.visits, course.seed);
     let (count, mut visits) = (all.len(), Vec::new());
     for (visit, turn) in (1_u32..).zip(all) {
         let order = VisitOrder {
@@ -249,7 +249,7 @@ fn measure(
         }
         lines.push(&made)?;
         visits.push(made);
-        fleet.progress.step(run.load.warmup_ms + run.load.duration_ms);
+        fleet.progress.step(run.load.warmup_ms + run.load.duration_ms + BESIDE.as_millis() as u64);
         if fleet.there().len() < 2 {
             break;
         }
@@ -284,7 +284,7 @@ fn load(flags: &NetFlags, course: &Course) -> NetLoad {
     let is_sample = course.rounds.len() < course.all_rounds;
     NetLoad {
         way: course.way,
-        streams: flags.streams.clone(),
+        streams: flags.numbers_of_streams(),
         duration_ms,
         warmup_ms: whole_ns(flags.warmup) / 1_000_000,
         interval_ms: (duration_ms / INTERVALS).max(INTERVAL_MS),
