@@ -27,7 +27,7 @@ const STRANGERS_MAX: usize = 1_024;
 /// How often it looks whether it is to end.
 const LOOK_NS: u64 = 50_000_000;
 
-/// Most flows whose names are kept: a name is good for one flow.
+/// Most flows of a point: a name is good for one.
 const NAMES_MAX: usize = NET_NODES_MAX * NET_STREAMS_MAX as usize;
 
 /// A flow that has proved the token.
@@ -48,14 +48,15 @@ pub struct FlowListener {
 }
 
 impl FlowListener {
-    /// Listens at an address, or at all of both families, and hands on what is accepted. Port 0 is any that is free.
+    /// Listens at an address, or at all of both families, and hands on what is accepted: flows to the machine of this
+    /// number. Port 0 is any that is free.
     ///
     /// # Errors
     /// The port is taken, or no address of this machine.
     pub fn begin(
         address: Option<IpAddr>,
         port: u16,
-        token: FlowToken,
+        (own, token): (u32, FlowToken),
         accepted: Sender<AcceptedFlow>,
     ) -> io::Result<FlowListener> {
         let listener = match address {
@@ -68,7 +69,7 @@ impl FlowListener {
         // Many begin at once.
         rustix::net::listen(&listener, 4_096)?;
         let (port, stop) = (listener.local_addr()?.port(), Arc::new(AtomicBool::new(false)));
-        let doors = Doors { token, accepted, taken: BTreeSet::new(), strangers: 0 };
+        let doors = Doors { own, token, accepted, newest: 0, taken: BTreeSet::new(), strangers: 0 };
         let (of_thread, places) = (Arc::clone(&stop), Places::new()?);
         let thread = thread::Builder::new()
             .name("flows-listen".to_owned())
@@ -112,9 +113,13 @@ impl AsFd for AtDoor {
 }
 
 struct Doors {
+    /// This machine's number in the run.
+    own: u32,
     token: FlowToken,
     accepted: Sender<AcceptedFlow>,
-    /// Flows that were taken: a second one of the same name is somebody's who listened.
+    /// The newest point of which a flow was taken: one of an older point is somebody's who listened.
+    newest: u32,
+    /// Flows of it that were taken: a second one of the same name is somebody's who listened too.
     taken: BTreeSet<FlowName>,
     strangers: usize,
 }
@@ -180,17 +185,27 @@ impl Doors {
             return;
         }
         let known = if is_gone { None } else { named(&self.token, said) };
-        let let_in = known.filter(|(name, _)| self.taken.len() < NAMES_MAX && self.taken.insert(*name));
+        let let_in = known.filter(|(name, _)| self.is_new(*name));
         self.strangers -= 1;
         let Some((name, answer)) = let_in else { return places.close(place) };
-        // Names of points that are over are of no use to anybody.
-        self.taken.retain(|taken| taken.point.saturating_add(1) >= name.point);
         if let Some(AtDoor::Stranger { mut stream, .. }) = places.take(place)
             // The answer fits any send buffer.
             && stream.write_all(&answer).is_ok()
         {
             let _ = self.accepted.send(AcceptedFlow { name, stream });
         }
+    }
+
+    /// Notes a flow; whether it is this machine's, and was not taken before.
+    fn is_new(&mut self, name: FlowName) -> bool {
+        if name.to != self.own || name.point < self.newest {
+            return false;
+        }
+        if name.point > self.newest {
+            self.newest = name.point;
+            self.taken.clear();
+        }
+        self.taken.len() < NAMES_MAX && self.taken.insert(name)
     }
 
     /// Sends those away that did not prove the token in time.

@@ -138,7 +138,7 @@ pub fn ready(
             }
             let mut drawn = [0; 16];
             rustix::rand::getrandom(&mut drawn, rustix::rand::GetRandomFlags::empty()).map_err(FlowsError::Random)?;
-            let name = FlowName { point: plan.point, from: plan.own, flow };
+            let name = FlowName { point: plan.point, from: plan.own, to: to.to, flow };
             match connected(to.address, token, (name, drawn)) {
                 Ok(stream) => sending.push(SendingFlow { to: to.to, stream, most_bytes_per_s }),
                 Err(error) => {
