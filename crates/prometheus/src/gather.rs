@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use linerate_record::readings::{AbsentReading, OtherName, READINGS_SCHEMA, ReadMeasure, ReadSeries, Readings};
+use linerate_record::readings::{
+    AbsentReading, ImpossibleValues, OtherName, READINGS_SCHEMA, ReadMeasure, ReadSeries, Readings, is_reading,
+};
 use linerate_record::site::Product;
 
 use crate::answer::{FoundSeries, Labels, Matrix, matrix};
@@ -83,7 +85,7 @@ pub fn gather(
     });
     let instants = instants(window, interval_ms);
     let over_ms = (SCRAPES * interval_ms).max(instants.step_ms);
-    let mut gathered = Gathered { instants, found: BTreeMap::new(), remarks };
+    let mut gathered = Gathered { instants, found: BTreeMap::new(), remarks, left_out: ImpossibleValues::default() };
     let mut absent = Vec::new();
     for row in rows().filter(|row| row.exporter.is_of(product)) {
         if gathered.has(row.of) {
@@ -103,6 +105,7 @@ pub fn gather(
             absent.push(absent_row(row, names));
         }
     }
+    gathered.remarks.extend(gathered.left_out.remarks());
     absent.retain(|absent| !gathered.has(absent.of));
     absent.extend(nothing_exported(product));
     let names = other_names(server, window, names, &gathered)?;
@@ -228,6 +231,7 @@ struct Gathered {
     instants: Instants,
     found: BTreeMap<(ReadMeasure, String, String), Vec<Option<f64>>>,
     remarks: Vec<String>,
+    left_out: ImpossibleValues,
 }
 
 impl Gathered {
@@ -250,7 +254,12 @@ impl Gathered {
             let kept = self.found.entry(key).or_insert_with(|| vec![None; steps]);
             for (at, value) in values {
                 let Some(place) = self.instants.step_of(at).and_then(|step| kept.get_mut(step)) else { continue };
+                // What is nothing by nothing is no value.
                 if !value.0.is_finite() {
+                    continue;
+                }
+                if !is_reading(value.0) {
+                    self.left_out.add(row.of, host_of(machine));
                     continue;
                 }
                 let value = rounded(value.0);

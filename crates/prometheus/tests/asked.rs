@@ -204,3 +204,23 @@ fn a_server_that_does_not_answer_is_given_up_in_time() {
     let fault = asked(nobody, PrometheusAccess::Open, &Names::default()).unwrap_err().to_string();
     assert!(fault.contains("failed to reach http://127.0.0.1:9"), "{fault}");
 }
+
+#[test]
+fn values_that_cannot_be_are_left_out_and_what_is_gathered_can_be_read_again() {
+    let (address, _) = serving(|request| {
+        if request.contains("node_network_transmit_bytes_total") && !request.contains("count_over_time") {
+            matrix(
+                "{\"metric\":{\"instance\":\"10.0.0.1:9100\",\"device\":\"eth0\"},\"values\":[[1000050,\"-5\"],\
+                 [1000055,\"1e308\"],[1000060,\"7\"]]}",
+            )
+        } else {
+            healthy(request)
+        }
+    });
+    let readings = asked(address, PrometheusAccess::Open, &Names::default()).unwrap();
+    assert_eq!(readings.check(), Ok(()));
+    let there: Vec<f64> = readings.series[0].values.iter().flatten().copied().collect();
+    assert_eq!(there, [7.0]);
+    let told = |remark: &String| remark.starts_with("2 values of \"sent on\" of 10.0.0.1 cannot be");
+    assert!(readings.remarks.iter().any(told), "{:?}", readings.remarks);
+}
