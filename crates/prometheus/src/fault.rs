@@ -123,6 +123,21 @@ pub enum PrometheusFault {
         /// Its words.
         message: String,
     },
+    /// All queries are refused.
+    #[error(
+        "Prometheus refused all {count} queries, the first, {query:?}, with {kind}: {message}: check that this is a \
+             Prometheus that may be asked, and what stands before it"
+    )]
+    AllRefused {
+        /// How many.
+        count: usize,
+        /// The first of them.
+        query: String,
+        /// Why, in a word.
+        kind: String,
+        /// Why, in its words.
+        message: String,
+    },
     /// An answer beyond the bounds.
     #[error(
         "the answer to {query:?} is larger than {most}: select the machines of one cluster with --select, or a \

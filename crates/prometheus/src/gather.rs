@@ -86,7 +86,7 @@ pub fn gather(
     let instants = instants(window, interval_ms);
     let over_ms = (SCRAPES * interval_ms).max(instants.step_ms);
     let mut gathered = Gathered { instants, found: BTreeMap::new(), remarks, left_out: ImpossibleValues::default() };
-    let mut absent = Vec::new();
+    let (mut absent, mut answered, mut refused) = (Vec::new(), 0, Vec::new());
     for row in rows().filter(|row| row.exporter.is_of(product)) {
         if gathered.has(row.of) {
             continue;
@@ -94,16 +94,25 @@ pub fn gather(
         tell(row.metric);
         let query = names.expression(row.expression, &format!("{over_ms}ms"));
         match over_steps(server, &instants, (0, instants.steps), &query) {
-            Ok(matrix) => gathered.take(row, names, matrix),
+            Ok(matrix) => {
+                answered += 1;
+                gathered.take(row, names, matrix);
+            }
             // One that this version of an exporter or of Prometheus does not allow.
-            Err(PrometheusFault::Query { kind, message, .. }) => {
+            Err(PrometheusFault::Query { query, kind, message }) => {
                 gathered.remarks.push(format!("{}: {kind}: {message}", row.metric));
+                refused.push((query, kind, message));
             }
             Err(fault) => return Err(fault),
         }
         if !gathered.has(row.of) && row.need != SeriesNeed::Rare {
             absent.push(absent_row(row, names));
         }
+    }
+    if answered == 0
+        && let Some((query, kind, message)) = refused.first().cloned()
+    {
+        return Err(PrometheusFault::AllRefused { count: refused.len(), query, kind, message });
     }
     gathered.remarks.extend(gathered.left_out.remarks());
     absent.retain(|absent| !gathered.has(absent.of));

@@ -224,3 +224,18 @@ fn values_that_cannot_be_are_left_out_and_what_is_gathered_can_be_read_again() {
     let told = |remark: &String| remark.starts_with("2 values of \"sent on\" of 10.0.0.1 cannot be");
     assert!(readings.remarks.iter().any(told), "{:?}", readings.remarks);
 }
+
+#[test]
+fn queries_that_are_all_refused_are_a_fault_with_the_servers_reason() {
+    for status in ["400 Bad Request", "500 Internal Server Error"] {
+        let (address, _) = serving(move |request| {
+            if request.contains("count_over_time") {
+                healthy(request)
+            } else {
+                reply(status, "application/json", "{\"status\":\"error\",\"errorType\":\"x\",\"error\":\"no tenant\"}")
+            }
+        });
+        let fault = asked(address, PrometheusAccess::Open, &Names::default()).unwrap_err().to_string();
+        assert!(fault.contains("refused all") && fault.contains("x: no tenant"), "{fault}");
+    }
+}
