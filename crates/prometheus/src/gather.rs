@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use linerate_record::readings::{
-    AbsentReading, ImpossibleValues, OtherName, READINGS_SCHEMA, ReadMeasure, ReadSeries, Readings, is_reading,
+    AbsentReading, ImpossibleValues, OtherName, READINGS_SCHEMA, ReadMeasure, ReadSeries, Readings, VALUES_MAX,
+    is_reading,
 };
 use linerate_record::site::Product;
 
@@ -27,6 +28,12 @@ const INTERVAL_MS: u64 = 60_000;
 
 /// Over how much of the window the distance of scrapes is looked at, at a time.
 const LOOK_MS: u64 = 600_000;
+
+/// Most series of all answers together: 484 machines with 60 each have 29,000.
+const SERIES_MAX: usize = 200_000;
+
+/// How often a window is halved because its answer is late: a server that is slow with a quarter is slow with all.
+const HALVED_MOST: u32 = 2;
 
 /// From when to when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,10 +100,10 @@ pub fn gather(
         }
         tell(row.metric);
         let query = names.expression(row.expression, &format!("{over_ms}ms"));
-        match over_steps(server, &instants, (0, instants.steps), &query) {
+        match over_steps(server, &instants, (0, instants.steps), (&query, HALVED_MOST)) {
             Ok(matrix) => {
                 answered += 1;
-                gathered.take(row, names, matrix);
+                gathered.take(row, names, matrix)?;
             }
             // One that this version of an exporter or of Prometheus does not allow.
             Err(PrometheusFault::Query { query, kind, message }) => {
@@ -195,24 +202,26 @@ fn instants(window: GatheredWindow, interval_ms: u64) -> Instants {
     Instants { begin_unix_ms, step_ms, steps }
 }
 
-/// An answer over some steps: in parts, where the whole is too much.
+/// An answer over some steps: in parts, where the whole is too much. Where it is late, parts are halved so often.
 fn over_steps(
     server: &mut PrometheusServer,
     instants: &Instants,
     (first, end): (u64, u64),
-    query: &str,
+    (query, mut halved): (&str, u32),
 ) -> Result<Matrix, PrometheusFault> {
     let steps = end - first;
     let is_too_long = steps > POINTS_MAX;
     let whole = if is_too_long { None } else { Some(ask(server, instants, (first, end), query)) };
     match whole {
-        Some(Err(fault)) if !fault.is_of_size() || steps < 2 => return Err(fault),
         Some(Ok(found)) => return Ok(found),
+        Some(Err(fault)) if steps < 2 => return Err(fault),
+        Some(Err(fault)) if fault.is_of_time() && halved > 0 => halved -= 1,
+        Some(Err(fault)) if !fault.is_of_size() => return Err(fault),
         Some(Err(_)) | None => {}
     }
     let middle = first + steps / 2;
-    let mut found = over_steps(server, instants, (first, middle), query)?;
-    let more = over_steps(server, instants, (middle, end), query)?;
+    let mut found = over_steps(server, instants, (first, middle), (query, halved))?;
+    let more = over_steps(server, instants, (middle, end), (query, halved))?;
     found.series.extend(more.series);
     found.warnings.extend(more.warnings);
     Ok(found)
@@ -248,7 +257,7 @@ impl Gathered {
         self.found.range((of, String::new(), String::new())..).next().is_some_and(|((found, ..), _)| *found == of)
     }
 
-    fn take(&mut self, row: &SourceRow, names: &Names, matrix: Matrix) {
+    fn take(&mut self, row: &SourceRow, names: &Names, matrix: Matrix) -> Result<(), PrometheusFault> {
         for warning in matrix.warnings {
             let remark = format!("Prometheus warns: {warning}");
             if !self.remarks.contains(&remark) {
@@ -260,6 +269,7 @@ impl Gathered {
             let parts: Vec<&str> = row.part.iter().filter_map(|label| label_of(&metric, names.of(label))).collect();
             let key = (row.of, host_of(machine).to_owned(), parts.join("/"));
             let steps = self.instants.steps as usize;
+            self.bounded()?;
             let kept = self.found.entry(key).or_insert_with(|| vec![None; steps]);
             for (at, value) in values {
                 let Some(place) = self.instants.step_of(at).and_then(|step| kept.get_mut(step)) else { continue };
@@ -276,6 +286,18 @@ impl Gathered {
             }
         }
         self.found.retain(|(of, ..), values| *of != row.of || values.iter().any(Option::is_some));
+        Ok(())
+    }
+
+    /// Refuses to keep more than the largest cluster has, which would take all memory in time.
+    fn bounded(&self) -> Result<(), PrometheusFault> {
+        if self.found.len() >= SERIES_MAX {
+            return Err(PrometheusFault::TooMuch { most: format!("{SERIES_MAX} series") });
+        }
+        if self.found.len() as u64 * self.instants.steps >= VALUES_MAX {
+            return Err(PrometheusFault::TooMuch { most: format!("{} million values", VALUES_MAX / 1_000_000) });
+        }
+        Ok(())
     }
 }
 
@@ -321,8 +343,12 @@ fn other_names(
     names: &Names,
     gathered: &Gathered,
 ) -> Result<Vec<OtherName>, PrometheusFault> {
-    let machines: std::collections::BTreeSet<&str> =
-        gathered.found.keys().map(|(_, machine, _)| machine.as_str()).collect();
+    // A pod's name is the first label of its address.
+    let mut machines: BTreeMap<&str, &str> = BTreeMap::new();
+    for (_, machine, _) in gathered.found.keys() {
+        machines.entry(machine.split('.').next().unwrap_or(machine)).or_insert(machine);
+    }
+    machines.extend(gathered.found.keys().map(|(_, machine, _)| (machine.as_str(), machine.as_str())));
     let at_end = Instants { begin_unix_ms: window.to_unix_ms, step_ms: 1000, steps: 1 };
     let mut others = Vec::new();
     for row in NAMES {
@@ -336,9 +362,7 @@ fn other_names(
         for FoundSeries { metric, .. } in found.series {
             let of = label_of(&metric, names.of(machine)).map(host_of);
             let (Some(of), Some(other)) = (of, label_of(&metric, names.of(name))) else { continue };
-            // A pod's name is the first label of its address.
-            let known = machines.iter().find(|known| **known == of || known.split('.').next() == Some(of));
-            if let Some(known) = known {
+            if let Some(known) = machines.get(of) {
                 others.push(OtherName { machine: (*known).to_owned(), name: other.to_owned() });
             }
         }

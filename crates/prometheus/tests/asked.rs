@@ -239,3 +239,34 @@ fn queries_that_are_all_refused_are_a_fault_with_the_servers_reason() {
         assert!(fault.contains("refused all") && fault.contains("x: no tenant"), "{fault}");
     }
 }
+
+#[test]
+fn a_late_answer_is_halved_at_most_twice() {
+    let (address, requests) = serving(|request| {
+        if request.contains("count_over_time") {
+            healthy(request)
+        } else {
+            reply("504 Gateway Timeout", "text/plain", "upstream")
+        }
+    });
+    assert!(asked(address, PrometheusAccess::Open, &Names::default()).is_err());
+    let first = requests.lock().unwrap().iter().filter(|request| !request.contains("count_over_time")).count();
+    assert_eq!(first, 3, "the whole, a half and a quarter");
+}
+
+#[test]
+fn what_is_too_much_together_is_one_error_with_what_to_do() {
+    let (address, _) = serving(|request| {
+        if request.contains("count_over_time") {
+            return healthy(request);
+        }
+        let one = |n: u32| {
+            format!("{{\"metric\":{{\"instance\":\"h{n}:9100\",\"device\":\"eth0\"}},\"values\":[[1000060,\"1\"]]}}")
+        };
+        matrix(&(0..90_000).map(one).collect::<Vec<_>>().join(","))
+    });
+    let fault = asked(address, PrometheusAccess::Open, &Names::default()).unwrap_err();
+    assert!(matches!(fault, PrometheusFault::TooMuch { .. }), "{fault}");
+    let fault = fault.to_string();
+    assert!(fault.contains("200000 series together") && fault.contains("--select"), "{fault}");
+}
