@@ -266,7 +266,9 @@ impl Gathered {
         }
         for FoundSeries { metric, values } in matrix.series {
             let Some(machine) = first_of(&metric, row.machine, names) else { continue };
-            let parts: Vec<&str> = row.part.iter().filter_map(|label| label_of(&metric, names.of(label))).collect();
+            // A label that is missing keeps its place: else nobody could tell a pod from a container.
+            let of_part = |label: &&str| label_of(&metric, names.of(label)).unwrap_or_default();
+            let parts: Vec<&str> = row.part.iter().map(of_part).collect();
             let key = (row.of, host_of(machine).to_owned(), parts.join("/"));
             let steps = self.instants.steps as usize;
             self.bounded()?;
