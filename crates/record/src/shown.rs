@@ -52,6 +52,31 @@ fn without(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Names that are told of a list, and signs that are told of each.
+const NAMED_MOST: usize = 8;
+const NAME_CHARS_MAX: usize = 200;
+
+/// A name of others as far as it is told: none of them is read further, and a label may have 60,000 signs.
+#[must_use]
+pub fn short(name: &str) -> Cow<'_, str> {
+    match name.char_indices().nth(NAME_CHARS_MAX) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &name[..end])),
+        None => Cow::Borrowed(name),
+    }
+}
+
+/// The first names of a list, and how many there are besides.
+#[must_use]
+pub fn named_some<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let mut told: Vec<Cow<'_, str>> = Vec::new();
+    let mut more = 0_usize;
+    for name in names {
+        if told.len() < NAMED_MOST { told.push(short(name)) } else { more += 1 }
+    }
+    let told = told.join(", ");
+    if more > 0 { format!("{told} and {more} more") } else { told }
+}
+
 /// What stands where a key stood.
 pub const MASK: &str = "***";
 
@@ -228,6 +253,15 @@ mod tests {
         let value = "\u{9b}\\\u{202e}\x1b\u{e0041}\u{200d}";
         let json = serde_json::to_string(value).unwrap();
         assert_eq!(serde_json::from_str::<String>(&in_text(&json)).unwrap(), value);
+    }
+
+    #[test]
+    fn of_many_names_the_first_are_told_and_of_a_long_one_its_begin() {
+        let names: Vec<String> = (1..=9).map(|name| format!("n{name}")).collect();
+        let some = |most: usize| named_some(names[..most].iter().map(String::as_str));
+        assert_eq!((some(2).as_str(), some(8).ends_with("n8")), ("n1, n2", true));
+        assert!(some(9).ends_with("n8 and 1 more"), "{}", some(9));
+        assert_eq!((short("é"), short(&"é".repeat(60_000)).chars().count()), ("é".into(), 201));
     }
 
     #[test]
