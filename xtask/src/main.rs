@@ -4,6 +4,7 @@
 mod again;
 mod arrows;
 mod bench;
+mod binaries;
 mod code_map;
 mod count;
 mod fuzz;
@@ -18,7 +19,6 @@ mod sbom;
 mod scale;
 mod source;
 mod streams;
-mod tests;
 mod tidy;
 mod worlds;
 
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
         Some(("arrows", [])) => arrows::run(),
         Some(("tidy", [])) => tidy::run(),
         Some(("count", logs)) => count::run(logs),
-        Some(("tests", arguments)) => tests::run(arguments),
+        Some(("tests", arguments)) => binaries::run(arguments),
         Some(("again", [log, target])) => again::run(log, target),
         Some(("knobs", [])) => knobs::write(),
         Some(("knobs", [check])) if check == "--check" => knobs::check(),

@@ -2,7 +2,6 @@
 
 use linerate_record::machine::{Machine, MachineNic};
 
-use crate::machine;
 use crate::root::{Root, Unreadable};
 use crate::setting::interface_kinds;
 
@@ -13,7 +12,7 @@ const DRIVERS: [&str; 2] = ["veth", "tun"];
 /// Reads what the machine is made of. What could not be read is empty or 0 there, and the second value says so.
 #[must_use]
 pub fn machine(root: &Root) -> (Machine, Vec<Unreadable>) {
-    let (mut machine, unreadable) = machine::machine(root);
+    let (mut machine, unreadable) = crate::machine::machine(root);
     if root.is_live() && machine.nics.iter().any(|nic| nic.driver.is_none()) {
         // Where netlink cannot be asked, nothing is known of them.
         name(&mut machine.nics, &interface_kinds().unwrap_or_default());
