@@ -157,7 +157,8 @@ fn a_run_of_links_is_refused_before_anything_is_reached_and_so_is_its_dry_run() 
             let place = tempdir().expect("a folder");
             fs::create_dir(place.path().join("full")).expect("a folder");
             fs::write(place.path().join("full/file"), "").expect("written");
-            let nodes = "nodes:\n  - {name: 'm{1...2}', role: client, reach: here}\n";
+            let nodes =
+                "nodes:\n  - {name: m1, role: client, reach: here}\n  - {name: m2, role: client, reach: here}\n";
             fs::write(place.path().join("fleet.yaml"), nodes).expect("written");
             let line = format!("net --fleet fleet.yaml {flags}{dry}");
             let (code, told) = said(typed(place.path(), &line));
@@ -172,7 +173,7 @@ fn a_run_of_links_is_refused_before_anything_is_reached_and_so_is_its_dry_run() 
 #[test]
 fn a_dry_run_of_links_names_each_number_of_streams_once_and_is_text() {
     let place = tempdir().expect("a folder");
-    let nodes = "nodes:\n  - {name: 'm{1...2}', role: client, reach: here}\n";
+    let nodes = "nodes:\n  - {name: m1, role: client, reach: here}\n  - {name: m2, role: client, reach: here}\n";
     fs::write(place.path().join("fleet.yaml"), nodes).expect("written");
     let (code, told) = said(typed(place.path(), "net --fleet fleet.yaml --dry-run --streams 1,1,8 --visits 1"));
     assert!(code == Some(0) && told.contains("streams  1, 8, 1 visits") && told.contains("takes    12.0 s"), "{told}");

@@ -92,8 +92,8 @@ const LINKS_MATTER: f64 = 0.5;
 /// The same of what is served, beside what is served the other way.
 const SERVED_MATTERS: f64 = 0.1;
 
-/// What a link carries more than others is for clients, if they get this part of it.
-const FOR_CLIENTS: f64 = 0.5;
+/// What a link carries more than others is for clients, if these get so much more, as shares of what others have.
+const FOR_CLIENTS: f64 = 0.4;
 
 /// The same of a port that is slower than others': of what it has, not of what it should have.
 const SPEED_MATTERS: f64 = 0.3;
@@ -441,7 +441,7 @@ fn held_back(grid: &Grid<'_>, uses: &[NodeUse], row: &CauseRow, odd: &OddReading
     }
 }
 
-/// Whether what clients get of a node, or send to it, is at least this part of what its link has more than others.
+/// Whether what clients get of a node, or send to it, explains what its link has more than others.
 fn is_by_clients(grid: &Grid<'_>, odd: &OddReading) -> bool {
     let of = match odd.of {
         OddKind::Value(ReadMeasure::LinkSent) => ReadMeasure::ClientSent,
@@ -451,8 +451,10 @@ fn is_by_clients(grid: &Grid<'_>, odd: &OddReading) -> bool {
     let Some(place) = grid.place(&odd.node).filter(|_| odd.others > 0.0) else { return false };
     let served = |place: usize| grid.whole(of, place).and_then(|values| grid.clipped(values));
     let mut others: Vec<f64> = (0..grid.nodes.len()).filter(|other| *other != place).filter_map(served).collect();
-    let Some((own, middle)) = served(place).zip(quantile(&mut others, 0.5)) else { return false };
-    own - middle >= FOR_CLIENTS * (odd.value - odd.others)
+    let middle = quantile(&mut others, 0.5).filter(|middle| *middle > 0.0);
+    let Some((own, middle)) = served(place).zip(middle) else { return false };
+    // As shares: a link carries what its node asks of others as well.
+    own / middle - 1.0 >= FOR_CLIENTS * (odd.value / odd.others - 1.0)
 }
 
 /// How many times more requests a node has under way for each byte that it serves than the middle node; none where that
