@@ -115,8 +115,12 @@ mod tests {
 
     #[test]
     fn binaries_of_tests_are_told_from_all_else_that_is_built() {
-        let line = r#"{"reason":"compiler-artifact","manifest_path":"/w/crates/a/Cargo.toml","target":{"src_path":"/w/crates/a/tests/plan.rs"},"profile":{"test":true},"executable":"/w/target/debug/deps/plan-1"}"#;
-        let found = binary(line).unwrap();
+        let line = [
+            r#"{"reason":"compiler-artifact","manifest_path":"/w/crates/a/Cargo.toml","profile":{"test":true},"#,
+            r#""target":{"src_path":"/w/crates/a/tests/plan.rs"},"executable":"/w/target/debug/deps/plan-1"}"#,
+        ]
+        .concat();
+        let found = binary(&line).unwrap();
         assert_eq!(found.name, "tests/plan.rs");
         assert_eq!((found.place, found.executable), ("/w/crates/a".into(), "/w/target/debug/deps/plan-1".into()));
         assert!(binary(&line.replace("\"test\":true", "\"test\":false")).is_none());

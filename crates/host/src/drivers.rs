@@ -5,7 +5,8 @@ use linerate_record::machine::{Machine, MachineNic};
 use crate::root::{Root, Unreadable};
 use crate::setting::interface_kinds;
 
-/// Kinds of interfaces that ethtool calls by the same name as netlink (`drivers/net/veth.c`, `drivers/net/tun.c`). Their
+/// Kinds of interfaces that ethtool calls by the same name as netlink (`drivers/net/veth.c`, `drivers/net/tun.c`).
+/// Their
 /// speed is a constant.
 const DRIVERS: [&str; 2] = ["veth", "tun"];
 
