@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use crate::process::by_hand;
 use crate::{Outcome, success_if};
 
 /// Binaries that run at once. Each runs as many tests at once as `RUST_TEST_THREADS` says.
@@ -39,7 +40,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
             });
         }
     });
-    let mut examples = cargo();
+    let mut examples = by_hand("cargo");
     examples.args(["test", "--workspace", "--no-fail-fast", "--doc", "--"]).args(arguments);
     let are_examples_passed = examples.status()?.success();
     Ok(success_if(is_passed.into_inner() && are_examples_passed))
@@ -49,20 +50,9 @@ fn next(binaries: &Mutex<VecDeque<Binary>>) -> Option<Binary> {
     binaries.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
 }
 
-/// Cargo, as it is called by hand: of what it says to this program, some build scripts would run again.
-fn cargo() -> Command {
-    let mut cargo = Command::new("cargo");
-    let is_of_package = |name: &str| ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|part| name.starts_with(part));
-    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    for name in names.filter(|name| is_of_package(name)) {
-        cargo.env_remove(name);
-    }
-    cargo
-}
-
 fn built() -> Result<VecDeque<Binary>, Box<dyn Error>> {
     let flags = ["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"];
-    let mut child = cargo().args(flags).stdout(Stdio::piped()).spawn()?;
+    let mut child = by_hand("cargo").args(flags).stdout(Stdio::piped()).spawn()?;
     let mut binaries = VecDeque::new();
     for line in BufReader::new(child.stdout.take().ok_or("cargo has no output")?).lines() {
         binaries.extend(binary(&line?));

@@ -3,9 +3,8 @@
 //! once, and none of a point that is over.
 //!
 //! The one that connects says 16 bytes that name the protocol, 16 that it drew, the point, its own number, that of who
-//! is to take it, that of the flow (4 bytes each, the high one first), and HMAC-SHA-256 of all of it under the
-//! token. The one that listens answers
-//! with HMAC-SHA-256 of that, after another 16 bytes.
+//! is to take it, that of the flow (4 bytes each, the high one first), and HMAC-SHA-256 of all of it under the token.
+//! The one that listens answers with HMAC-SHA-256 of that, after another 16 bytes.
 
 use std::fmt;
 

@@ -6,8 +6,7 @@ use crate::root::{Root, Unreadable};
 use crate::setting::interface_kinds;
 
 /// Kinds of interfaces that ethtool calls by the same name as netlink (`drivers/net/veth.c`, `drivers/net/tun.c`).
-/// Their
-/// speed is a constant.
+/// Their speed is a constant.
 const DRIVERS: [&str; 2] = ["veth", "tun"];
 
 /// Reads what the machine is made of. What could not be read is empty or 0 there, and the second value says so.

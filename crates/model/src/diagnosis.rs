@@ -18,6 +18,8 @@ mod sockets;
 mod suspects;
 mod words;
 
+use std::borrow::Cow;
+
 use linerate_analysis::odd::FALSE_ALARMS;
 use linerate_record::diagnosis::{
     DIAGNOSIS_SCHEMA, Diagnosis, ReadLoad, ReadNode, ReadWindow, SocketUse, Suspect, UsedResource,
@@ -48,8 +50,11 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
         .collect();
     caveats.extend(unknown_links(&grid, site, &interfaces, links));
     let (believed, beyond) = impossible::without(readings, site, (&grid, &grid.among(&clients)), &interfaces);
+    let mut grid = match &believed {
+        Cow::Borrowed(_) => grid,
+        Cow::Owned(without) => Grid::new(without, &nodes),
+    };
     let readings = &*believed;
-    let mut grid = Grid::new(readings, &nodes);
     let of_planes: Vec<Vec<&str>> =
         interfaces.iter().map(|of_node| of_node.iter().flatten().copied().collect()).collect();
     let carried = load::carried(&grid, &of_planes);

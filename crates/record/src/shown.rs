@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::lines::listed;
+
 /// Text of several lines in which nothing drives a terminal, turns the order of signs around or stands there unseen:
 /// each such character as `\u001b`, which a JSON string reads as itself again. Line feeds and tabs stay.
 #[must_use]
@@ -68,13 +70,7 @@ pub fn short(name: &str) -> Cow<'_, str> {
 /// The first names of a list, and how many there are besides.
 #[must_use]
 pub fn named_some<'n>(names: impl Iterator<Item = &'n str>) -> String {
-    let mut told: Vec<Cow<'_, str>> = Vec::new();
-    let mut more = 0_usize;
-    for name in names {
-        if told.len() < NAMED_MOST { told.push(short(name)) } else { more += 1 }
-    }
-    let told = told.join(", ");
-    if more > 0 { format!("{told} and {more} more") } else { told }
+    listed(&names.map(short).collect::<Vec<_>>(), NAMED_MOST)
 }
 
 /// What stands where a key stood.
