@@ -344,6 +344,75 @@ fn the_table_has_every_pair_of_racks_with_what_the_middle_pair_of_nodes_lost() {
     }
 }
 
+/// Adds two clients in a rack of their own, or in none, to which every node sends, and which send to every node where
+/// they are said to. `lost` has what is lost from a rack to another; clients are in the one behind the last.
+fn with_clients(
+    readings: &mut Readings,
+    hall: &Hall,
+    rack: Option<&str>,
+    sends: bool,
+    lost: impl Fn(usize, usize) -> f64,
+) {
+    let nodes = hall.racks * hall.each;
+    let sample = readings.sockets[0].remotes[0].clone();
+    let row = |other: String, share: f64| {
+        let (sent_segments, address) = (100_000, "10.9.0.1".parse().expect("an address"));
+        let retransmitted_segments = (share * 1e5) as u64;
+        let group = SocketGroup::Client;
+        SocketRemote { address, group, machine: Some(other), sent_segments, retransmitted_segments, ..sample.clone() }
+    };
+    for client in ["client1", "client2"] {
+        let machine = client.to_owned();
+        let stated = StatedMachine { machine, is_client: true, kind: None, rack: rack.map(str::to_owned) };
+        readings.stated.push(stated);
+        let to = (0..nodes).map(|to| row(name(to), lost(hall.racks, hall.rack(to))));
+        let remotes = if sends { to.collect() } else { Vec::new() };
+        let (over_ms, looks, interval_ms) = (WINDOW_MS, 31, 2_000);
+        let machine = client.to_owned();
+        readings.sockets.push(SocketRead { machine, over_ms, looks, interval_ms, remotes, ..SocketRead::default() });
+        for from in 0..nodes {
+            let of_client = row(client.to_owned(), lost(hall.rack(from), hall.racks));
+            readings.sockets[from].remotes.push(of_client);
+        }
+    }
+}
+
+#[test]
+fn pairs_of_a_node_and_a_client_tell_whose_uplinks_of_two_racks_lose() {
+    // Two racks of two nodes each: their own pairs do not tell which of both.
+    for (ways, sends) in [([true, true], false), ([true, true], true), ([true, false], false), ([false, true], true)] {
+        let hall = Hall { lost: 0.3, ..Hall::of((2, 2), Planted::Uplinks(1, ways)) };
+        let lost = |from: usize, to: usize| if ways[0] && from == 1 || ways[1] && to == 1 { 0.3 } else { 1e-5 };
+        let of = |rack| judged_with(&hall, "", 3, |readings| with_clients(readings, &hall, rack, sends, lost));
+        let diagnosis = of(Some("r3"));
+        is_told(&diagnosis, Cause::RackUplinks, "r2", &format!("{ways:?} {sends}"));
+        assert!(diagnosis.answer.contains("on the other ways from rack to rack 0"), "{}", diagnosis.answer);
+        let few: Vec<(&str, &str)> = diagnosis
+            .rack_pairs
+            .iter()
+            .filter(|pair| pair.is_too_few)
+            .map(|pair| (pair.from.as_str(), pair.to.as_str()))
+            .collect();
+        let all: &[(&str, &str)] = if sends { &[] } else { &[("r3", "r1"), ("r3", "r2")] };
+        assert_eq!(few, all);
+        let without = of(None);
+        let unknown = without.suspects.iter().find(|one| one.cause == Cause::Fabric).expect("a suspect");
+        assert!(unknown.claim.contains("within racks 0.01 %: the uplinks of one"), "{}", unknown.claim);
+    }
+}
+
+#[test]
+fn clients_whose_links_are_full_are_no_rack_that_loses() {
+    let hall = Hall::of((3, 3), Planted::Nothing);
+    // Queues of full links of clients overflow by a hundredth.
+    let lost = |_: usize, to: usize| if to == 3 { 0.01 } else { 1e-4 };
+    let diagnosis = judged_with(&hall, "", 5, |readings| with_clients(readings, &hall, Some("r4"), true, lost));
+    assert!(lossy(&diagnosis).iter().all(|one| one.cause == Cause::LossyLink), "{:#?}", diagnosis.suspects);
+    let lost = |_: usize, to: usize| if to == 3 { 0.05 } else { 1e-4 };
+    let diagnosis = judged_with(&hall, "", 5, |readings| with_clients(readings, &hall, Some("r4"), true, lost));
+    is_told(&diagnosis, Cause::RackUplinks, "r4", "what clients receive");
+}
+
 #[test]
 fn the_largest_sites_are_judged_and_more_racks_than_are_compared_are_told() {
     let hall = Hall::of((22, 22), Planted::Uplinks(12, [true, true]));

@@ -152,13 +152,19 @@ pub(crate) fn waits(sockets: &[SocketUse]) -> Option<String> {
 /// Pairs of racks, those that send most again first.
 pub(crate) fn worst(pairs: &[RackPair]) -> Vec<&RackPair> {
     let mut all: Vec<&RackPair> = pairs.iter().collect();
-    all.sort_by(|a, b| b.retransmitted_share.total_cmp(&a.retransmitted_share));
+    let order = |a: &&RackPair, b: &&RackPair| {
+        a.is_too_few.cmp(&b.is_too_few).then(b.retransmitted_share.total_cmp(&a.retransmitted_share))
+    };
+    all.sort_by(order);
     all
 }
 
 /// What nodes of one rack send again to another's.
 pub(crate) fn of_rack_pair(pair: &RackPair) -> String {
     let nodes = plural(u64::from(pair.node_pairs), "pair");
+    if pair.is_too_few {
+        return format!("{} to {}: not judged, {nodes} of nodes sent enough to tell: too few", pair.from, pair.to);
+    }
     let again = percent(pair.retransmitted_share);
     format!("{} to {}: {again} of segments sent again at the middle one of {nodes} of nodes", pair.from, pair.to)
 }

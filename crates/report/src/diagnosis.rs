@@ -295,6 +295,7 @@ pub(crate) mod tests {
                 sent_segments: 1_000_000,
                 retransmitted_segments: 20_000,
                 retransmitted_share: if to == 2 && from != 2 { 0.02 + 1e-4 * from as f64 } else { 1e-4 },
+                is_too_few: false,
             })
             .collect();
         of

@@ -15,6 +15,9 @@ const NEARLY_ALL: f64 = 0.9;
 /// More pairs of racks than this have no path each that loses: something that they share does.
 const PATHS_MAX: usize = 2;
 
+/// What is compared with where pairs within racks tell.
+const WITHIN: &str = "within racks";
+
 /// What loses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RackPlace<'r> {
@@ -38,6 +41,8 @@ pub(super) struct RackFault<'r> {
     pub(super) lossy: Ways<'r>,
     /// The share of the others, or within racks.
     pub(super) others: f64,
+    /// What that is the share of.
+    pub(super) compared: &'static str,
     /// Whether pairs within racks tell that nodes' own links lose nothing.
     pub(super) is_clean_within: bool,
 }
@@ -85,13 +90,15 @@ pub(super) fn faults<'r>(
     if lossy.is_empty() {
         return Vec::new();
     }
-    let fault = |place, lossy: Ways<'r>, others| RackFault { place, lossy, others, is_clean_within: pooled.is_some() };
+    let is_clean_within = pooled.is_some();
+    let fault =
+        |place, lossy: Ways<'r>, (others, compared)| RackFault { place, lossy, others, compared, is_clean_within };
     let all = |place| -> Vec<RackFault<'r>> {
-        let of = pooled.map(|within| fault(place, lossy.clone(), within));
+        let of = pooled.map(|within| fault(place, lossy.clone(), (within, WITHIN)));
         of.filter(stands_out).into_iter().collect()
     };
     if let (2, Some((a, b))) = (racks.len(), racks.first().zip(racks.last())) {
-        let others = pooled.or(quiet).unwrap_or(0.0);
+        let others = pooled.map_or((quiet.unwrap_or(0.0), "the other way"), |within| (within, WITHIN));
         let only = fault(RackPlace::Between((a, b)), lossy, others);
         return Some(only).filter(stands_out).into_iter().collect();
     }
@@ -99,7 +106,7 @@ pub(super) fn faults<'r>(
         return all(RackPlace::All);
     }
     let clean = across.iter().filter(|(way, _)| !lossy.contains_key(*way)).map(|(_, lost)| *lost).collect();
-    let others = lower_middle(clean).unwrap_or(0.0);
+    let others = (lower_middle(clean).unwrap_or(0.0), "on the other ways from rack to rack");
     let (mut left, mut found) = (lossy.clone(), Vec::new());
     while let Some((rack, of)) = of_one_rack(across, &lossy, &left) {
         left.retain(|way, _| !of.contains_key(way));
@@ -138,15 +145,17 @@ fn of_one_rack<'r>(across: &Ways<'r>, lossy: &Ways<'r>, left: &Ways<'r>) -> Opti
     let racks: BTreeSet<&'r str> = left.keys().flat_map(|(from, to)| [*from, *to]).collect();
     let mut best: Option<(&'r str, Ways<'r>)> = None;
     for rack in racks {
-        let mut of = Ways::new();
-        for is_from in [true, false] {
-            let is_of = |way: &&RackWay<'r>| if is_from { way.0 == rack } else { way.1 == rack };
-            let ways: Vec<&RackWay<'r>> = across.keys().filter(is_of).collect();
-            let losing = || ways.iter().filter_map(|way| Some((**way, *lossy.get(*way)?)));
-            if ways.len() >= 2 && is_nearly(losing().count(), ways.len()) {
-                of.extend(losing().filter(|(way, _)| left.contains_key(way)));
-            }
-        }
+        let ways = [true, false].map(|is_from| -> Vec<&RackWay<'r>> {
+            across.keys().filter(|way| if is_from { way.0 == rack } else { way.1 == rack }).collect()
+        });
+        let losing = |ways: &[&RackWay<'r>]| -> Ways<'r> {
+            ways.iter().filter_map(|way| Some((**way, *lossy.get(*way)?))).collect()
+        };
+        let is_lost = |ways: &[&RackWay<'r>]| !ways.is_empty() && is_nearly(losing(ways).len(), ways.len());
+        // Of one way that tells, as where clients send too little, uplinks that lose the other way tell.
+        let is_it = ways.iter().any(|ways| ways.len() >= 2 && is_lost(ways));
+        let lost = ways.iter().filter(|ways| is_it && is_lost(ways)).flat_map(|ways| losing(ways));
+        let of: Ways<'r> = lost.filter(|(way, _)| left.contains_key(way)).collect();
         if of.len() >= 2 && best.as_ref().is_none_or(|(_, most)| of.len() > most.len()) {
             best = Some((rack, of));
         }
