@@ -30,6 +30,8 @@ enum Planted {
     Spines,
     /// One of them.
     Spine(usize),
+    /// Spines that so many of ten pairs of nodes pass, each by one path.
+    SpinesOfPairs(usize),
     /// A moment between two nodes, the first to the second.
     Burst([usize; 2]),
     /// All send to one node at once: its queue overflows.
@@ -73,6 +75,7 @@ impl Hall {
             Planted::Path([one, other], back) => (a, b) == (one, other) || back && (b, a) == (one, other),
             Planted::Spines => crosses,
             Planted::Spine(one) => crosses && spine == one,
+            Planted::SpinesOfPairs(of_ten) => crosses && (from * 7919 + to * 104_729 + from * to) % 97 % 10 < of_ten,
             Planted::Burst([one, other]) => (from, to) == (one, other),
             Planted::Incast(node) => to == node,
         };
@@ -259,6 +262,20 @@ fn spines_are_told_by_all_that_crosses_and_of_two_racks_that_it_is_not_known_whi
     // With sets across racks, nothing is sent within them, and nothing tells it from what every link loses.
     let hall = Hall { is_within: false, ..Hall::of((4, 4), Planted::Spines) };
     assert!(lossy(&judged(&hall, 1)).is_empty());
+}
+
+#[test]
+fn a_spine_that_some_pairs_of_nodes_pass_is_no_rack_s_uplinks() {
+    let mut told = [0; 2];
+    for size in [(3, 3), (4, 4), (3, 5), (6, 2)] {
+        for (seed, of_ten) in (0..10).flat_map(|seed| [(seed, 5), (seed, 6)]) {
+            let hall = Hall { lost: 0.04, ..Hall::of(size, Planted::SpinesOfPairs(of_ten)) };
+            let diagnosis = judged(&hall, 600 + seed);
+            told[0] += lossy(&diagnosis).iter().filter(|one| one.cause == Cause::Fabric).count();
+            told[1] += lossy(&diagnosis).iter().filter(|one| one.cause == Cause::RackUplinks).count();
+        }
+    }
+    assert!(told[0] >= 20 && told[1] == 0, "of 80, {} fabric, {} uplinks", told[0], told[1]);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use super::machines::{by_number, stated_group};
 use super::sockets::{ALIKE, LOST, NodePair, PAIRS_LEAST, Rows};
 use super::suspects::Scored;
 use crate::ethernet::goodput_share;
-use faults::{RackFault, RackPlace, RackWay, faults, lower_middle};
+use faults::{RackFault, RackPlace, RackWay, faults, is_nearly, lower_middle, some_of};
 
 /// More racks than this are not laid beside each other.
 const RACKS_MAX: usize = 64;
@@ -215,14 +215,28 @@ fn judge<'r>(crossings: &[Crossing<'r>], own: &BTreeSet<&str>, of_clients: &BTre
     // A client's link that is full drops packets, and senders find its speed by them: more than that is a fault.
     of_clients.iter().for_each(|rack| _ = within.entry(*rack).or_insert(LOST));
     let pooled = if pooled.len() >= PAIRS_LEAST { lower_middle(pooled) } else { None };
-    let is_told = |fault: &RackFault<'_>| {
-        let is_path = |way: &RackWay<'_>| lanes.get(way).is_some_and(Lane::is_path);
-        !matches!(fault.place, RackPlace::Path(_)) || fault.lossy.keys().all(is_path)
+    let is_path = |fault: &RackFault<'_>| {
+        let is_one = |way: &RackWay<'_>| lanes.get(way).is_some_and(Lane::is_path);
+        !matches!(fault.place, RackPlace::Path(_)) || fault.lossy.keys().all(is_one)
     };
-    let mut found: Vec<RackFault<'r>> = faults(&across, &within, pooled).into_iter().filter(is_told).collect();
+    let mut found: Vec<RackFault<'r>> = faults(&across, &within, pooled).into_iter().filter(is_path).collect();
+    let alike = |fault: &RackFault<'_>| is_alike(fault.lossy.keys().filter_map(|way| lanes.get(way)));
+    let is_uplinks = |fault: &RackFault<'_>| matches!(fault.place, RackPlace::Uplinks(_));
+    // What loses for some pairs of a rack and not for others is one of several that all racks pass.
+    if found.iter().any(|fault| is_uplinks(fault) && !alike(fault)) {
+        found.retain(|fault| is_uplinks(fault) && alike(fault));
+        found.extend(some_of(&across, &within, pooled).filter(|_| found.is_empty()));
+    }
     let is_of_clients = |place: &RackPlace<'_>| matches!(place, RackPlace::Uplinks(rack) if of_clients.contains(rack));
     found.iter_mut().filter(|fault| is_of_clients(&fault.place)).for_each(|fault| fault.is_clean_within = false);
     found
+}
+
+/// Whether nearly all pairs of nodes on these ways lose alike.
+fn is_alike<'a, 'r: 'a>(lanes: impl Iterator<Item = &'a Lane<'r>>) -> bool {
+    let all: Vec<f64> = lanes.flat_map(|lane| lane.lost.iter().copied()).collect();
+    let least = ALIKE * lower_middle(all.clone()).unwrap_or(0.0);
+    is_nearly(all.iter().filter(|lost| **lost >= least).count(), all.len())
 }
 
 /// Whether a link that was found to lose packets, or what leads to clients, loses what racks lose alone.

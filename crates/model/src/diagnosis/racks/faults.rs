@@ -72,6 +72,32 @@ pub(super) fn lower_middle(mut values: Vec<f64>) -> Option<f64> {
     values.get(values.len().checked_sub(1)? / 2).copied()
 }
 
+/// What ways lose that are not lossy, at the middle.
+fn quiet(across: &Ways<'_>) -> Option<f64> {
+    lower_middle(across.values().copied().filter(|lost| *lost < LOST).collect())
+}
+
+/// Ways that lose more than is usual, and than the nodes of either end do among themselves.
+fn lossy<'r>(across: &Ways<'r>, within: &BTreeMap<&'r str, f64>, pooled: Option<f64>) -> Ways<'r> {
+    // What all pairs lose, wherever they are, no rack does.
+    let Some(usual) = pooled.or(quiet(across)) else { return Ways::new() };
+    let own = |rack: &str| within.get(rack).copied().unwrap_or(0.0);
+    let is_lossy = |(way, lost): &(&RackWay<'r>, &f64)| **lost >= least(usual.max(own(way.0)).max(own(way.1)));
+    across.iter().filter(is_lossy).map(|(way, lost)| (*way, *lost)).collect()
+}
+
+/// All ways that lose as what a part of what connects racks does; nothing where pairs within racks do not tell.
+pub(super) fn some_of<'r>(
+    across: &Ways<'r>,
+    within: &BTreeMap<&'r str, f64>,
+    pooled: Option<f64>,
+) -> Option<RackFault<'r>> {
+    let lossy = lossy(across, within, pooled);
+    let place = RackPlace::Some(lossy.len(), across.len());
+    let fault = RackFault { place, lossy, others: pooled?, compared: WITHIN, is_clean_within: true };
+    Some(fault).filter(stands_out)
+}
+
 /// What loses between racks. `across` has the ways that tell, `within` each rack's own pairs, and `pooled` the middle
 /// of all pairs within racks, where there are enough of them.
 pub(super) fn faults<'r>(
@@ -79,13 +105,8 @@ pub(super) fn faults<'r>(
     within: &BTreeMap<&'r str, f64>,
     pooled: Option<f64>,
 ) -> Vec<RackFault<'r>> {
-    let quiet = lower_middle(across.values().copied().filter(|lost| *lost < LOST).collect());
-    // What all pairs lose, wherever they are, no rack does.
-    let Some(usual) = pooled.or(quiet) else { return Vec::new() };
-    // Nor does one what the nodes of an end lose among themselves.
-    let own = |rack: &str| within.get(rack).copied().unwrap_or(0.0);
-    let is_lossy = |(way, lost): &(&RackWay<'r>, &f64)| **lost >= least(usual.max(own(way.0)).max(own(way.1)));
-    let lossy: Ways<'r> = across.iter().filter(is_lossy).map(|(way, lost)| (*way, *lost)).collect();
+    let quiet = quiet(across);
+    let lossy = lossy(across, within, pooled);
     let racks: BTreeSet<&str> = across.keys().flat_map(|(from, to)| [*from, *to]).collect();
     if lossy.is_empty() {
         return Vec::new();
@@ -135,7 +156,7 @@ fn stands_out(fault: &RackFault<'_>) -> bool {
     fault.lost() >= least(fault.others)
 }
 
-fn is_nearly(some: usize, all: usize) -> bool {
+pub(super) fn is_nearly(some: usize, all: usize) -> bool {
     some as f64 >= NEARLY_ALL * all as f64
 }
 
