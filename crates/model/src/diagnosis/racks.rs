@@ -182,7 +182,7 @@ fn table(crossings: &[Crossing<'_>], names: &BTreeSet<&str>, of_clients: &BTreeS
     for from in names {
         // Clients ask each other for nothing.
         let is_way = |to: &&&str| *to != from && !(of_clients.contains(from) && of_clients.contains(**to));
-        names.iter().filter(is_way).for_each(|to| _ = ways.entry((from, to)).or_default());
+        names.iter().filter(is_way).for_each(|to| _ = ways.entry((*from, *to)).or_default());
     }
     let mut all: Vec<RackPair> = ways.into_iter().map(of).collect();
     all.sort_by_cached_key(|one| (by_number(&one.from), by_number(&one.to)));
