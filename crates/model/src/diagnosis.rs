@@ -9,6 +9,7 @@ mod heat;
 mod links;
 mod load;
 mod losses;
+mod lost_members;
 mod machines;
 mod quotas;
 mod racks;

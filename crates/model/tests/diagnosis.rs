@@ -262,3 +262,42 @@ fn a_machine_that_says_another_name_is_not_taken_for_that_one() {
     let first = diagnosis.suspects.first().unwrap_or_else(|| panic!("{}", diagnosis.answer));
     assert_eq!((first.cause, first.node.as_deref()), (Cause::LossyLink, Some("node3")));
 }
+
+/// Speeds of bonds, of which that of the third node is half, and the second member of that one which carries nothing.
+fn add_speeds(readings: &mut Readings, nodes: u32, idle: Option<&str>) {
+    for node in 1..=nodes {
+        let speed = if node == 3 { 25e9 / 8.0 } else { 50e9 / 8.0 };
+        let (machine, part) = (format!("node{node}"), "bond0".to_owned());
+        let values = vec![Some(speed); STEPS];
+        readings.series.push(ReadSeries { of: ReadMeasure::LinkSpeed, machine, part, values });
+    }
+    let Some(idle) = idle else { return };
+    for of in [ReadMeasure::LinkSent, ReadMeasure::LinkReceived] {
+        let of_node = readings.series.iter_mut().filter(|one| one.of == of && one.machine == "node3");
+        let mut parts: Vec<&mut ReadSeries> = of_node.collect();
+        let whole = parts.iter().find(|one| one.part == "bond0").expect("a bond").values.clone();
+        for one in parts.iter_mut().filter(|one| one.part != "bond0") {
+            one.values = if one.part == idle { vec![Some(0.0); STEPS] } else { whole.clone() };
+        }
+    }
+}
+
+#[test]
+fn a_bond_that_lost_a_member_is_one_suspect_that_names_the_member() {
+    for planted in [Planted::Nothing, Planted::SlowLink] {
+        let mut readings = fleet(16, planted, 3, 4);
+        add_speeds(&mut readings, 16, Some("p0b"));
+        let diagnosis = diagnose(&site(16), &readings, &[]).unwrap();
+        let first = diagnosis.suspects.first().expect("a suspect");
+        assert_eq!(first.claim, "bond0 of node3 lost a member: p0b carries nothing", "{planted:?}");
+        assert_eq!(diagnosis.answer, first.claim);
+        let remedy = &first.remedy;
+        assert!(remedy.starts_with("/proc/net/bonding/bond0") && remedy.contains("ethtool p0b"), "{remedy}");
+        let others = diagnosis.suspects[1..].iter().filter(|one| one.part == "bond0").count();
+        assert_eq!(others, 0, "{:#?}", diagnosis.suspects);
+    }
+    let mut readings = fleet(16, Planted::Nothing, 3, 4);
+    add_speeds(&mut readings, 16, None);
+    let diagnosis = diagnose(&site(16), &readings, &[]).unwrap();
+    assert!(diagnosis.answer.starts_with("the port bond0 of node3 negotiated 25.0 Gb/s"), "{}", diagnosis.answer);
+}

@@ -171,6 +171,14 @@ pub(super) fn remedy(cause: Cause, part: &str) -> String {
     }
 }
 
+/// The same of a bond that lost a member.
+pub(super) fn lost_member(bond: &str, member: &str) -> String {
+    format!(
+        "/proc/net/bonding/{bond} (MII status and link failures of {member}); ethtool {member}, then the cable or \
+         module of {member} and its port at the switch"
+    )
+}
+
 /// The same of what connects racks.
 fn between_racks(cause: Cause, part: &str) -> String {
     match cause {
