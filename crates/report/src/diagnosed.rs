@@ -55,7 +55,7 @@ pub(crate) fn load(diagnosis: &Diagnosis) -> String {
     ));
     if let Some(turn) = &load.turn {
         said.push(format!(
-            "from {} on, {} in flight instead of {} gave no more",
+            "from {} on, {} in flight instead of {}, by the engine's gauge, gave no more",
             instant(turn.at_unix_ms),
             count(turn.in_flight[1].round()),
             count(turn.in_flight[0].round())

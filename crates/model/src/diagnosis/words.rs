@@ -322,6 +322,13 @@ pub(super) fn blind(readings: &Readings, window: &ReadWindow, site: &Site) -> Ve
              among them{sockets}"
         ));
     }
+    if has(ReadMeasure::InFlight) {
+        blind.push(
+            "requests in flight are the engine's own gauge as it is at a look, which some engines renew more rarely: \
+             clients may have more of them under way"
+                .to_owned(),
+        );
+    }
     if has(ReadMeasure::DriveBusy) {
         blind.push(
             "the time that a drive is busy says little of NVMe, which serves many requests at once: its bytes are held \
