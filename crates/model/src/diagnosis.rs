@@ -5,6 +5,7 @@ mod clients;
 mod compared;
 mod figures;
 mod grid;
+mod heard;
 mod heat;
 mod links;
 mod load;
@@ -14,13 +15,14 @@ mod machines;
 mod quotas;
 mod racks;
 mod resources;
+mod rest;
 mod sockets;
 mod suspects;
 mod words;
 
 use linerate_analysis::odd::FALSE_ALARMS;
 use linerate_record::diagnosis::{
-    DIAGNOSIS_SCHEMA, Diagnosis, ReadLoad, ReadNode, ReadWindow, SocketUse, Suspect, UsedResource,
+    DIAGNOSIS_SCHEMA, Diagnosis, OddReading, ReadNode, ReadWindow, SocketUse, Suspect, UsedResource,
 };
 use linerate_record::explanation::Explanation;
 use linerate_record::readings::Readings;
@@ -58,7 +60,9 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
     let members = resources::member_uses(&grid, site, &interfaces);
     let (odd, comparisons) = compared::odd(&grid, &interfaces, &uses);
     let Seen { sockets, racks, alone } = seen(&grid, site, &clients, &uses);
-    let (suspects, none_of_these) = suspects::suspects(&grid, site, (&odd, &uses), (&used, &members), alone);
+    let at_rest = rest::is_at_rest(&used, &load);
+    let judged = suspects::suspects(&grid, site, (&odd, &uses), (&used, &members), alone);
+    let (suspects, none_of_these) = if at_rest { rest::at_rest(judged) } else { judged };
     let explanation = match figures::observations(&grid, &load, site.nodes().saturating_sub(nodes.len() as u32)) {
         Ok(observed) => match explain(site, &observed) {
             Ok(explanation) => Some(with_members(explanation, &members)),
@@ -73,10 +77,16 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
             None
         }
     };
-    let at_rest = is_at_rest(&used, &load);
     let warnings = warnings(site, readings, &nodes, &used);
     let window = window(&grid);
-    let alike = losses::alike(&grid, &suspects, &used);
+    let (answer, next) = if at_rest {
+        (rest::answer((&suspects, &odd), none_of_these, (&used, &window)), Some(rest::NEXT.to_owned()))
+    } else {
+        let alike = losses::alike(&grid, &suspects, &used);
+        let beside = alike.as_ref().map_or_else(String::new, |[said, _]| format!("; {said}"));
+        let next = alike.map(|[_, next]| next).or_else(|| next(&suspects, none_of_these, explanation.as_ref()));
+        (answer((&suspects, &odd), none_of_these, nodes.len()) + &beside, next)
+    };
     caveats.extend(quotas::of_others(&grid));
     caveats.extend(racks.caveats);
     caveats.extend(still_counters(&grid, &interfaces));
@@ -87,9 +97,8 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
         blind: words::blind(readings, &window, site),
         window,
         unheard: site.nodes().saturating_sub(nodes.len() as u32),
-        answer: answer(&suspects, none_of_these, nodes.len(), at_rest)
-            + &alike.as_ref().map_or_else(String::new, |[said, _]| format!("; {said}")),
-        next: alike.map(|[_, next]| next).or_else(|| next(&suspects, none_of_these, explanation.as_ref())),
+        answer,
+        next,
         heat: heat::heat(&grid, &uses),
         nodes: nodes.iter().map(|node| read_node(site, node)).collect(),
         strangers,
@@ -165,10 +174,7 @@ fn window(grid: &Grid<'_>) -> ReadWindow {
 /// What has to be known before the answer is believed.
 fn warnings(site: &Site, readings: &Readings, nodes: &[machines::ReadMachine], used: &[UsedResource]) -> Vec<String> {
     let mut warnings = readings.warnings.clone();
-    let (read, all) = (nodes.len(), site.nodes() as usize);
-    if !readings.stated.is_empty() && read > all {
-        warnings.push(format!("{read} nodes of the fleet store, and the site has {all}: one of both is wrong"));
-    }
+    warnings.extend(heard::told(site, readings, nodes));
     warnings.extend(racks::disagreements(site, &readings.stated));
     // A few hundredths are framing and how counters are read.
     const ABOVE: f64 = 1.1;
@@ -243,34 +249,28 @@ fn still_counters(grid: &Grid<'_>, interfaces: &[Vec<Option<&str>>]) -> Vec<Stri
 /// A suspect that leads has so much of the weight.
 const LEADS: f64 = 0.5;
 
-/// Whether nothing was asked of the nodes.
-fn is_at_rest(used: &[UsedResource], load: &ReadLoad) -> bool {
-    const REST: f64 = 0.01;
-    let links = || used.iter().filter(|one| one.resource.is_link());
-    let served = load.get_bytes_per_s.unwrap_or(0.0) + load.put_bytes_per_s.unwrap_or(0.0);
-    links().count() > 0 && links().all(|one| one.most_share < REST) && served < REST * load.sent_bytes_per_s.max(1e6)
-}
-
 /// Fewer nodes than this say little of how much healthy ones differ.
 const FEW: usize = 8;
 
-fn answer(suspects: &[Suspect], none_of_these: f64, nodes: usize, is_at_rest: bool) -> String {
+fn answer((suspects, odd): (&[Suspect], &[OddReading]), none_of_these: f64, nodes: usize) -> String {
     match suspects.first() {
-        None if is_at_rest => {
-            "no load was seen: links of nodes carry less than a hundredth of what they can; read while the load is \
-              there"
-                .to_owned()
-        }
         _ if nodes == 0 => "no machine of these readings is a node of the site: nothing can be said".to_owned(),
         Some(first) if first.weight >= LEADS => first.claim.clone(),
         Some(first) if first.weight > none_of_these => format!("not separated; first: {}", first.claim),
         _ => {
             let of_few =
                 if nodes < FEW { format!(" (of {nodes} nodes, only a large difference is)") } else { String::new() };
-            format!(
-                "nothing that was read is at a limit, or unlike its peers beyond chance{of_few}: what held the site \
-                 back, if anything did, is not among these readings (clients, switches, too few requests in flight)"
-            )
+            let elsewhere = "what held the site back, if anything did, is not among these readings (clients, \
+                             switches, too few requests in flight)";
+            match odd.first() {
+                None => format!(
+                    "nothing that was read is at a limit, or unlike its peers beyond chance{of_few}: {elsewhere}"
+                ),
+                Some(first) => format!(
+                    "no suspect leads; {}. If that holds nothing back, {elsewhere}",
+                    rest::unlike(first, odd.len())
+                ),
+            }
         }
     }
 }
