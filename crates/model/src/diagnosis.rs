@@ -258,8 +258,11 @@ fn answer((suspects, odd): (&[Suspect], &[OddReading]), none_of_these: f64, node
         Some(first) if first.weight >= LEADS => first.claim.clone(),
         Some(first) if first.weight > none_of_these => format!("not separated; first: {}", first.claim),
         _ => {
-            let of_few =
-                if nodes < FEW { format!(" (of {nodes} nodes, only a large difference is)") } else { String::new() };
+            let of_few = match nodes {
+                1 => " (one node has no peers)".to_owned(),
+                nodes if nodes < FEW => format!(" (of {nodes} nodes, only a large difference is)"),
+                _ => String::new(),
+            };
             let elsewhere = "what held the site back, if anything did, is not among these readings (clients, \
                              switches, too few requests in flight)";
             match odd.first() {

@@ -13,7 +13,9 @@ const NAMED: usize = 5;
 /// What is amiss in how many were read.
 pub(super) fn told(site: &Site, readings: &Readings, nodes: &[ReadMachine]) -> Option<String> {
     let (read, all) = (nodes.len(), site.nodes() as usize);
-    if read == 0 || read == all {
+    // Agents that were not reached are told with the reason.
+    let is_told = || readings.warnings.iter().any(|one| one.contains(" not reached ("));
+    if read == 0 || read == all || read < all && !readings.stated.is_empty() && is_told() {
         return None;
     }
     if read > all {

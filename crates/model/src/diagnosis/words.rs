@@ -210,6 +210,14 @@ pub(super) fn throttled(container: &str, node: &str, share: f64) -> String {
 
 /// A resource that is full at the middle node.
 pub(super) fn full(site: &Site, used: &UsedResource) -> String {
+    if used.nodes == 1 {
+        return format!(
+            "{}: the one node that was read uses {} of {}",
+            used.resource.in_a_sentence(),
+            percent(used.share),
+            used.resource.amount(used.capacity)
+        );
+    }
     let whose = if site.groups.len() > 1 { format!("{} nodes use", used.group) } else { "nodes use".to_owned() };
     format!(
         "{}: {whose} {} of {} each, and {} of {} use {} or more",
