@@ -197,7 +197,7 @@ fn racks(diagnosis: &Diagnosis) -> String {
             };
             let share = pair.retransmitted_share;
             if pair.is_too_few {
-                return row.name(&format!("too few pairs ({})", pair.node_pairs));
+                return row.number(&format!("too few pairs ({})", pair.node_pairs));
             }
             row.figure_bar(&format!("rack_pairs.{i}.retransmitted_share"), share, share / most, &percent(share))
         };
