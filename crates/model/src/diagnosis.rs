@@ -5,15 +5,18 @@ mod clients;
 mod compared;
 mod figures;
 mod grid;
+mod heard;
 mod heat;
 mod impossible;
 mod links;
 mod load;
 mod losses;
+mod lost_members;
 mod machines;
 mod quotas;
 mod racks;
 mod resources;
+mod rest;
 mod sockets;
 mod suspects;
 mod words;
@@ -22,7 +25,7 @@ use std::borrow::Cow;
 
 use linerate_analysis::odd::FALSE_ALARMS;
 use linerate_record::diagnosis::{
-    DIAGNOSIS_SCHEMA, Diagnosis, ReadLoad, ReadNode, ReadWindow, SocketUse, Suspect, UsedResource,
+    DIAGNOSIS_SCHEMA, Diagnosis, OddReading, ReadNode, ReadWindow, SocketUse, Suspect, UsedResource,
 };
 use linerate_record::explanation::Explanation;
 use linerate_record::readings::Readings;
@@ -48,7 +51,7 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
     let interfaces: Vec<Vec<Option<&str>>> = (0..nodes.len())
         .map(|node| planes.iter().map(|plane| links::interface(&grid, node, site, plane, links)).collect())
         .collect();
-    caveats.extend(unknown_links(&grid, site, &interfaces, links));
+    let unknown = unknown_links(&grid, site, &interfaces, links);
     let (believed, beyond) = impossible::without(readings, site, (&grid, &grid.among(&clients)), &interfaces);
     let mut grid = match &believed {
         Cow::Borrowed(_) => grid,
@@ -66,7 +69,9 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
     let members = resources::member_uses(&grid, site, &interfaces);
     let (odd, comparisons) = compared::odd(&grid, &interfaces, &uses);
     let Seen { sockets, racks, alone } = seen(&grid, site, &clients, &uses);
-    let (suspects, none_of_these) = suspects::suspects(&grid, site, (&odd, &uses), (&used, &members), alone);
+    let at_rest = rest::is_at_rest(&used, &load);
+    let judged = suspects::suspects(&grid, site, (&odd, &uses), (&used, &members), alone);
+    let (suspects, none_of_these) = if at_rest { rest::at_rest(judged) } else { judged };
     let explanation = match figures::observations(&grid, &load, site.nodes().saturating_sub(nodes.len() as u32)) {
         Ok(observed) => match explain(site, &observed) {
             Ok(explanation) => Some(with_members(explanation, &members)),
@@ -81,10 +86,20 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
             None
         }
     };
-    let at_rest = is_at_rest(&used, &load);
-    let warnings = warnings(site, readings, &nodes, (&used, beyond));
+    let (unjudged, unknown): (Vec<_>, Vec<_>) = unknown.into_iter().partition(|one| one.of_all);
+    caveats.extend(unknown.into_iter().map(|one| one.said));
+    let mut warnings = warnings(site, readings, &nodes, (&used, beyond));
+    warnings.extend(unjudged.into_iter().map(|one| one.said));
     let window = window(&grid);
-    let alike = losses::alike(&grid, &suspects, &used);
+    let (answer, next) = if at_rest {
+        (rest::answer((&suspects, &odd), none_of_these, (&used, &window)), Some(rest::NEXT.to_owned()))
+    } else {
+        let alike = losses::alike(&grid, &suspects, &used);
+        let beside = alike.as_ref().map_or_else(String::new, |[said, _]| format!("; {said}"));
+        let next = alike.map(|[_, next]| next).or_else(|| next(&suspects, none_of_these, explanation.as_ref()));
+        let are_links_read = of_planes.iter().any(|of_node| !of_node.is_empty());
+        (answer((&suspects, &odd), none_of_these, (nodes.len(), are_links_read)) + &beside, next)
+    };
     caveats.extend(quotas::of_others(&grid));
     caveats.extend(racks.caveats);
     caveats.extend(still_counters(&grid, &interfaces));
@@ -95,9 +110,8 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
         blind: words::blind(readings, &window, site),
         window,
         unheard: site.nodes().saturating_sub(nodes.len() as u32),
-        answer: answer(&suspects, none_of_these, nodes.len(), at_rest)
-            + &alike.as_ref().map_or_else(String::new, |[said, _]| format!("; {said}")),
-        next: alike.map(|[_, next]| next).or_else(|| next(&suspects, none_of_these, explanation.as_ref())),
+        answer,
+        next,
         heat: heat::heat(&grid, &uses),
         nodes: nodes.iter().map(|node| read_node(site, node)).collect(),
         strangers,
@@ -179,10 +193,7 @@ fn warnings(
 ) -> Vec<String> {
     let mut warnings = readings.warnings.clone();
     warnings.extend(beyond);
-    let (read, all) = (nodes.len(), site.nodes() as usize);
-    if !readings.stated.is_empty() && read > all {
-        warnings.push(format!("{read} nodes of the fleet store, and the site has {all}: one of both is wrong"));
-    }
+    warnings.extend(heard::told(site, readings, nodes));
     warnings.extend(racks::disagreements(site, &readings.stated));
     for one in used.iter().filter(|one| one.resource.is_link() && one.most_share > impossible::ABOVE) {
         warnings.push(format!(
@@ -195,13 +206,20 @@ fn warnings(
     warnings
 }
 
+/// A link that is not judged.
+struct UnknownLink {
+    /// On all nodes: nothing is said of that plane, and the answer is of the rest.
+    of_all: bool,
+    said: String,
+}
+
 /// Planes of which no interface is known.
 fn unknown_links(
     grid: &Grid<'_>,
     site: &Site,
     interfaces: &[Vec<Option<&str>>],
     given: &[(String, String)],
-) -> Vec<String> {
+) -> Vec<UnknownLink> {
     let planes = links::planes(site);
     let unknown = planes.iter().enumerate().filter_map(|(place, plane)| {
         let lacking: Vec<usize> = (0..interfaces.len()).filter(|node| interfaces[*node][place].is_none()).collect();
@@ -209,7 +227,7 @@ fn unknown_links(
         let seen: Vec<&str> =
             grid.parts(linerate_record::readings::ReadMeasure::LinkSent, first).iter().map(|(name, _)| *name).collect();
         let seen = if seen.is_empty() { "none".to_owned() } else { seen.join(", ") };
-        Some(format!(
+        let said = format!(
             "{} of {} nodes have no interface {:?} for the {} plane, so that its link is not judged there: interfaces \
              of {} are {seen}; say which with --link {}=INTERFACE",
             lacking.len(),
@@ -218,13 +236,14 @@ fn unknown_links(
             plane.name,
             grid.nodes[first].name,
             plane.name
-        ))
+        );
+        Some(UnknownLink { of_all: lacking.len() == interfaces.len(), said })
     });
     let no_plane = |(name, interface): &&(String, String)| {
         let is_there = planes.iter().any(|plane| plane.name == name);
-        (!is_there).then(|| {
-            format!("the site has no link of its own for the {name} plane: --link {name}={interface} says nothing")
-        })
+        let said =
+            || format!("the site has no link of its own for the {name} plane: --link {name}={interface} says nothing");
+        (!is_there).then(|| UnknownLink { of_all: true, said: said() })
     };
     unknown.chain(given.iter().filter_map(|one| no_plane(&one))).collect()
 }
@@ -255,34 +274,38 @@ fn still_counters(grid: &Grid<'_>, interfaces: &[Vec<Option<&str>>]) -> Vec<Stri
 /// A suspect that leads has so much of the weight.
 const LEADS: f64 = 0.5;
 
-/// Whether nothing was asked of the nodes.
-fn is_at_rest(used: &[UsedResource], load: &ReadLoad) -> bool {
-    const REST: f64 = 0.01;
-    let links = || used.iter().filter(|one| one.resource.is_link());
-    let served = load.get_bytes_per_s.unwrap_or(0.0) + load.put_bytes_per_s.unwrap_or(0.0);
-    links().count() > 0 && links().all(|one| one.most_share < REST) && served < REST * load.sent_bytes_per_s.max(1e6)
-}
-
 /// Fewer nodes than this say little of how much healthy ones differ.
 const FEW: usize = 8;
 
-fn answer(suspects: &[Suspect], none_of_these: f64, nodes: usize, is_at_rest: bool) -> String {
+fn answer(
+    (suspects, odd): (&[Suspect], &[OddReading]),
+    none_of_these: f64,
+    (nodes, are_links_read): (usize, bool),
+) -> String {
     match suspects.first() {
-        None if is_at_rest => {
-            "no load was seen: links of nodes carry less than a hundredth of what they can; read while the load is \
-              there"
-                .to_owned()
-        }
         _ if nodes == 0 => "no machine of these readings is a node of the site: nothing can be said".to_owned(),
+        None if !are_links_read && odd.is_empty() => {
+            "no link of any node was read, so that nothing can be said of what held the site back".to_owned()
+        }
         Some(first) if first.weight >= LEADS => first.claim.clone(),
         Some(first) if first.weight > none_of_these => format!("not separated; first: {}", first.claim),
         _ => {
-            let of_few =
-                if nodes < FEW { format!(" (of {nodes} nodes, only a large difference is)") } else { String::new() };
-            format!(
-                "nothing that was read is at a limit, or unlike its peers beyond chance{of_few}: what held the site \
-                 back, if anything did, is not among these readings (clients, switches, too few requests in flight)"
-            )
+            let of_few = match nodes {
+                1 => " (one node has no peers)".to_owned(),
+                nodes if nodes < FEW => format!(" (of {nodes} nodes, only a large difference is)"),
+                _ => String::new(),
+            };
+            let elsewhere = "what held the site back, if anything did, is not among these readings (clients, \
+                             switches, too few requests in flight)";
+            match odd.first() {
+                None => format!(
+                    "nothing that was read is at a limit, or unlike its peers beyond chance{of_few}: {elsewhere}"
+                ),
+                Some(first) => format!(
+                    "no suspect leads; {}. If that holds nothing back, {elsewhere}",
+                    rest::unlike(first, odd.len())
+                ),
+            }
         }
     }
 }

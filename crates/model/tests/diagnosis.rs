@@ -267,3 +267,101 @@ fn a_machine_that_says_another_name_is_not_taken_for_that_one() {
     let first = diagnosis.suspects.first().unwrap_or_else(|| panic!("{}", diagnosis.answer));
     assert_eq!((first.cause, first.node.as_deref()), (Cause::LossyLink, Some("node3")));
 }
+
+/// A fleet of which one node differs, at a thousandth of its load.
+fn at_rest(nodes: u32, seed: u64) -> Readings {
+    let mut readings = fleet(nodes, Planted::AllRequests, 2, seed);
+    let is_load = |of: ReadMeasure| {
+        matches!(of, ReadMeasure::LinkSent | ReadMeasure::LinkReceived | ReadMeasure::ClientSent)
+            || matches!(of, ReadMeasure::ClientReceived | ReadMeasure::InFlight)
+    };
+    for series in readings.series.iter_mut().filter(|one| is_load(one.of)) {
+        series.values.iter_mut().for_each(|value| *value = value.map(|value| 1e-3 * value));
+    }
+    readings.series.iter_mut().filter(|one| one.of == ReadMeasure::CoresBusy).for_each(|one| {
+        one.values.iter_mut().for_each(|value| *value = value.map(|value| 0.05 * value));
+    });
+    readings
+}
+
+#[test]
+fn a_window_without_a_load_says_so_first_and_names_no_node_for_its_load() {
+    for (nodes, seed) in [(4, 1), (16, 2), (56, 3)] {
+        let diagnosis = diagnose(&site(nodes), &at_rest(nodes, seed), &[]).unwrap();
+        let answer = &diagnosis.answer;
+        let begins = "no load was seen from 2026-11-18 11:06:40 UTC to 2026-11-18 11:16:25 UTC (9 min 45 s)";
+        assert!(answer.starts_with(begins), "{answer}");
+        assert!(diagnosis.suspects.iter().all(|one| one.cause != Cause::UnevenLoad), "{:?}", diagnosis.suspects);
+        assert!(diagnosis.odd.is_empty() || answer.contains(&diagnosis.odd[0].claim), "{answer}");
+        // What is no matter of load is told beside it.
+        let mut slower = at_rest(nodes, seed);
+        add_speeds(&mut slower, nodes, None);
+        let beside = diagnose(&site(nodes), &slower, &[]).unwrap();
+        assert!(
+            beside.answer.starts_with(begins) && beside.answer.contains("node3: speed of bond0: 25.0 Gb/s"),
+            "{}",
+            beside.answer
+        );
+    }
+    let loaded = diagnose(&site(16), &fleet(16, Planted::Nothing, 1, 1), &[]).unwrap();
+    assert!(!loaded.answer.contains("no load"), "{}", loaded.answer);
+}
+
+/// Speeds of bonds, of which that of the third node is half, and the second member of that one which carries nothing.
+fn add_speeds(readings: &mut Readings, nodes: u32, idle: Option<&str>) {
+    for node in 1..=nodes {
+        let speed = if node == 3 { 25e9 / 8.0 } else { 50e9 / 8.0 };
+        let (machine, part) = (format!("node{node}"), "bond0".to_owned());
+        let values = vec![Some(speed); STEPS];
+        readings.series.push(ReadSeries { of: ReadMeasure::LinkSpeed, machine, part, values });
+    }
+    let Some(idle) = idle else { return };
+    for of in [ReadMeasure::LinkSent, ReadMeasure::LinkReceived] {
+        let of_node = readings.series.iter_mut().filter(|one| one.of == of && one.machine == "node3");
+        let mut parts: Vec<&mut ReadSeries> = of_node.collect();
+        let whole = parts.iter().find(|one| one.part == "bond0").expect("a bond").values.clone();
+        for one in parts.iter_mut().filter(|one| one.part != "bond0") {
+            one.values = if one.part == idle { vec![Some(0.0); STEPS] } else { whole.clone() };
+        }
+    }
+}
+
+#[test]
+fn a_bond_that_lost_a_member_is_one_suspect_that_names_the_member() {
+    for planted in [Planted::Nothing, Planted::SlowLink] {
+        let mut readings = fleet(16, planted, 3, 4);
+        add_speeds(&mut readings, 16, Some("p0b"));
+        let diagnosis = diagnose(&site(16), &readings, &[]).unwrap();
+        let first = diagnosis.suspects.first().expect("a suspect");
+        assert_eq!(first.claim, "bond0 of node3 lost a member: p0b carries nothing", "{planted:?}");
+        assert_eq!(diagnosis.answer, first.claim);
+        let remedy = &first.remedy;
+        assert!(remedy.starts_with("/proc/net/bonding/bond0") && remedy.contains("ethtool p0b"), "{remedy}");
+        let others = diagnosis.suspects[1..].iter().filter(|one| one.part == "bond0").count();
+        assert_eq!(others, 0, "{:#?}", diagnosis.suspects);
+    }
+    let mut readings = fleet(16, Planted::Nothing, 3, 4);
+    add_speeds(&mut readings, 16, None);
+    let diagnosis = diagnose(&site(16), &readings, &[]).unwrap();
+    assert!(diagnosis.answer.starts_with("the port bond0 of node3 negotiated 25.0 Gb/s"), "{}", diagnosis.answer);
+}
+
+#[test]
+fn more_or_fewer_nodes_than_the_site_has_are_a_warning() {
+    let warned = |nodes: u32, site_nodes: u32, without: &str| {
+        let mut readings = fleet(nodes, Planted::Nothing, 1, 1);
+        readings.series.retain(|one| one.machine != without);
+        diagnose(&site(site_nodes), &readings, &[]).unwrap().warnings
+    };
+    for (nodes, site_nodes, without, said) in [
+        (60, 56, "", "60 machines were read, and the site has 56 nodes: select its own with --select"),
+        (56, 56, "node17", "55 of 56 nodes were read: node17 has no readings"),
+        (4, 5, "", "4 of 5 nodes were read: node5 has no readings"),
+        (1, 4, "", "1 of 4 nodes was read: node2, node3, node4 have no readings"),
+        (4, 1, "", "4 machines were read, and the site has 1 node:"),
+    ] {
+        let warnings = warned(nodes, site_nodes, without);
+        assert!(warnings.first().is_some_and(|first| first.starts_with(said)), "{said}: {warnings:?}");
+    }
+    assert_eq!(warned(4, 4, ""), [""; 0]);
+}

@@ -30,6 +30,8 @@ enum Planted {
     Spines,
     /// One of them.
     Spine(usize),
+    /// Spines that so many of ten pairs of nodes pass, each by one path.
+    SpinesOfPairs(usize),
     /// A moment between two nodes, the first to the second.
     Burst([usize; 2]),
     /// All send to one node at once: its queue overflows.
@@ -73,6 +75,7 @@ impl Hall {
             Planted::Path([one, other], back) => (a, b) == (one, other) || back && (b, a) == (one, other),
             Planted::Spines => crosses,
             Planted::Spine(one) => crosses && spine == one,
+            Planted::SpinesOfPairs(of_ten) => crosses && (from * 7919 + to * 104_729 + from * to) % 97 % 10 < of_ten,
             Planted::Burst([one, other]) => (from, to) == (one, other),
             Planted::Incast(node) => to == node,
         };
@@ -262,6 +265,20 @@ fn spines_are_told_by_all_that_crosses_and_of_two_racks_that_it_is_not_known_whi
 }
 
 #[test]
+fn a_spine_that_some_pairs_of_nodes_pass_is_no_rack_s_uplinks() {
+    let mut told = [0; 2];
+    for size in [(3, 3), (4, 4), (3, 5), (6, 2)] {
+        for (seed, of_ten) in (0..10).flat_map(|seed| [(seed, 5), (seed, 6)]) {
+            let hall = Hall { lost: 0.04, ..Hall::of(size, Planted::SpinesOfPairs(of_ten)) };
+            let diagnosis = judged(&hall, 600 + seed);
+            told[0] += lossy(&diagnosis).iter().filter(|one| one.cause == Cause::Fabric).count();
+            told[1] += lossy(&diagnosis).iter().filter(|one| one.cause == Cause::RackUplinks).count();
+        }
+    }
+    assert!(told[0] >= 20 && told[1] == 0, "of 80, {} fabric, {} uplinks", told[0], told[1]);
+}
+
+#[test]
 fn a_link_of_a_node_stays_a_link_of_that_node() {
     for size in SIZES {
         for (seed, is_within) in (0..5).flat_map(|seed| [(seed, true), (seed, false)]) {
@@ -342,6 +359,77 @@ fn the_table_has_every_pair_of_racks_with_what_the_middle_pair_of_nodes_lost() {
         assert_eq!(pair.retransmitted_share > 0.01, is_lossy, "{pair:?}");
         assert!(pair.sent_segments > pair.retransmitted_segments && pair.retransmitted_segments > 0, "{pair:?}");
     }
+}
+
+/// Adds two clients in a rack of their own, or in none, to which every node sends, and which send to every node where
+/// they are said to. `lost` has what is lost from a rack to another; clients are in the one behind the last.
+fn with_clients(
+    readings: &mut Readings,
+    hall: &Hall,
+    rack: Option<&str>,
+    sends: bool,
+    lost: impl Fn(usize, usize) -> f64,
+) {
+    let nodes = hall.racks * hall.each;
+    let sample = readings.sockets[0].remotes[0].clone();
+    let row = |other: String, share: f64| {
+        let (sent_segments, address) = (100_000, "10.9.0.1".parse().expect("an address"));
+        let retransmitted_segments = (share * 1e5) as u64;
+        let group = SocketGroup::Client;
+        SocketRemote { address, group, machine: Some(other), sent_segments, retransmitted_segments, ..sample.clone() }
+    };
+    for client in ["client1", "client2"] {
+        let machine = client.to_owned();
+        let stated = StatedMachine { machine, is_client: true, kind: None, rack: rack.map(str::to_owned) };
+        readings.stated.push(stated);
+        let again = ReadSeries { machine: client.to_owned(), ..readings.series[0].clone() };
+        readings.series.push(again);
+        let to = (0..nodes).map(|to| row(name(to), lost(hall.racks, hall.rack(to))));
+        let remotes = if sends { to.collect() } else { Vec::new() };
+        let (over_ms, looks, interval_ms) = (WINDOW_MS, 31, 2_000);
+        let machine = client.to_owned();
+        readings.sockets.push(SocketRead { machine, over_ms, looks, interval_ms, remotes, ..SocketRead::default() });
+        for from in 0..nodes {
+            let of_client = row(client.to_owned(), lost(hall.rack(from), hall.racks));
+            readings.sockets[from].remotes.push(of_client);
+        }
+    }
+}
+
+#[test]
+fn pairs_of_a_node_and_a_client_tell_whose_uplinks_of_two_racks_lose() {
+    // Two racks of two nodes each: their own pairs do not tell which of both.
+    for (ways, sends) in [([true, true], false), ([true, true], true), ([true, false], false), ([false, true], true)] {
+        let hall = Hall { lost: 0.3, ..Hall::of((2, 2), Planted::Uplinks(1, ways)) };
+        let lost = |from: usize, to: usize| if ways[0] && from == 1 || ways[1] && to == 1 { 0.3 } else { 1e-5 };
+        let of = |rack| judged_with(&hall, "", 3, |readings| with_clients(readings, &hall, rack, sends, lost));
+        let diagnosis = of(Some("r3"));
+        is_told(&diagnosis, Cause::RackUplinks, "r2", &format!("{ways:?} {sends}"));
+        assert!(diagnosis.answer.contains("on the other ways from rack to rack 0"), "{}", diagnosis.answer);
+        let few: Vec<(&str, &str)> = diagnosis
+            .rack_pairs
+            .iter()
+            .filter(|pair| pair.is_too_few)
+            .map(|pair| (pair.from.as_str(), pair.to.as_str()))
+            .collect();
+        let all: &[(&str, &str)] = if sends { &[] } else { &[("r3", "r1"), ("r3", "r2")] };
+        assert_eq!(few, all);
+        let without = of(None);
+        let unknown = without.suspects.iter().find(|one| one.cause == Cause::Fabric).expect("a suspect");
+        assert!(unknown.claim.contains("are sent again, within racks 0"), "{}", unknown.claim);
+    }
+}
+
+#[test]
+fn clients_whose_links_are_full_are_no_rack_that_loses() {
+    let hall = Hall::of((3, 3), Planted::Nothing);
+    // Queues of full links of clients overflow by a hundredth.
+    let lost = |_: usize, to: usize| if to == 3 { 0.01 } else { 1e-4 };
+    let diagnosis = judged_with(&hall, "", 5, |readings| with_clients(readings, &hall, Some("r4"), true, lost));
+    assert!(lossy(&diagnosis).iter().all(|one| one.cause == Cause::LossyLink), "{:#?}", diagnosis.suspects);
+    let lost = |_: usize, to: usize| if to == 3 { 0.05 } else { 1e-4 };
+    let diagnosis = judged_with(&hall, "", 5, |readings| with_clients(readings, &hall, Some("r4"), true, lost));
+    is_told(&diagnosis, Cause::RackUplinks, "r4", "what clients receive");
 }
 
 #[test]

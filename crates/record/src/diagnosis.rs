@@ -252,6 +252,9 @@ pub struct RackPair {
     /// The share that was sent again at the middle pair of nodes, the lower of two: one node or one burst does not
     /// decide it.
     pub retransmitted_share: f64,
+    /// Whether these are too few pairs, or of one node at an end, so that the direction is not judged.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_too_few: bool,
 }
 
 /// What is compared among those that should be alike.

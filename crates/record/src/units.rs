@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+mod dates;
 mod shares;
 mod typed;
 mod unit;
 
+pub use dates::utc;
 pub use shares::share_of;
 pub use typed::{bits_meant, decimal};
 pub use unit::Unit;

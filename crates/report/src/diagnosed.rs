@@ -48,14 +48,18 @@ pub(crate) fn load(diagnosis: &Diagnosis) -> String {
     if let Some(in_flight) = load.in_flight {
         said.push(format!("{} in flight", count(in_flight.round())));
     }
-    said.push(format!(
-        "nodes sent {} and received {}",
-        bits_per_s(8.0 * load.sent_bytes_per_s),
-        bits_per_s(8.0 * load.received_bytes_per_s)
-    ));
+    if diagnosis.used.iter().any(|one| one.resource.is_link()) {
+        said.push(format!(
+            "nodes sent {} and received {}",
+            bits_per_s(8.0 * load.sent_bytes_per_s),
+            bits_per_s(8.0 * load.received_bytes_per_s)
+        ));
+    } else {
+        said.push("what nodes sent and received was not read".to_owned());
+    }
     if let Some(turn) = &load.turn {
         said.push(format!(
-            "from {} on, {} in flight instead of {} gave no more",
+            "from {} on, {} in flight instead of {}, by the engine's gauge, gave no more",
             instant(turn.at_unix_ms),
             count(turn.in_flight[1].round()),
             count(turn.in_flight[0].round())
@@ -152,13 +156,19 @@ pub(crate) fn waits(sockets: &[SocketUse]) -> Option<String> {
 /// Pairs of racks, those that send most again first.
 pub(crate) fn worst(pairs: &[RackPair]) -> Vec<&RackPair> {
     let mut all: Vec<&RackPair> = pairs.iter().collect();
-    all.sort_by(|a, b| b.retransmitted_share.total_cmp(&a.retransmitted_share));
+    let order = |a: &&RackPair, b: &&RackPair| {
+        a.is_too_few.cmp(&b.is_too_few).then(b.retransmitted_share.total_cmp(&a.retransmitted_share))
+    };
+    all.sort_by(order);
     all
 }
 
 /// What nodes of one rack send again to another's.
 pub(crate) fn of_rack_pair(pair: &RackPair) -> String {
     let nodes = plural(u64::from(pair.node_pairs), "pair");
+    if pair.is_too_few {
+        return format!("{} to {}: not judged, {nodes} of nodes sent enough to tell: too few", pair.from, pair.to);
+    }
     let again = percent(pair.retransmitted_share);
     format!("{} to {}: {again} of segments sent again at the middle one of {nodes} of nodes", pair.from, pair.to)
 }

@@ -86,7 +86,12 @@ fn answer(diagnosis: &Diagnosis, why: bool, look: TextStyle) -> String {
         lines.push(line(Ink::Dim, format!("  {}  {:>5}", place + 1, words::percent(suspect.weight)), says));
     }
     let rest = all.len() - shown;
-    let mut none = "none of these: clients, switches, or what no reading here shows".to_owned();
+    let unread = match diagnosis.unheard {
+        0 => "",
+        1 => ", a node that was not read",
+        _ => ", nodes that were not read",
+    };
+    let mut none = format!("none of these: clients, switches{unread}, or what no reading here shows");
     if rest > 0 {
         none = format!("{none}; {} not shown", plural(rest as u64, "suspect"));
     }
@@ -299,6 +304,7 @@ pub(crate) mod tests {
                 sent_segments: 1_000_000,
                 retransmitted_segments: 20_000,
                 retransmitted_share: if to == 2 && from != 2 { 0.02 + 1e-4 * from as f64 } else { 1e-4 },
+                is_too_few: false,
             })
             .collect();
         of

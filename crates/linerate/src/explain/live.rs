@@ -294,16 +294,17 @@ impl Watch<'_> {
     /// Nodes that were not reached, and those that were lost on the way.
     fn unread(&self) -> Vec<String> {
         let mut said = Vec::new();
-        for (what, is_late) in [("were not reached", false), ("were lost on the way", true)] {
+        for (what, is_late) in [("not reached", false), ("lost on the way", true)] {
             let of: Vec<(&usize, &UnreachedNode)> =
                 self.lost.iter().filter(|(node, _)| self.lost_late.contains(node) == is_late).collect();
             let Some((_, first)) = of.first() else { continue };
             let names: Vec<&str> = of.iter().take(3).map(|(node, _)| self.nodes[**node].name.as_str()).collect();
             let more = if of.len() > names.len() { ", …" } else { "" };
             said.push(format!(
-                "{} of {} nodes {what} ({}{more}): {}",
+                "{} of {} nodes {} {what} ({}{more}): {}",
                 of.len(),
                 self.nodes.len(),
+                if of.len() == 1 { "was" } else { "were" },
                 names.join(", "),
                 first.why
             ));

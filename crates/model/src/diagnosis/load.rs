@@ -69,6 +69,36 @@ const MORE: f64 = 1.3;
 /// Throughput that grows by less of what demand grows by does not follow it.
 const FOLLOWS: f64 = 0.25;
 
+/// What demand grows by is a trend from so many standard errors of its looks on: of all splits, the best is taken.
+const TREND: f64 = 4.0;
+
+/// For how many instants gauges of nodes are held, by the lower quarter of the times that they stay as they are:
+/// engines renew them more rarely than they are looked at.
+fn held(grid: &Grid<'_>) -> usize {
+    let mut runs = Vec::new();
+    for node in 0..grid.nodes.len() {
+        let Some(values) = grid.whole(ReadMeasure::InFlight, node) else { continue };
+        let seen: Vec<f64> = values.iter().copied().flatten().collect();
+        runs.extend(seen.chunk_by(|a, b| a.total_cmp(b).is_eq()).map(|run| run.len() as f64));
+    }
+    quantile(&mut runs, 0.25).map_or(1, |held| held.ceil().max(1.0) as usize)
+}
+
+/// Mean, and the square of its standard error, of the looks of a side; none of too few.
+fn looks(values: &[f64], held: usize) -> Option<(f64, f64)> {
+    let each: Vec<f64> = values.chunks(held).map(|look| look.iter().sum::<f64>() / look.len() as f64).collect();
+    let n = each.len() as f64;
+    let mean = each.iter().sum::<f64>() / n;
+    let scatter = each.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (values.len() >= held * SIDE_LEAST).then_some((mean, scatter / n))
+}
+
+/// Whether there is more of it behind than before, beyond how much looks scatter.
+fn is_trend(before: &[f64], behind: &[f64], held: usize) -> bool {
+    let Some(((less, error), (more, other))) = looks(before, held).zip(looks(behind, held)) else { return false };
+    more - less >= TREND * (error + other).sqrt()
+}
+
 /// The instant from which more requests in flight gave no more throughput: the one that parts the window into what has
 /// fewer of them and what has more, where throughput grows least for it.
 fn turn(grid: &Grid<'_>, carried: &[Vec<f64>; 2]) -> Option<LoadTurn> {
@@ -79,11 +109,15 @@ fn turn(grid: &Grid<'_>, carried: &[Vec<f64>; 2]) -> Option<LoadTurn> {
     let first = bytes.iter().position(|bytes| *bytes >= 0.3 * most)?;
     let last = bytes.iter().rposition(|bytes| *bytes >= 0.3 * most)? + 1;
     let middle = |values: &[f64]| quantile(&mut values.to_vec(), 0.5).unwrap_or(0.0);
+    let held = held(grid);
     let mut best: Option<(f64, LoadTurn)> = None;
     for at in (first + SIDE_LEAST)..last.saturating_sub(SIDE_LEAST - 1) {
         let in_flight = [middle(&demand[first..at]), middle(&demand[at..last])];
         let per_s = [middle(&bytes[first..at]), middle(&bytes[at..last])];
         if in_flight[0] <= 0.0 || in_flight[1] < MORE * in_flight[0] {
+            continue;
+        }
+        if !is_trend(&demand[first..at], &demand[at..last], held) {
             continue;
         }
         let followed = (per_s[1] / per_s[0] - 1.0) / (in_flight[1] / in_flight[0] - 1.0);
@@ -94,4 +128,23 @@ fn turn(grid: &Grid<'_>, carried: &[Vec<f64>; 2]) -> Option<LoadTurn> {
         }
     }
     best.map(|(_, turn)| turn)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_that_are_held_count_once_and_scatter_is_no_trend() {
+        let each = |looks: &[f64], held: usize| -> Vec<f64> {
+            looks.iter().flat_map(|look| std::iter::repeat_n(*look, held)).collect()
+        };
+        for held in [1, 10] {
+            let is = |before: &[f64], behind: &[f64]| is_trend(&each(before, held), &each(behind, held), held);
+            assert!(is(&[4.0, 5.0, 4.0, 4.0], &[8.0, 9.0, 8.0, 9.0]), "{held}");
+            assert!(!is(&[4.0, 5.0], &[8.0, 9.0]), "two looks are no trend");
+            assert!(!is(&[1.0, 5.0, 3.0], &[6.0, 2.0, 5.0]), "what scatters");
+        }
+        assert!(is_trend(&[4.0; 9], &[8.0; 9], 1));
+    }
 }

@@ -117,12 +117,6 @@ fn caveats(site: &Site, sorted: &mut Machines, is_named: bool) {
              says which are)"
         ));
     }
-    let (nodes, all) = (sorted.nodes.len(), site.nodes() as usize);
-    if nodes > all {
-        sorted
-            .caveats
-            .push(format!("{nodes} machines have readings and the site has {all} nodes: select its own with --select"));
-    }
 }
 
 fn keys_with<'r>(readings: &'r Readings, measures: &[ReadMeasure]) -> BTreeSet<&'r str> {

@@ -17,7 +17,7 @@ use super::machines::{by_number, stated_group};
 use super::sockets::{ALIKE, LOST, NodePair, PAIRS_LEAST, Rows};
 use super::suspects::Scored;
 use crate::ethernet::goodput_share;
-use faults::{RackFault, RackPlace, RackWay, faults, lower_middle};
+use faults::{RackFault, RackPlace, RackWay, faults, is_nearly, lower_middle, some_of};
 
 /// More racks than this are not laid beside each other.
 const RACKS_MAX: usize = 64;
@@ -97,13 +97,16 @@ pub(super) fn racks(
     if names.is_empty() || names.len() > RACKS_MAX {
         return judged;
     }
-    let crossings = crossings(pairs, &racks, &readings.stated);
+    let clients = clients_of(&readings.stated);
+    let of_clients = racks_of_clients(&racks, &clients);
+    let crossings = crossings(pairs, &racks);
     judged.uses = uses(readings, site, rows, &racks);
-    judged.pairs = table(&crossings);
+    judged.pairs = table(&crossings, &names, &of_clients);
     let own = lossy_within(&crossings, found);
-    let faults = judge(&crossings, &own);
+    let faults = judge(&crossings, &own, &of_clients);
     let explained: BTreeSet<RackWay<'_>> = faults.iter().flat_map(|fault| fault.lossy.keys().copied()).collect();
-    found.retain(|one| !is_explained(one, &crossings, &explained));
+    let with_clients = with_clients(pairs, &racks, &clients);
+    found.retain(|one| !is_explained(one, (&crossings, &with_clients), &explained));
     for fault in &faults {
         let scored = claims::scored(fault, &judged.uses, fullest_link);
         if let RackPlace::Uplinks(rack) = fault.place {
@@ -120,20 +123,40 @@ fn racks_of(stated: &[StatedMachine]) -> BTreeMap<&str, &str> {
     stated.iter().filter_map(|one| Some((one.machine.as_str(), one.rack.as_deref()?))).collect()
 }
 
-/// Pairs of nodes of which both racks are known.
-fn crossings<'r>(
-    pairs: &[NodePair<'r>],
-    racks: &BTreeMap<&str, &'r str>,
-    stated: &[StatedMachine],
-) -> Vec<Crossing<'r>> {
-    let clients: BTreeSet<&str> = stated.iter().filter(|one| one.is_client).map(|one| one.machine.as_str()).collect();
-    let rack = |node: &str| racks.get(node).copied().filter(|_| !clients.contains(node));
+fn clients_of(stated: &[StatedMachine]) -> BTreeSet<&str> {
+    stated.iter().filter(|one| one.is_client).map(|one| one.machine.as_str()).collect()
+}
+
+/// Racks without any node: clients send each other nothing, so that no pair within tells of their own links.
+fn racks_of_clients<'r>(racks: &BTreeMap<&str, &'r str>, clients: &BTreeSet<&str>) -> BTreeSet<&'r str> {
+    let of_nodes: BTreeSet<&str> =
+        racks.iter().filter(|(machine, _)| !clients.contains(*machine)).map(|(_, rack)| *rack).collect();
+    racks.values().copied().filter(|rack| !of_nodes.contains(rack)).collect()
+}
+
+/// Pairs of nodes, or of a node and a client, of which both racks are known.
+fn crossings<'r>(pairs: &[NodePair<'r>], racks: &BTreeMap<&str, &'r str>) -> Vec<Crossing<'r>> {
     let of = |pair: &NodePair<'r>| {
         let to = pair.to?;
         let (segments, again, lost) = (pair.sends.segments, pair.sends.again, pair.sends.lost());
-        Some(Crossing { way: (rack(pair.from)?, rack(to)?), ends: [pair.from, to], segments, again, lost })
+        let way = (racks.get(pair.from).copied()?, racks.get(to).copied()?);
+        Some(Crossing { way, ends: [pair.from, to], segments, again, lost })
     };
     pairs.iter().filter_map(of).collect()
+}
+
+/// Pairs of a node and a client that lose, each with its racks where these are known.
+fn with_clients<'r>(
+    pairs: &[NodePair<'r>],
+    racks: &BTreeMap<&str, &'r str>,
+    clients: &BTreeSet<&str>,
+) -> Vec<Option<RackWay<'r>>> {
+    let is_it = |pair: &&NodePair<'r>| {
+        let has_client = clients.contains(pair.from) || pair.to.is_none_or(|to| clients.contains(to));
+        has_client && pair.sends.lost() >= LOST
+    };
+    let way = |pair: &NodePair<'r>| Some((*racks.get(pair.from)?, *racks.get(pair.to?)?));
+    pairs.iter().filter(is_it).map(way).collect()
 }
 
 fn lanes<'r>(crossings: &[Crossing<'r>], left_out: &BTreeSet<&str>) -> BTreeMap<RackWay<'r>, Lane<'r>> {
@@ -144,7 +167,8 @@ fn lanes<'r>(crossings: &[Crossing<'r>], left_out: &BTreeSet<&str>) -> BTreeMap<
     lanes
 }
 
-fn table(crossings: &[Crossing<'_>]) -> Vec<RackPair> {
+/// Every way from rack to rack, those of which too few pairs tell as well.
+fn table(crossings: &[Crossing<'_>], names: &BTreeSet<&str>, of_clients: &BTreeSet<&str>) -> Vec<RackPair> {
     let of = |((from, to), lane): (RackWay<'_>, Lane<'_>)| RackPair {
         from: from.to_owned(),
         to: to.to_owned(),
@@ -152,8 +176,15 @@ fn table(crossings: &[Crossing<'_>]) -> Vec<RackPair> {
         sent_segments: lane.segments,
         retransmitted_segments: lane.again,
         retransmitted_share: lane.middle(),
+        is_too_few: from != to && !lane.tells(),
     };
-    let mut all: Vec<RackPair> = lanes(crossings, &BTreeSet::new()).into_iter().map(of).collect();
+    let mut ways = lanes(crossings, &BTreeSet::new());
+    for from in names {
+        // Clients ask each other for nothing.
+        let is_way = |to: &&&str| *to != from && !(of_clients.contains(from) && of_clients.contains(**to));
+        names.iter().filter(is_way).for_each(|to| _ = ways.entry((*from, *to)).or_default());
+    }
+    let mut all: Vec<RackPair> = ways.into_iter().map(of).collect();
     all.sort_by_cached_key(|one| (by_number(&one.from), by_number(&one.to)));
     all
 }
@@ -170,7 +201,7 @@ fn lossy_links(found: &[Scored]) -> impl Iterator<Item = &str> {
     links.filter_map(|one| one.suspect.node.as_deref())
 }
 
-fn judge<'r>(crossings: &[Crossing<'r>], own: &BTreeSet<&str>) -> Vec<RackFault<'r>> {
+fn judge<'r>(crossings: &[Crossing<'r>], own: &BTreeSet<&str>, of_clients: &BTreeSet<&'r str>) -> Vec<RackFault<'r>> {
     let lanes = lanes(crossings, own);
     let (mut across, mut within, mut pooled) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
     for (way, lane) in &lanes {
@@ -181,21 +212,48 @@ fn judge<'r>(crossings: &[Crossing<'r>], own: &BTreeSet<&str>) -> Vec<RackFault<
             across.insert(*way, lane.middle());
         }
     }
+    // A client's link that is full drops packets, and senders find its speed by them: more than that is a fault.
+    of_clients.iter().for_each(|rack| _ = within.entry(*rack).or_insert(LOST));
     let pooled = if pooled.len() >= PAIRS_LEAST { lower_middle(pooled) } else { None };
-    let is_told = |fault: &RackFault<'_>| {
-        let is_path = |way: &RackWay<'_>| lanes.get(way).is_some_and(Lane::is_path);
-        !matches!(fault.place, RackPlace::Path(_)) || fault.lossy.keys().all(is_path)
+    let is_path = |fault: &RackFault<'_>| {
+        let is_one = |way: &RackWay<'_>| lanes.get(way).is_some_and(Lane::is_path);
+        !matches!(fault.place, RackPlace::Path(_)) || fault.lossy.keys().all(is_one)
     };
-    faults(&across, &within, pooled).into_iter().filter(is_told).collect()
+    let mut found: Vec<RackFault<'r>> = faults(&across, &within, pooled).into_iter().filter(is_path).collect();
+    let alike = |fault: &RackFault<'_>| is_alike(fault.lossy.keys().filter_map(|way| lanes.get(way)));
+    let is_uplinks = |fault: &RackFault<'_>| matches!(fault.place, RackPlace::Uplinks(_));
+    // What loses for some pairs of a rack and not for others is one of several that all racks pass.
+    if found.iter().any(|fault| is_uplinks(fault) && !alike(fault)) {
+        found.retain(|fault| is_uplinks(fault) && alike(fault));
+        found.extend(some_of(&across, &within, pooled).filter(|_| found.is_empty()));
+    }
+    let is_of_clients = |place: &RackPlace<'_>| matches!(place, RackPlace::Uplinks(rack) if of_clients.contains(rack));
+    found.iter_mut().filter(|fault| is_of_clients(&fault.place)).for_each(|fault| fault.is_clean_within = false);
+    found
 }
 
-/// Whether a link that was found to lose packets loses what racks lose alone.
-fn is_explained(one: &Scored, crossings: &[Crossing<'_>], explained: &BTreeSet<RackWay<'_>>) -> bool {
-    let Some(node) = one.suspect.node.as_deref().filter(|_| one.suspect.cause == Cause::LossyLink) else {
+/// Whether nearly all pairs of nodes on these ways lose alike.
+fn is_alike<'a, 'r: 'a>(lanes: impl Iterator<Item = &'a Lane<'r>>) -> bool {
+    let all: Vec<f64> = lanes.flat_map(|lane| lane.lost.iter().copied()).collect();
+    let least = ALIKE * lower_middle(all.clone()).unwrap_or(0.0);
+    is_nearly(all.iter().filter(|lost| **lost >= least).count(), all.len())
+}
+
+/// Whether a link that was found to lose packets, or what leads to clients, loses what racks lose alone.
+fn is_explained(
+    one: &Scored,
+    (crossings, with_clients): (&[Crossing<'_>], &[Option<RackWay<'_>>]),
+    explained: &BTreeSet<RackWay<'_>>,
+) -> bool {
+    let is_explained = |way: &RackWay<'_>| explained.contains(way);
+    if one.suspect.cause != Cause::LossyLink {
         return false;
+    }
+    let Some(node) = one.suspect.node.as_deref() else {
+        return !with_clients.is_empty() && with_clients.iter().all(|way| way.as_ref().is_some_and(is_explained));
     };
     let mut lossy = crossings.iter().filter(|one| one.ends.contains(&node) && one.lost >= LOST).peekable();
-    lossy.peek().is_some() && lossy.all(|one| explained.contains(&one.way))
+    lossy.peek().is_some() && lossy.all(|one| is_explained(&one.way))
 }
 
 /// What crosses the uplinks of each rack.

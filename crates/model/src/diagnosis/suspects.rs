@@ -9,7 +9,7 @@ use linerate_record::site::Site;
 
 use super::grid::{Grid, quantile};
 use super::resources::{FULL, NodeUse};
-use super::{losses, quotas, words};
+use super::{losses, lost_members, quotas, words};
 
 /// How an odd reading tells of a cause.
 struct CauseRow {
@@ -146,6 +146,7 @@ pub(super) fn suspects(
     seen: SeenAlone,
 ) -> (Vec<Suspect>, f64) {
     let mut all = of_nodes(grid, (odd, uses), &seen.not_lossy);
+    lost_members::joined(&mut all, grid, site);
     all.extend(quotas::throttled(grid));
     let losses = losses::all_the_time(grid).filter(|one| !is_among(&seen.not_lossy, one));
     let of_losses = losses.as_ref().map(|one| one.log_odds);

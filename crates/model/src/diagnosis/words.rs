@@ -171,6 +171,14 @@ pub(super) fn remedy(cause: Cause, part: &str) -> String {
     }
 }
 
+/// The same of a bond that lost a member.
+pub(super) fn lost_member(bond: &str, member: &str) -> String {
+    format!(
+        "/proc/net/bonding/{bond} (MII status and link failures of {member}); ethtool {member}, then the cable or \
+         module of {member} and its port at the switch"
+    )
+}
+
 /// The same of what connects racks.
 fn between_racks(cause: Cause, part: &str) -> String {
     match cause {
@@ -202,6 +210,14 @@ pub(super) fn throttled(container: &str, node: &str, share: f64) -> String {
 
 /// A resource that is full at the middle node.
 pub(super) fn full(site: &Site, used: &UsedResource) -> String {
+    if used.nodes == 1 {
+        return format!(
+            "{}: the one node that was read uses {} of {}",
+            used.resource.in_a_sentence(),
+            percent(used.share),
+            used.resource.amount(used.capacity)
+        );
+    }
     let whose = if site.groups.len() > 1 { format!("{} nodes use", used.group) } else { "nodes use".to_owned() };
     format!(
         "{}: {whose} {} of {} each, and {} of {} use {} or more",
@@ -313,6 +329,13 @@ pub(super) fn blind(readings: &Readings, window: &ReadWindow, site: &Site) -> Ve
             "TCP counters of {whose} are of the host's network namespace: those of pods without hostNetwork are not \
              among them{sockets}"
         ));
+    }
+    if has(ReadMeasure::InFlight) {
+        blind.push(
+            "requests in flight are the engine's own gauge as it is at a look, which some engines renew more rarely: \
+             clients may have more of them under way"
+                .to_owned(),
+        );
     }
     if has(ReadMeasure::DriveBusy) {
         blind.push(

@@ -197,6 +197,9 @@ fn racks(diagnosis: &Diagnosis) -> String {
                 return row.number("");
             };
             let share = pair.retransmitted_share;
+            if pair.is_too_few {
+                return row.number(&format!("too few pairs ({})", pair.node_pairs));
+            }
             row.figure_bar(&format!("rack_pairs.{i}.retransmitted_share"), share, share / most, &percent(share))
         };
         names.iter().fold(HtmlRow::default().name(from), cell).whole()
@@ -317,6 +320,17 @@ mod tests {
         let many = page(&of_racks(64));
         assert_eq!(many.matches("data-field=\"rack_pairs.").count(), 64 * 64);
         assert!(many.len() < 1 << 20, "{}", many.len());
+    }
+
+    #[test]
+    fn a_direction_of_which_too_few_pairs_tell_says_so() {
+        let mut of = of_racks(3);
+        (of.rack_pairs[7].is_too_few, of.rack_pairs[7].node_pairs) = (true, 1);
+        let page = page(&of);
+        assert!(page.contains("too few pairs (1)") && !page.contains("rack_pairs.7.retransmitted_share"));
+        let said = of_rack_pair(&of.rack_pairs[7]);
+        assert_eq!(said, "row-3 to row-2: not judged, 1 pair of nodes sent enough to tell: too few");
+        assert_ne!(worst(&of.rack_pairs)[0].from, "row-3");
     }
 
     #[test]

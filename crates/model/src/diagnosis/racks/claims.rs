@@ -71,7 +71,8 @@ fn worth(fault: &RackFault<'_>) -> f64 {
 
 fn claim(fault: &RackFault<'_>, is_full: bool) -> String {
     let does = if is_full { "are full" } else { "lose packets" };
-    let (lost, others) = (percent(fault.lost()), percent(fault.others));
+    let lost = percent(fault.lost());
+    let others = format!("{} {}", fault.compared, percent(fault.others));
     match fault.place {
         RackPlace::Uplinks(rack) => {
             let ways = [(fault.at(rack, true), "leave"), (fault.at(rack, false), "enter")];
@@ -79,15 +80,14 @@ fn claim(fault: &RackFault<'_>, is_full: bool) -> String {
                 ways.into_iter().filter_map(|(lost, verb)| Some(format!("{} of those that {verb} it", percent(lost?))));
             format!(
                 "the uplinks of rack {rack} {does}: of segments between it and any other rack, {} are sent again; \
-                 between others {others}",
+                 {others}",
                 said.collect::<Vec<_>>().join(" and ")
             )
         }
         RackPlace::Path((a, b)) => {
             let said = fault.lossy.iter().map(|((from, to), lost)| format!("{} from {from} to {to}", percent(*lost)));
             format!(
-                "the path between racks {a} and {b} loses packets: of segments, {} are sent again; between others \
-                 {others}",
+                "the path between racks {a} and {b} loses packets: of segments, {} are sent again; {others}",
                 said.collect::<Vec<_>>().join(" and ")
             )
         }
@@ -97,18 +97,18 @@ fn claim(fault: &RackFault<'_>, is_full: bool) -> String {
                 _ => format!("between racks {a} and {b}"),
             };
             format!(
-                "of segments {way}, {lost} are sent again, of others {others}: the uplinks of one {does_one}, or what \
+                "of segments {way}, {lost} are sent again, {others}: the uplinks of one {does_one}, or what \
                  connects them; two racks do not tell which",
                 does_one = if is_full { "are full" } else { "lose them" }
             )
         }
         RackPlace::All => format!(
-            "{}: of segments from any rack to any other, {lost} are sent again, within racks {others}",
+            "{}: of segments from any rack to any other, {lost} are sent again, {others}",
             if is_full { "the uplinks of racks are full" } else { "what connects the racks loses packets" }
         ),
         RackPlace::Some(some, all) => format!(
             "a part of what connects the racks loses packets: of segments on {some} of {all} ways from one rack to \
-             another, {lost} are sent again, within racks {others}"
+             another, {lost} are sent again, {others}"
         ),
     }
 }

@@ -15,6 +15,9 @@ const NEARLY_ALL: f64 = 0.9;
 /// More pairs of racks than this have no path each that loses: something that they share does.
 const PATHS_MAX: usize = 2;
 
+/// What is compared with where pairs within racks tell.
+const WITHIN: &str = "within racks";
+
 /// What loses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RackPlace<'r> {
@@ -38,6 +41,8 @@ pub(super) struct RackFault<'r> {
     pub(super) lossy: Ways<'r>,
     /// The share of the others, or within racks.
     pub(super) others: f64,
+    /// What that is the share of.
+    pub(super) compared: &'static str,
     /// Whether pairs within racks tell that nodes' own links lose nothing.
     pub(super) is_clean_within: bool,
 }
@@ -67,6 +72,32 @@ pub(super) fn lower_middle(mut values: Vec<f64>) -> Option<f64> {
     values.get(values.len().checked_sub(1)? / 2).copied()
 }
 
+/// What ways lose that are not lossy, at the middle.
+fn quiet(across: &Ways<'_>) -> Option<f64> {
+    lower_middle(across.values().copied().filter(|lost| *lost < LOST).collect())
+}
+
+/// Ways that lose more than is usual, and than the nodes of either end do among themselves.
+fn lossy<'r>(across: &Ways<'r>, within: &BTreeMap<&'r str, f64>, pooled: Option<f64>) -> Ways<'r> {
+    // What all pairs lose, wherever they are, no rack does.
+    let Some(usual) = pooled.or(quiet(across)) else { return Ways::new() };
+    let own = |rack: &str| within.get(rack).copied().unwrap_or(0.0);
+    let is_lossy = |(way, lost): &(&RackWay<'r>, &f64)| **lost >= least(usual.max(own(way.0)).max(own(way.1)));
+    across.iter().filter(is_lossy).map(|(way, lost)| (*way, *lost)).collect()
+}
+
+/// All ways that lose as what a part of what connects racks does; nothing where pairs within racks do not tell.
+pub(super) fn some_of<'r>(
+    across: &Ways<'r>,
+    within: &BTreeMap<&'r str, f64>,
+    pooled: Option<f64>,
+) -> Option<RackFault<'r>> {
+    let lossy = lossy(across, within, pooled);
+    let place = RackPlace::Some(lossy.len(), across.len());
+    let fault = RackFault { place, lossy, others: pooled?, compared: WITHIN, is_clean_within: true };
+    Some(fault).filter(stands_out)
+}
+
 /// What loses between racks. `across` has the ways that tell, `within` each rack's own pairs, and `pooled` the middle
 /// of all pairs within racks, where there are enough of them.
 pub(super) fn faults<'r>(
@@ -74,24 +105,21 @@ pub(super) fn faults<'r>(
     within: &BTreeMap<&'r str, f64>,
     pooled: Option<f64>,
 ) -> Vec<RackFault<'r>> {
-    let quiet = lower_middle(across.values().copied().filter(|lost| *lost < LOST).collect());
-    // What all pairs lose, wherever they are, no rack does.
-    let Some(usual) = pooled.or(quiet) else { return Vec::new() };
-    // Nor does one what the nodes of an end lose among themselves.
-    let own = |rack: &str| within.get(rack).copied().unwrap_or(0.0);
-    let is_lossy = |(way, lost): &(&RackWay<'r>, &f64)| **lost >= least(usual.max(own(way.0)).max(own(way.1)));
-    let lossy: Ways<'r> = across.iter().filter(is_lossy).map(|(way, lost)| (*way, *lost)).collect();
+    let quiet = quiet(across);
+    let lossy = lossy(across, within, pooled);
     let racks: BTreeSet<&str> = across.keys().flat_map(|(from, to)| [*from, *to]).collect();
     if lossy.is_empty() {
         return Vec::new();
     }
-    let fault = |place, lossy: Ways<'r>, others| RackFault { place, lossy, others, is_clean_within: pooled.is_some() };
+    let is_clean_within = pooled.is_some();
+    let fault =
+        |place, lossy: Ways<'r>, (others, compared)| RackFault { place, lossy, others, compared, is_clean_within };
     let all = |place| -> Vec<RackFault<'r>> {
-        let of = pooled.map(|within| fault(place, lossy.clone(), within));
+        let of = pooled.map(|within| fault(place, lossy.clone(), (within, WITHIN)));
         of.filter(stands_out).into_iter().collect()
     };
     if let (2, Some((a, b))) = (racks.len(), racks.first().zip(racks.last())) {
-        let others = pooled.or(quiet).unwrap_or(0.0);
+        let others = pooled.map_or((quiet.unwrap_or(0.0), "the other way"), |within| (within, WITHIN));
         let only = fault(RackPlace::Between((a, b)), lossy, others);
         return Some(only).filter(stands_out).into_iter().collect();
     }
@@ -99,7 +127,7 @@ pub(super) fn faults<'r>(
         return all(RackPlace::All);
     }
     let clean = across.iter().filter(|(way, _)| !lossy.contains_key(*way)).map(|(_, lost)| *lost).collect();
-    let others = lower_middle(clean).unwrap_or(0.0);
+    let others = (lower_middle(clean).unwrap_or(0.0), "on the other ways from rack to rack");
     let (mut left, mut found) = (lossy.clone(), Vec::new());
     while let Some((rack, of)) = of_one_rack(across, &lossy, &left) {
         left.retain(|way, _| !of.contains_key(way));
@@ -128,7 +156,7 @@ fn stands_out(fault: &RackFault<'_>) -> bool {
     fault.lost() >= least(fault.others)
 }
 
-fn is_nearly(some: usize, all: usize) -> bool {
+pub(super) fn is_nearly(some: usize, all: usize) -> bool {
     some as f64 >= NEARLY_ALL * all as f64
 }
 
@@ -138,15 +166,17 @@ fn of_one_rack<'r>(across: &Ways<'r>, lossy: &Ways<'r>, left: &Ways<'r>) -> Opti
     let racks: BTreeSet<&'r str> = left.keys().flat_map(|(from, to)| [*from, *to]).collect();
     let mut best: Option<(&'r str, Ways<'r>)> = None;
     for rack in racks {
-        let mut of = Ways::new();
-        for is_from in [true, false] {
-            let is_of = |way: &&RackWay<'r>| if is_from { way.0 == rack } else { way.1 == rack };
-            let ways: Vec<&RackWay<'r>> = across.keys().filter(is_of).collect();
-            let losing = || ways.iter().filter_map(|way| Some((**way, *lossy.get(*way)?)));
-            if ways.len() >= 2 && is_nearly(losing().count(), ways.len()) {
-                of.extend(losing().filter(|(way, _)| left.contains_key(way)));
-            }
-        }
+        let ways = [true, false].map(|is_from| -> Vec<&RackWay<'r>> {
+            across.keys().filter(|way| if is_from { way.0 == rack } else { way.1 == rack }).collect()
+        });
+        let losing = |ways: &[&RackWay<'r>]| -> Ways<'r> {
+            ways.iter().filter_map(|way| Some((**way, *lossy.get(*way)?))).collect()
+        };
+        let is_lost = |ways: &[&RackWay<'r>]| !ways.is_empty() && is_nearly(losing(ways).len(), ways.len());
+        // Of one way that tells, as where clients send too little, uplinks that lose the other way tell.
+        let is_it = ways.iter().any(|ways| ways.len() >= 2 && is_lost(ways));
+        let lost = ways.iter().filter(|ways| is_it && is_lost(ways)).flat_map(|ways| losing(ways));
+        let of: Ways<'r> = lost.filter(|(way, _)| left.contains_key(way)).collect();
         if of.len() >= 2 && best.as_ref().is_none_or(|(_, most)| of.len() > most.len()) {
             best = Some((rack, of));
         }
