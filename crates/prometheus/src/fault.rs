@@ -21,8 +21,8 @@ pub enum PrometheusFault {
     },
     /// A handshake that failed.
     #[error(
-        "TLS with {url} failed: {why}: give the authority's certificate with --ca-file, or the name that the \
-             certificate is for in --prometheus"
+        "TLS with {url} failed: {why}: give the authority's certificate with --ca-file, the name that the \
+             certificate is for in --prometheus, or http:// if that port speaks no TLS"
     )]
     Tls {
         /// Where.
@@ -81,7 +81,7 @@ pub enum PrometheusFault {
         location: String,
     },
     /// Another status.
-    #[error("{url} answered {status} to {query:?}{why}")]
+    #[error("{url} answered {status} to {query:?}{why}{}", next_of_status(*status, why))]
     Status {
         /// Where.
         url: String,
@@ -138,6 +138,14 @@ pub enum PrometheusFault {
         /// Why, in its words.
         message: String,
     },
+    /// Nothing was found by any query.
+    #[error("Prometheus has nothing of any machine in that window, by {queries} queries: {why}")]
+    Nothing {
+        /// How many.
+        queries: usize,
+        /// What to do about it.
+        why: String,
+    },
     /// Answers that are together beyond the bounds.
     #[error(
         "the answers have more than {most} together: select the machines of one cluster with --select, or ask for a \
@@ -161,6 +169,21 @@ pub enum PrometheusFault {
     /// The user wants no more.
     #[error("interrupted")]
     Stopped,
+}
+
+/// What to do about a status, with a colon before it.
+fn next_of_status(status: u16, why: &str) -> &'static str {
+    if why.contains("HTTPS server") {
+        return ": write https:// in --prometheus";
+    }
+    match status {
+        413 => ": ask for a shorter window, or for one cluster with --select",
+        429 | 502 | 503 | 504 => {
+            ": it, or what stands before it, is starting or has too much to do: ask again, for a shorter window with \
+             --from and --to"
+        }
+        _ => "",
+    }
 }
 
 impl PrometheusFault {

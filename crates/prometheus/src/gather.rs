@@ -11,8 +11,10 @@ use linerate_record::site::Product;
 use crate::answer::{FoundSeries, Labels, Matrix, matrix};
 use crate::call::PrometheusServer;
 use crate::fault::PrometheusFault;
+use crate::holes;
 use crate::naming::Names;
 use crate::table::{MetricExporter, NAMES, NameRow, SCRAPED, SeriesNeed, SourceRow, rows};
+use crate::unlabelled::{self, Unlabelled};
 
 /// Instants of a window, unless the step is given: columns that a page has room for.
 const STEPS: u64 = 240;
@@ -28,6 +30,12 @@ const INTERVAL_MS: u64 = 60_000;
 
 /// Over how much of the window the distance of scrapes is looked at, at a time.
 const LOOK_MS: u64 = 600_000;
+
+/// The same, so short that some have no hole in them.
+const SHORT_LOOK_MS: u64 = 150_000;
+
+/// What scrapes by a short look are of those by a long one at least, where none is lacking: a look has one more or less.
+const LIKE_THE_LONG: f64 = 0.9;
 
 /// Most series of all answers together: 484 machines with 60 each have 29,000.
 const SERIES_MAX: usize = 200_000;
@@ -53,7 +61,7 @@ impl GatheredWindow {
 }
 
 /// Instants that are asked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Instants {
     begin_unix_ms: i64,
     step_ms: u64,
@@ -92,7 +100,7 @@ pub fn gather(
     });
     let instants = instants(window, interval_ms);
     let over_ms = (SCRAPES * interval_ms).max(instants.step_ms);
-    let mut gathered = Gathered { instants, found: BTreeMap::new(), remarks, left_out: ImpossibleValues::default() };
+    let mut gathered = Gathered { instants, remarks, ..Gathered::default() };
     let (mut absent, mut answered, mut refused) = (Vec::new(), 0, Vec::new());
     for row in rows().filter(|row| row.exporter.is_of(product)) {
         if gathered.has(row.of) {
@@ -121,6 +129,11 @@ pub fn gather(
     {
         return Err(PrometheusFault::AllRefused { count: refused.len(), query, kind, message });
     }
+    let mut warnings = relabelled(server, window, names, &gathered.unlabelled)?;
+    if gathered.found.is_empty() {
+        return Err(nothing(answered, names, warnings));
+    }
+    warnings.extend(holes::told(&gathered.found, instants.steps as usize, |step| instants.at(step as u64)));
     gathered.remarks.extend(gathered.left_out.remarks());
     absent.retain(|absent| !gathered.has(absent.of));
     absent.extend(nothing_exported(product));
@@ -141,7 +154,7 @@ pub fn gather(
         names,
         absent,
         remarks: gathered.remarks,
-        warnings: Vec::new(),
+        warnings,
         stated: Vec::new(),
         sockets: Vec::new(),
     })
@@ -166,27 +179,73 @@ fn absent_row(row: &SourceRow, names: &Names) -> AbsentReading {
     }
 }
 
-/// How far apart scrapes are: the least of what the window shows.
+/// Labels that have another name here, with what to map, and the labels that there are.
+fn relabelled(
+    server: &mut PrometheusServer,
+    window: GatheredWindow,
+    names: &Names,
+    unlabelled: &Unlabelled,
+) -> Result<Vec<String>, PrometheusFault> {
+    let at_end = Instants { begin_unix_ms: window.to_unix_ms, step_ms: 1000, steps: 1 };
+    let mut told = Vec::new();
+    for (label, lacking) in unlabelled.all() {
+        let query = names.expression(&format!("topk(1, {}{{%S}})", lacking.metric), "");
+        let one = match ask(server, &at_end, (0, 1), &query) {
+            Ok(found) => found.series.into_iter().next(),
+            Err(PrometheusFault::Query { .. }) => None,
+            Err(fault) => return Err(fault),
+        };
+        told.push(unlabelled::told((label, lacking), names, one.as_ref().map(|one| &one.metric)));
+    }
+    Ok(told)
+}
+
+/// Why nothing at all was found.
+fn nothing(queries: usize, names: &Names, relabelled: Vec<String>) -> PrometheusFault {
+    let why = match relabelled.into_iter().next() {
+        Some(first) => first,
+        None if names.is_selecting() => "check --select, and whether --from and --to hold what was scraped".to_owned(),
+        None => "check whether --from and --to hold what was scraped, that node_exporter is, and names that are \
+                 relabelled, with --map"
+            .to_owned(),
+    };
+    PrometheusFault::Nothing { queries, why }
+}
+
+/// How far apart scrapes are: the least of what the window shows. A long look is exact, and a short one finds a time
+/// without holes.
 fn interval(
     server: &mut PrometheusServer,
     window: GatheredWindow,
     names: &Names,
 ) -> Result<Option<u64>, PrometheusFault> {
-    let look_ms = window.length_ms().min(LOOK_MS);
-    let steps = window.length_ms().div_ceil(look_ms).min(STEPS);
-    let step_ms = window.length_ms() / steps;
-    let begin_unix_ms = window.to_unix_ms - i64::try_from((steps - 1) * step_ms).unwrap_or(0);
     for template in SCRAPED {
-        let query = names.expression(template, &format!("{look_ms}ms"));
-        let found = ask(server, &Instants { begin_unix_ms, step_ms, steps }, (0, steps), &query)?;
-        let most = found.series.iter().flat_map(|series| &series.values).map(|(_, value)| value.0).fold(0.0, f64::max);
-        if most >= 2.0 {
-            let interval = look_ms as f64 / most;
+        let mut by_look = |(look_ms, least)| scraped_each(server, (window, look_ms), (template, names), least);
+        let (long, short) = (by_look((LOOK_MS, 2.0))?, by_look((SHORT_LOOK_MS, 4.0))?);
+        let without_holes = short.filter(|short| long.is_none_or(|long| *short < LIKE_THE_LONG * long));
+        if let Some(interval) = without_holes.or(long) {
             // Scrapes are whole seconds apart, if they are not far below one.
             return Ok(Some(((interval / 1000.0).round().max(1.0) * 1000.0) as u64));
         }
     }
     Ok(None)
+}
+
+/// Milliseconds between scrapes by the most that a look of this length holds, if these are not fewer than `least`.
+fn scraped_each(
+    server: &mut PrometheusServer,
+    (window, look_ms): (GatheredWindow, u64),
+    (template, names): (&str, &Names),
+    least: f64,
+) -> Result<Option<f64>, PrometheusFault> {
+    let look_ms = window.length_ms().min(look_ms);
+    let steps = window.length_ms().div_ceil(look_ms).min(STEPS);
+    let step_ms = window.length_ms() / steps;
+    let begin_unix_ms = window.to_unix_ms - i64::try_from((steps - 1) * step_ms).unwrap_or(0);
+    let query = names.expression(template, &format!("{look_ms}ms"));
+    let found = ask(server, &Instants { begin_unix_ms, step_ms, steps }, (0, steps), &query)?;
+    let most = found.series.iter().flat_map(|series| &series.values).map(|(_, value)| value.0).fold(0.0, f64::max);
+    Ok((most >= least).then_some(look_ms as f64 / most))
 }
 
 /// Instants of a window: no closer than scrapes, and no rate of them reaches before the window where that is long
@@ -245,11 +304,13 @@ fn ask(
 }
 
 /// What is there so far.
+#[derive(Default)]
 struct Gathered {
     instants: Instants,
     found: BTreeMap<(ReadMeasure, String, String), Vec<Option<f64>>>,
     remarks: Vec<String>,
     left_out: ImpossibleValues,
+    unlabelled: Unlabelled,
 }
 
 impl Gathered {
@@ -264,6 +325,7 @@ impl Gathered {
                 self.remarks.push(remark);
             }
         }
+        self.unlabelled.note(row, names, &matrix.series);
         for FoundSeries { metric, values } in matrix.series {
             let Some(machine) = first_of(&metric, row.machine, names) else { continue };
             // A label that is missing keeps its place: else nobody could tell a pod from a container.

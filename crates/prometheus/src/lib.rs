@@ -11,9 +11,11 @@ mod call;
 pub mod exposition;
 mod fault;
 mod gather;
+mod holes;
 pub mod naming;
 pub mod pages;
 pub mod table;
+mod unlabelled;
 
 pub use call::{AskedPrometheus, PrometheusAccess, PrometheusServer};
 pub use fault::PrometheusFault;

@@ -85,6 +85,12 @@ impl Names {
         self.renamed.get(name).map_or(name, String::as_str)
     }
 
+    /// Whether matchers select some of the series.
+    #[must_use]
+    pub const fn is_selecting(&self) -> bool {
+        !self.selected.is_empty()
+    }
+
     /// Names that stand for none of what is asked for: they do nothing, and are probably misspelt.
     #[must_use]
     pub fn idle<'n>(&'n self, asked: &[&str]) -> Vec<&'n str> {

@@ -122,6 +122,44 @@ fn names_are_those_of_a_federated_server() {
     assert!(all.contains("interface%21~") && !all.contains("device%21~") && all.contains("cluster%3D%22a%22"), "{all}");
 }
 
+/// As one that relabelled the address away: what has no machine is asked for once as it is.
+fn relabelled(request: &str) -> String {
+    if request.contains("topk") {
+        matrix(
+            "{\"metric\":{\"__name__\":\"x\",\"kubernetes_node\":\"s1\",\"job\":\"node\"},\"values\":[[1000060,\"1\"]]}",
+        )
+    } else if request.contains("count_over_time") {
+        healthy(request)
+    } else {
+        matrix("{\"metric\":{\"device\":\"eth0\"},\"values\":[[1000055,\"1250000.25\"]]}")
+    }
+}
+
+#[test]
+fn a_relabelled_server_is_told_with_what_to_map_and_one_with_nothing_is_an_error() {
+    let (address, _) = serving(relabelled);
+    let fault = asked(address, PrometheusAccess::Open, &Names::default()).unwrap_err().to_string();
+    assert!(fault.contains("has a label \"instance\"") && fault.contains("--map instance=NEWNAME"), "{fault}");
+    assert!(fault.contains("(the labels are job, kubernetes_node)"), "{fault}");
+
+    let empty = |request: &str| if request.contains("count_over_time") { healthy(request) } else { matrix("") };
+    let (address, _) = serving(empty);
+    let fault = asked(address, PrometheusAccess::Open, &Names::default()).unwrap_err();
+    assert!(
+        matches!(fault, PrometheusFault::Nothing { .. }) && fault.to_string().contains("--from and --to"),
+        "{fault}"
+    );
+
+    // Parts alone that are not told apart leave readings.
+    let (address, _) = serving(|request| match request.contains("node_network_transmit_bytes_total") {
+        true => matrix("{\"metric\":{\"instance\":\"10.0.0.1:9100\",\"nic\":\"eth0\"},\"values\":[[1000055,\"1\"]]}"),
+        false => healthy(request),
+    });
+    let readings = asked(address, PrometheusAccess::Open, &Names::default()).unwrap();
+    let [warning] = &readings.warnings[..] else { panic!("{:?}", readings.warnings) };
+    assert!(warning.contains("node_network_transmit_bytes_total has a label \"device\""), "{warning}");
+}
+
 #[test]
 fn what_is_no_answer_is_quoted_with_its_remedy_and_no_secret() {
     let html = "<html><title>Sign in hunter2-hunter2</title></html>";

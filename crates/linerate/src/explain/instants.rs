@@ -7,7 +7,7 @@ use linerate_record::units::parse_duration;
 
 /// Milliseconds since 1970 of an instant.
 pub(crate) fn instant(text: &str, now: Timestamp, zone: &TimeZone) -> Result<i64, String> {
-    let fix = "write 2026-11-20T09:31:00Z, \"2026-11-20 09:31\" in local time, seconds since 1970, or now-2h";
+    let fix = "write 2026-11-20T09:31:00Z, \"2026-11-20 09:31\" in local time, seconds since 1970, now-2h, or now-2d";
     let text = text.trim();
     if let Some(before) = text.strip_prefix("now") {
         let Some(before) = before.trim().strip_prefix('-') else {
@@ -37,9 +37,20 @@ pub(crate) fn instant(text: &str, now: Timestamp, zone: &TimeZone) -> Result<i64
 }
 
 fn ago(text: &str, now: Timestamp) -> Result<i64, String> {
-    let before = parse_duration(text.trim()).map_err(|error| error.to_string())?;
-    let before = SignedDuration::try_from(before).map_err(|error| error.to_string())?;
+    let before = match days(text.trim()) {
+        Some(days) => SignedDuration::from_hours(24 * i64::from(days)),
+        None => {
+            let before = parse_duration(text.trim()).map_err(|error| error.to_string())?;
+            SignedDuration::try_from(before).map_err(|error| error.to_string())?
+        }
+    };
     now.checked_sub(before).map(Timestamp::as_millisecond).map_err(|error| error.to_string())
+}
+
+/// `2d`, `1w`: whole days and weeks, as Grafana and Prometheus write them.
+fn days(text: &str) -> Option<u32> {
+    let (number, days) = text.strip_suffix('d').map(|number| (number, 1)).or(text.strip_suffix('w').map(|n| (n, 7)))?;
+    number.parse::<u32>().ok()?.checked_mul(days)
 }
 
 #[cfg(test)]
@@ -55,6 +66,8 @@ mod tests {
             ("now", 0),
             ("now-2h", 7_200_000),
             ("-90s", 90_000),
+            ("now-2d", 172_800_000),
+            ("now-1w", 604_800_000),
             ("2026-11-20T11:59:00Z", 60_000),
             ("2026-11-20T13:59:00+02:00", 60_000),
             ("2026-11-20 12:59", 60_000),

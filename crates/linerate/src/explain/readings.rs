@@ -1,8 +1,10 @@
 //! Readings, gathered or replayed.
 
 use std::borrow::Cow;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -18,8 +20,11 @@ use super::instants::instant;
 use super::source::SourceFlags;
 use super::{live, masked};
 use crate::failure::{Failure, code};
-use crate::progress::say;
+use crate::progress::{Progress, say};
 use crate::{bounded, masks, named, trust};
+
+/// For how long a log is told nothing of what is asked for.
+const QUIET: Duration = Duration::from_secs(1);
 
 /// Largest file of a token or a password.
 const SECRET_BYTES_MAX: u64 = 64 << 10;
@@ -95,7 +100,17 @@ fn gathered(flags: &SourceFlags, site: &Site) -> Result<Readings, Failure> {
     let expressions: Vec<&str> =
         rows().map(|row| row.expression).chain(NAMES.iter().map(|row| row.expression)).collect();
     let names = names(flags, &expressions);
-    Ok(gather(&mut server, window, &names, site.engine.product, |_| {})?)
+    let all = rows().filter(|row| row.exporter.is_of(site.engine.product)).count();
+    let (progress, begun, mut asked) = (Progress::new(Duration::from_secs(all as u64), false), Instant::now(), 0);
+    let found = gather(&mut server, window, &names, site.engine.product, |metric| {
+        asked += 1;
+        progress.step(1_000);
+        let what = format!("asking for {metric} ({asked} of {all})");
+        // A log has no use for what is over at once.
+        if begun.elapsed() < QUIET { progress.live(&what) } else { progress.goes_on(&what, false) }
+    });
+    progress.end();
+    Ok(found?)
 }
 
 fn replayed(path: &Path) -> Result<Readings, Failure> {
@@ -156,8 +171,7 @@ pub(super) fn names(flags: &SourceFlags, expressions: &[&str]) -> Names {
 /// The one line of a file, which nothing prints from now on.
 fn secret(flag: &str, path: &Path) -> Result<String, Failure> {
     let place = path.display();
-    let text = bounded::text(path, SECRET_BYTES_MAX)
-        .map_err(|error| Failure::usage(format!("failed to read --{flag} {place}: {error}")))?;
+    let text = unread(path, bounded::text(path, SECRET_BYTES_MAX))?;
     let text = text.trim();
     if text.is_empty() {
         return Err(Failure::usage(format!("--{flag} {place} is empty: write the secret into it")));
@@ -171,11 +185,15 @@ fn secret(flag: &str, path: &Path) -> Result<String, Failure> {
     Ok(text.to_owned())
 }
 
+/// What was read of a file, or that it could not be.
+fn unread(path: &Path, read: io::Result<String>) -> Result<String, Failure> {
+    read.map_err(|source| Failure::File { what: "read", path: path.to_owned(), source })
+}
+
 /// Headers of one flag: `Name: value`, or a line each of `@FILE`.
 fn headers(given: &str) -> Result<Vec<(String, String)>, Failure> {
     let text = match given.strip_prefix('@') {
-        Some(path) => bounded::text(Path::new(path), SECRET_BYTES_MAX)
-            .map_err(|error| Failure::usage(format!("failed to read --header {given:?}: {error}")))?,
+        Some(path) => unread(Path::new(path), bounded::text(Path::new(path), SECRET_BYTES_MAX))?,
         None => given.to_owned(),
     };
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
