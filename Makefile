@@ -131,9 +131,12 @@ test-cluster: kubernetes cilium machine $(SERVERS)/minio $(SERVERS)/xfs $(SERVER
 	MINIO=$(SERVERS)/minio XFS=$(SERVERS)/xfs COREDNS=$(SERVERS)/coredns \
 	$(CARGO) test -p linerate --test cluster -- --test-threads 1 --nocapture $(TESTS)
 
-# Client processor time against a bare epoll loop, wrk and (with WARP=/path) warp: half an hour.
+# Client processor time against a bare epoll loop, wrk and (with WARP=/path) warp, and of links against iperf3: half an
+# hour.
 bench: servers
 	MINIO=$(SERVERS)/minio $(CARGO) xtask bench
+	$(CARGO) build --release -p linerate
+	$(CARGO) xtask links
 
 # A steady load against MinIO for SOAK_MINUTES: memory stays level, and counts are the server's.
 SOAK_MINUTES ?= 60

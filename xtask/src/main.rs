@@ -10,6 +10,7 @@ mod count;
 mod fuzz;
 mod knobs;
 mod kubernetes;
+mod links;
 mod modules;
 mod placed;
 mod process;
@@ -45,6 +46,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   soak [FLAGS]      a long run against MinIO: memory stays level, counts are the server's; --help tells its flags
   scale [FLAGS]     a coordinator of a thousand agents: its processor time and memory; --help tells its flags
   streams [FLAGS]   hundreds of exec streams through a real API server: what they cost; --help tells its flags
+  links [FLAGS]     linerate net beside iperf3: processor time per GiB of both ends; --help tells its flags
   placed [FLAGS]    what render writes for hundreds of nodes, through a real scheduler; --help tells its flags";
 
 fn main() -> ExitCode {
@@ -73,6 +75,11 @@ fn main() -> ExitCode {
             Ok(ExitCode::SUCCESS)
         }
         Some(("streams", flags)) => streams::run(flags),
+        Some(("links", [help])) if help == "--help" => {
+            println!("{}", links::USAGE);
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(("links", flags)) => links::run(flags),
         Some(("placed", [help])) if help == "--help" => {
             println!("{}", placed::USAGE);
             Ok(ExitCode::SUCCESS)
