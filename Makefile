@@ -21,7 +21,7 @@ demo:
 # No root, and nothing on the machine is changed. TESTS='--exact NAME' runs one.
 TESTS ?=
 test:
-	$(CARGO) test --workspace --no-fail-fast -- $(TESTS)
+	$(CARGO) xtask tests $(TESTS)
 
 # Root: installs Debian packages that are missing, builds MinIO, makes network namespaces, boots a virtual machine.
 # What `linerate tune export` prints is read by udev, TuneD and the types of Kubernetes; a Kubernetes runs in namespaces.

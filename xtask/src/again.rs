@@ -2,11 +2,12 @@
 //! has failed, and one that passes is named in the count.
 
 use crate::count::{self, PASSED_AGAIN};
+use crate::process::by_hand;
 use crate::{Outcome, success_if};
 use std::error::Error;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// More failures than this are not the machine's.
 const MOST: usize = 3;
@@ -35,14 +36,8 @@ fn is_passed(target: &str, name: &str) -> Result<bool, Box<dyn Error>> {
         println!("no second try of {name:?}: make cannot be handed this name");
         return Ok(false);
     }
-    let mut make = Command::new("make");
+    let mut make = by_hand("make");
     make.args([target, &format!("TESTS=--exact '{name}'")]).stdout(Stdio::piped());
-    // What cargo says of this package: some build scripts would run again for it, and all behind them be built again.
-    let is_of_package = |name: &str| ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|part| name.starts_with(part));
-    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    for name in names.filter(|name| is_of_package(name)) {
-        make.env_remove(name);
-    }
     let mut child = make.spawn()?;
     let mut log = String::new();
     for line in BufReader::new(child.stdout.take().ok_or("make has no output")?).lines() {

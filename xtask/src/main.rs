@@ -4,6 +4,7 @@
 mod again;
 mod arrows;
 mod bench;
+mod binaries;
 mod code_map;
 mod count;
 mod fuzz;
@@ -33,6 +34,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                     may not name; the map of files
   tidy              style of every file that git knows or would add
   count LOGFILE...  tests passed, failed and skipped in saved outputs of cargo test
+  tests [ARGS]      all tests, several test binaries at once, each with these arguments
   again LOG TARGET  the tests that failed in a saved output once more, each alone, by make TARGET
   bench [FLAGS]     client processor time against a bare epoll loop, wrk and warp; --help tells its flags
   sbom TRIPLE       what the binary for a target is made of, as CycloneDX
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         Some(("arrows", [])) => arrows::run(),
         Some(("tidy", [])) => tidy::run(),
         Some(("count", logs)) => count::run(logs),
+        Some(("tests", arguments)) => binaries::run(arguments),
         Some(("again", [log, target])) => again::run(log, target),
         Some(("knobs", [])) => knobs::write(),
         Some(("knobs", [check])) if check == "--check" => knobs::check(),

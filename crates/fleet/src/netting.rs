@@ -5,18 +5,13 @@ use core::net::{IpAddr, SocketAddr};
 use std::collections::VecDeque;
 
 use linerate_record::net::{
-    NET_NODES_MAX, NET_STREAMS_MAX, NetDatagrams, NetExchanges, NetMachine, NetOp, NetSent, counts_of,
+    NET_DURATION_MS_MAX, NET_INTERVALS_MAX, NET_NODES_MAX, NET_STREAMS_MAX, NetDatagrams, NetExchanges, NetMachine,
+    NetOp, NetSent, counts_of,
 };
 use linerate_record::sound::COUNT_MAX;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::checked_text;
-
-/// Most intervals that count in a round.
-pub const NET_INTERVALS_MAX: u64 = 1_000;
-
-/// Longest time that a round counts, in milliseconds.
-pub const NET_DURATION_MS_MAX: u64 = 3_600_000;
 
 /// How long an agent waits for flows of others, in milliseconds.
 pub const NET_FLOWS_WITHIN_MS: u64 = 10_000;

@@ -44,14 +44,15 @@ pub struct FlowListener {
 }
 
 impl FlowListener {
-    /// Listens at an address, or at all of both families, and hands on what is accepted. Port 0 is any that is free.
+    /// Listens at an address, or at all of both families, and hands on what is accepted: flows to the machine of this
+    /// number. Port 0 is any that is free.
     ///
     /// # Errors
     /// The port is taken, or no address of this machine.
     pub fn begin(
         address: Option<IpAddr>,
         port: u16,
-        token: FlowToken,
+        (own, token): (u32, FlowToken),
         accepted: Sender<AcceptedFlow>,
     ) -> io::Result<FlowListener> {
         let listener = match address {
@@ -64,7 +65,7 @@ impl FlowListener {
         // Many begin at once.
         rustix::net::listen(&listener, 4_096)?;
         let (port, stop) = (listener.local_addr()?.port(), Arc::new(AtomicBool::new(false)));
-        let doors = Doors { token, accepted, taken: TakenNames::default(), strangers: 0 };
+        let doors = Doors { own, token, accepted, taken: TakenNames::default(), strangers: 0 };
         let (of_thread, places) = (Arc::clone(&stop), Places::new()?);
         let thread = thread::Builder::new()
             .name("flows-listen".to_owned())
@@ -108,9 +109,11 @@ impl AsFd for AtDoor {
 }
 
 struct Doors {
+    /// This machine's number in the run.
+    own: u32,
     token: FlowToken,
     accepted: Sender<AcceptedFlow>,
-    /// Flows that were taken: a second one of the same name is somebody's who listened.
+    /// Flows that were taken: a second one of the same name, or of an older point, is somebody's who listened.
     taken: TakenNames,
     strangers: usize,
 }
@@ -176,7 +179,7 @@ impl Doors {
             return;
         }
         let known = if is_gone { None } else { named(&self.token, said) };
-        let let_in = known.filter(|(name, _)| self.taken.take(*name));
+        let let_in = known.filter(|(name, _)| name.to == self.own && self.taken.take(*name));
         self.strangers -= 1;
         let Some((name, answer)) = let_in else { return places.close(place) };
         if let Some(AtDoor::Stranger { mut stream, .. }) = places.take(place)

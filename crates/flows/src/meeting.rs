@@ -77,7 +77,7 @@ pub(crate) fn reached(plan: &FlowPlan, token: &FlowToken, stop: &AtomicBool) -> 
             if stop.load(Ordering::Relaxed) {
                 return Err(FlowsError::Stopped);
             }
-            let name = FlowName { point: plan.point, from: plan.own, flow };
+            let name = FlowName { point: plan.point, from: plan.own, to: to.to, flow };
             match connected(to.address, token, (name, drawn().map_err(FlowsError::Random)?), CONNECTED_WITHIN) {
                 Ok(stream) => {
                     let place_share = f64::from(flow) / f64::from(to.streams);

@@ -10,14 +10,16 @@ use crate::preface::{FlowName, ONCE};
 /// are as many as it makes at the same time, and those that failed.
 const KEPT_MAX: usize = 1 << 16;
 
-/// Senders that are kept: those of two points, of flows that stay and of those that do not.
-const SENDERS_MAX: usize = 4 * NET_NODES_MAX;
+/// Senders that are kept: of flows that stay and of those that do not.
+const SENDERS_MAX: usize = 2 * NET_NODES_MAX;
 
 /// What was taken.
 #[derive(Debug, Default)]
 pub(crate) struct TakenNames {
-    /// By point, sender, and whether flows are closed at once.
-    of: BTreeMap<(u32, u32, bool), Taken>,
+    /// The newest point of which a flow was taken: none of an older one is.
+    newest: u32,
+    /// Of it, by sender and whether flows are closed at once.
+    of: BTreeMap<(u32, bool), Taken>,
 }
 
 #[derive(Debug, Default)]
@@ -28,17 +30,15 @@ struct Taken {
 }
 
 impl TakenNames {
-    /// Takes a name; whether it was free. Names of points that are over are of no use to anybody, and are forgotten.
+    /// Takes a name; whether it was free.
     pub(crate) fn take(&mut self, name: FlowName) -> bool {
-        let key = (name.point, name.from, name.is_once());
-        if self.of.len() >= SENDERS_MAX && !self.of.contains_key(&key) {
-            return false;
+        if name.point > self.newest {
+            self.newest = name.point;
+            self.of.clear();
         }
-        let is_new = self.of.entry(key).or_default().take(name.flow & !ONCE);
-        if is_new {
-            self.of.retain(|(point, ..), _| point.saturating_add(1) >= name.point);
-        }
-        is_new
+        let key = (name.from, name.is_once());
+        let has_room = self.of.len() < SENDERS_MAX || self.of.contains_key(&key);
+        name.point == self.newest && has_room && self.of.entry(key).or_default().take(name.flow & !ONCE)
     }
 }
 
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     const fn name(point: u32, flow: u32) -> FlowName {
-        FlowName { point, from: 7, flow }
+        FlowName { point, from: 7, to: 1, flow }
     }
 
     #[test]
@@ -74,6 +74,7 @@ mod tests {
         }
         assert!(names.take(FlowName { from: 8, ..name(1, 0) }), "another's");
         assert!(names.take(name(3, 0)));
+        assert!(!names.take(name(1, 9)) && !names.take(name(2, 0)), "of points that are over");
         assert_eq!(names.of.len(), 1, "{names:?}");
     }
 

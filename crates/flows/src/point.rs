@@ -210,7 +210,7 @@ fn work(plan: &FlowPlan, token: &FlowToken, sending: Vec<SendingFlow>) -> Vec<Wo
     let numbers: BTreeMap<u32, Arc<AtomicU32>> = plan.sends.iter().map(|to| (to.to, Arc::default())).collect();
     let connecting = |flow: SendingFlow| {
         let address = plan.sends.iter().find(|to| to.to == flow.to)?.address;
-        let name = FlowName { point: plan.point, from: plan.own, flow: 0 };
+        let name = FlowName { point: plan.point, from: plan.own, to: flow.to, flow: 0 };
         let number = Arc::clone(numbers.get(&flow.to)?);
         let of = Connecting { to: flow.to, address, token: token.clone(), name, number };
         Some(Work::Connections(of, flow))

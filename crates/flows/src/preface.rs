@@ -1,9 +1,10 @@
 //! What both ends of a flow say before any byte of it: that they have the token of one run. The token itself never
-//! crosses the network; who listens to one flow cannot begin another, because a listener takes each flow once.
+//! crosses the network; who listens to one flow cannot begin another, because only the machine that it names takes it,
+//! once, and none of a point that is over.
 //!
-//! The one that connects says 16 bytes that name the protocol, 16 that it drew, the point, its own number, that of the
-//! flow (4 bytes each, the high one first), and HMAC-SHA-256 of all of it under the token. The one that listens answers
-//! with HMAC-SHA-256 of that, after another 16 bytes.
+//! The one that connects says 16 bytes that name the protocol, 16 that it drew, the point, its own number, that of who
+//! is to take it, that of the flow (4 bytes each, the high one first), and HMAC-SHA-256 of all of it under the token.
+//! The one that listens answers with HMAC-SHA-256 of that, after another 16 bytes.
 
 use std::fmt;
 
@@ -11,10 +12,10 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 /// Which protocol this is, in its version.
-const MAGIC: [u8; 16] = *b"linerate-flow-1\n";
+const MAGIC: [u8; 16] = *b"linerate-flow-2\n";
 /// What an answer begins with before its proof is made; it is not sent.
-const ANSWER: [u8; 16] = *b"linerate-takes-1";
-const SAID_BYTES: usize = 44;
+const ANSWER: [u8; 16] = *b"linerate-takes-2";
+const SAID_BYTES: usize = 48;
 const PROOF_BYTES: usize = 32;
 
 /// Length of what the one that connects says.
@@ -86,6 +87,8 @@ pub struct FlowName {
     pub point: u32,
     /// Who sends, by its number in the run.
     pub from: u32,
+    /// Who receives.
+    pub to: u32,
     /// Counts the flows of a sender to this receiver, from 0.
     pub flow: u32,
 }
@@ -104,7 +107,7 @@ pub fn preface(token: &FlowToken, name: FlowName, drawn: [u8; 16]) -> [u8; PREFA
     let mut said = [0; PREFACE_BYTES];
     said[..16].copy_from_slice(&MAGIC);
     said[16..32].copy_from_slice(&drawn);
-    for (place, number) in [name.point, name.from, name.flow].into_iter().enumerate() {
+    for (place, number) in [name.point, name.from, name.to, name.flow].into_iter().enumerate() {
         said[32 + 4 * place..36 + 4 * place].copy_from_slice(&number.to_be_bytes());
     }
     let proof = token.proof(&[&said[..SAID_BYTES]]);
@@ -120,7 +123,7 @@ pub fn named(token: &FlowToken, said: &[u8; PREFACE_BYTES]) -> Option<(FlowName,
         return None;
     }
     let number = |place: usize| u32::from_be_bytes([text[place], text[place + 1], text[place + 2], text[place + 3]]);
-    let name = FlowName { point: number(32), from: number(36), flow: number(40) };
+    let name = FlowName { point: number(32), from: number(36), to: number(40), flow: number(44) };
     Some((name, token.proof(&[&ANSWER, said])))
 }
 
@@ -134,7 +137,7 @@ pub fn is_answer(token: &FlowToken, said: &[u8; PREFACE_BYTES], answer: &[u8; AN
 mod tests {
     use super::*;
 
-    const NAME: FlowName = FlowName { point: 3, from: 0x0102_0304, flow: 7 };
+    const NAME: FlowName = FlowName { point: 3, from: 0x0102_0304, to: 5, flow: 7 };
 
     #[test]
     fn both_ends_know_each_other_by_the_token_and_it_is_not_said() {

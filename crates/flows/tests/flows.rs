@@ -24,10 +24,11 @@ struct End {
 }
 
 impl End {
-    fn with(token: u8) -> End {
+    /// Of the machine of this number.
+    fn with(own: u32, token: u8) -> End {
         let (tell, accepted) = channel();
         let token = FlowToken::new([token; 32]);
-        let listener = FlowListener::begin(Some(HERE), 0, token.clone(), tell).expect("a port");
+        let listener = FlowListener::begin(Some(HERE), 0, (own, token.clone()), tell).expect("a port");
         End { token, listener, accepted }
     }
 
@@ -61,7 +62,7 @@ fn made_ready(plan: FlowPlan, end: &End) -> ReadyPoint {
 
 /// Machine 0 sends to machine 1.
 fn sent(streams: u32, most_bytes_per_s: Option<f64>) -> (PointCounts, PointCounts) {
-    let (near, far) = (End::with(7), End::with(7));
+    let (near, far) = (End::with(0, 7), End::with(1, 7));
     let sends = vec![FlowsTo { to: 1, address: far.address(), streams }];
     let sender = FlowPlan { sends, max_bytes_per_s: most_bytes_per_s, ..plan(0) };
     let receiver = FlowPlan { receives: vec![ExpectedFlows { from: 0, streams }], ..plan(1) };
@@ -110,7 +111,7 @@ fn processor_time_is_that_of_the_threads_of_each_way() {
 
 #[test]
 fn who_has_another_token_is_not_reached_and_others_are() {
-    let (near, far, other) = (End::with(7), End::with(7), End::with(8));
+    let (near, far, other) = (End::with(0, 7), End::with(1, 7), End::with(2, 8));
     let to = |to, end: &End| FlowsTo { to, address: end.address(), streams: 2 };
     let sends = vec![to(1, &far), to(2, &other), FlowsTo { to: 3, address: (HERE, 1).into(), streams: 1 }];
     let ready = made_ready(FlowPlan { sends, ..plan(0) }, &near);
@@ -123,7 +124,7 @@ fn who_has_another_token_is_not_reached_and_others_are() {
 
 #[test]
 fn senders_that_do_not_come_are_told_and_the_rest_goes_on() {
-    let (near, far) = (End::with(7), End::with(7));
+    let (near, far) = (End::with(0, 7), End::with(1, 7));
     let sends = vec![FlowsTo { to: 1, address: far.address(), streams: 1 }];
     let sender = made_ready(FlowPlan { sends, ..plan(0) }, &near);
     let receives = vec![ExpectedFlows { from: 0, streams: 1 }, ExpectedFlows { from: 5, streams: 2 }];
@@ -141,7 +142,7 @@ fn senders_that_do_not_come_are_told_and_the_rest_goes_on() {
 
 #[test]
 fn a_sender_that_goes_in_the_middle_leaves_no_figures() {
-    let (near, far) = (End::with(7), End::with(7));
+    let (near, far) = (End::with(0, 7), End::with(1, 7));
     let sends = vec![FlowsTo { to: 1, address: far.address(), streams: 2 }];
     let sender = made_ready(FlowPlan { sends, duration_ns: 100 * MS, ..plan(0) }, &near);
     let receiver = made_ready(FlowPlan { receives: vec![ExpectedFlows { from: 0, streams: 2 }], ..plan(1) }, &far);
@@ -169,8 +170,8 @@ fn answered(end: &End, said: &[u8]) -> (usize, Duration) {
 
 #[test]
 fn an_open_port_is_no_sink_for_anybody_else() {
-    let end = End::with(7);
-    let name = FlowName { point: 1, from: 0, flow: 0 };
+    let end = End::with(1, 7);
+    let name = FlowName { point: 1, from: 0, to: 1, flow: 0 };
     let good = preface(&end.token, name, [1; 16]);
     let strange = preface(&FlowToken::new([6; 32]), name, [1; 16]);
     for said in [&strange[..], &[0; PREFACE_BYTES], &[b'x'; 1 << 20]] {
@@ -193,11 +194,31 @@ fn an_open_port_is_no_sink_for_anybody_else() {
 }
 
 #[test]
+fn what_one_machine_was_told_once_is_good_at_no_other_and_never_again() {
+    let (end, other) = (End::with(1, 7), End::with(2, 7));
+    let said = |point| preface(&end.token, FlowName { point, from: 0, to: 1, flow: 0 }, [1; 16]);
+    let is_taken = |at: &End, point: u32| {
+        let mut stream = TcpStream::connect(at.address()).expect("it listens");
+        stream.set_read_timeout(Some(PROVEN_WITHIN)).expect("it can be done");
+        stream.write_all(&said(point)).expect("it can be done");
+        stream.read_exact(&mut [0; ANSWER_BYTES]).is_ok()
+    };
+    for (point, first, again) in [(1, true, false), (2, true, false), (9, true, false), (10, true, false)] {
+        assert_eq!((is_taken(&end, point), is_taken(&end, point)), (first, again), "point {point}");
+        assert!(!is_taken(&other, point), "point {point} at another machine");
+    }
+    for point in [1, 2, 8, 9] {
+        assert!(!is_taken(&end, point), "point {point} is over");
+    }
+    assert_eq!((end.accepted.try_iter().count(), other.accepted.try_iter().count()), (4, 0));
+}
+
+#[test]
 fn many_strangers_keep_nobody_out_for_longer_than_they_may_stay() {
-    let end = End::with(7);
+    let end = End::with(1, 7);
     let strangers: Vec<TcpStream> = (0..1_100).map_while(|_| TcpStream::connect(end.address()).ok()).collect();
     assert_eq!(strangers.len(), 1_100);
-    let good = preface(&end.token, FlowName { point: 1, from: 0, flow: 0 }, [1; 16]);
+    let good = preface(&end.token, FlowName { point: 1, from: 0, to: 1, flow: 0 }, [1; 16]);
     let (answer, took) = {
         let begun = Instant::now();
         let mut stream = TcpStream::connect(end.address()).expect("it listens");

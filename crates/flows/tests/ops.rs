@@ -26,10 +26,11 @@ struct End {
 }
 
 impl End {
-    fn new() -> End {
+    /// Of the machine of this number.
+    fn with(own: u32) -> End {
         let (tell, accepted) = channel();
         let token = FlowToken::new([7; 32]);
-        let listener = FlowListener::begin(Some(HERE), 0, token.clone(), tell).expect("a port");
+        let listener = FlowListener::begin(Some(HERE), 0, (own, token.clone()), tell).expect("a port");
         End { token, listener, accepted }
     }
 
@@ -56,7 +57,7 @@ fn plan(own: u32, op: NetOp, most_bytes_per_s: Option<f64>) -> FlowPlan {
 
 /// Both ends of a point in which machine 0 sends to machine 1.
 fn made_ready(op: NetOp, streams: u32, most_bytes_per_s: Option<f64>) -> ([ReadyPoint; 2], [End; 2]) {
-    let (near, far) = (End::new(), End::new());
+    let (near, far) = (End::with(0), End::with(1));
     let sends = vec![FlowsTo { to: 1, address: far.address(), streams }];
     let sender = FlowPlan { sends, ..plan(0, op, most_bytes_per_s) };
     let receiver = FlowPlan { receives: vec![ExpectedFlows { from: 0, streams }], ..plan(1, op, most_bytes_per_s) };
@@ -144,8 +145,8 @@ fn connections_leave_no_port_behind() {
 
 #[test]
 fn a_connection_that_is_to_be_proven_alone_is_closed_and_takes_no_bytes() {
-    let end = End::new();
-    let said = preface(&end.token, FlowName { point: 1, from: 0, flow: ONCE }, [1; 16]);
+    let end = End::with(1);
+    let said = preface(&end.token, FlowName { point: 1, from: 0, to: 1, flow: ONCE }, [1; 16]);
     let mut stream = TcpStream::connect(end.address()).expect("it listens");
     stream.set_read_timeout(Some(PROVEN_WITHIN)).expect("it can be done");
     stream.write_all(&said).expect("it can be done");

@@ -12,6 +12,7 @@ mod clock;
 pub mod container;
 mod cpu;
 mod disk;
+mod drivers;
 mod failure;
 pub mod fingerprint;
 mod firmware;
@@ -37,8 +38,8 @@ mod waiting;
 pub mod watch;
 
 pub use boot::boot_id;
+pub use drivers::machine;
 pub use firmware::firmware;
-pub use machine::machine;
 pub use reading::reading;
 pub use root::{Root, Unreadable};
 pub use serving::{Serving, serving};

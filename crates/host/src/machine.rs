@@ -12,7 +12,7 @@ const UP: u32 = 1;
 
 /// Reads what the machine is made of. What could not be read is empty or 0 there, and the second value says so.
 #[must_use]
-pub fn machine(root: &Root) -> (Machine, Vec<Unreadable>) {
+pub(crate) fn machine(root: &Root) -> (Machine, Vec<Unreadable>) {
     let mut pass = Pass::default();
     let (cpu_model, under_hypervisor) = read_as(root, "proc/cpuinfo", &mut pass, parse_cpuinfo);
     let cpus = read_as(root, "sys/devices/system/cpu/online", &mut pass, parse_online);

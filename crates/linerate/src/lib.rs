@@ -35,6 +35,7 @@ mod folder;
 pub mod fuzzing;
 mod import;
 mod interrupt;
+mod iperf3;
 mod knobs;
 #[cfg(feature = "kube")]
 mod kubeconfig;

@@ -19,7 +19,7 @@ use clap::{Arg, Command, CommandFactory as _, Parser as _};
 use crate::cli::Cli;
 use crate::failure::Failure;
 use crate::refusal::{UNQUOTED, refusal};
-use crate::{printing, sites, warp};
+use crate::{iperf3, printing, sites, warp};
 
 /// Most words of a line that is looked at whole: each is read by itself.
 const WORDS_MAX: usize = 300;
@@ -53,6 +53,11 @@ pub(crate) type Check<'a> = &'a dyn Fn(Vec<OsString>) -> Result<(), Failure>;
 /// What to say of a line that clap refused: of one mistake what clap says, or all of them.
 pub(crate) fn failure_of(args: &[OsString], first: &clap::Error, check: Check<'_>) -> Failure {
     let words: Vec<String> = args.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some((mut mistakes, line)) = iperf3::told(args) {
+        let more = Cli::command().try_get_matches_from(&line).err();
+        mistakes.extend(more.map(|error| in_lines(&line, &error, check)).unwrap_or_default());
+        return Failure::of_mistakes(mistakes);
+    }
     let of_warp = warp::explain(first, &words);
     let mut mistakes = in_lines(args, first, check);
     if mistakes.len() < 2 {

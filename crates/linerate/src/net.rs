@@ -60,6 +60,11 @@ pub(crate) fn run(flags: &NetFlags) -> Result<ExitCode, Failure> {
             nodes.len()
         )));
     }
+    flags.reach.check(&nodes, &flags.fleet)?;
+    refuse_secrets(flags, &nodes)?;
+    if let Some(path) = &flags.output {
+        folder::require_free(path)?;
+    }
     let seed = flags.seed.map_or_else(drawn_seed, Ok)?;
     let course = course(flags, nodes.len(), seed)?;
     if flags.dry_run {
@@ -94,11 +99,28 @@ pub(crate) fn run(flags: &NetFlags) -> Result<ExitCode, Failure> {
         let why = format!("interrupted: measured so far; see linerate report {}", shell::path(&path));
         return Err(Failure::Outcome { why, code: code::INTERRUPTED });
     }
+    if let Some(why) = nothing_measured(&visits) {
+        return Err(Failure::Outcome { why: format!("no pair has figures: {why}{reasons}"), code: code::TARGET });
+    }
     if lost > 0 {
         let why = format!("{lost} of {} machines were not reached or lost:{reasons}", nodes.len());
         return Err(Failure::Outcome { why, code: code::TARGET });
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses what the run folder would keep where it holds a secret in use. Its command line has all flags.
+fn refuse_secrets(flags: &NetFlags, nodes: &[FleetNode]) -> Result<(), Failure> {
+    let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+    let reach = &flags.reach;
+    let binary: Vec<String> = reach.binary.iter().map(ToString::to_string).collect();
+    folder::secrets::refuse(&serde_json::json!({
+        "become": reach.become_by.as_ref().map(ToString::to_string),
+        "binary": binary,
+        "fleet": [flags.fleet.to_string_lossy().into_owned().as_str(), &names.join(" ")],
+        "interface": flags.interface,
+        "output": flags.output.as_ref().map(|path| path.to_string_lossy().into_owned()),
+    }))
 }
 
 fn drawn_seed() -> Result<u64, Failure> {
@@ -129,10 +151,14 @@ fn course(flags: &NetFlags, nodes: usize, seed: u64) -> Result<Course, Failure> 
     Ok(Course { way, rounds, all_rounds, seed })
 }
 
+/// How many visits are made.
+fn visits(flags: &NetFlags, course: &Course) -> usize {
+    course.rounds.len() * flags.numbers_of_streams().len() * flags.visits as usize
+}
+
 /// How long all of it takes, at the least.
 fn takes(flags: &NetFlags, course: &Course) -> Duration {
-    let visits = course.rounds.len() as u32 * flags.streams.len() as u32 * flags.visits;
-    (flags.duration + flags.warmup + BESIDE) * visits
+    (flags.duration + flags.warmup + BESIDE) * u32::try_from(visits(flags, course)).unwrap_or(u32::MAX)
 }
 
 /// What would be done.
@@ -144,7 +170,7 @@ fn foretold(flags: &NetFlags, course: &Course, nodes: usize) -> String {
     } else {
         String::new()
     };
-    let streams: Vec<String> = flags.streams.iter().map(u32::to_string).collect();
+    let streams: Vec<String> = flags.numbers_of_streams().iter().map(u32::to_string).collect();
     let rate = match flags.max_rate {
         Some(most) => format!(
             "at most {} a pair, {} in all",
@@ -153,7 +179,7 @@ fn foretold(flags: &NetFlags, course: &Course, nodes: usize) -> String {
                 most * (flags.duration + flags.warmup).as_secs_f64()
                     * pairs as f64
                     * f64::from(flags.visits)
-                    * flags.streams.len() as f64
+                    * streams.len() as f64
             )
         ),
         None if flags.op(false) == NetOp::Stream => "no limit: links are filled (--max-rate caps each pair)".to_owned(),
@@ -204,11 +230,12 @@ fn measure(
     let at: Vec<SocketAddr> =
         found.iter().zip(&fleet.linked).map(|(found, of)| SocketAddr::new(found.address, of.port)).collect();
     let run = manifest(flags, fleet, course, &found);
+    folder::secrets::refuse(&run)?;
     folder::make(path)?;
     let text = serde_json::to_vec_pretty(&run).map_err(|error| Failure::Command(error.to_string()))?;
     folder::write_whole(&path.join(MANIFEST), &text)?;
     let mut lines = folder::lines(path, VISITS)?;
-    let all = turns(course.rounds.len(), &flags.streams, flags.visits, course.seed);
+    let all = turns(course.rounds.len(), &run.load.streams, flags.visits, course.seed);
     let (count, mut visits) = (all.len(), Vec::new());
     for (visit, turn) in (1_u32..).zip(all) {
         let order = VisitOrder {
@@ -225,12 +252,20 @@ fn measure(
         }
         lines.push(&made)?;
         visits.push(made);
-        fleet.progress.step(run.load.warmup_ms + run.load.duration_ms);
+        fleet.progress.step(run.load.warmup_ms + run.load.duration_ms + BESIDE.as_millis() as u64);
         if fleet.there().len() < 2 {
             break;
         }
     }
     Ok((run, visits))
+}
+
+/// Why no pair of any visit has figures; none where one has.
+fn nothing_measured(visits: &[NetVisit]) -> Option<String> {
+    let mut pairs = visits.iter().flat_map(|visit| &visit.pairs).peekable();
+    pairs.peek()?;
+    let reasons: Option<Vec<&str>> = pairs.map(|pair| pair.error.as_deref()).collect();
+    Some((*reasons?.first()?).to_owned())
 }
 
 /// What is done, and what the visit before gave.
@@ -253,7 +288,7 @@ fn load(flags: &NetFlags, course: &Course, found: &[NetAddress]) -> NetLoad {
     NetLoad {
         op: flags.op(found.iter().any(|of| of.address.is_ipv6())),
         way: course.way,
-        streams: flags.streams.clone(),
+        streams: flags.numbers_of_streams(),
         duration_ms,
         warmup_ms: whole_ns(flags.warmup) / 1_000_000,
         interval_ms: (duration_ms / INTERVALS).max(INTERVAL_MS),
@@ -270,7 +305,9 @@ fn found_addresses(flags: &NetFlags, fleet: &LinkedFleet<'_>) -> Result<Vec<NetA
     let of = |number: &u32| &fleet.linked[*number as usize];
     let names: Vec<&str> = there.iter().map(|number| fleet.nodes[of(number).node].name.as_str()).collect();
     let machines: Vec<&[NetAddress]> = there.iter().map(|number| of(number).addresses.as_slice()).collect();
-    let wish = AddressWish { network: flags.network, interface: flags.interface.as_deref() };
+    let is_here = |number: &u32| matches!(fleet.nodes[of(number).node].reach, NodeReach::Here);
+    let are_all_here = there.iter().all(is_here);
+    let wish = AddressWish { network: flags.network, interface: flags.interface.as_deref(), are_all_here };
     let mut found = addresses::chosen(&names, &machines, wish).map_err(Failure::usage)?.into_iter();
     let nowhere =
         || NetAddress { interface: String::new(), address: std::net::Ipv4Addr::UNSPECIFIED.into(), prefix_bits: 32 };
@@ -296,6 +333,7 @@ fn manifest(flags: &NetFlags, fleet: &LinkedFleet<'_>, course: &Course, found: &
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         seed: course.seed,
         load: load(flags, course, found),
+        asked_visits: u32::try_from(visits(flags, course)).ok(),
         nodes: fleet.linked.iter().zip(found).map(node).collect(),
         remarks: unreached.collect(),
     }
@@ -312,4 +350,34 @@ fn shown(flags: &NetFlags, view: &NetView, path: &Path) -> Result<(), Failure> {
         progress::say(&format!("the run folder is {}: see report.html in it", path.display()));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_where_no_pair_has_figures_nothing_was_measured() {
+        let pair = |error: Option<&str>| linerate_record::net::NetPair {
+            from: 0,
+            to: 1,
+            received_bytes: Vec::new(),
+            stream_bytes: Vec::new(),
+            sent: linerate_record::net::NetSent::default(),
+            error: error.map(str::to_owned),
+        };
+        let visit = |errors: &[Option<&str>]| NetVisit {
+            visit: 1,
+            repetition: 1,
+            round: 0,
+            streams: 1,
+            at_ms: 0,
+            pairs: errors.iter().map(|error| pair(*error)).collect(),
+            machines: Vec::new(),
+        };
+        let all = [visit(&[Some("refused"), Some("late")]), visit(&[Some("late")])];
+        assert_eq!(nothing_measured(&all).as_deref(), Some("refused"));
+        assert_eq!(nothing_measured(&[visit(&[Some("refused"), None])]), None);
+        assert_eq!(nothing_measured(&[]), None);
+    }
 }

@@ -26,9 +26,14 @@ fn of_links(flags: &ReportFlags, path: &Path) -> Result<ExitCode, Failure> {
         let what = "--site, --fail-if and --title are of runs of bench";
         return Err(Failure::usage(format!("{what}, and {} is one of linerate net: leave them out", path.display())));
     }
+    if flags.all && flags.shown.chosen() != RunFormat::Text {
+        return Err(Failure::usage("--all is of text, and other formats have all: leave it out"));
+    }
     let view = links::view_of(path)?;
     let rendered = match flags.shown.chosen() {
-        RunFormat::Text => linerate_report::net::text(&view, printing::look_for_file(flags.output.is_some()), false),
+        RunFormat::Text => {
+            linerate_report::net::text(&view, printing::look_for_file(flags.output.is_some()), flags.all)
+        }
         RunFormat::Json => linerate_report::net::json(&view),
         RunFormat::Csv => linerate_report::net::csv(&view),
         RunFormat::Html => linerate_report::net::html(&view),
@@ -65,6 +70,10 @@ pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
     };
     if links::is_net_folder(&path) {
         return of_links(flags, &path);
+    }
+    if flags.all {
+        let what = "--all is of runs of linerate net";
+        return Err(Failure::usage(format!("{what}, and {} is one of bench: leave it out", path.display())));
     }
     let mut view = views::view_beside_site(&path)?;
     view.run.title = flags.title.clone().or(view.run.title).filter(|title| !title.trim().is_empty());

@@ -141,6 +141,47 @@ fn a_dry_run_refuses_what_the_run_would_refuse_in_the_same_words() {
 }
 
 #[test]
+fn a_run_of_links_is_refused_before_anything_is_reached_and_so_is_its_dry_run() {
+    let secret = format!("-o links-{SECRET_KEY}");
+    for (flags, parts) in [
+        ("--become sudo", &["--become 'sudo': no node of fleet.yaml is reached by ssh://"][..]),
+        ("-o full", &["full is not empty: name a new folder with --output"]),
+        (&secret, &["--output contains the secret key", "stored in the run folder"]),
+        ("--network 10.77.0.0", &["such as 10.77.0.0/24"]),
+        ("--max-rate 100M", &["write 100Mb/s"]),
+        ("-t 10 -P 4 -R", &["3 mistakes", "write --duration 10s", "write --streams 4", "both directions are measured"]),
+        ("--bidir --visits 0", &["2 mistakes", "write --both-ways", "'--visits <N>'"]),
+        ("host-a host-b", &["a word that is not quoted", "nodes:\n", "{name: 'host{1...2}', role: client}"]),
+    ] {
+        for dry in ["", " --dry-run"] {
+            let place = tempdir().expect("a folder");
+            fs::create_dir(place.path().join("full")).expect("a folder");
+            fs::write(place.path().join("full/file"), "").expect("written");
+            let nodes =
+                "nodes:\n  - {name: m1, role: client, reach: here}\n  - {name: m2, role: client, reach: here}\n";
+            fs::write(place.path().join("fleet.yaml"), nodes).expect("written");
+            let line = format!("net --fleet fleet.yaml {flags}{dry}");
+            let (code, told) = said(typed(place.path(), &line));
+            assert_eq!(code, Some(2), "{line}: {told}");
+            assert!(parts.iter().all(|part| told.contains(part)), "{line}: {told}");
+            assert!(!told.contains("host-a") && !told.contains(SECRET_KEY), "{line}: {told}");
+            assert_eq!(files_below(place.path()), ["fleet.yaml", "full/file"], "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_dry_run_of_links_names_each_number_of_streams_once_and_is_text() {
+    let place = tempdir().expect("a folder");
+    let nodes = "nodes:\n  - {name: m1, role: client, reach: here}\n  - {name: m2, role: client, reach: here}\n";
+    fs::write(place.path().join("fleet.yaml"), nodes).expect("written");
+    let (code, told) = said(typed(place.path(), "net --fleet fleet.yaml --dry-run --streams 1,1,8 --visits 1"));
+    assert!(code == Some(0) && told.contains("streams  1, 8, 1 visits") && told.contains("takes    12.0 s"), "{told}");
+    let (code, told) = said(typed(place.path(), "net --fleet fleet.yaml --dry-run --json"));
+    assert!(code == Some(2) && told.contains("cannot be used with '--json'"), "{told}");
+}
+
+#[test]
 fn a_dry_run_wants_keys_as_the_run_does() {
     for (remove, part) in [
         (&["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"][..], "no credentials: set AWS_ACCESS_KEY_ID"),

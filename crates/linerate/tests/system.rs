@@ -94,10 +94,10 @@ fn main() {
             &["root", "ip", "tc", "sysctl", "losetup", "timeout"],
             there_and_back::on_this_kernel,
         ),
-        trial("live_members_of_a_bond_are_told_apart", MODULAR_MACHINE, watched_bond::members_of_a_bond),
-        trial("tune_there_and_back_on_debians_kernel", MODULAR_MACHINE, there_and_back::on_another_kernel),
+        trial("booted_members_of_a_bond_are_told_apart_live", MODULAR_MACHINE, watched_bond::members_of_a_bond),
+        trial("booted_there_and_back_on_debians_kernel", MODULAR_MACHINE, there_and_back::on_another_kernel),
         trial("tune_killed_or_on_a_full_disk_leaves_nothing", &["root", "ip", "mount"], tune::killed_and_full),
-        trial("tune_is_watched_by_systemd_in_a_virtual_machine", MACHINE, booted::watched_by_systemd),
+        trial("booted_changes_are_watched_by_systemd", MACHINE, booted::watched_by_systemd),
         trial(
             "tune_exports_what_sysctl_and_tmpfiles_take",
             &["root", "sysctl", "systemd-tmpfiles"],

@@ -6,6 +6,7 @@ mod compared;
 mod figures;
 mod grid;
 mod heat;
+mod impossible;
 mod links;
 mod load;
 mod losses;
@@ -16,6 +17,8 @@ mod resources;
 mod sockets;
 mod suspects;
 mod words;
+
+use std::borrow::Cow;
 
 use linerate_analysis::odd::FALSE_ALARMS;
 use linerate_record::diagnosis::{
@@ -40,12 +43,18 @@ pub use quotas::engine_word;
 pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) -> Result<Diagnosis, ModelError> {
     crate::plan::check(site)?;
     let Machines { nodes, clients, strangers, mut caveats } = machines(site, readings);
-    let mut grid = Grid::new(readings, &nodes);
+    let grid = Grid::new(readings, &nodes);
     let planes = links::planes(site);
     let interfaces: Vec<Vec<Option<&str>>> = (0..nodes.len())
         .map(|node| planes.iter().map(|plane| links::interface(&grid, node, site, plane, links)).collect())
         .collect();
     caveats.extend(unknown_links(&grid, site, &interfaces, links));
+    let (believed, beyond) = impossible::without(readings, site, (&grid, &grid.among(&clients)), &interfaces);
+    let mut grid = match &believed {
+        Cow::Borrowed(_) => grid,
+        Cow::Owned(without) => Grid::new(without, &nodes),
+    };
+    let readings = &*believed;
     let of_planes: Vec<Vec<&str>> =
         interfaces.iter().map(|of_node| of_node.iter().flatten().copied().collect()).collect();
     let carried = load::carried(&grid, &of_planes);
@@ -73,7 +82,7 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
         }
     };
     let at_rest = is_at_rest(&used, &load);
-    let warnings = warnings(site, readings, &nodes, &used);
+    let warnings = warnings(site, readings, &nodes, (&used, beyond));
     let window = window(&grid);
     let alike = losses::alike(&grid, &suspects, &used);
     caveats.extend(quotas::of_others(&grid));
@@ -162,16 +171,20 @@ fn window(grid: &Grid<'_>) -> ReadWindow {
 }
 
 /// What has to be known before the answer is believed.
-fn warnings(site: &Site, readings: &Readings, nodes: &[machines::ReadMachine], used: &[UsedResource]) -> Vec<String> {
+fn warnings(
+    site: &Site,
+    readings: &Readings,
+    nodes: &[machines::ReadMachine],
+    (used, beyond): (&[UsedResource], Vec<String>),
+) -> Vec<String> {
     let mut warnings = readings.warnings.clone();
+    warnings.extend(beyond);
     let (read, all) = (nodes.len(), site.nodes() as usize);
     if !readings.stated.is_empty() && read > all {
         warnings.push(format!("{read} nodes of the fleet store, and the site has {all}: one of both is wrong"));
     }
     warnings.extend(racks::disagreements(site, &readings.stated));
-    // A few hundredths are framing and how counters are read.
-    const ABOVE: f64 = 1.1;
-    for one in used.iter().filter(|one| one.resource.is_link() && one.most_share > ABOVE) {
+    for one in used.iter().filter(|one| one.resource.is_link() && one.most_share > impossible::ABOVE) {
         warnings.push(format!(
             "{} carries {} of what the site says that it can, at {}: its speed or ports in the site are wrong",
             one.resource.in_a_sentence(),
@@ -250,6 +263,9 @@ fn is_at_rest(used: &[UsedResource], load: &ReadLoad) -> bool {
     links().count() > 0 && links().all(|one| one.most_share < REST) && served < REST * load.sent_bytes_per_s.max(1e6)
 }
 
+/// Fewer nodes than this say little of how much healthy ones differ.
+const FEW: usize = 8;
+
 fn answer(suspects: &[Suspect], none_of_these: f64, nodes: usize, is_at_rest: bool) -> String {
     match suspects.first() {
         None if is_at_rest => {
@@ -261,9 +277,12 @@ fn answer(suspects: &[Suspect], none_of_these: f64, nodes: usize, is_at_rest: bo
         Some(first) if first.weight >= LEADS => first.claim.clone(),
         Some(first) if first.weight > none_of_these => format!("not separated; first: {}", first.claim),
         _ => {
-            "nothing that was read is at a limit or unlike its peers: what held the site back, if anything did, is not \
-              among these readings (clients, switches, too few requests in flight)"
-                .to_owned()
+            let of_few =
+                if nodes < FEW { format!(" (of {nodes} nodes, only a large difference is)") } else { String::new() };
+            format!(
+                "nothing that was read is at a limit, or unlike its peers beyond chance{of_few}: what held the site \
+                 back, if anything did, is not among these readings (clients, switches, too few requests in flight)"
+            )
         }
     }
 }

@@ -32,8 +32,8 @@ pub enum PrometheusFault {
     },
     /// No answer in time.
     #[error(
-        "{url} gave no answer within {limit_s} s to {query:?}: ask for a shorter window with --from and --to, or \
-             wait longer with --timeout"
+        "{url} gave no answer to {query:?}: timed out after {limit_s} s: ask for a shorter window with --from and \
+             --to, or wait longer with --timeout"
     )]
     Late {
         /// Where.
@@ -123,6 +123,30 @@ pub enum PrometheusFault {
         /// Its words.
         message: String,
     },
+    /// All queries are refused.
+    #[error(
+        "Prometheus refused all {count} queries, the first, {query:?}, with {kind}: {message}: check that this is a \
+             Prometheus that may be asked, and what stands before it"
+    )]
+    AllRefused {
+        /// How many.
+        count: usize,
+        /// The first of them.
+        query: String,
+        /// Why, in a word.
+        kind: String,
+        /// Why, in its words.
+        message: String,
+    },
+    /// Answers that are together beyond the bounds.
+    #[error(
+        "the answers have more than {most} together: select the machines of one cluster with --select, or ask for a \
+             shorter window with --from and --to"
+    )]
+    TooMuch {
+        /// In words.
+        most: String,
+    },
     /// An answer beyond the bounds.
     #[error(
         "the answer to {query:?} is larger than {most}: select the machines of one cluster with --select, or a \
@@ -158,11 +182,21 @@ impl PrometheusFault {
     /// Whether a part of the window may be answered where the whole was not.
     pub(crate) fn is_of_size(&self) -> bool {
         match self {
-            PrometheusFault::TooLarge { .. } | PrometheusFault::Late { .. } => true,
-            PrometheusFault::Query { kind, message, .. } => {
-                kind == "timeout" || message.contains("too many samples") || message.contains("maximum resolution")
+            PrometheusFault::TooLarge { .. } => true,
+            PrometheusFault::Query { message, .. } => {
+                message.contains("too many samples") || message.contains("maximum resolution")
             }
-            PrometheusFault::Status { status, .. } => matches!(status, 413 | 504),
+            PrometheusFault::Status { status, .. } => *status == 413,
+            _ => false,
+        }
+    }
+
+    /// The same where the whole took too long: which may be by its size, and may be a server that is slow.
+    pub(crate) fn is_of_time(&self) -> bool {
+        match self {
+            PrometheusFault::Late { .. } => true,
+            PrometheusFault::Query { kind, .. } => kind == "timeout",
+            PrometheusFault::Status { status, .. } => *status == 504,
             _ => false,
         }
     }

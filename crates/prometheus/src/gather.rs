@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use linerate_record::readings::{AbsentReading, OtherName, READINGS_SCHEMA, ReadMeasure, ReadSeries, Readings};
+use linerate_record::readings::{
+    AbsentReading, ImpossibleValues, OtherName, READINGS_SCHEMA, ReadMeasure, ReadSeries, Readings, VALUES_MAX,
+    is_reading,
+};
 use linerate_record::site::Product;
 
 use crate::answer::{FoundSeries, Labels, Matrix, matrix};
@@ -25,6 +28,12 @@ const INTERVAL_MS: u64 = 60_000;
 
 /// Over how much of the window the distance of scrapes is looked at, at a time.
 const LOOK_MS: u64 = 600_000;
+
+/// Most series of all answers together: 484 machines with 60 each have 29,000.
+const SERIES_MAX: usize = 200_000;
+
+/// How often a window is halved because its answer is late: a server that is slow with a quarter is slow with all.
+const HALVED_MOST: u32 = 2;
 
 /// From when to when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,19 +92,23 @@ pub fn gather(
     });
     let instants = instants(window, interval_ms);
     let over_ms = (SCRAPES * interval_ms).max(instants.step_ms);
-    let mut gathered = Gathered { instants, found: BTreeMap::new(), remarks };
-    let mut absent = Vec::new();
+    let mut gathered = Gathered { instants, found: BTreeMap::new(), remarks, left_out: ImpossibleValues::default() };
+    let (mut absent, mut answered, mut refused) = (Vec::new(), 0, Vec::new());
     for row in rows().filter(|row| row.exporter.is_of(product)) {
         if gathered.has(row.of) {
             continue;
         }
         tell(row.metric);
         let query = names.expression(row.expression, &format!("{over_ms}ms"));
-        match over_steps(server, &instants, (0, instants.steps), &query) {
-            Ok(matrix) => gathered.take(row, names, matrix),
+        match over_steps(server, &instants, (0, instants.steps), (&query, HALVED_MOST)) {
+            Ok(matrix) => {
+                answered += 1;
+                gathered.take(row, names, matrix)?;
+            }
             // One that this version of an exporter or of Prometheus does not allow.
-            Err(PrometheusFault::Query { kind, message, .. }) => {
+            Err(PrometheusFault::Query { query, kind, message }) => {
                 gathered.remarks.push(format!("{}: {kind}: {message}", row.metric));
+                refused.push((query, kind, message));
             }
             Err(fault) => return Err(fault),
         }
@@ -103,6 +116,12 @@ pub fn gather(
             absent.push(absent_row(row, names));
         }
     }
+    if answered == 0
+        && let Some((query, kind, message)) = refused.first().cloned()
+    {
+        return Err(PrometheusFault::AllRefused { count: refused.len(), query, kind, message });
+    }
+    gathered.remarks.extend(gathered.left_out.remarks());
     absent.retain(|absent| !gathered.has(absent.of));
     absent.extend(nothing_exported(product));
     let names = other_names(server, window, names, &gathered)?;
@@ -183,24 +202,26 @@ fn instants(window: GatheredWindow, interval_ms: u64) -> Instants {
     Instants { begin_unix_ms, step_ms, steps }
 }
 
-/// An answer over some steps: in parts, where the whole is too much.
+/// An answer over some steps: in parts, where the whole is too much. Where it is late, parts are halved so often.
 fn over_steps(
     server: &mut PrometheusServer,
     instants: &Instants,
     (first, end): (u64, u64),
-    query: &str,
+    (query, mut halved): (&str, u32),
 ) -> Result<Matrix, PrometheusFault> {
     let steps = end - first;
     let is_too_long = steps > POINTS_MAX;
     let whole = if is_too_long { None } else { Some(ask(server, instants, (first, end), query)) };
     match whole {
-        Some(Err(fault)) if !fault.is_of_size() || steps < 2 => return Err(fault),
         Some(Ok(found)) => return Ok(found),
+        Some(Err(fault)) if steps < 2 => return Err(fault),
+        Some(Err(fault)) if fault.is_of_time() && halved > 0 => halved -= 1,
+        Some(Err(fault)) if !fault.is_of_size() => return Err(fault),
         Some(Err(_)) | None => {}
     }
     let middle = first + steps / 2;
-    let mut found = over_steps(server, instants, (first, middle), query)?;
-    let more = over_steps(server, instants, (middle, end), query)?;
+    let mut found = over_steps(server, instants, (first, middle), (query, halved))?;
+    let more = over_steps(server, instants, (middle, end), (query, halved))?;
     found.series.extend(more.series);
     found.warnings.extend(more.warnings);
     Ok(found)
@@ -228,6 +249,7 @@ struct Gathered {
     instants: Instants,
     found: BTreeMap<(ReadMeasure, String, String), Vec<Option<f64>>>,
     remarks: Vec<String>,
+    left_out: ImpossibleValues,
 }
 
 impl Gathered {
@@ -235,7 +257,7 @@ impl Gathered {
         self.found.range((of, String::new(), String::new())..).next().is_some_and(|((found, ..), _)| *found == of)
     }
 
-    fn take(&mut self, row: &SourceRow, names: &Names, matrix: Matrix) {
+    fn take(&mut self, row: &SourceRow, names: &Names, matrix: Matrix) -> Result<(), PrometheusFault> {
         for warning in matrix.warnings {
             let remark = format!("Prometheus warns: {warning}");
             if !self.remarks.contains(&remark) {
@@ -244,13 +266,21 @@ impl Gathered {
         }
         for FoundSeries { metric, values } in matrix.series {
             let Some(machine) = first_of(&metric, row.machine, names) else { continue };
-            let parts: Vec<&str> = row.part.iter().filter_map(|label| label_of(&metric, names.of(label))).collect();
+            // A label that is missing keeps its place: else nobody could tell a pod from a container.
+            let of_part = |label: &&str| label_of(&metric, names.of(label)).unwrap_or_default();
+            let parts: Vec<&str> = row.part.iter().map(of_part).collect();
             let key = (row.of, host_of(machine).to_owned(), parts.join("/"));
             let steps = self.instants.steps as usize;
+            self.bounded()?;
             let kept = self.found.entry(key).or_insert_with(|| vec![None; steps]);
             for (at, value) in values {
                 let Some(place) = self.instants.step_of(at).and_then(|step| kept.get_mut(step)) else { continue };
+                // What is nothing by nothing is no value.
                 if !value.0.is_finite() {
+                    continue;
+                }
+                if !is_reading(value.0) {
+                    self.left_out.add(row.of, host_of(machine));
                     continue;
                 }
                 let value = rounded(value.0);
@@ -258,6 +288,18 @@ impl Gathered {
             }
         }
         self.found.retain(|(of, ..), values| *of != row.of || values.iter().any(Option::is_some));
+        Ok(())
+    }
+
+    /// Refuses to keep more than the largest cluster has, which would take all memory in time.
+    fn bounded(&self) -> Result<(), PrometheusFault> {
+        if self.found.len() >= SERIES_MAX {
+            return Err(PrometheusFault::TooMuch { most: format!("{SERIES_MAX} series") });
+        }
+        if self.found.len() as u64 * self.instants.steps >= VALUES_MAX {
+            return Err(PrometheusFault::TooMuch { most: format!("{} million values", VALUES_MAX / 1_000_000) });
+        }
+        Ok(())
     }
 }
 
@@ -303,8 +345,12 @@ fn other_names(
     names: &Names,
     gathered: &Gathered,
 ) -> Result<Vec<OtherName>, PrometheusFault> {
-    let machines: std::collections::BTreeSet<&str> =
-        gathered.found.keys().map(|(_, machine, _)| machine.as_str()).collect();
+    // A pod's name is the first label of its address.
+    let mut machines: BTreeMap<&str, &str> = BTreeMap::new();
+    for (_, machine, _) in gathered.found.keys() {
+        machines.entry(machine.split('.').next().unwrap_or(machine)).or_insert(machine);
+    }
+    machines.extend(gathered.found.keys().map(|(_, machine, _)| (machine.as_str(), machine.as_str())));
     let at_end = Instants { begin_unix_ms: window.to_unix_ms, step_ms: 1000, steps: 1 };
     let mut others = Vec::new();
     for row in NAMES {
@@ -318,9 +364,7 @@ fn other_names(
         for FoundSeries { metric, .. } in found.series {
             let of = label_of(&metric, names.of(machine)).map(host_of);
             let (Some(of), Some(other)) = (of, label_of(&metric, names.of(name))) else { continue };
-            // A pod's name is the first label of its address.
-            let known = machines.iter().find(|known| **known == of || known.split('.').next() == Some(of));
-            if let Some(known) = known {
+            if let Some(known) = machines.get(of) {
                 others.push(OtherName { machine: (*known).to_owned(), name: other.to_owned() });
             }
         }

@@ -204,3 +204,69 @@ fn a_server_that_does_not_answer_is_given_up_in_time() {
     let fault = asked(nobody, PrometheusAccess::Open, &Names::default()).unwrap_err().to_string();
     assert!(fault.contains("failed to reach http://127.0.0.1:9"), "{fault}");
 }
+
+#[test]
+fn values_that_cannot_be_are_left_out_and_what_is_gathered_can_be_read_again() {
+    let (address, _) = serving(|request| {
+        if request.contains("node_network_transmit_bytes_total") && !request.contains("count_over_time") {
+            matrix(
+                "{\"metric\":{\"instance\":\"10.0.0.1:9100\",\"device\":\"eth0\"},\"values\":[[1000050,\"-5\"],\
+                 [1000055,\"1e308\"],[1000060,\"7\"]]}",
+            )
+        } else {
+            healthy(request)
+        }
+    });
+    let readings = asked(address, PrometheusAccess::Open, &Names::default()).unwrap();
+    assert_eq!(readings.check(), Ok(()));
+    let there: Vec<f64> = readings.series[0].values.iter().flatten().copied().collect();
+    assert_eq!(there, [7.0]);
+    let told = |remark: &String| remark.starts_with("2 values of \"sent on\" of 10.0.0.1 cannot be");
+    assert!(readings.remarks.iter().any(told), "{:?}", readings.remarks);
+}
+
+#[test]
+fn queries_that_are_all_refused_are_a_fault_with_the_servers_reason() {
+    for status in ["400 Bad Request", "500 Internal Server Error"] {
+        let (address, _) = serving(move |request| {
+            if request.contains("count_over_time") {
+                healthy(request)
+            } else {
+                reply(status, "application/json", "{\"status\":\"error\",\"errorType\":\"x\",\"error\":\"no tenant\"}")
+            }
+        });
+        let fault = asked(address, PrometheusAccess::Open, &Names::default()).unwrap_err().to_string();
+        assert!(fault.contains("refused all") && fault.contains("x: no tenant"), "{fault}");
+    }
+}
+
+#[test]
+fn a_late_answer_is_halved_at_most_twice() {
+    let (address, requests) = serving(|request| {
+        if request.contains("count_over_time") {
+            healthy(request)
+        } else {
+            reply("504 Gateway Timeout", "text/plain", "upstream")
+        }
+    });
+    assert!(asked(address, PrometheusAccess::Open, &Names::default()).is_err());
+    let first = requests.lock().unwrap().iter().filter(|request| !request.contains("count_over_time")).count();
+    assert_eq!(first, 3, "the whole, a half and a quarter");
+}
+
+#[test]
+fn what_is_too_much_together_is_one_error_with_what_to_do() {
+    let (address, _) = serving(|request| {
+        if request.contains("count_over_time") {
+            return healthy(request);
+        }
+        let one = |n: u32| {
+            format!("{{\"metric\":{{\"instance\":\"h{n}:9100\",\"device\":\"eth0\"}},\"values\":[[1000060,\"1\"]]}}")
+        };
+        matrix(&(0..90_000).map(one).collect::<Vec<_>>().join(","))
+    });
+    let fault = asked(address, PrometheusAccess::Open, &Names::default()).unwrap_err();
+    assert!(matches!(fault, PrometheusFault::TooMuch { .. }), "{fault}");
+    let fault = fault.to_string();
+    assert!(fault.contains("200000 series together") && fault.contains("--select"), "{fault}");
+}

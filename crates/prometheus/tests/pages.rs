@@ -115,8 +115,8 @@ fn a_page_that_is_none_is_told_with_its_reason_and_the_rest_goes_on() {
         (moved, "is not followed"),
         (reply("500 Internal Server Error", "boom"), "answered 500: boom"),
         ("SSH-2.0-OpenSSH_9.2\r\n".to_owned(), "does not answer in HTTP"),
-        (reply("200 OK", "<html>hunter2-hunter2\nlogin\n"), "has no metric of requests"),
-        (reply("200 OK", ""), "has no metric of requests"),
+        (reply("200 OK", "<html>hunter2-hunter2\nlogin\n"), "no metric of requests is there"),
+        (reply("200 OK", ""), "no metric of requests is there"),
     ] {
         let begun = Instant::now();
         let (address, _) = serving(move |request, _, out| {
@@ -128,6 +128,7 @@ fn a_page_that_is_none_is_told_with_its_reason_and_the_rest_goes_on() {
         assert!(of(&found, ReadMeasure::ClientSent, "n1").is_some() && found.series.iter().all(|s| s.machine == "n1"));
         let [warning] = &found.warnings[..] else { panic!("{part}: {found:?}") };
         assert!(warning.contains("of 1 of 2 pages were not read (n2)") && warning.contains(part), "{part}: {warning}");
+        assert!(warning.ends_with("/n2/metrics)"), "the reason is before the address: {warning}");
         let all = format!("{found:?}");
         assert!(!all.contains("hunter2") && !all.contains("token=y"), "{all}");
     }
@@ -177,4 +178,23 @@ fn looks_end_with_their_window_or_when_they_are_told_to() {
     });
     assert_eq!(look(&asked, Instant::now(), &is_over)[0].pages, 1);
     assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn metrics_of_a_machine_that_no_node_is_are_a_warning() {
+    let (address, _) = serving(|_, number, out| {
+        let of = |host: u32| {
+            format!(
+                "minio_api_requests_inflight_total{{name=\"GetObject\",server=\"h{host}:9000\",type=\"s3\"}} {number}\n"
+            )
+        };
+        let _ = out.write_all(reply("200 OK", &(1..=20).map(of).collect::<String>()).as_bytes());
+    });
+    let found = looked(&[format!("http://{address}/metrics")], 2);
+    let [warning] = &found.warnings[..] else { panic!("{found:?}") };
+    assert!(
+        warning.contains("the fleet has no node")
+            && warning.ends_with("h1, h10, h11, h12, h13, h14, h15, h16 and 12 more"),
+        "{warning}"
+    );
 }

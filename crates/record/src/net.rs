@@ -23,6 +23,15 @@ pub const NET_NODES_MAX: usize = 1_024;
 /// Most streams of a pair.
 pub const NET_STREAMS_MAX: u32 = 256;
 
+/// Longest time that a visit counts, and that flows go before that, in milliseconds.
+pub const NET_DURATION_MS_MAX: u64 = 3_600_000;
+
+/// Most intervals of a visit.
+pub const NET_INTERVALS_MAX: u64 = 1_000;
+
+/// A thread counts for so much longer than a visit lasts, at the most, in milliseconds: it was too busy to stop.
+const LATE_MS_MAX: u64 = 60_000;
+
 /// What was measured, of whom: `net.json` in the folder of a run. Its visits are the lines of `visits.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetRun {
@@ -38,6 +47,9 @@ pub struct NetRun {
     pub seed: u64,
     /// What was sent.
     pub load: NetLoad,
+    /// Visits that were to be made; absent in folders of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_visits: Option<u32>,
     /// The machines, which visits know by their places here.
     pub nodes: Vec<NetNode>,
     /// Remarks on the whole, in sentences.
@@ -57,6 +69,21 @@ pub enum NetWay {
     BothWays,
     /// All others send to one machine.
     Incast,
+}
+
+impl NetWay {
+    /// Rounds in which so many machines measure all pairs.
+    #[must_use]
+    pub const fn rounds(self, nodes: u32) -> u32 {
+        // With an odd number, one machine rests in each.
+        let matchings = if nodes.is_multiple_of(2) { nodes.saturating_sub(1) } else { nodes };
+        match self {
+            NetWay::Ring => nodes.saturating_sub(1),
+            NetWay::OneWay => 2 * matchings,
+            NetWay::BothWays => matchings,
+            NetWay::Incast => nodes,
+        }
+    }
 }
 
 /// What each stream of a pair does.
@@ -331,6 +358,12 @@ pub struct NetMachine {
 }
 
 impl NetRun {
+    /// Visits of all rounds.
+    fn visits_max(&self) -> u64 {
+        let rounds = self.load.way.rounds(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        u64::from(rounds) * u64::from(self.load.visits).saturating_mul(self.load.streams.len() as u64)
+    }
+
     /// Visits that can be of this run: a file may be somebody else's.
     ///
     /// # Errors
@@ -343,6 +376,21 @@ impl NetRun {
         let load = &self.load;
         if load.duration_ms == 0 || load.interval_ms == 0 || load.streams.is_empty() {
             return Err("a load of no time or no streams".to_owned());
+        }
+        if load.duration_ms.max(load.warmup_ms) > NET_DURATION_MS_MAX {
+            return Err(format!("{} ms after {} ms are longer than a visit", load.duration_ms, load.warmup_ms));
+        }
+        let intervals = load.duration_ms.div_ceil(load.interval_ms);
+        if intervals > NET_INTERVALS_MAX {
+            return Err(format!("{intervals} intervals are more than a visit has"));
+        }
+        let is_number_of_streams = |streams: &u32| (1..=NET_STREAMS_MAX).contains(streams);
+        if load.streams.len() > NET_STREAMS_MAX as usize || !load.streams.iter().all(is_number_of_streams) {
+            return Err(format!("streams other than 1 to {NET_STREAMS_MAX}"));
+        }
+        let visits_max = self.asked_visits.map_or(u64::MAX, u64::from).min(self.visits_max());
+        if visits.len() as u64 > visits_max {
+            return Err(format!("{} visits, of {visits_max}", visits.len()));
         }
         if load.max_bytes_per_s.is_some_and(|most| !(most.is_finite() && most > 0.0)) {
             return Err("a limit that is none".to_owned());
@@ -378,7 +426,9 @@ impl NetRun {
         }
         for machine in &visit.machines {
             let times = [machine.over_ms, machine.send_cpu_ns, machine.receive_cpu_ns];
-            let is_much = times.iter().any(|time| *time > COUNT_MAX);
+            let most_ns = 1_000_000 * (self.load.warmup_ms + self.load.duration_ms + LATE_MS_MAX);
+            let is_much = times.iter().any(|time| *time > COUNT_MAX)
+                || machine.send_busiest_ns.max(machine.receive_busiest_ns) > most_ns;
             let is_number = |value: &ReadValue| value.value.is_finite() && value.value.abs() <= 1e15;
             if !is_node(machine.node) || is_much || !machine.values.iter().all(is_number) {
                 return Err(format!("what machine {} did", machine.node));
@@ -434,6 +484,7 @@ mod tests {
                 max_bytes_per_s: None,
                 sampled_of_rounds: None,
             },
+            asked_visits: Some(2),
             nodes: vec![node("a"), node("b")],
             remarks: Vec::new(),
         }
@@ -457,7 +508,7 @@ mod tests {
     fn visits_that_cannot_be_of_a_run_are_refused_with_the_reason() {
         assert!(run().checked(vec![visit()]).is_ok());
         type Wrong = fn(&mut NetRun, &mut NetVisit);
-        let wrong: [(Wrong, &str); 14] = [
+        let wrong: [(Wrong, &str); 22] = [
             (|run, _| run.load.op = NetOp::Request { request_bytes: 1, answer_bytes: 0 }, "an op request"),
             (|run, _| run.load.op = NetOp::Udp { datagram_bytes: 31 }, "an op udp"),
             (
@@ -484,6 +535,14 @@ mod tests {
             (|run, _| run.nodes.clear(), "0 machines"),
             (|run, _| run.load.interval_ms = 0, "no time"),
             (|run, _| run.load.max_bytes_per_s = Some(f64::NAN), "a limit"),
+            (|run, _| run.load.warmup_ms = u64::MAX, "400 ms after 18446744073709551615 ms are longer"),
+            (|run, _| run.load.duration_ms = u64::MAX, "18446744073709551615 ms after 100 ms are longer"),
+            (|run, _| run.load.duration_ms = 200_000, "2000 intervals are more"),
+            (|run, _| run.load.streams = vec![2, 0], "streams other than"),
+            (|run, _| run.load.visits = 0, "1 visits, of 0"),
+            (|run, _| run.asked_visits = Some(0), "1 visits, of 0"),
+            (|_, visit| visit.machines[0].send_busiest_ns = 1 << 40, "what machine 1 did"),
+            (|_, visit| visit.machines[0].receive_busiest_ns = u64::MAX, "what machine 1 did"),
             (|_, visit| visit.streams = 3, "visit 1 cannot have been: 3 streams"),
             (|_, visit| visit.pairs[0].to = 2, "a pair of 0 and 2"),
             (|_, visit| visit.pairs[0].to = 0, "a pair of 0 and 0"),

@@ -1,6 +1,7 @@
 //! Readings: what was read of the machines of a cluster over a window of time, from whatever source. This is the file
 //! of `linerate explain --record`, which `--replay` judges again.
 
+mod impossible;
 mod measure;
 mod sockets;
 mod value;
@@ -9,6 +10,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+pub use impossible::{ImpossibleValues, is_reading};
 pub use measure::ReadMeasure;
 pub use sockets::{
     ADDRESSES_MAX, HASHES_MAX, OpenedBy, PORTS_MAX, PortRange, REMOTES_MAX, RemoteSums, SocketGroup, SocketRead,
@@ -157,7 +159,7 @@ impl Readings {
             let (machine, values) = (&series.machine, series.values.len());
             return Err(format!("{values} values of machine {machine:?}, and {} instants", self.steps));
         }
-        let cannot_be = |of: &&ReadSeries| of.values.iter().flatten().any(|value| !(0.0..=VALUE_MAX).contains(value));
+        let cannot_be = |of: &&ReadSeries| of.values.iter().flatten().any(|value| !is_reading(*value));
         if let Some(series) = self.series.iter().find(cannot_be) {
             return Err(format!("a value of machine {:?} is no reading", series.machine));
         }

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::lines::listed;
+
 /// Text of several lines in which nothing drives a terminal, turns the order of signs around or stands there unseen:
 /// each such character as `\u001b`, which a JSON string reads as itself again. Line feeds and tabs stay.
 #[must_use]
@@ -50,6 +52,25 @@ fn without(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
         }
     }
     Cow::Owned(shown)
+}
+
+/// Names that are told of a list, and signs that are told of each.
+const NAMED_MOST: usize = 8;
+const NAME_CHARS_MAX: usize = 200;
+
+/// A name of others as far as it is told: none of them is read further, and a label may have 60,000 signs.
+#[must_use]
+pub fn short(name: &str) -> Cow<'_, str> {
+    match name.char_indices().nth(NAME_CHARS_MAX) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &name[..end])),
+        None => Cow::Borrowed(name),
+    }
+}
+
+/// The first names of a list, and how many there are besides.
+#[must_use]
+pub fn named_some<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    listed(&names.map(short).collect::<Vec<_>>(), NAMED_MOST)
 }
 
 /// What stands where a key stood.
@@ -228,6 +249,15 @@ mod tests {
         let value = "\u{9b}\\\u{202e}\x1b\u{e0041}\u{200d}";
         let json = serde_json::to_string(value).unwrap();
         assert_eq!(serde_json::from_str::<String>(&in_text(&json)).unwrap(), value);
+    }
+
+    #[test]
+    fn of_many_names_the_first_are_told_and_of_a_long_one_its_begin() {
+        let names: Vec<String> = (1..=9).map(|name| format!("n{name}")).collect();
+        let some = |most: usize| named_some(names[..most].iter().map(String::as_str));
+        assert_eq!((some(2).as_str(), some(8).ends_with("n8")), ("n1, n2", true));
+        assert!(some(9).ends_with("n8 and 1 more"), "{}", some(9));
+        assert_eq!((short("é"), short(&"é".repeat(60_000)).chars().count()), ("é".into(), 201));
     }
 
     #[test]

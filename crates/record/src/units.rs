@@ -9,9 +9,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 mod shares;
+mod typed;
 mod unit;
 
 pub use shares::share_of;
+pub use typed::{bits_meant, decimal};
 pub use unit::Unit;
 
 /// A quantity that could not be read: quotes the input and names the form that would be right.
@@ -406,13 +408,6 @@ impl FromStr for BitRate {
             BIT_UNITS.iter().find_map(|(prefix, unit)| Some((scaled.strip_suffix(prefix)?, *unit))).ok_or_else(fail)?;
         Ok(BitRate(decimal(number.trim()).ok_or_else(fail)? * unit))
     }
-}
-
-/// A number of digits with at most one point: no sign, no exponent, nothing that is not a number.
-#[must_use]
-pub fn decimal(text: &str) -> Option<f64> {
-    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    text.parse::<f64>().ok().filter(|number| digits && number.is_finite())
 }
 
 #[cfg(test)]

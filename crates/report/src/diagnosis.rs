@@ -2,6 +2,7 @@
 
 use linerate_record::diagnosis::{Diagnosis, OddReading, Suspect, UsedResource};
 use linerate_record::readings::AbsentReading;
+use linerate_record::shown::named_some;
 use linerate_record::units::{count, percent};
 
 use crate::diagnosed::{
@@ -193,7 +194,10 @@ fn behind(diagnosis: &Diagnosis, look: TextStyle) -> String {
         add(
             Ink::Dim,
             " others",
-            &format!("machines that are no nodes of the site: {}", diagnosis.strangers.join(", ")),
+            &format!(
+                "machines that are no nodes of the site: {}",
+                named_some(diagnosis.strangers.iter().map(String::as_str))
+            ),
         );
     }
     for blind in &diagnosis.blind {

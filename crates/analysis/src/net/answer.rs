@@ -114,6 +114,7 @@ pub(super) fn warnings(view: &NetView, seen: &NetSeen<'_>) -> Vec<String> {
         warnings.push(format!("{names} {verb} figures of less than half of the pairs that the median machine has"));
     }
     warnings.extend(clocks(view, seen));
+    warnings.extend(cut_short(view, seen));
     if seen.strange > 0 {
         warnings.push(format!("{} of machines that the run does not have are left out", plural(seen.strange, "pair")));
     }
@@ -148,6 +149,12 @@ fn clocks(view: &NetView, seen: &NetSeen<'_>) -> Option<String> {
         duration_ns(first.over_ms as f64 * 1e6),
         duration_ns(asked_ms * 1e6)
     ))
+}
+
+/// A run that ended before its time.
+fn cut_short(view: &NetView, seen: &NetSeen<'_>) -> Option<String> {
+    let asked = seen.run.asked_visits.filter(|asked| view.visits < *asked)?;
+    Some(format!("{} of {}: the run was cut short", view.visits, plural(asked as usize, "visit")))
 }
 
 /// All claims, the most severe first.

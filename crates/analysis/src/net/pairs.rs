@@ -52,8 +52,8 @@ pub(super) struct NetSeen<'v> {
     pub(super) ports: Vec<NetPort>,
     /// By sender, receiver and streams.
     pub(super) pairs: BTreeMap<(u32, u32, u32), SeenPair<'v>>,
-    /// By visit and machine.
-    pub(super) nodes: Vec<Vec<NodeVisit<'v>>>,
+    /// By visit and machine, those that take part.
+    pub(super) nodes: Vec<BTreeMap<u32, NodeVisit<'v>>>,
     /// Machines whose interface carried more than the speed that it states.
     pub(super) beyond: Vec<u32>,
     /// Pairs of machines that are not in the run, or of one with itself.
@@ -73,11 +73,9 @@ pub(super) fn seen<'v>(run: &'v NetRun, visits: &'v [NetVisit]) -> NetSeen<'v> {
         strange: 0,
     };
     for (place, visit) in visits.iter().enumerate() {
-        let mut nodes = vec![NodeVisit::default(); count];
-        for machine in &visit.machines {
-            if let Some(node) = nodes.get_mut(machine.node as usize) {
-                node.machine = Some(machine);
-            }
+        let mut nodes: BTreeMap<u32, NodeVisit<'v>> = BTreeMap::new();
+        for machine in visit.machines.iter().filter(|machine| (machine.node as usize) < count) {
+            nodes.entry(machine.node).or_default().machine = Some(machine);
         }
         for pair in &visit.pairs {
             let (from, to) = (pair.from as usize, pair.to as usize);
@@ -92,12 +90,14 @@ pub(super) fn seen<'v>(run: &'v NetRun, visits: &'v [NetVisit]) -> NetSeen<'v> {
                     let wire = ports::wire_share(&all.ports[from], &all.ports[to]).unwrap_or(0.0);
                     let [there, back] = payload_per_s(run.load.op, per_s).map(|bytes_per_s| bytes_per_s * wire);
                     let bytes = total(&pair.received_bytes);
-                    nodes[from].sent_bytes += bytes;
-                    nodes[from].sent_wire_bytes_per_s += there;
-                    nodes[from].received_wire_bytes_per_s += back;
-                    nodes[to].received_bytes += bytes;
-                    nodes[to].received_wire_bytes_per_s += there;
-                    nodes[to].sent_wire_bytes_per_s += back;
+                    let sender = nodes.entry(pair.from).or_default();
+                    sender.sent_bytes += bytes;
+                    sender.sent_wire_bytes_per_s += there;
+                    sender.received_wire_bytes_per_s += back;
+                    let receiver = nodes.entry(pair.to).or_default();
+                    receiver.received_bytes += bytes;
+                    receiver.received_wire_bytes_per_s += there;
+                    receiver.sent_wire_bytes_per_s += back;
                 }
                 Err(reason) => of.failed.push(reason),
             }
@@ -146,15 +146,13 @@ fn payload_per_s(op: NetOp, per_s: f64) -> [f64; 2] {
 
 /// Forgets speeds that interfaces exceeded: they are a driver's constant or a hypervisor's word, and no limit.
 fn without_nominal_speeds(all: &mut NetSeen<'_>) {
-    for (node, port) in all.ports.iter_mut().enumerate() {
+    for (node, port) in (0_u32..).zip(all.ports.iter_mut()) {
         let Some(speed) = port.speed_bits_per_s else { continue };
-        let carried = all.nodes.iter().map(|nodes| {
-            let of = &nodes[node];
-            8.0 * of.sent_wire_bytes_per_s.max(of.received_wire_bytes_per_s)
-        });
+        let visits = all.nodes.iter().filter_map(|nodes| nodes.get(&node));
+        let carried = visits.map(|of| 8.0 * of.sent_wire_bytes_per_s.max(of.received_wire_bytes_per_s));
         if carried.fold(0.0, f64::max) > SPEED_MOST * speed {
             (port.speed_bits_per_s, port.member_bits_per_s) = (None, None);
-            all.beyond.push(u32::try_from(node).unwrap_or(u32::MAX));
+            all.beyond.push(node);
         }
     }
 }
@@ -276,7 +274,7 @@ fn fairness(stream_bytes: &[u64]) -> Option<f64> {
 
 /// What both machines' threads used.
 fn processors(seen: &NetSeen<'_>, figures: &mut NetPairFigures, of: &SeenPair<'_>) {
-    let nodes = |node: u32| of.visits.iter().map(move |visit| &seen.nodes[visit.place][node as usize]);
+    let nodes = |node: u32| of.visits.iter().filter_map(move |visit| seen.nodes[visit.place].get(&node));
     let is_of_bytes = seen.run.load.op.is_of_bytes();
     let of_machine = |node: u32, bytes: fn(&NodeVisit<'_>) -> f64, ns: fn(&NetMachine) -> (u64, u64)| {
         let (mut cpu_s, mut moved, mut ran_s, mut over_s) = (0.0, 0.0, 0.0, 0.0);
@@ -305,7 +303,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 fn readings(seen: &NetSeen<'_>, (from, to, _): (u32, u32, u32), of: &SeenPair<'_>) -> PairReadings {
-    let nodes = |node: u32| of.visits.iter().map(move |visit| &seen.nodes[visit.place][node as usize]);
+    let nodes = |node: u32| of.visits.iter().filter_map(move |visit| seen.nodes[visit.place].get(&node));
     let [sender, receiver] = [&seen.ports[from as usize], &seen.ports[to as usize]];
     let wire = ports::wire_share(sender, receiver);
     let port = |node: u32, port: &NetPort, carried: fn(&NodeVisit<'_>) -> f64| {

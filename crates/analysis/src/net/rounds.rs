@@ -132,6 +132,7 @@ mod tests {
         fn every_ordered_pair_is_in_one_round_and_no_port_in_two_pairs_of_one(nodes in 2u32..=200, at in 0usize..4) {
             let way = WAYS[at];
             let all = rounds(nodes, way);
+            prop_assert_eq!(all.len(), way.rounds(nodes) as usize, "{:?}", way);
             let mut pairs: Vec<(u32, u32)> = all.iter().flatten().copied().collect();
             prop_assert!(pairs.iter().all(|(from, to)| from != to && *from < nodes && *to < nodes));
             pairs.sort_unstable();

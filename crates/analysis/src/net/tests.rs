@@ -221,6 +221,31 @@ fn nothing_measured_is_said_so_and_breaks_nothing() {
 }
 
 #[test]
+fn a_run_with_fewer_visits_than_were_asked_says_that_it_was_cut_short() {
+    let world = LinkWorld::healthy(4, 1);
+    let visits = world::visits(&world);
+    let asked = u32::try_from(visits.len()).unwrap();
+    let warnings = |asked_visits, visits| view(&NetRun { asked_visits, ..world::run(&world) }, visits).warnings;
+    for (asked, visits) in [(Some(asked), &visits[..]), (None, &visits[1..])] {
+        assert_eq!(warnings(asked, visits), Vec::<String>::new());
+    }
+    let said = format!("{} of {asked} visits: the run was cut short", asked - 1);
+    assert!(warnings(Some(asked), &visits[1..]).contains(&said), "{said}");
+}
+
+#[test]
+fn a_visit_takes_the_memory_of_the_machines_that_take_part() {
+    let world = LinkWorld::healthy(4, 1);
+    let (mut run, mut visits) = (world::run(&world), world::visits(&world));
+    let node = run.nodes[0].clone();
+    run.nodes.resize(1_024, node);
+    visits.iter_mut().skip(1).for_each(|visit| (visit.pairs.clear(), visit.machines.clear()).0);
+    let seen = pairs::seen(&run, &visits);
+    let laid_out: Vec<usize> = seen.nodes.iter().map(|nodes| nodes.len()).collect();
+    assert!(laid_out[0] == 4 && laid_out[1..].iter().all(|nodes| *nodes == 0), "{laid_out:?}");
+}
+
+#[test]
 fn streams_of_which_more_give_more_are_compared_with_the_fastest() {
     let world = LinkWorld { streams: vec![1, 4, 16], ..LinkWorld::healthy(6, 3) };
     let run = world::run(&world);

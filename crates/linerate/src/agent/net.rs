@@ -84,7 +84,7 @@ impl AgentNet {
         }
         let Some(token) = FlowToken::from_hex(&order.token) else { return failed("the token is not one") };
         let (tell, accepted) = channel();
-        let listener = match FlowListener::begin(None, order.port, token.clone(), tell) {
+        let listener = match FlowListener::begin(None, order.port, (order.own, token.clone()), tell) {
             Ok(listener) => listener,
             Err(error) => return failed(&format!("failed to listen at port {}: {error}", order.port)),
         };

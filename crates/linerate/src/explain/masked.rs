@@ -1,7 +1,7 @@
 //! Readings without what identifies machines: the same name by the same, in an order that keeps racks together.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use linerate_model::diagnosis::engine_word;
 use linerate_record::readings::{
@@ -89,40 +89,96 @@ fn stands(address: IpAddr, kind: u16, number: u32) -> IpAddr {
     }
 }
 
-/// What stands for pods and control groups.
-#[derive(Default)]
-struct Containers<'r>(BTreeMap<&'r str, String>);
+/// What stands for parts of machines.
+struct Parts<'r> {
+    /// Names of machines in small letters, the longest first, each with what stands for it.
+    names: Vec<(String, String)>,
+    pods: BTreeMap<&'r str, String>,
+    /// Addresses that are no machine's.
+    addresses: BTreeMap<IpAddr, String>,
+}
 
-impl<'r> Containers<'r> {
+impl<'r> Parts<'r> {
+    fn new(machines: &Machines<'_>, others: &BTreeMap<&str, String>) -> Parts<'r> {
+        let of_machines = machines.0.iter().map(|(name, stands)| (*name, stands.as_str()));
+        let all: Vec<(&str, &str)> =
+            of_machines.chain(others.iter().map(|(name, stands)| (*name, stands.as_str()))).collect();
+        // A host's name without its domain is its name too.
+        let bare = |name: &'_ str| name.parse::<IpAddr>().is_err().then(|| name.split('.').next().unwrap_or("").len());
+        let bare = all.iter().filter_map(|(name, stands)| Some((name.get(..bare(name)?)?, *stands)));
+        let names = all.iter().copied().chain(bare).filter(|(name, _)| !name.is_empty());
+        let mut names: Vec<(String, String)> =
+            names.map(|(name, stands)| (name.to_ascii_lowercase(), stands.to_owned())).collect();
+        names.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.0.cmp(&b.0)));
+        names.dedup_by(|a, b| a.0 == b.0);
+        Parts { names, pods: BTreeMap::new(), addresses: BTreeMap::new() }
+    }
+
     fn part(&mut self, series: &'r ReadSeries) -> String {
-        let count = self.0.len() + 1;
-        // Of a container: its namespace and its pod before its name, which says what it is; of its pod's, what engine
-        // it is of. Agents have control groups, whose names hold identifiers.
-        match (series.part.rsplit_once('/'), series.of) {
-            (Some((pod, container)), _) => {
-                let word = engine_word(pod).map_or_else(String::new, |word| format!("{word}-"));
-                format!("{}/{container}", self.0.entry(pod).or_insert_with(|| format!("{word}pod-{count}")))
-            }
-            (None, ReadMeasure::Throttled) => {
-                self.0.entry(&series.part).or_insert_with(|| format!("cgroup-{count}")).clone()
-            }
-            (None, _) => series.part.clone(),
+        if series.of != ReadMeasure::Throttled {
+            return series.part.split('/').map(|label| self.label(label)).collect::<Vec<_>>().join("/");
         }
+        // Of a container: its namespace and its pod before its name, which says what it is; of its pod's, what engine
+        // it is of. One label of these three may be missing, and then it is not known which. Agents have control
+        // groups, whose names hold identifiers.
+        let count = self.pods.len() + 1;
+        let (pod, container) = match series.part.rsplit_once('/') {
+            Some((pod, container)) if pod.contains('/') => (pod, Some(self.label(container))),
+            Some(_) => (series.part.as_str(), Some(String::new())),
+            None => (series.part.as_str(), None),
+        };
+        let Some(container) = container else {
+            return self.pods.entry(pod).or_insert_with(|| format!("cgroup-{count}")).clone();
+        };
+        let word = engine_word(pod).map_or_else(String::new, |word| format!("{word}-"));
+        format!("{}/{container}", self.pods.entry(pod).or_insert_with(|| format!("{word}pod-{count}")))
+    }
+
+    /// A label without names of machines, whole or between points and dashes, and without addresses.
+    fn label(&mut self, label: &str) -> String {
+        let small = label.to_ascii_lowercase();
+        let is_end = |at: usize| small[at..].chars().next().is_none_or(|c| !c.is_ascii_alphanumeric());
+        let (mut out, mut rest, mut at, mut is_begin) = (String::new(), String::new(), 0, true);
+        while let Some(sign) = label[at..].chars().next() {
+            let is_here = |(name, _): &&(String, String)| small[at..].starts_with(name) && is_end(at + name.len());
+            if let Some((name, stands)) = is_begin.then(|| self.names.iter().find(is_here)).flatten() {
+                let stands = stands.clone();
+                at += name.len();
+                out += &self.without_addresses(&std::mem::take(&mut rest));
+                out += &stands;
+                is_begin = false;
+                continue;
+            }
+            rest.push(sign);
+            is_begin = !sign.is_ascii_alphanumeric();
+            at += sign.len_utf8();
+        }
+        out + &self.without_addresses(&rest)
+    }
+
+    fn without_addresses(&mut self, text: &str) -> String {
+        let mut stands = |word: &str| {
+            let bare = word.trim_matches(['[', ']']);
+            let of_socket = |word: &str| word.parse::<SocketAddr>().ok().map(|socket| socket.ip());
+            let address = bare.parse::<IpAddr>().ok().or_else(|| of_socket(word));
+            let Some(address) = address else { return word.to_owned() };
+            let count = self.addresses.len() + 1;
+            self.addresses.entry(address).or_insert_with(|| format!("address-{count}")).clone()
+        };
+        let words = text.split_inclusive(['-', '_', '@']).map(|word| {
+            let end = word.len() - word.trim_end_matches(['-', '_', '@']).len();
+            let (word, end) = word.split_at(word.len() - end);
+            stands(word) + end
+        });
+        words.collect()
     }
 }
 
 /// The readings with `machine-1`, `rack-1`, `pod-1` and so on in place of names and addresses. Interfaces, drives and
-/// kinds of nodes keep theirs: the site file has them. Remarks and warnings, which may quote anything, are left out,
-/// and how many warnings there were is reported.
+/// kinds of nodes keep theirs, since the site file has them, but for names of machines and addresses within. Remarks
+/// and warnings, which may quote anything, are left out, and how many warnings there were is reported.
 pub(super) fn masked(readings: &Readings) -> Readings {
     let machines = Machines::of(readings);
-    let mut containers = Containers::default();
-    let mut series: Vec<ReadSeries> = Vec::with_capacity(readings.series.len());
-    for one in &readings.series {
-        let (machine, part) = (machines.name(&one.machine), containers.part(one));
-        series.push(ReadSeries { of: one.of, machine, part, values: one.values.clone() });
-    }
-    series.sort_by(|a, b| (a.of, &a.machine, &a.part).cmp(&(b.of, &b.machine, &b.part)));
     // Two machines that are one are still known as one.
     let mut others: BTreeMap<&str, String> = BTreeMap::new();
     let mut names = Vec::new();
@@ -132,6 +188,13 @@ pub(super) fn masked(readings: &Readings) -> Readings {
         let known = machines.0.get(machine.as_str());
         names.extend(known.map(|machine| OtherName { machine: machine.clone(), name: other }));
     }
+    let mut parts = Parts::new(&machines, &others);
+    let mut series: Vec<ReadSeries> = Vec::with_capacity(readings.series.len());
+    for one in &readings.series {
+        let (machine, part) = (machines.name(&one.machine), parts.part(one));
+        series.push(ReadSeries { of: one.of, machine, part, values: one.values.clone() });
+    }
+    series.sort_by(|a, b| (a.of, &a.machine, &a.part).cmp(&(b.of, &b.machine, &b.part)));
     let racks = racks(&readings.stated);
     let stated = readings.stated.iter().map(|one| StatedMachine {
         machine: machines.name(&one.machine),
@@ -277,6 +340,10 @@ mod tests {
                 one(ReadMeasure::Throttled, "secret9", "tenant/secret-pod/minio"),
                 one(ReadMeasure::Throttled, "secret9", "tenant/secret-minio-0/server"),
                 one(ReadMeasure::Throttled, "secret9", "cri-containerd-secret.scope"),
+                one(ReadMeasure::Throttled, "secret9", "tenant/secret-without-container"),
+                one(ReadMeasure::LinkReceived, "secret9", "enp1s0.secret10"),
+                one(ReadMeasure::LinkReceived, "secret9", "192.0.2.7"),
+                one(ReadMeasure::DriveBusy, "secret9", "vg-secret-nine/ip-192.0.2.7:3260-lun-1"),
             ],
             names: vec![OtherName { machine: "secret9".to_owned(), name: "secret-nine".to_owned() }],
             remarks: vec!["secret".to_owned()],
@@ -284,17 +351,21 @@ mod tests {
         };
         let masked = masked(&readings);
         let text = serde_json::to_string(&masked).unwrap();
-        assert!(!text.contains("secret") && !text.contains("tenant"), "{text}");
+        assert!(!text.contains("secret") && !text.contains("tenant") && !text.contains("192.0.2."), "{text}");
         let found: Vec<(&str, &str)> =
             masked.series.iter().map(|one| (one.machine.as_str(), one.part.as_str())).collect();
         assert_eq!(
             found,
             [
+                ("machine-1", "address-1"),
+                ("machine-1", "enp1s0.machine-2"),
                 ("machine-1", "bond0"),
                 ("machine-2", "bond0"),
+                ("machine-1", "vg-host-1/ip-address-1-lun-1"),
                 ("machine-1", "cgroup-3"),
                 ("machine-1", "minio-pod-2/server"),
-                ("machine-1", "pod-1/minio")
+                ("machine-1", "pod-1/minio"),
+                ("machine-1", "pod-4/"),
             ]
         );
         assert_eq!(masked.names[0].machine, "machine-1");

@@ -1,5 +1,6 @@
 //! Readings, gathered or replayed.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use linerate_wire::tls::Trust;
 use super::instants::instant;
 use super::source::SourceFlags;
 use super::{live, masked};
-use crate::failure::Failure;
+use crate::failure::{Failure, code};
 use crate::progress::say;
 use crate::{bounded, masks, named, trust};
 
@@ -58,19 +59,32 @@ pub(crate) fn readings(flags: &SourceFlags, site: &Site) -> Result<(Readings, bo
         return Ok((replayed(path)?, false));
     }
     flags.record.as_deref().map_or(Ok(()), named::check)?;
-    let (readings, is_cut) = if flags.live { live::watched(flags, site)? } else { (gathered(flags, site)?, false) };
+    let (mut readings, is_cut) = if flags.live { live::watched(flags, site)? } else { (gathered(flags, site)?, false) };
+    // What is judged is what a replay of the record would read.
+    readings.leave_out_impossible();
+    readings.check().map_err(|why| {
+        let why = format!("what was read cannot be judged: {why}: ask for fewer machines, or for a shorter window");
+        Failure::Outcome { why, code: code::TARGET }
+    })?;
     if let Some(path) = &flags.record {
-        // Of 484 nodes it is some 170 MB: there is one copy of it, and none of the readings.
-        let text = if flags.mask {
-            serde_json::to_string(&masked::masked(&readings))
-        } else {
-            serde_json::to_string(&readings)
-        };
-        let mut text = text.map_err(|error| Failure::usage(error.to_string()))?;
-        text.push('\n');
-        named::write(path, text.as_bytes(), 0o600)?;
+        named::write(path, recorded(&readings, flags.mask)?.as_bytes(), 0o600)?;
     }
     Ok((readings, is_cut))
+}
+
+/// Readings as a file keeps them: without the keys in use, which who is asked may have put into a label.
+fn recorded(readings: &Readings, is_masked: bool) -> Result<String, Failure> {
+    // Of 484 nodes it is some 170 MB: there is one copy of it, and none of the readings, if no key is in it.
+    let text =
+        if is_masked { serde_json::to_string(&masked::masked(readings)) } else { serde_json::to_string(readings) };
+    let mut text = text.map_err(|error| Failure::usage(error.to_string()))?;
+    let without = match masks::whole(&text) {
+        Cow::Owned(without) => Some(without),
+        Cow::Borrowed(_) => None,
+    };
+    text = without.unwrap_or(text);
+    text.push('\n');
+    Ok(text)
 }
 
 /// Readings that a Prometheus has.
@@ -189,7 +203,38 @@ fn header(line: &str) -> Result<(String, String), Failure> {
 
 #[cfg(test)]
 mod tests {
+    use linerate_record::readings::{READINGS_SCHEMA, ReadMeasure, ReadSeries};
+    use linerate_record::shown;
+
     use super::*;
+
+    #[test]
+    fn no_secret_is_in_a_record_and_it_can_be_replayed() {
+        const SECRET: &str = "Token-of-this/record+1";
+        masks::keep_secret(SECRET);
+        let base64 = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, SECRET);
+        let of = ReadMeasure::ClientSent;
+        let series = [SECRET, &base64].map(|name| ReadSeries {
+            of,
+            machine: format!("h-{name}"),
+            part: name.to_owned(),
+            values: vec![Some(1.5)],
+        });
+        let readings = Readings {
+            schema: READINGS_SCHEMA,
+            step_ms: 1_000,
+            steps: 1,
+            series: series.into(),
+            remarks: vec![format!("it said {SECRET}")],
+            ..Readings::default()
+        };
+        for is_masked in [false, true] {
+            let text = recorded(&readings, is_masked).unwrap();
+            assert!(!text.contains("Token-of-this") && !text.contains(base64.trim_end_matches('=')), "{text}");
+            assert_eq!(serde_json::from_str::<Readings>(&text).unwrap().check(), Ok(()));
+        }
+        assert!(recorded(&readings, false).unwrap().contains(shown::MASK));
+    }
 
     #[test]
     fn headers_are_read_as_curl_reads_them_and_none_is_smuggled_in() {

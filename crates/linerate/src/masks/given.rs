@@ -130,7 +130,10 @@ fn of_address(text: &str) -> Vec<String> {
         }
         // What stands behind a colon and is no port may be a key, for want of the sign behind it.
         Some(_) => {}
-        None if text.contains("://") => found.extend(rest.split_once(':').map(|(_, port)| port.to_owned())),
+        None if text.contains("://") => {
+            let behind = rest.split_once(':').map(|(_, port)| port).filter(|port| !begins_with_port(port));
+            found.extend(behind.map(str::to_owned));
+        }
         None => {}
     }
     for pair in text.split(['?', '&', ';']).skip(1) {
@@ -156,6 +159,12 @@ fn is_user(text: &str, user: &str, host: &str) -> bool {
             is_host && !is_load(bare) && (user.contains(':') || looks_like_key(user))
         }
     }
+}
+
+/// Whether what stands behind a colon is a port, with a path or nothing behind it.
+fn begins_with_port(text: &str) -> bool {
+    let port = text.split('/').next().unwrap_or_default();
+    port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok_and(|port| port > 0)
 }
 
 /// A port, a length: digits and what parts them.
@@ -256,6 +265,16 @@ mod tests {
             let found: Vec<&String> = given.keys.iter().chain(&given.doubtful).collect();
             assert_eq!(found.iter().any(|key| *key == "VALUE"), expected.is_some(), "{line}: {found:?}");
         }
+    }
+
+    #[test]
+    fn a_port_with_a_path_behind_it_is_no_key() {
+        let doubtful = |word: &str| of_words(&[word.to_owned()]).doubtful;
+        for word in ["http://127.0.0.1:18090/prom", "--prometheus=http://prom:9090/a/b", "https://h:9000"] {
+            assert!(doubtful(word).is_empty(), "{word}: {:?}", doubtful(word));
+        }
+        assert_eq!(doubtful("https://AK:99000/secret"), ["99000/secret"]);
+        assert_eq!(doubtful("https://AK:9secret/key"), ["9secret/key"]);
     }
 
     #[test]

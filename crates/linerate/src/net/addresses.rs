@@ -12,6 +12,8 @@ use linerate_fleet::netting::NetAddress;
 pub(super) struct AddressWish<'f> {
     pub(super) network: Option<IpNet>,
     pub(super) interface: Option<&'f str>,
+    /// Whether all machines are reached here: only then is a loopback address one at which they reach each other.
+    pub(super) are_all_here: bool,
 }
 
 /// How many machines or networks are named in a message.
@@ -32,6 +34,16 @@ pub(super) fn chosen(
         return chosen(names, machines, AddressWish { network: Some(network), ..wish });
     }
     let found: Vec<Option<&NetAddress>> = machines.iter().map(|all| all.iter().find(is_wished)).collect();
+    if !wish.are_all_here
+        && let Some(at) = found.iter().position(|of| of.is_some_and(|of| of.address.is_loopback()))
+    {
+        return Err(format!(
+            "{} would be sent to at {}, which is each machine's own: {}",
+            names[at],
+            found[at].map_or_else(String::new, |of| of.address.to_string()),
+            networks_in_words(machines)
+        ));
+    }
     let lacking: Vec<&str> =
         names.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(name, _)| *name).collect();
     if !lacking.is_empty() {
@@ -46,7 +58,7 @@ pub(super) fn chosen(
     same(names, &found).map_or(Ok(found), Err)
 }
 
-/// Machines with the same address are one, or are not reached by it; at a loopback address, all of them are this one.
+/// Machines with the same address are one, or are not reached by it; at a loopback address, all of them are here.
 fn same(names: &[&str], found: &[NetAddress]) -> Option<String> {
     let mut of: BTreeMap<IpAddr, &str> = BTreeMap::new();
     for (name, found) in names.iter().zip(found).filter(|(_, found)| !found.address.is_loopback()) {
@@ -170,13 +182,20 @@ mod tests {
     }
 
     #[test]
-    fn the_same_address_twice_is_refused_but_for_loopback() {
+    fn the_same_address_twice_is_refused_but_for_loopback_of_machines_that_are_all_here() {
         let here = machine(&[("lo", "127.0.0.1/8"), ("eth0", "10.0.0.1/24")]);
         let both = [here.clone(), here];
         assert!(addresses(&both, AddressWish::default()).is_err());
         let wish = AddressWish { interface: Some("eth0"), ..AddressWish::default() };
         assert!(addresses(&both, wish).unwrap_err().contains("a and b both have the address 10.0.0.1"));
-        let wish = AddressWish { network: Some("127.0.0.0/8".parse().unwrap()), ..AddressWish::default() };
-        assert_eq!(addresses(&both, wish).unwrap(), ["127.0.0.1", "127.0.0.1"]);
+        for wish in [
+            AddressWish { network: Some("127.0.0.0/8".parse().unwrap()), ..AddressWish::default() },
+            AddressWish { interface: Some("lo"), ..AddressWish::default() },
+        ] {
+            let here = AddressWish { are_all_here: true, ..wish };
+            assert_eq!(addresses(&both, here).unwrap(), ["127.0.0.1", "127.0.0.1"]);
+            let why = addresses(&both, wish).unwrap_err();
+            assert!(why.starts_with("a would be sent to at 127.0.0.1, which is each machine's own: choose"), "{why}");
+        }
     }
 }

@@ -1,12 +1,13 @@
 //! Flags of `linerate net`.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use ipnet::IpNet;
 use linerate_record::net::{NET_DATAGRAM_BYTES, NET_REQUEST_BYTES_MAX, NET_STREAMS_MAX, NetOp, NetWay};
-use linerate_record::units::{BitRate, ByteRate, Bytes, parse_duration};
+use linerate_record::units::{BitRate, ByteRate, Bytes, bits_meant, parse_duration};
 
 use crate::reaching::flags::ReachFlags;
 
@@ -29,8 +30,9 @@ Exit codes:
   0    measured
   1    this machine failed: a file, a process, a thread
   2    bad usage, or consent is missing
-  3    fewer than two machines were reached, or machines were not reached or lost: the others were measured
-  130  interrupted; the run folder has all measurements so far";
+  3    fewer than two machines were reached, no pair has figures, or machines were not reached or lost: the others
+       were measured
+  130  interrupted; the run folder has the visits that had ended";
 
 #[derive(Args, Debug)]
 #[command(after_help = HELP)]
@@ -87,7 +89,7 @@ pub(crate) struct NetFlags {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2046))]
     pub(crate) rounds: Option<u32>,
     /// Network of the addresses to send to, such as 10.2.0.0/16. [default: the only one that all machines are in]
-    #[arg(long, value_name = "CIDR")]
+    #[arg(long, value_name = "CIDR", value_parser = network)]
     pub(crate) network: Option<IpNet>,
     /// Interface whose address to send to on each machine, such as bond0.
     #[arg(long, value_name = "NAME")]
@@ -120,7 +122,7 @@ pub(crate) struct NetFlags {
     #[arg(long, short, conflicts_with_all = ["json", "all"])]
     pub(crate) quiet: bool,
     /// Reach no machine: show the rounds, how long they take and how much may be sent.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     pub(crate) dry_run: bool,
 }
 
@@ -188,6 +190,13 @@ impl NetFlags {
         }
     }
 
+    /// Numbers of streams, each once.
+    pub(crate) fn numbers_of_streams(&self) -> Vec<u32> {
+        let mut numbers: Vec<u32> = Vec::new();
+        self.streams.iter().for_each(|number| numbers.extend((!numbers.contains(number)).then_some(*number)));
+        numbers
+    }
+
     /// Which way flows go.
     pub(crate) const fn way(&self, nodes: usize) -> NetWay {
         if self.incast {
@@ -223,8 +232,11 @@ fn rate(text: &str) -> Result<f64, String> {
     let bytes_per_s = of_bits.or_else(|_| text.parse::<ByteRate>().map(|ByteRate(rate)| rate));
     match bytes_per_s {
         Ok(rate) if (1e3..=1e13).contains(&rate) => Ok(rate),
-        Ok(_) => Err(format!("{text:?} is not from 1kB/s to 10TB/s")),
-        Err(_) => Err(format!("no rate in {text:?}: write 1Gb/s, or 100MiB/s")),
+        Ok(_) => Err(format!("{text:?} is not from 8kb/s to 80Tb/s, which are 1kB/s to 10TB/s")),
+        Err(_) => match bits_meant(text) {
+            Some(meant) => Err(format!("no rate in {text:?}: write {meant}")),
+            None => Err(format!("no rate in {text:?}: write 1Gb/s, or 100MiB/s")),
+        },
     }
 }
 
@@ -244,6 +256,19 @@ fn request_size(text: &str) -> Result<Bytes, String> {
 
 fn datagram_size(text: &str) -> Result<Bytes, String> {
     bytes_from(text, *NET_DATAGRAM_BYTES.start(), *NET_DATAGRAM_BYTES.end())
+}
+
+/// A network, by an address and the length of its prefix.
+fn network(text: &str) -> Result<IpNet, String> {
+    let address = text.split('/').next().unwrap_or(text).parse::<IpAddr>();
+    let (usual_bits, most_bits) = if matches!(address, Ok(IpAddr::V6(_))) { (64, 128) } else { (24, 32) };
+    text.parse::<IpNet>().map_err(|_| match address {
+        Ok(address) => {
+            let such = IpNet::new(address, usual_bits).map_or_else(|_| String::new(), |net| net.trunc().to_string());
+            format!("no network in {text:?}: write its prefix of 0 to {most_bits} bits too, such as {such}")
+        }
+        Err(_) => format!("no network in {text:?}: write one such as 10.2.0.0/16"),
+    })
 }
 
 fn send_size(text: &str) -> Result<Bytes, String> {
@@ -308,11 +333,32 @@ mod tests {
     #[test]
     fn rates_are_of_bits_and_of_bytes() {
         assert_eq!((rate("1Gb/s"), rate("100MiB/s")), (Ok(125e6), Ok(104_857_600.0)));
-        for (text, why) in [("1G", "no rate in \"1G\""), ("1b/s", "is not from 1kB/s"), ("", "no rate")] {
+        for (text, why) in [
+            ("100M", "no rate in \"100M\": write 100Mb/s"),
+            ("1g", "no rate in \"1g\": write 1Gb/s"),
+            ("100Mbit", "no rate in \"100Mbit\": write 100Mb/s"),
+            ("fast", "no rate in \"fast\": write 1Gb/s, or 100MiB/s"),
+            ("1b/s", "is not from 8kb/s to 80Tb/s, which are 1kB/s"),
+            ("", "no rate"),
+        ] {
             let error = rate(text).unwrap_err();
             assert!(error.contains(why), "{error}");
         }
         assert!(duration("50ms").is_err() && duration("2h").is_err() && warm_up("0s").is_ok());
         assert!(send_size("17MiB").is_err() && send_size("64KiB").is_ok());
+    }
+
+    #[test]
+    fn a_network_has_a_prefix() {
+        for (text, why) in [
+            ("10.77.0.0", "write its prefix of 0 to 32 bits too, such as 10.77.0.0/24"),
+            ("10.77.3.9/33", "0 to 32 bits too, such as 10.77.3.0/24"),
+            ("fd00::1", "0 to 128 bits too, such as fd00::/64"),
+            ("private", "no network in \"private\": write one such as 10.2.0.0/16"),
+        ] {
+            let error = network(text).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+        assert_eq!(network("10.2.0.0/16"), Ok("10.2.0.0/16".parse().unwrap()));
     }
 }

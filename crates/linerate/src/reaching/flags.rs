@@ -15,11 +15,11 @@ pub(crate) struct ReachFlags {
     /// Start agents on nodes that are reached by SSH through this command, such as 'sudo -n'. Only the agent gets its
     /// rights. The key become of a node takes precedence.
     #[arg(long = "become", value_name = "COMMAND", requires = "fleet")]
-    become_by: Option<BecomeCommand>,
+    pub(crate) become_by: Option<BecomeCommand>,
     /// The linerate for nodes of another architecture, as uname -m calls it there: aarch64=dist/linerate-arm64. Can be
     /// given several times.
     #[arg(long, value_name = "ARCH=PATH", requires = "fleet")]
-    pub(super) binary: Vec<BinaryChoice>,
+    pub(crate) binary: Vec<BinaryChoice>,
 }
 
 impl ReachFlags {

@@ -61,4 +61,7 @@ pub(crate) struct ReportFlags {
     /// `[OPERATION.]errors>SHARE` for all requests, including those of warm-ups. May be given several times.
     #[arg(long, value_name = "THRESHOLD")]
     pub(crate) fail_if: Vec<Threshold>,
+    /// Of a run of linerate net: show a row for each machine and pair.
+    #[arg(long)]
+    pub(crate) all: bool,
 }

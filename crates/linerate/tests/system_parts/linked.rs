@@ -164,7 +164,8 @@ fn by_iperf3(switched: &Switched, streams: u32, reverse: bool) -> Result<f64, Fa
 /// How often both are compared on links that they are too slow to fill, because something else has the processors.
 const TRIES: usize = 6;
 
-/// Of a shaped rate, what payload has at least if nothing but the link limits it: frames are counted with their headers.
+/// Of a shaped rate, what payload has at least if nothing but the link limits it: frames are counted with their
+/// headers.
 const FILLED: f64 = 0.93;
 
 /// Both send on links that are shaped alike, one after the other, each way. Only links that iperf3 fills before and

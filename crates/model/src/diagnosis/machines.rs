@@ -158,8 +158,8 @@ fn joined(readings: &Readings) -> Vec<Found> {
         }
         found[place].keys.extend(named.iter().map(|key| (*key).to_owned()));
         found[place].names.insert((*name).to_owned());
-        let all: Vec<String> = found[place].keys.iter().cloned().collect();
-        of_key.extend(keys.iter().filter(|key| all.iter().any(|one| one == *key)).map(|key| (*key, place)));
+        let named = found[place].keys.iter().filter_map(|key| keys.get(key.as_str()));
+        of_key.extend(named.map(|key| (*key, place)));
     }
     let alone = keys.iter().filter(|key| !of_key.contains_key(*key));
     let alone = alone.map(|key| Found { keys: BTreeSet::from([(*key).to_owned()]), names: BTreeSet::new() });

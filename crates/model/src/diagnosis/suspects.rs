@@ -92,6 +92,9 @@ const LINKS_MATTER: f64 = 0.5;
 /// The same of what is served, beside what is served the other way.
 const SERVED_MATTERS: f64 = 0.1;
 
+/// What a link carries more than others is for clients, if these get so much more, as shares of what others have.
+const FOR_CLIENTS: f64 = 0.4;
+
 /// The same of a port that is slower than others': of what it has, not of what it should have.
 const SPEED_MATTERS: f64 = 0.3;
 
@@ -103,6 +106,9 @@ const LONG_MS: u64 = 60_000;
 pub(super) struct Scored {
     pub(super) suspect: Suspect,
     pub(super) log_odds: f64,
+    /// The kernel counts tasks that a quota stops as tasks that wait for a processor: of a node whose cores are no
+    /// busier than others', no more than that is known.
+    pub(super) waits_alone: bool,
 }
 
 impl Scored {
@@ -118,7 +124,7 @@ impl Scored {
             remedy: words::remedy(cause, part),
             gives: None,
         };
-        Scored { suspect, log_odds }
+        Scored { suspect, log_odds, waits_alone: false }
     }
 }
 
@@ -153,7 +159,7 @@ pub(super) fn suspects(
     all.sort_by(|a, b| b.log_odds.total_cmp(&a.log_odds));
     let sum: f64 = all.iter().map(|one| one.log_odds.exp()).sum::<f64>() + NONE_OF_THESE.exp();
     let weighted =
-        all.into_iter().map(|Scored { suspect, log_odds }| Suspect { weight: log_odds.exp() / sum, ..suspect });
+        all.into_iter().map(|Scored { suspect, log_odds, .. }| Suspect { weight: log_odds.exp() / sum, ..suspect });
     (weighted.collect(), NONE_OF_THESE.exp() / sum)
 }
 
@@ -228,6 +234,7 @@ fn beyond_nodes(all: &mut [Scored], used: &[UsedResource], behind_uplinks: &BTre
                     .reduce(f64::min)
             }
             Cause::SlowDrive if drives_full => of_full,
+            Cause::BusyProcessors if all[place].waits_alone => of_quota(all, &all[place].suspect.node),
             // What a window lets through is steady, and so is the link that it passes.
             Cause::ClientLimit | Cause::PacedLoad => of_window,
             // A link that is full keeps windows and buffers full as well.
@@ -269,7 +276,8 @@ fn of_nodes(grid: &Grid<'_>, (odd, uses): (&[OddReading], &[NodeUse]), not_lossy
                 }
             }
         }
-        explained(&mut causes, &of_node, is_read(grid, node));
+        let by_clients = |odd: &OddReading| is_by_clients(grid, odd);
+        explained(&mut causes, &of_node, is_read(grid, node), &by_clients);
         let beside = BESIDE * (of_node.len() - 1) as f64;
         found.extend(causes.into_iter().map(|(cause, worth, lead)| {
             let mut evidence = vec![lead.claim.clone()];
@@ -290,10 +298,16 @@ fn of_nodes(grid: &Grid<'_>, (odd, uses): (&[OddReading], &[NodeUse]), not_lossy
                 && cause == Cause::LossyLink
                 && not_lossy.iter().any(|of| of == node);
             let most = if is_no_link { NONE_OF_THESE - EXPLAINED } else { f64::INFINITY };
-            Scored { suspect, log_odds: (worth + beside.min(3.0)).min(most) }
+            let waits_alone = cause == Cause::BusyProcessors && !of_node.iter().any(|one| is_busier(one));
+            Scored { suspect, log_odds: (worth + beside.min(3.0)).min(most), waits_alone }
         }));
     }
     found
+}
+
+/// Whether the cores of a node are busier than others', by themselves.
+fn is_busier(odd: &OddReading) -> bool {
+    odd.of == OddKind::Value(ReadMeasure::CoresBusy) && odd.sigmas > 0.0
 }
 
 /// Whether the engine's bytes of a node are read.
@@ -305,13 +319,21 @@ fn is_read(grid: &Grid<'_>, node: &str) -> bool {
 
 /// What one cause of a node explains of its others. A limit that is seen explains that a node is slow, and that its
 /// links stay where they are; more requests explain busier processors; more bytes explain that a drive takes longer.
-fn explained(causes: &mut Vec<(Cause, f64, &OddReading)>, of_node: &[&OddReading], is_read: bool) {
+fn explained(
+    causes: &mut Vec<(Cause, f64, &OddReading)>,
+    of_node: &[&OddReading],
+    is_read: bool,
+    is_by_clients: &dyn Fn(&OddReading) -> bool,
+) {
     use ReadMeasure as M;
     let is_higher = |of: M| of_node.iter().any(|one| one.of == OddKind::Value(of) && one.sigmas > 0.0);
     let worth = |causes: &[(Cause, f64, &OddReading)], of: &dyn Fn(Cause) -> bool| {
         causes.iter().filter(|(cause, ..)| of(*cause)).map(|(_, worth, _)| *worth).fold(0.0, f64::max)
     };
-    let serves_more = is_higher(M::ClientSent) || is_higher(M::ClientReceived);
+    // What clients get may be too near to that of others to be odd, and still be what the link has more.
+    let is_for_clients =
+        |(cause, _, odd): &(Cause, f64, &OddReading)| *cause == Cause::UnevenLoad && is_by_clients(odd);
+    let serves_more = is_higher(M::ClientSent) || is_higher(M::ClientReceived) || causes.iter().any(is_for_clients);
     let less = |causes: &mut Vec<(Cause, f64, &OddReading)>, which: &[Cause], by: f64| {
         for (cause, worth, _) in causes.iter_mut().filter(|_| by > 0.0) {
             if which.contains(cause) {
@@ -417,6 +439,22 @@ fn held_back(grid: &Grid<'_>, uses: &[NodeUse], row: &CauseRow, odd: &OddReading
         }
         OddKind::Value(_) => true,
     }
+}
+
+/// Whether what clients get of a node, or send to it, explains what its link has more than others.
+fn is_by_clients(grid: &Grid<'_>, odd: &OddReading) -> bool {
+    let of = match odd.of {
+        OddKind::Value(ReadMeasure::LinkSent) => ReadMeasure::ClientSent,
+        OddKind::Value(ReadMeasure::LinkReceived) => ReadMeasure::ClientReceived,
+        _ => return false,
+    };
+    let Some(place) = grid.place(&odd.node).filter(|_| odd.others > 0.0) else { return false };
+    let served = |place: usize| grid.whole(of, place).and_then(|values| grid.clipped(values));
+    let mut others: Vec<f64> = (0..grid.nodes.len()).filter(|other| *other != place).filter_map(served).collect();
+    let middle = quantile(&mut others, 0.5).filter(|middle| *middle > 0.0);
+    let Some((own, middle)) = served(place).zip(middle) else { return false };
+    // As shares: a link carries what its node asks of others as well.
+    own / middle - 1.0 >= FOR_CLIENTS * (odd.value / odd.others - 1.0)
 }
 
 /// How many times more requests a node has under way for each byte that it serves than the middle node; none where that

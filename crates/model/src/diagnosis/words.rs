@@ -58,6 +58,11 @@ pub(super) fn cause(cause: Cause, node: &str, lead: &OddReading, link: Option<(f
         ),
         Cause::SlowDrive if part.is_empty() => format!("drives of {node} are slower than those of others"),
         Cause::SlowDrive => format!("the drive {part} of {node} is slower than others"),
+        Cause::BusyProcessors if lead.of == OddKind::Value(ReadMeasure::CpuPressure) => format!(
+            "tasks of {node} wait for processors for {} of the time, those of others for {}",
+            percent(lead.value),
+            percent(lead.others)
+        ),
         Cause::BusyProcessors => format!("the processors of {node} are busier than those of others"),
         Cause::StolenProcessors => format!("the hypervisor gives processors of {node} to others"),
         Cause::Quota => format!("a container of {node} is out of its processor quota"),

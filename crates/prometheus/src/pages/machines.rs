@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use linerate_record::readings::{AbsentReading, ReadMeasure, ReadSeries};
+use linerate_record::shown::named_some;
 use linerate_record::site::Product;
 
 use super::series::{PageLooks, PageSeries, rows_of};
@@ -61,8 +62,14 @@ pub fn readings(pages: &[PageLooks], machines: &[KnownMachine], product: Product
     }
     let mut found = PageReadings { series: summed(whole), ..PageReadings::default() };
     found.absent = absent(&found.series, product, names);
-    found.remarks = remarks(pages, &strangers);
+    found.remarks = remarks(pages);
     found.warnings = warnings(pages);
+    if !strangers.is_empty() {
+        let all = named_some(strangers.iter().map(String::as_str));
+        found.warnings.push(format!(
+            "engine metrics count for nothing: the fleet has no node of the name, address or host's name {all}"
+        ));
+    }
     found
 }
 
@@ -146,12 +153,8 @@ fn some<'n>(names: impl Iterator<Item = &'n str>) -> String {
     if more > 0 { format!("{} and {more} more", names.join(", ")) } else { names.join(", ") }
 }
 
-fn remarks(pages: &[PageLooks], strangers: &BTreeSet<String>) -> Vec<String> {
+fn remarks(pages: &[PageLooks]) -> Vec<String> {
     let mut remarks = Vec::new();
-    if !strangers.is_empty() {
-        let all = some(strangers.iter().map(String::as_str));
-        remarks.push(format!("engine metrics of {all}: the fleet has no node of that name, address or host's name"));
-    }
     let mut said: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for page in pages {
         page.remarks.iter().for_each(|what| said.entry(what).or_default().push(&page.url));
@@ -175,8 +178,8 @@ fn warnings(pages: &[PageLooks]) -> Vec<String> {
             _ if page.pages > 0 && page.with_metrics == 0 => (
                 "none",
                 format!(
-                    "{} has no metric of requests: name a page that has, such as /minio/metrics/v3/api/requests, and \
-                     read while there is a load",
+                    "no metric of requests is there: name a page that has, such as /minio/metrics/v3/api/requests, and \
+                     read while there is a load ({})",
                     page.url
                 ),
             ),
@@ -197,43 +200,46 @@ fn too_short(page: &PageLooks) -> String {
     let v2 = page.exporters.contains(&MetricExporter::MinioV2);
     let or = if v2 { ", or name /minio/metrics/v3/api/requests, which is read anew each time" } else { "" };
     match repeats_ms {
-        0 => format!("{} was read once in the window: read for longer with --for", page.url),
+        0 => format!("read once in the window: read for longer with --for ({})", page.url),
         _ => format!(
-            "{} repeats what it read for {} s, and gave no two readings in the window: read for 60s or more with \
-             --for{or}",
-            page.url,
-            repeats_ms / 1_000
+            "what is read is repeated for {} s, and there were no two readings in the window: read for 60s or more \
+             with --for{or} ({})",
+            repeats_ms / 1_000,
+            page.url
         ),
     }
 }
 
-/// Why a page was not read, with what to do.
+/// Why a page was not read, with what to do; its address is last, since a first screen has no room for all.
 fn reason(page: &PageLooks, fault: &PrometheusFault) -> String {
-    let url = &page.url;
-    match fault {
+    let why = match fault {
         PrometheusFault::Forbidden { status, why, .. } => format!(
-            "{url} answered {status}{why}: give a token with --bearer-file (MinIO's: mc admin prometheus generate), or \
-             start the engine with MINIO_PROMETHEUS_AUTH_TYPE=public"
+            "answered {status}{why}: give a token with --bearer-file (MinIO's: mc admin prometheus generate), or start \
+             the engine with MINIO_PROMETHEUS_AUTH_TYPE=public"
         ),
         PrometheusFault::NoSuchPath { why, .. } => format!(
-            "{url} answered 404{why}: check the path; MinIO's are /minio/metrics/v3/api/requests and \
-             /minio/v2/metrics/node"
+            "answered 404{why}: check the path; MinIO's are /minio/metrics/v3/api/requests and /minio/v2/metrics/node"
         ),
         PrometheusFault::Moved { status, location, .. } => {
-            format!("{url} answered {status} and points to {location:?}, which is not followed: give that URL")
+            format!("answered {status} and points to {location:?}, which is not followed: give that URL")
         }
-        PrometheusFault::Status { status, why, .. } => format!("{url} answered {status}{why}"),
+        PrometheusFault::Status { status, why, .. } => format!("answered {status}{why}"),
         PrometheusFault::Name { why, .. } => {
-            format!("{url}: the name is not found ({why}): it is looked up where linerate explain runs")
+            format!("the name is not found ({why}): it is looked up where linerate explain runs")
         }
         PrometheusFault::Unreachable { why, .. } => {
-            format!("failed to reach {url}: {why}: it is reached from where linerate explain runs, not from the node")
+            format!("not reached: {why}: it is reached from where linerate explain runs, not from the node")
         }
-        PrometheusFault::Tls { why, .. } => format!("TLS with {url} failed: {why}: give its authority with --ca-file"),
-        PrometheusFault::Late { limit_s, .. } => format!("{url} gave no whole answer within {limit_s} s"),
-        PrometheusFault::TooLarge { most, .. } => format!("{url} is larger than {most}: name a page of one node"),
-        other => format!("{url}: {other}"),
-    }
+        PrometheusFault::Tls { why, .. } => format!("TLS failed: {why}: give its authority with --ca-file"),
+        PrometheusFault::Late { limit_s, .. } => format!("timed out after {limit_s} s"),
+        PrometheusFault::TooLarge { most, .. } => format!("larger than {most}: name a page of one node"),
+        PrometheusFault::NotHttp { why, .. } => {
+            format!("does not answer in HTTP ({why}): check the port, and https:// against http://")
+        }
+        // It has the address.
+        other => return other.to_string(),
+    };
+    format!("{why} ({})", page.url)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use linerate_record::diagnosis::{Diagnosis, Suspect};
+use linerate_record::shown::named_some;
 use linerate_record::units::{bits_per_s, bytes_iec, duration_ns, grouped, percent};
 use serde::Serialize;
 
@@ -258,7 +259,7 @@ fn lacking(diagnosis: &Diagnosis) -> String {
         .map(|absent| named(&absent.metric, &format!("{}: scrape {}", absent.of.name(), absent.from)));
     let mut html: String = lacking.collect();
     if !diagnosis.strangers.is_empty() {
-        html.push_str(&named("No nodes of the site", &diagnosis.strangers.join(", ")));
+        html.push_str(&named("No nodes of the site", &named_some(diagnosis.strangers.iter().map(String::as_str))));
     }
     html
 }

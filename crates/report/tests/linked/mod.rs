@@ -43,6 +43,7 @@ fn run(nodes: u32, streams: &[u32], visits: u32) -> NetRun {
             max_bytes_per_s: None,
             sampled_of_rounds: None,
         },
+        asked_visits: None,
         nodes: (0..nodes).map(node).collect(),
         remarks: vec!["hosts are in two racks".to_owned()],
     }

@@ -88,6 +88,7 @@ pub(super) fn run(world: &LinkWorld) -> NetRun {
             max_bytes_per_s: None,
             sampled_of_rounds: None,
         },
+        asked_visits: None,
         nodes: (0..world.nodes).map(node).collect(),
         remarks: Vec::new(),
     }

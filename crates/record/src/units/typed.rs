@@ -1,0 +1,55 @@
+//! Numbers as they are typed, and rates as other tools take them.
+
+/// A number of digits with at most one point: no sign, no exponent, nothing that is not a number.
+#[must_use]
+pub fn decimal(text: &str) -> Option<f64> {
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    text.parse::<f64>().ok().filter(|number| digits && number.is_finite())
+}
+
+/// A rate of bits as it is written here, where it was given as iperf3 and tc take it: `100M`, `1g`, `100Mbit`.
+#[must_use]
+pub fn bits_meant(text: &str) -> Option<String> {
+    let text = text.trim();
+    let number = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    // A capital B is of bytes.
+    let unit = Some(&text[number.len()..]).filter(|unit| !unit.ends_with('B'))?.to_ascii_lowercase();
+    let prefix = ["bits", "bit", "b"].iter().find_map(|end| unit.strip_suffix(end)).unwrap_or(&unit);
+    let prefix = match prefix {
+        "k" => "k",
+        "m" => "M",
+        "g" => "G",
+        "t" => "T",
+        _ => return None,
+    };
+    decimal(number).map(|_| format!("{number}{prefix}b/s"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::BitRate;
+
+    #[test]
+    fn a_rate_of_another_tool_is_known_and_bytes_and_bare_numbers_are_not() {
+        for (text, meant) in [
+            ("100M", Some("100Mb/s")),
+            ("1g", Some("1Gb/s")),
+            ("100Mbit", Some("100Mb/s")),
+            ("2.5Gbits", Some("2.5Gb/s")),
+            ("64K", Some("64kb/s")),
+            ("10mb", Some("10Mb/s")),
+            ("100MB", None),
+            ("100MiB", None),
+            ("100", None),
+            ("M", None),
+            ("", None),
+            ("fast", None),
+            ("100M/10", None),
+        ] {
+            let found = bits_meant(text);
+            assert_eq!(found.as_deref(), meant, "{text:?}");
+            assert!(found.is_none_or(|meant| meant.parse::<BitRate>().is_ok()), "{text:?}");
+        }
+    }
+}
