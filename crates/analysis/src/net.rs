@@ -1,11 +1,12 @@
 //! Links between machines: in which rounds pairs are measured, and what their flows say.
 //!
 //! `rounds.rs` has the schedule. [`view()`] turns visits into figures of pairs (`pairs.rs`), says what limited each
-//! (`limits.rs` with `ports.rs`), from which number of streams on more give no more (`streams.rs`), which machines and
+//! (`limits.rs` with `ports.rs`), how long requests took and what became of datagrams (`ops.rs`), from which number of streams on more give no more (`streams.rs`), which machines and
 //! pairs are slow beyond chance (`slow.rs`), and all of it in sentences (`answer.rs`). How: `docs/method/net.md`.
 
 mod answer;
 mod limits;
+mod ops;
 mod pairs;
 mod ports;
 pub mod rounds;
@@ -73,15 +74,15 @@ pub fn view(run: &NetRun, visits: &[NetVisit]) -> NetView {
     view
 }
 
-/// Bytes per second of the median pair of a visit; `None` where no pair has figures.
+/// The rate of the median pair of a visit; `None` where no pair has figures.
 #[must_use]
-pub fn median_bytes_per_s(load: &NetLoad, visit: &NetVisit) -> Option<f64> {
+pub fn median_per_s(load: &NetLoad, visit: &NetVisit) -> Option<f64> {
     median(visit.pairs.iter().filter_map(|pair| pairs::rate(pair, load).ok()).collect())
 }
 
 /// The number of streams with which the median pair is fastest; of equal ones the larger.
 fn compared_streams(streams: &[NetStreamsFigures]) -> Option<u32> {
-    let fastest = streams.iter().max_by(|a, b| a.median_bytes_per_s.total_cmp(&b.median_bytes_per_s));
+    let fastest = streams.iter().max_by(|a, b| a.median_per_s.total_cmp(&b.median_per_s));
     fastest.map(|of| of.streams)
 }
 
@@ -100,7 +101,7 @@ fn nodes(seen: &NetSeen<'_>, pairs: &[&NetPairFigures], compared: &NetCompared) 
     let count = seen.run.nodes.len();
     let (mut sends, mut receives) = (vec![Vec::new(); count], vec![Vec::new(); count]);
     for pair in pairs {
-        if let Some(rate) = pair.bytes_per_s {
+        if let Some(rate) = pair.per_s {
             sends[pair.from as usize].push(rate.mean);
             receives[pair.to as usize].push(rate.mean);
         }
@@ -121,8 +122,8 @@ fn nodes(seen: &NetSeen<'_>, pairs: &[&NetPairFigures], compared: &NetCompared) 
         mtu_bytes: seen.ports[place].mtu_bytes,
         sends_to: u32::try_from(sends[place].len()).unwrap_or(u32::MAX),
         receives_from: u32::try_from(receives[place].len()).unwrap_or(u32::MAX),
-        sent_bytes_per_s: median(sends[place].clone()),
-        received_bytes_per_s: median(receives[place].clone()),
+        sent_per_s: median(sends[place].clone()),
+        received_per_s: median(receives[place].clone()),
         sends_share: compared.sends_share[place],
         receives_share: compared.receives_share[place],
         tries: tried[place].0,
@@ -139,7 +140,7 @@ fn limit_counts(pairs: &[&NetPairFigures]) -> Vec<NetLimitCount> {
             of.entry(limit.by).or_default().push(pair);
         }
     }
-    let mean = |pair: &&NetPairFigures| pair.bytes_per_s.map_or(0.0, |rate| rate.mean);
+    let mean = |pair: &&NetPairFigures| pair.per_s.map_or(0.0, |rate| rate.mean);
     let counted = of.into_iter().filter_map(|(by, mut pairs)| {
         pairs.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
         let limit = pairs[pairs.len() / 2].limit.as_ref()?;

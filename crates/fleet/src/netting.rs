@@ -5,7 +5,8 @@ use core::net::{IpAddr, SocketAddr};
 use std::collections::VecDeque;
 
 use linerate_record::net::{
-    NET_DURATION_MS_MAX, NET_INTERVALS_MAX, NET_NODES_MAX, NET_STREAMS_MAX, NetMachine, NetSent, counts_of,
+    NET_DURATION_MS_MAX, NET_INTERVALS_MAX, NET_NODES_MAX, NET_STREAMS_MAX, NetDatagrams, NetExchanges, NetMachine,
+    NetOp, NetSent, counts_of,
 };
 use linerate_record::sound::COUNT_MAX;
 use serde::{Deserialize, Serialize};
@@ -82,6 +83,8 @@ pub struct NetReceiveOrder {
 pub struct NetRoundOrder {
     /// Counts the rounds of the conversation, from 1.
     pub point: u32,
+    /// What each flow does.
+    pub op: NetOp,
     /// Whom it sends to.
     pub sends: Vec<NetSendOrder>,
     /// Who sends to it.
@@ -131,6 +134,12 @@ pub struct NetSentTold {
     pub to: u32,
     /// What the kernel counted.
     pub sent: NetSent,
+    /// What was answered, where that is counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exchanges: Option<NetExchanges>,
+    /// Datagrams that were sent while it counts, where there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<u64>,
     /// Why there are no figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -145,6 +154,9 @@ pub struct NetReceivedTold {
     pub interval_bytes: Vec<u64>,
     /// Bytes of each stream while it counts.
     pub stream_bytes: Vec<u64>,
+    /// What became of datagrams, but for how many were sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<NetDatagrams>,
     /// Why there are no figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -303,6 +315,8 @@ fn check_end(end: &NetEnd, order: &NetRoundOrder, own: u32) -> Result<(), String
             return Err(format!("{counted} intervals and {streams} streams are more than were asked for"));
         }
     }
+    check_exchanges(end, order.op, intervals)?;
+    check_datagrams(end, order)?;
     let counts = end.received.iter().flat_map(|of| of.interval_bytes.iter().chain(&of.stream_bytes)).copied();
     let kernels = end.sent.iter().flat_map(|of| counts_of(&of.sent));
     let machine = &end.machine;
@@ -320,6 +334,54 @@ fn check_end(end: &NetEnd, order: &NetRoundOrder, own: u32) -> Result<(), String
     })
 }
 
+/// What is wrong with what was answered: it is told where it is counted, and nowhere else.
+fn check_exchanges(end: &NetEnd, op: NetOp, intervals: u64) -> Result<(), String> {
+    for of in &end.sent {
+        let is_told = of.error.is_none() && !op.is_of_bytes();
+        if of.exchanges.is_some() != is_told {
+            return Err(format!("answers of flows of op {}, or none", op.key()));
+        }
+        let Some(exchanges) = &of.exchanges else { continue };
+        exchanges.check(intervals)?;
+        let counted = exchanges.interval_counts.len() as u64;
+        if counted != intervals {
+            return Err(format!("{counted} intervals of answers, of {intervals}"));
+        }
+    }
+    Ok(())
+}
+
+/// What is wrong with counts of datagrams: they are told where there are datagrams, and their bytes are those of whole
+/// ones.
+fn check_datagrams(end: &NetEnd, order: &NetRoundOrder) -> Result<(), String> {
+    let bytes = match order.op {
+        NetOp::Udp { datagram_bytes } => Some(u64::from(datagram_bytes.max(1))),
+        _ => None,
+    };
+    let sent = end.sent.iter().map(|of| (of.datagrams.is_some(), of.error.is_some()));
+    let received = end.received.iter().map(|of| (of.datagrams.is_some(), of.error.is_some()));
+    for (is_told, is_failed) in sent.chain(received) {
+        if (is_told && bytes.is_none()) || (!is_told && !is_failed && bytes.is_some()) {
+            return Err(format!("datagrams of flows of op {}, or none", order.op.key()));
+        }
+    }
+    if let Some(sent) = end.sent.iter().filter_map(|of| of.datagrams).find(|sent| *sent > COUNT_MAX) {
+        return Err(format!("a count of {sent}"));
+    }
+    for of in &end.received {
+        let Some(datagrams) = &of.datagrams else { continue };
+        datagrams.check()?;
+        if datagrams.sent != 0 {
+            return Err("a receiver that knows how many datagrams were sent".to_owned());
+        }
+        let Some(part) = bytes.and_then(|bytes| of.interval_bytes.iter().find(|sum| !sum.is_multiple_of(bytes))) else {
+            continue;
+        };
+        return Err(format!("{part} bytes, which are no whole datagrams"));
+    }
+    Ok(())
+}
+
 impl NetRoundOrder {
     /// What is wrong with a round, where an agent is told it.
     ///
@@ -335,6 +397,8 @@ impl NetRoundOrder {
             (self.duration_ms > NET_DURATION_MS_MAX || self.warmup_ms > NET_DURATION_MS_MAX, "a round without end"),
             (!(1..=16 << 20).contains(&self.send_bytes), "too many bytes at once"),
             (self.max_bytes_per_s.is_some_and(|most| !(most.is_finite() && most >= 1.0)), "a limit that is none"),
+            (!self.op.is_sound(), "requests, answers or datagrams of sizes that cannot be sent"),
+            (matches!(self.op, NetOp::Udp { .. }) && self.max_bytes_per_s.is_none(), "datagrams without a rate"),
         ];
         match wrong.iter().find(|(is_wrong, _)| *is_wrong) {
             Some((_, why)) => Err((*why).to_owned()),
@@ -352,6 +416,7 @@ mod tests {
     fn order() -> NetRoundOrder {
         NetRoundOrder {
             point: 1,
+            op: NetOp::Stream,
             sends: vec![NetSendOrder { to: 1, address: "10.0.0.1:9".parse().unwrap(), streams: 2 }],
             receives: vec![NetReceiveOrder { from: 2, streams: 2 }],
             warmup_ms: 100,
@@ -370,7 +435,7 @@ mod tests {
                 from: 2,
                 interval_bytes: vec![1; 4],
                 stream_bytes: vec![2; 2],
-                error: None,
+                ..NetReceivedTold::default()
             }],
             machine: NetMachine { node: 7, ..NetMachine::default() },
         }
@@ -384,10 +449,14 @@ mod tests {
 
     /// An agent whose round goes on from the fifth second.
     fn going() -> NetAgent {
+        going_with(order())
+    }
+
+    fn going_with(order: NetRoundOrder) -> NetAgent {
         let mut agent = NetAgent::new();
         agent.opens(7, 0);
         agent.take(listening(), 0).unwrap();
-        agent.prepares(order(), 0);
+        agent.prepares(order, 0);
         agent.take(NetSaid::Ready { point: 1 }, 0).unwrap();
         assert!(agent.starts(5 * S));
         agent
@@ -455,6 +524,67 @@ mod tests {
         assert_eq!(going().take(NetSaid::Ended(Box::new(failed)), 6 * S), Ok(()));
     }
 
+    /// Why an agent that has this op is not believed, once it was changed what it says.
+    fn why_not(op: NetOp, told: &NetEnd) -> Option<String> {
+        let order = NetRoundOrder { op, max_bytes_per_s: Some(1e6), ..order() };
+        going_with(order).take(NetSaid::Ended(Box::new(told.clone())), 6 * S).err()
+    }
+
+    #[test]
+    fn answers_are_told_where_they_are_counted_and_as_many_as_were_timed() {
+        use linerate_record::histogram::{empty, encode};
+
+        let op = NetOp::Request { request_bytes: 1, answer_bytes: 1 };
+        let mut times = empty();
+        (0..6).for_each(|number| times.saturating_record(1_000 * number));
+        let exchanges = NetExchanges { interval_counts: vec![1, 2, 3, 0], times: encode(&times) };
+        let mut told = end();
+        told.sent[0].exchanges = Some(exchanges.clone());
+        assert_eq!(why_not(op, &told), None);
+        assert_eq!(why_not(NetOp::Connect, &told), None);
+        assert!(why_not(NetOp::Stream, &told).unwrap().contains("op stream"));
+        assert!(why_not(op, &end()).unwrap().contains("op request"));
+        type Lie = fn(&mut NetExchanges);
+        let lies: [(Lie, &str); 4] = [
+            (|of| of.interval_counts[0] = 2, "6 times of 7 answers"),
+            (|of| of.interval_counts = vec![6], "1 intervals of answers"),
+            (|of| of.interval_counts = vec![0, 0, 0, 0, 6], "5 intervals of answers"),
+            (|of| of.interval_counts[0] = u64::MAX, "a count of"),
+        ];
+        for (lie, part) in lies {
+            let mut exchanges = exchanges.clone();
+            lie(&mut exchanges);
+            told.sent[0].exchanges = Some(exchanges);
+            let why = why_not(op, &told).unwrap();
+            assert!(why.contains(part), "{part}: {why}");
+        }
+    }
+
+    #[test]
+    fn datagrams_are_whole_and_told_by_both_ends() {
+        let op = NetOp::Udp { datagram_bytes: 100 };
+        let mut told = end();
+        told.sent[0].datagrams = Some(9);
+        told.received[0].interval_bytes = vec![100, 0, 200, 0];
+        told.received[0].datagrams = Some(NetDatagrams { received: 3, reordered: 1, ..NetDatagrams::default() });
+        assert_eq!(why_not(op, &told), None);
+        assert!(why_not(NetOp::Stream, &told).unwrap().contains("op stream"));
+        assert!(why_not(op, &end()).unwrap().contains("op udp"));
+        type Lie = fn(&mut NetEnd);
+        let lies: [(Lie, &str); 4] = [
+            (|end| end.received[0].interval_bytes[0] = 101, "101 bytes, which"),
+            (|end| end.received[0].datagrams = Some(NetDatagrams { sent: 3, ..NetDatagrams::default() }), "knows how"),
+            (|end| end.received[0].datagrams = Some(NetDatagrams { reordered: 1, ..NetDatagrams::default() }), "order"),
+            (|end| end.sent[0].datagrams = Some(u64::MAX), "a count of"),
+        ];
+        for (lie, part) in lies {
+            let mut told = told.clone();
+            lie(&mut told);
+            let why = why_not(op, &told).unwrap();
+            assert!(why.contains(part), "{part}: {why}");
+        }
+    }
+
     #[test]
     fn each_step_has_its_time() {
         let mut agent = NetAgent::new();
@@ -471,7 +601,9 @@ mod tests {
     fn a_round_that_cannot_be_is_refused_by_an_agent() {
         assert_eq!(order().check(), Ok(()));
         type Wrong = fn(&mut NetRoundOrder);
-        let wrong: [Wrong; 7] = [
+        let wrong: [Wrong; 9] = [
+            |order| order.op = NetOp::Udp { datagram_bytes: 1_472 },
+            |order| order.op = NetOp::Request { request_bytes: 0, answer_bytes: 1 },
             |order| order.interval_ms = 0,
             |order| order.duration_ms = 0,
             |order| order.duration_ms = NET_DURATION_MS_MAX + 1,

@@ -3,7 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
-use linerate_record::net::NetSent;
+use linerate_record::histogram::{Latencies, empty, encode};
+use linerate_record::net::{NetDatagrams, NetExchanges, NetSent};
 use linerate_record::tcp_info::{
     ACKNOWLEDGED, BUFFER_LIMITED, BUSY, CONGESTION_WINDOW, DATA_SEGMENTS, LEAST_ROUND_TRIP, RETRANSMITTED, ROUND_TRIP,
     SENT_SEGMENT_BYTES, WINDOW_LIMITED,
@@ -18,6 +19,10 @@ pub struct SentFlows {
     pub to: u32,
     /// What its kernel counted, over all of them.
     pub sent: NetSent,
+    /// What was answered, where that is counted.
+    pub exchanges: Option<NetExchanges>,
+    /// Datagrams that were sent while it counts, where there are any.
+    pub datagrams: Option<u64>,
     /// Why there are no figures.
     pub error: Option<String>,
 }
@@ -31,6 +36,8 @@ pub struct ReceivedFlows {
     pub interval_bytes: Vec<u64>,
     /// Bytes of each while it counts.
     pub stream_bytes: Vec<u64>,
+    /// What became of datagrams, but for how many were sent.
+    pub datagrams: Option<NetDatagrams>,
     /// Why there are no figures.
     pub error: Option<String>,
 }
@@ -68,6 +75,57 @@ impl Instants {
             }
             thread::sleep(left.min(LOOK));
         }
+    }
+}
+
+/// What one thread knows of a flow at its end.
+#[derive(Default)]
+pub(crate) struct FlowSent {
+    /// What the kernel tells of its socket; none where that is no socket of TCP, or there were many.
+    pub(crate) info: Option<Vec<u8>>,
+    pub(crate) exchanges: Option<ExchangeCount>,
+    /// Datagrams that were sent while it counts.
+    pub(crate) datagrams: Option<u64>,
+}
+
+/// What became of the flows of a thread that sends.
+pub(crate) struct SentByThread {
+    /// To whom, and what is known of it at the end, or why it ended before.
+    pub(crate) flows: Vec<(u32, Result<FlowSent, String>)>,
+    pub(crate) cpu_ns: u64,
+}
+
+/// Exchanges that came to their end: how many in each interval, and how long each took.
+pub(crate) struct ExchangeCount {
+    interval_counts: Vec<u64>,
+    times: Latencies,
+}
+
+impl ExchangeCount {
+    pub(crate) fn new(instants: &Instants) -> ExchangeCount {
+        ExchangeCount { interval_counts: vec![0; instants.intervals()], times: empty() }
+    }
+
+    /// Notes one that ends now, if it counts.
+    pub(crate) fn note(&mut self, instants: &Instants, begun_ns: u64, now_ns: u64) {
+        let place = instants.interval_at(now_ns).and_then(|interval| self.interval_counts.get_mut(interval));
+        if let Some(count) = place {
+            *count += 1;
+            self.times.saturating_record(now_ns.saturating_sub(begun_ns));
+        }
+    }
+
+    /// All of them together; none where there are none.
+    pub(crate) fn sum<'c>(counts: impl Iterator<Item = &'c ExchangeCount>) -> Option<NetExchanges> {
+        let (mut interval_counts, mut times, mut is_any) = (Vec::new(), empty(), false);
+        for count in counts {
+            is_any = true;
+            interval_counts.resize(count.interval_counts.len(), 0);
+            interval_counts.iter_mut().zip(&count.interval_counts).for_each(|(sum, count)| *sum += count);
+            // All have the same bounds, so that none is beyond them.
+            let _ = times.add(&count.times);
+        }
+        is_any.then(|| NetExchanges { interval_counts, times: encode(&times) })
     }
 }
 
@@ -112,5 +170,33 @@ pub(crate) fn sum_of(infos: &[Vec<u8>]) -> NetSent {
         least_round_trip_us: least.unwrap_or_default(),
         congestion_window_segments: middle(CONGESTION_WINDOW),
         segment_bytes: middle(SENT_SEGMENT_BYTES),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use linerate_record::histogram::add_encoded;
+
+    use super::*;
+
+    #[test]
+    fn exchanges_count_in_the_interval_in_which_they_end_and_as_long_as_they_took() {
+        let instants = Instants { begin_ns: 0, counts_ns: 1_000_000, end_ns: 3_000_000, interval_ns: 1_000_000 };
+        let (mut one, mut other) = (ExchangeCount::new(&instants), ExchangeCount::new(&instants));
+        one.note(&instants, 0, 999_999);
+        one.note(&instants, 990_000, 1_090_000);
+        one.note(&instants, 1_900_000, 2_100_000);
+        other.note(&instants, 2_950_000, 2_999_999);
+        other.note(&instants, 2_999_999, 3_000_000);
+        let all = ExchangeCount::sum([&one, &other].into_iter()).unwrap();
+        assert_eq!(all.interval_counts, [1, 2]);
+        let mut times = empty();
+        add_encoded(&mut times, &all.times).unwrap();
+        assert_eq!(times.len(), 3);
+        for (quantile, ns) in [(0.3, 49_999.0), (0.5, 100_000.0), (1.0, 200_000.0)] {
+            let share = times.value_at_quantile(quantile) as f64 / ns;
+            assert!((0.99..=1.01).contains(&share), "{quantile}: {share}");
+        }
+        assert_eq!(ExchangeCount::sum(std::iter::empty()), None);
     }
 }

@@ -1,11 +1,21 @@
-//! Flows of bytes from one machine to another, over TCP: who may send, when, how much, and what both ends counted.
+//! Flows from one machine to another: who may send, when, how much, and what both ends counted. Over TCP they are bytes
+//! one way, requests with their answers, or connections that are made and closed; over UDP datagrams, for each flow of
+//! which a stream of TCP stands, on which both ends proved the token and were told where datagrams are taken.
 //!
 //! A listener takes no byte of a flow that does not prove the run's token ([`preface`]), and ends one that does not in
 //! time. Nothing is sent before the other end has proved the same. Every loop here ends at an instant.
 
+mod answering;
+mod arriving;
+mod asking;
+mod connecting;
 mod counted;
+mod datagram;
 mod edges;
 pub mod listener;
+mod meeting;
+mod names;
+mod pacing;
 pub mod point;
 pub mod preface;
 mod receiving;

@@ -1,9 +1,8 @@
 //! Takes flows of one run: an open port that is of no use to anybody else.
 //!
 //! Who connects has [`PROVEN_WITHIN`] to prove the token; until then nothing but the preface is read of it, and nothing
-//! is sent. So many who have not are waited for at once, and the others wait in the kernel's queue.
+//! is sent. One that says that it is only to prove it is closed then. So many who have not are waited for at once, and the others wait in the kernel's queue.
 
-use std::collections::BTreeSet;
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,9 +12,9 @@ use std::sync::mpsc::Sender;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use linerate_record::net::{NET_NODES_MAX, NET_STREAMS_MAX};
 use linerate_wire::places::{Places, events};
 
+use crate::names::TakenNames;
 use crate::preface::{FlowName, FlowToken, PREFACE_BYTES, named};
 
 /// How long one that connects may take to prove the token.
@@ -26,9 +25,6 @@ const STRANGERS_MAX: usize = 1_024;
 
 /// How often it looks whether it is to end.
 const LOOK_NS: u64 = 50_000_000;
-
-/// Most flows of a point: a name is good for one.
-const NAMES_MAX: usize = NET_NODES_MAX * NET_STREAMS_MAX as usize;
 
 /// A flow that has proved the token.
 #[derive(Debug)]
@@ -69,7 +65,7 @@ impl FlowListener {
         // Many begin at once.
         rustix::net::listen(&listener, 4_096)?;
         let (port, stop) = (listener.local_addr()?.port(), Arc::new(AtomicBool::new(false)));
-        let doors = Doors { own, token, accepted, newest: 0, taken: BTreeSet::new(), strangers: 0 };
+        let doors = Doors { own, token, accepted, taken: TakenNames::default(), strangers: 0 };
         let (of_thread, places) = (Arc::clone(&stop), Places::new()?);
         let thread = thread::Builder::new()
             .name("flows-listen".to_owned())
@@ -117,10 +113,8 @@ struct Doors {
     own: u32,
     token: FlowToken,
     accepted: Sender<AcceptedFlow>,
-    /// The newest point of which a flow was taken: one of an older point is somebody's who listened.
-    newest: u32,
-    /// Flows of it that were taken: a second one of the same name is somebody's who listened too.
-    taken: BTreeSet<FlowName>,
+    /// Flows that were taken: a second one of the same name, or of an older point, is somebody's who listened.
+    taken: TakenNames,
     strangers: usize,
 }
 
@@ -185,27 +179,16 @@ impl Doors {
             return;
         }
         let known = if is_gone { None } else { named(&self.token, said) };
-        let let_in = known.filter(|(name, _)| self.is_new(*name));
+        let let_in = known.filter(|(name, _)| name.to == self.own && self.taken.take(*name));
         self.strangers -= 1;
         let Some((name, answer)) = let_in else { return places.close(place) };
         if let Some(AtDoor::Stranger { mut stream, .. }) = places.take(place)
             // The answer fits any send buffer.
             && stream.write_all(&answer).is_ok()
+            && !name.is_once()
         {
             let _ = self.accepted.send(AcceptedFlow { name, stream });
         }
-    }
-
-    /// Notes a flow; whether it is this machine's, and was not taken before.
-    fn is_new(&mut self, name: FlowName) -> bool {
-        if name.to != self.own || name.point < self.newest {
-            return false;
-        }
-        if name.point > self.newest {
-            self.newest = name.point;
-            self.taken.clear();
-        }
-        self.taken.len() < NAMES_MAX && self.taken.insert(name)
     }
 
     /// Sends those away that did not prove the token in time.

@@ -1,28 +1,29 @@
 //! One point of a run on one machine: its flows are made ready, driven from one instant to another, and counted.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use linerate_record::net::NetSent;
+use linerate_record::net::{NetDatagrams, NetOp, NetSent};
 use linerate_wire::clock::Clock;
 use linerate_wire::threads::{self, ThreadsError};
 
-use crate::counted::{Instants, ReceivedFlows, SentFlows, sum_of};
+use crate::answering::{ExchangeBytes, answer_all};
+use crate::arriving::arrive_all;
+use crate::asking::ask_all;
+use crate::connecting::{Connecting, connect_all};
+use crate::counted::{ExchangeCount, FlowSent, Instants, ReceivedFlows, SentByThread, SentFlows, sum_of};
+use crate::datagram;
 use crate::listener::AcceptedFlow;
-use crate::preface::{ANSWER_BYTES, FlowName, FlowToken, is_answer, preface};
-use crate::receiving::{FlowCount, ReceivingFlow, receive_all};
-use crate::sending::{SendingFlow, send_all};
-
-/// How long one flow may take to be accepted by the other end.
-const CONNECTED_WITHIN: Duration = Duration::from_secs(5);
-
-/// How often whoever waits for flows looks whether it is to end.
-const LOOK: Duration = Duration::from_millis(50);
+use crate::meeting::{ReceivingFlow, SendingFlow, expected, places_told, reached};
+use crate::pacing::pace_all;
+use crate::preface::{FlowName, FlowToken};
+use crate::receiving::{FlowCount, ReceivedByThread, receive_all};
+use crate::sending::send_all;
 
 /// Receivers end so long behind senders: clocks differ by less, and what a sender's kernel tells at its end is not of a
 /// flow that was broken off.
@@ -53,6 +54,8 @@ pub struct ExpectedFlows {
 pub struct FlowPlan {
     /// Counts points of the run.
     pub point: u32,
+    /// What each flow does.
+    pub op: NetOp,
     /// This machine's number in the run.
     pub own: u32,
     /// Whom to send to.
@@ -93,6 +96,7 @@ pub enum FlowsError {
 /// A point whose flows are there.
 pub struct ReadyPoint {
     plan: FlowPlan,
+    token: FlowToken,
     sending: Vec<SendingFlow>,
     receiving: Vec<ReceivingFlow>,
     /// Receivers that were not reached, and senders that did not come, with the reason.
@@ -129,80 +133,13 @@ pub fn ready(
     until: Instant,
     stop: &AtomicBool,
 ) -> Result<ReadyPoint, FlowsError> {
-    let (mut sending, mut unsent) = (Vec::new(), BTreeMap::new());
-    for to in &plan.sends {
-        let most_bytes_per_s = plan.max_bytes_per_s.map(|most| most / f64::from(to.streams.max(1)));
-        for flow in 0..to.streams {
-            if stop.load(Ordering::Relaxed) {
-                return Err(FlowsError::Stopped);
-            }
-            let mut drawn = [0; 16];
-            rustix::rand::getrandom(&mut drawn, rustix::rand::GetRandomFlags::empty()).map_err(FlowsError::Random)?;
-            let name = FlowName { point: plan.point, from: plan.own, to: to.to, flow };
-            match connected(to.address, token, (name, drawn)) {
-                Ok(stream) => sending.push(SendingFlow { to: to.to, stream, most_bytes_per_s }),
-                Err(error) => {
-                    unsent.insert(to.to, format!("{} is not reached: {error}", to.address));
-                    break;
-                }
-            }
-        }
+    let (mut sending, mut unsent) = reached(&plan, token, stop)?;
+    let (receiving, unreceived) = expected(&plan, accepted, until, stop)?;
+    // Who receives tells it as soon as a flow comes, and waits for nobody's telling before.
+    if matches!(plan.op, NetOp::Udp { .. }) {
+        places_told(&mut sending, &mut unsent, until);
     }
-    sending.retain(|flow| !unsent.contains_key(&flow.to));
-    let receiving = expected(&plan, accepted, until, stop)?;
-    let came = |from: u32| receiving.iter().filter(|flow| flow.from == from).count() as u32;
-    let lacking = |of: &ExpectedFlows| (of.from, format!("{} of its {} streams came", came(of.from), of.streams));
-    let unreceived: BTreeMap<u32, String> =
-        plan.receives.iter().filter(|of| came(of.from) < of.streams).map(lacking).collect();
-    let receiving = receiving.into_iter().filter(|flow| !unreceived.contains_key(&flow.from)).collect();
-    Ok(ReadyPoint { plan, sending, receiving, unsent, unreceived })
-}
-
-/// Makes one flow, and proves both ends.
-fn connected(address: SocketAddr, token: &FlowToken, (name, drawn): (FlowName, [u8; 16])) -> io::Result<TcpStream> {
-    let mut stream = TcpStream::connect_timeout(&address, CONNECTED_WITHIN)?;
-    stream.set_read_timeout(Some(CONNECTED_WITHIN))?;
-    stream.set_write_timeout(Some(CONNECTED_WITHIN))?;
-    let said = preface(token, name, drawn);
-    stream.write_all(&said)?;
-    let mut answer = [0; ANSWER_BYTES];
-    let denied = |error: io::Error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => io::Error::other("what listens there does not have the token of this run"),
-        io::ErrorKind::WouldBlock => io::ErrorKind::TimedOut.into(),
-        _ => error,
-    };
-    stream.read_exact(&mut answer).map_err(denied)?;
-    if !is_answer(token, &said, &answer) {
-        return Err(io::Error::other("what listens there does not have the token of this run"));
-    }
-    Ok(stream)
-}
-
-/// Waits for the flows of this point; those of others are dropped.
-fn expected(
-    plan: &FlowPlan,
-    accepted: &Receiver<AcceptedFlow>,
-    until: Instant,
-    stop: &AtomicBool,
-) -> Result<Vec<ReceivingFlow>, FlowsError> {
-    let wanted: u32 = plan.receives.iter().map(|of| of.streams).sum();
-    let is_expected = |name: FlowName| {
-        name.point == plan.point && plan.receives.iter().any(|of| of.from == name.from && name.flow < of.streams)
-    };
-    let mut came = Vec::new();
-    while (came.len() as u32) < wanted && Instant::now() < until {
-        if stop.load(Ordering::Relaxed) {
-            return Err(FlowsError::Stopped);
-        }
-        match accepted.recv_timeout(LOOK) {
-            Ok(flow) if is_expected(flow.name) => {
-                came.push(ReceivingFlow { from: flow.name.from, stream: flow.stream });
-            }
-            Ok(_) | Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err(FlowsError::Deaf),
-        }
-    }
-    Ok(came)
+    Ok(ReadyPoint { plan, token: token.clone(), sending, receiving, unsent, unreceived })
 }
 
 /// Flows dealt out to threads.
@@ -225,15 +162,16 @@ impl ReadyPoint {
     /// # Errors
     /// [`FlowsError::Threads`].
     pub fn drive(self, clock: Clock, begin_ns: u64, stop: &AtomicBool) -> Result<PointCounts, FlowsError> {
-        let ReadyPoint { plan, sending, receiving, unsent, unreceived } = self;
+        let ReadyPoint { plan, token, sending, receiving, unsent, unreceived } = self;
         let counts_ns = begin_ns.saturating_add(plan.warmup_ns);
         let end_ns = counts_ns.saturating_add(plan.duration_ns);
         let instants = Instants { begin_ns, counts_ns, end_ns, interval_ns: plan.interval_ns };
-        let (senders, receivers) = (dealt(sending, plan.threads), dealt(receiving, plan.threads));
+        let senders = work(&plan, &token, sending);
+        let receivers = dealt(receiving, plan.threads);
         let (sent, received) = thread::scope(|scope| {
-            let receive = |flows| receive_all(flows, (instants, clock), stop);
+            let receive = |flows| receives(&plan, flows, (instants, clock), stop);
             let received = scope.spawn(move || threads::run("flows-in", receivers, stop, receive, || {}));
-            let send = |flows| send_all(flows, plan.send_bytes.max(1) as usize, (instants, clock), stop);
+            let send = |work| sends(&plan, work, (instants, clock), stop);
             let sent = threads::run("flows-out", senders, stop, send, || {});
             (sent, received.join().unwrap_or(Err(ThreadsError::Panicked)))
         });
@@ -245,7 +183,7 @@ impl ReadyPoint {
         let (send_cpu_ns, send_busiest_ns) = cpu(&mut sent.iter().map(|(thread, _)| thread.cpu_ns));
         let (receive_cpu_ns, receive_busiest_ns) = cpu(&mut received.iter().map(|(thread, _)| thread.cpu_ns));
         let flows: Vec<FlowCount> = received.into_iter().flat_map(|(thread, _)| thread.flows).collect();
-        let told: Vec<(u32, Result<Vec<u8>, String>)> = sent.into_iter().flat_map(|(thread, _)| thread.flows).collect();
+        let told: Vec<ToldFlow> = sent.into_iter().flat_map(|(thread, _)| thread.flows).collect();
         Ok(PointCounts {
             sent: plan.sends.iter().map(|to| sent_to(to.to, &told, unsent.get(&to.to))).collect(),
             received: plan.receives.iter().map(|of| received_of(of.from, &flows, unreceived.get(&of.from))).collect(),
@@ -257,13 +195,75 @@ impl ReadyPoint {
     }
 }
 
-fn sent_to(to: u32, told: &[(u32, Result<Vec<u8>, String>)], why: Option<&String>) -> SentFlows {
+/// What a thread that sends has to do.
+enum Work {
+    Flows(Vec<SendingFlow>),
+    /// Beside a flow that stays, by which both ends know that the other is there.
+    Connections(Connecting, SendingFlow),
+}
+
+/// Work for each thread: connections wait for each other, so that each of those made at the same time has a thread.
+fn work(plan: &FlowPlan, token: &FlowToken, sending: Vec<SendingFlow>) -> Vec<Work> {
+    if plan.op != NetOp::Connect {
+        return dealt(sending, plan.threads).into_iter().map(Work::Flows).collect();
+    }
+    let numbers: BTreeMap<u32, Arc<AtomicU32>> = plan.sends.iter().map(|to| (to.to, Arc::default())).collect();
+    let connecting = |flow: SendingFlow| {
+        let address = plan.sends.iter().find(|to| to.to == flow.to)?.address;
+        let name = FlowName { point: plan.point, from: plan.own, to: flow.to, flow: 0 };
+        let number = Arc::clone(numbers.get(&flow.to)?);
+        let of = Connecting { to: flow.to, address, token: token.clone(), name, number };
+        Some(Work::Connections(of, flow))
+    };
+    sending.into_iter().filter_map(connecting).collect()
+}
+
+fn sends(plan: &FlowPlan, work: Work, at: (Instants, Clock), stop: &AtomicBool) -> (SentByThread, Vec<SendingFlow>) {
+    match (work, plan.op) {
+        (Work::Connections(of, flow), _) => (connect_all(&of, at, stop), vec![flow]),
+        (Work::Flows(flows), NetOp::Request { request_bytes, answer_bytes }) => {
+            ask_all(flows, exchange_bytes(request_bytes, answer_bytes), at, stop)
+        }
+        (Work::Flows(flows), NetOp::Udp { datagram_bytes }) => pace_all(flows, datagram_bytes as usize, at, stop),
+        (Work::Flows(flows), _) => send_all(flows, plan.send_bytes.max(1) as usize, at, stop),
+    }
+}
+
+fn receives(
+    plan: &FlowPlan,
+    flows: Vec<ReceivingFlow>,
+    at: (Instants, Clock),
+    stop: &AtomicBool,
+) -> (ReceivedByThread, Vec<ReceivingFlow>) {
+    match plan.op {
+        NetOp::Stream | NetOp::Connect => receive_all(flows, at, stop),
+        NetOp::Request { request_bytes, answer_bytes } => {
+            answer_all(flows, exchange_bytes(request_bytes, answer_bytes), at, stop)
+        }
+        NetOp::Udp { .. } => arrive_all(flows, at, stop),
+    }
+}
+
+fn exchange_bytes(request_bytes: u32, answer_bytes: u32) -> ExchangeBytes {
+    ExchangeBytes { request: request_bytes.max(1) as usize, answer: answer_bytes.max(1) as usize }
+}
+
+/// To whom a flow goes, and what is known of it, or why it ended before its time.
+type ToldFlow = (u32, Result<FlowSent, String>);
+
+fn sent_to(to: u32, told: &[ToldFlow], why: Option<&String>) -> SentFlows {
     let own = || told.iter().filter(|(of, _)| *of == to).map(|(_, told)| told);
     let failed = own().find_map(|told| told.as_ref().err());
-    let infos: Vec<Vec<u8>> = own().filter_map(|told| told.as_ref().ok()).cloned().collect();
     let error = why.cloned().or_else(|| failed.map(|why| format!("a stream ended before its time: {why}")));
-    let sent = if error.is_some() { NetSent::default() } else { sum_of(&infos) };
-    SentFlows { to, sent, error }
+    if error.is_some() {
+        return SentFlows { to, error, ..SentFlows::default() };
+    }
+    let flows = || own().filter_map(|told| told.as_ref().ok());
+    let infos: Vec<Vec<u8>> = flows().filter_map(|flow| flow.info.clone()).collect();
+    let sent = if infos.is_empty() { NetSent::default() } else { sum_of(&infos) };
+    let exchanges = ExchangeCount::sum(flows().filter_map(|flow| flow.exchanges.as_ref()));
+    let datagrams = flows().filter_map(|flow| flow.datagrams).reduce(|sum, sent| sum + sent);
+    SentFlows { to, sent, exchanges, datagrams, error: None }
 }
 
 fn received_of(from: u32, flows: &[FlowCount], why: Option<&String>) -> ReceivedFlows {
@@ -272,10 +272,12 @@ fn received_of(from: u32, flows: &[FlowCount], why: Option<&String>) -> Received
     let error = why.cloned().or_else(|| failed.map(|why| format!("a stream ended before its time: {why}")));
     let intervals = own.iter().map(|flow| flow.interval_bytes.len()).max().unwrap_or_default();
     let sum = |interval: usize| own.iter().filter_map(|flow| flow.interval_bytes.get(interval)).sum();
+    let datagrams: Vec<NetDatagrams> = own.iter().filter_map(|flow| flow.datagrams).collect();
     ReceivedFlows {
         from,
         interval_bytes: (0..intervals).map(sum).collect(),
         stream_bytes: own.iter().map(|flow| flow.interval_bytes.iter().sum()).collect(),
+        datagrams: datagram::sum_of(&datagrams),
         error,
     }
 }

@@ -27,6 +27,9 @@ pub const ANSWER_BYTES: usize = PROOF_BYTES;
 /// Length of a token.
 pub const TOKEN_BYTES: usize = 32;
 
+/// The bit of a flow's number that says that it is closed as soon as it is proven: nothing is sent on it.
+pub const ONCE: u32 = 1 << 31;
+
 /// The secret of one run, which all its machines have. It is shown nowhere.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FlowToken([u8; TOKEN_BYTES]);
@@ -88,6 +91,14 @@ pub struct FlowName {
     pub to: u32,
     /// Counts the flows of a sender to this receiver, from 0.
     pub flow: u32,
+}
+
+impl FlowName {
+    /// Whether it is closed as soon as it is proven.
+    #[must_use]
+    pub const fn is_once(self) -> bool {
+        self.flow & ONCE != 0
+    }
 }
 
 /// What the one that connects says.

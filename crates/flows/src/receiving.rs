@@ -1,9 +1,9 @@
 //! One thread that receives, on flows of its own. The kernel throws away what came (`MSG_TRUNC`), so that counting
 //! costs no copy.
 
-use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use linerate_record::net::NetDatagrams;
 use linerate_wire::clock::Clock;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -11,25 +11,22 @@ use rustix::net::{RecvFlags, recv};
 
 use crate::counted::{CountedCpu, Instants};
 use crate::edges::Edges;
+use crate::meeting::ReceivingFlow;
 
 /// Most bytes that are thrown away at once: more only delays other flows of the thread.
 const TAKEN_BYTES: usize = 1 << 20;
 
 const LOOK_NS: u64 = 20_000_000;
 
-/// A flow of this thread's.
-pub(crate) struct ReceivingFlow {
-    pub(crate) from: u32,
-    pub(crate) stream: TcpStream,
-}
-
 /// What one flow brought.
 pub(crate) struct FlowCount {
     pub(crate) from: u32,
     pub(crate) interval_bytes: Vec<u64>,
+    /// What became of datagrams, where it has them.
+    pub(crate) datagrams: Option<NetDatagrams>,
     /// Why it ended before its time.
     pub(crate) failed: Option<String>,
-    is_empty: bool,
+    pub(crate) is_empty: bool,
 }
 
 /// What a thread's flows brought.
@@ -53,8 +50,15 @@ pub(crate) fn receive_all(
 }
 
 impl FlowCount {
-    fn new(from: u32, instants: &Instants) -> FlowCount {
-        FlowCount { from, interval_bytes: vec![0; instants.intervals()], failed: None, is_empty: false }
+    pub(crate) fn new(from: u32, instants: &Instants) -> FlowCount {
+        let interval_bytes = vec![0; instants.intervals()];
+        FlowCount { from, interval_bytes, datagrams: None, failed: None, is_empty: false }
+    }
+
+    /// Counts bytes that came at an instant, if that counts.
+    pub(crate) fn add(&mut self, instants: &Instants, now_ns: u64, bytes: usize) {
+        let place = instants.interval_at(now_ns).and_then(|interval| self.interval_bytes.get_mut(interval));
+        place.into_iter().for_each(|sum| *sum += bytes as u64);
     }
 }
 
@@ -77,9 +81,7 @@ fn takes(
                 Ok((_, 0)) => count.failed = Some("the sender ended it".to_owned()),
                 Ok((_, bytes)) => {
                     is_idle = false;
-                    let interval = instants.interval_at(clock.now_ns());
-                    let place = interval.and_then(|interval| count.interval_bytes.get_mut(interval));
-                    place.into_iter().for_each(|sum| *sum += bytes as u64);
+                    count.add(&instants, clock.now_ns(), bytes);
                 }
                 Err(Errno::AGAIN) => count.is_empty = true,
                 Err(Errno::INTR) => is_idle = false,

@@ -1,6 +1,5 @@
 //! One thread that sends, on flows of its own: in turn on each that takes more, until the point ends.
 
-use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use linerate_wire::clock::Clock;
@@ -9,8 +8,9 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
-use crate::counted::{CountedCpu, Instants};
+use crate::counted::{CountedCpu, FlowSent, Instants, SentByThread};
 use crate::edges::Edges;
+use crate::meeting::SendingFlow;
 
 /// How often a thread that has nothing to do looks whether it is to end.
 const LOOK_NS: u64 = 20_000_000;
@@ -20,20 +20,6 @@ const GIVEN_NS: f64 = 4e6;
 
 /// The least that is sent at once on a limited flow: a segment.
 const LEAST_BYTES: f64 = 1_448.0;
-
-/// A flow of this thread's.
-pub(crate) struct SendingFlow {
-    pub(crate) to: u32,
-    pub(crate) stream: TcpStream,
-    pub(crate) most_bytes_per_s: Option<f64>,
-}
-
-/// What became of a thread's flows.
-pub(crate) struct SentByThread {
-    /// To whom, and what the kernel tells of it at the end, or why it ended before.
-    pub(crate) flows: Vec<(u32, Result<Vec<u8>, String>)>,
-    pub(crate) cpu_ns: u64,
-}
 
 /// Where a flow is.
 struct Progress {
@@ -60,6 +46,7 @@ pub(crate) fn send_all(
             Some(errno) => Err(errno.to_string()),
             None => tcp_info(&flow.stream).map_err(|error| error.to_string()),
         };
+        let told = told.map(|info| FlowSent { info: Some(info), ..FlowSent::default() });
         (flow.to, told)
     };
     let told = flows.iter().enumerate().map(of).collect();
@@ -140,7 +127,7 @@ fn due(most_bytes_per_s: Option<f64>, send_bytes: usize, sent_bytes: u64, since_
 }
 
 /// Bytes that nothing on the way can make fewer of.
-fn body(bytes: usize) -> Vec<u8> {
+pub(crate) fn body(bytes: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut word = || {
         state ^= state << 13;

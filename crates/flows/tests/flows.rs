@@ -11,6 +11,7 @@ use linerate_flows::preface::{ANSWER_BYTES, FlowName, PREFACE_BYTES, preface};
 use linerate_flows::{
     AcceptedFlow, ExpectedFlows, FlowListener, FlowPlan, FlowToken, FlowsTo, PointCounts, ReadyPoint,
 };
+use linerate_record::net::NetOp;
 use linerate_wire::clock::Clock;
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -40,6 +41,7 @@ impl End {
 fn plan(own: u32) -> FlowPlan {
     FlowPlan {
         point: 1,
+        op: NetOp::Stream,
         own,
         sends: Vec::new(),
         receives: Vec::new(),

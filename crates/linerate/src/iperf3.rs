@@ -45,7 +45,6 @@ const ROWS: &[Row] = &[
     row('J', "json", false, |_| Words("--json".to_owned())),
     row(' ', "bidir", false, |_| Words("--both-ways".to_owned())),
     row('R', "reverse", false, |_| Nothing("both directions are measured: leave it out")),
-    row('u', "udp", false, |_| Nothing("not measured: leave it out for TCP")),
     row('s', "server", false, |_| Nothing("linerate starts the other end: leave it out")),
     row('c', "client", true, |_| Nothing(HOSTS)),
     row('i', "interval", true, |_| Nothing("intervals follow from --duration: leave it out")),
@@ -94,6 +93,8 @@ pub(crate) fn told(args: &[OsString]) -> Option<(Vec<String>, Vec<OsString>)> {
     let net = command.find_subcommand("net")?;
     let (mut texts, mut line) = (Vec::new(), args[..2].to_vec());
     let mut has_hosts = false;
+    // A length is one of datagrams then.
+    let is_udp = words.iter().any(|word| ["-u", "--udp"].contains(word));
     let mut rest = words[2..].iter().copied().peekable();
     while let Some(word) = rest.next() {
         // Of flags that net has too, it says itself what is wrong.
@@ -118,6 +119,7 @@ pub(crate) fn told(args: &[OsString]) -> Option<(Vec<String>, Vec<OsString>)> {
         let value = glued.or(next).unwrap_or_default();
         match (row.instead)(value) {
             Words(instead) => {
+                let instead = if is_udp { instead.replace("--send-size", "--datagram-size") } else { instead };
                 texts.push(format!("{name} is a flag of iperf3: write {instead}"));
                 // With a placeholder nothing else would be told of the line.
                 let is_whole = !PLACEHOLDERS.iter().any(|placeholder| instead.ends_with(placeholder));
@@ -191,7 +193,7 @@ mod tests {
             ("--omit 1", "write --warmup 1s", "--warmup 1s"),
             ("-J", "write --json", "--json"),
             ("-l 128K", "write --send-size 128KiB", "--send-size 128KiB"),
-            ("-u", "not measured", ""),
+            ("-u -l 1400", "-l is a flag of iperf3: write --datagram-size 1400B", "-u --datagram-size 1400B"),
             ("-c a", "name: 'host{1...2}', role: client}", "--fleet fleet.yaml"),
             ("a-host b-host", "name: 'host{1...2}', role: client}", "--fleet fleet.yaml"),
         ] {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use linerate_analysis::net::view;
 use linerate_analysis::net::view::NetView;
-use linerate_record::net::{NET_SCHEMA, NetRun, NetVisit};
+use linerate_record::net::{NET_SCHEMA, NET_SCHEMA_LEAST, NetRun, NetVisit};
 
 use crate::failure::Failure;
 use crate::{bounded, folder};
@@ -30,9 +30,9 @@ pub(crate) fn view_of(path: &Path) -> Result<NetView, Failure> {
     let text = bounded::text(&file, MANIFEST_BYTES_MAX).map_err(failed)?;
     let run: NetRun = serde_json::from_str(&text)
         .map_err(|error| Failure::usage(format!("{} is no run of linerate net: {error}", file.display())))?;
-    if run.schema != NET_SCHEMA {
+    if !(NET_SCHEMA_LEAST..=NET_SCHEMA).contains(&run.schema) {
         return Err(Failure::usage(format!(
-            "{} has schema {}, and this linerate reads schema {NET_SCHEMA}: measure anew",
+            "{} has schema {}, and this linerate reads schemas {NET_SCHEMA_LEAST} to {NET_SCHEMA}: measure anew",
             file.display(),
             run.schema
         )));

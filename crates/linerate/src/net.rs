@@ -9,14 +9,14 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use linerate_analysis::net::view::NetView;
-use linerate_analysis::net::{median_bytes_per_s, rounds, sampled, turns, view};
+use linerate_analysis::net::view::{NetView, rate_of};
+use linerate_analysis::net::{median_per_s, rounds, sampled, turns, view};
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::netting::{NetAddress, NetOrder};
 use linerate_fleet::reach::NodeReach;
 use linerate_flows::FlowToken;
 use linerate_record::fleet::Allowed;
-use linerate_record::net::{NET_SCHEMA, NetLoad, NetNode, NetRun, NetVisit, NetWay};
+use linerate_record::net::{NET_SCHEMA, NetLoad, NetNode, NetOp, NetRun, NetVisit, NetWay};
 use linerate_record::shell;
 use linerate_record::units::{bits_per_s, bytes_iec, duration_ns, whole_ns};
 use linerate_wire::clock::{Clock, unix_base_ns};
@@ -51,6 +51,7 @@ struct Course {
 }
 
 pub(crate) fn run(flags: &NetFlags) -> Result<ExitCode, Failure> {
+    flags.check_op().map_err(Failure::usage)?;
     let nodes = reaching::read_fleet(&flags.fleet)?;
     if nodes.len() < 2 {
         return Err(Failure::usage(format!(
@@ -181,11 +182,13 @@ fn foretold(flags: &NetFlags, course: &Course, nodes: usize) -> String {
                     * streams.len() as f64
             )
         ),
-        None => "no limit: links are filled (--max-rate caps each pair)".to_owned(),
+        None if flags.op(false) == NetOp::Stream => "no limit: links are filled (--max-rate caps each pair)".to_owned(),
+        None => "no limit, but that each stream has one request or connection at a time".to_owned(),
     };
     format!(
-        " machines {nodes}\n rounds   {}{sampled}: {pairs} pairs, up to {at_once} at once\n streams  {}, {} visits of \
+        " op       {}\n machines {nodes}\n rounds   {}{sampled}: {pairs} pairs, up to {at_once} at once\n streams  {}, {} visits of \
          each, {} and {} of warm-up\n rate     {rate}\n takes    {} or longer\n",
+        flags.op(false).key(),
         course.rounds.len(),
         streams.join(", "),
         flags.visits,
@@ -272,17 +275,18 @@ fn shown_visit(
     order: &VisitOrder<'_>,
     before: Option<&NetVisit>,
 ) -> String {
-    let median = before.and_then(|before| median_bytes_per_s(load, before));
-    let before = median.map_or(String::new(), |rate| format!("; before: median pair {}", bits_per_s(8.0 * rate)));
+    let median = before.and_then(|before| median_per_s(load, before));
+    let before = median.map_or(String::new(), |rate| format!("; before: median pair {}", rate_of(load.op, rate)));
     let streams = if order.streams == 1 { "1 stream".to_owned() } else { format!("{} streams", order.streams) };
     format!("visit {visit} of {count}: {} pairs, {streams}{before}", order.pairs.len())
 }
 
 /// What is sent in each visit.
-fn load(flags: &NetFlags, course: &Course) -> NetLoad {
+fn load(flags: &NetFlags, course: &Course, found: &[NetAddress]) -> NetLoad {
     let duration_ms = whole_ns(flags.duration) / 1_000_000;
     let is_sample = course.rounds.len() < course.all_rounds;
     NetLoad {
+        op: flags.op(found.iter().any(|of| of.address.is_ipv6())),
         way: course.way,
         streams: flags.numbers_of_streams(),
         duration_ms,
@@ -328,7 +332,7 @@ fn manifest(flags: &NetFlags, fleet: &LinkedFleet<'_>, course: &Course, found: &
         began_unix_ms: i64::try_from(unix_base_ns(&fleet.clock) / 1_000_000).unwrap_or(0),
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         seed: course.seed,
-        load: load(flags, course),
+        load: load(flags, course, found),
         asked_visits: u32::try_from(visits(flags, course)).ok(),
         nodes: fleet.linked.iter().zip(found).map(node).collect(),
         remarks: unreached.collect(),

@@ -6,12 +6,16 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::histogram::{EncodedHistogram, add_encoded, empty};
 use crate::machine::Machine;
 use crate::readings::ReadValue;
 use crate::sound::COUNT_MAX;
 
 /// The version of [`NetRun`] and [`NetVisit`] as JSON.
-pub const NET_SCHEMA: u32 = 1;
+pub const NET_SCHEMA: u32 = 2;
+
+/// The oldest version that is read: in schema 1, all streams send as much as they can.
+pub const NET_SCHEMA_LEAST: u32 = 1;
 
 /// Most machines of a run.
 pub const NET_NODES_MAX: usize = 1_024;
@@ -82,9 +86,77 @@ impl NetWay {
     }
 }
 
+/// What each stream of a pair does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NetOp {
+    /// It sends as much as it can over TCP.
+    #[default]
+    Stream,
+    /// It sends a request and waits for its answer, over TCP, again and again.
+    Request {
+        /// Length of a request.
+        request_bytes: u32,
+        /// Length of an answer.
+        answer_bytes: u32,
+    },
+    /// It connects over TCP, proves the run's token and closes, again and again.
+    Connect,
+    /// It sends datagrams over UDP, one by one, at the rate that was asked for.
+    Udp {
+        /// Payload of a datagram.
+        datagram_bytes: u32,
+    },
+}
+
+/// Largest request, and largest answer.
+pub const NET_REQUEST_BYTES_MAX: u32 = 16 << 20;
+
+/// Least and most payload of a datagram: what it says of itself, and what UDP over IPv4 carries.
+pub const NET_DATAGRAM_BYTES: core::ops::RangeInclusive<u32> = 32..=65_507;
+
+impl NetOp {
+    /// Its word on the command line.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            NetOp::Stream => "stream",
+            NetOp::Request { .. } => "request",
+            NetOp::Connect => "connect",
+            NetOp::Udp { .. } => "udp",
+        }
+    }
+
+    /// Whether a receiver counts bytes; else the sender counts what was answered.
+    #[must_use]
+    pub const fn is_of_bytes(self) -> bool {
+        matches!(self, NetOp::Stream | NetOp::Udp { .. })
+    }
+
+    /// Whether sizes are such as can be sent.
+    #[must_use]
+    pub fn is_sound(self) -> bool {
+        match self {
+            NetOp::Stream | NetOp::Connect => true,
+            NetOp::Request { request_bytes, answer_bytes } => {
+                [request_bytes, answer_bytes].iter().all(|bytes| (1..=NET_REQUEST_BYTES_MAX).contains(bytes))
+            }
+            NetOp::Udp { datagram_bytes } => NET_DATAGRAM_BYTES.contains(&datagram_bytes),
+        }
+    }
+}
+
+/// As serde asks for it.
+fn is_stream(op: &NetOp) -> bool {
+    *op == NetOp::Stream
+}
+
 /// What was sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetLoad {
+    /// What each stream does; absent where it sends as much as it can.
+    #[serde(default, skip_serializing_if = "is_stream")]
+    pub op: NetOp,
     /// Which way flows go in a round.
     pub way: NetWay,
     /// Streams of a pair, in turn.
@@ -140,7 +212,7 @@ pub struct NetVisit {
 }
 
 /// One pair in a visit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NetPair {
     /// Who sends, by its place among the nodes.
     pub from: u32,
@@ -152,6 +224,12 @@ pub struct NetPair {
     pub stream_bytes: Vec<u64>,
     /// What the sender's kernel says of its streams.
     pub sent: NetSent,
+    /// What was answered; absent where bytes are counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exchanges: Option<NetExchanges>,
+    /// What became of datagrams; absent where none were sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<NetDatagrams>,
     /// Why there are no figures; absent where there are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -181,6 +259,83 @@ pub struct NetSent {
     pub congestion_window_segments: u64,
     /// The largest payload of a segment, in bytes.
     pub segment_bytes: u64,
+}
+
+/// Requests that were answered, or connections that were made, of all streams of a pair together. The sender counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetExchanges {
+    /// Those that came to their end in each interval that counts.
+    pub interval_counts: Vec<u64>,
+    /// How long each of these took.
+    pub times: EncodedHistogram,
+}
+
+/// Datagrams that were sent while it counts, of all streams of a pair together. Numbers count them on each stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetDatagrams {
+    /// Sent, as the sender counts; what its own kernel dropped is among them.
+    pub sent: u64,
+    /// Received, each number once.
+    pub received: u64,
+    /// Numbers below the highest of their stream that did not come.
+    pub missing: u64,
+    /// Received after one with a higher number.
+    pub reordered: u64,
+    /// Received once more.
+    pub duplicates: u64,
+    /// Dropped by the receiver's own sockets, whose buffers were full.
+    pub socket_drops: u64,
+    /// Jitter of arrivals at the end by RFC 3550, section 6.4.1, in nanoseconds: the median of the streams.
+    pub jitter_ns: u64,
+}
+
+impl NetExchanges {
+    /// What is wrong with it, in so many intervals.
+    ///
+    /// # Errors
+    /// Why, in words for a person.
+    pub fn check(&self, intervals: u64) -> Result<(), String> {
+        if self.interval_counts.len() as u64 > intervals {
+            return Err(format!("{} intervals of answers, of {intervals}", self.interval_counts.len()));
+        }
+        if let Some(count) = self.interval_counts.iter().find(|count| **count > COUNT_MAX) {
+            return Err(format!("a count of {count}"));
+        }
+        let mut times = empty();
+        add_encoded(&mut times, &self.times).map_err(|error| error.to_string())?;
+        let counted: u64 = self.interval_counts.iter().sum();
+        if times.len() == counted { Ok(()) } else { Err(format!("{} times of {counted} answers", times.len())) }
+    }
+}
+
+impl NetDatagrams {
+    /// What is wrong with what a receiver counts of datagrams: it does not know how many were sent.
+    ///
+    /// # Errors
+    /// Why, in words for a person.
+    pub fn check(&self) -> Result<(), String> {
+        let counts = [self.sent, self.received, self.missing, self.duplicates, self.socket_drops, self.jitter_ns];
+        if let Some(count) = counts.into_iter().find(|count| *count > COUNT_MAX) {
+            return Err(format!("a count of {count}"));
+        }
+        if self.reordered > self.received {
+            return Err(format!("{} datagrams out of order, of {}", self.reordered, self.received));
+        }
+        Ok(())
+    }
+
+    /// What is wrong where it is known how many were sent.
+    ///
+    /// # Errors
+    /// Why, in words for a person.
+    pub fn check_sent(&self) -> Result<(), String> {
+        self.check()?;
+        let numbered = self.received + self.missing;
+        if numbered <= self.sent {
+            return Ok(());
+        }
+        Err(format!("{} datagrams received and {} missing, of {} sent", self.received, self.missing, self.sent))
+    }
 }
 
 /// What one machine did in a visit, while it counts.
@@ -240,6 +395,9 @@ impl NetRun {
         if load.max_bytes_per_s.is_some_and(|most| !(most.is_finite() && most > 0.0)) {
             return Err("a limit that is none".to_owned());
         }
+        if !load.op.is_sound() {
+            return Err(format!("an op {} of sizes that cannot be sent", load.op.key()));
+        }
         visits.iter().try_for_each(|visit| {
             self.check(visit).map_err(|why| format!("visit {} cannot have been: {why}", visit.visit))
         })?;
@@ -263,6 +421,8 @@ impl NetRun {
             if let Some(count) = counts.chain(&counts_of(&pair.sent)).find(|count| **count > COUNT_MAX) {
                 return Err(format!("a count of {count}"));
             }
+            pair.exchanges.as_ref().map_or(Ok(()), |exchanges| exchanges.check(intervals))?;
+            pair.datagrams.as_ref().map_or(Ok(()), NetDatagrams::check_sent)?;
         }
         for machine in &visit.machines {
             let times = [machine.over_ms, machine.send_cpu_ns, machine.receive_cpu_ns];
@@ -313,6 +473,7 @@ mod tests {
             command: Vec::new(),
             seed: 1,
             load: NetLoad {
+                op: NetOp::Stream,
                 way: NetWay::OneWay,
                 streams: vec![2],
                 duration_ms: 400,
@@ -330,25 +491,47 @@ mod tests {
     }
 
     fn visit() -> NetVisit {
-        let sent = NetSent::default();
         let (received_bytes, stream_bytes) = (vec![100; 4], vec![200; 2]);
+        let pair = NetPair { from: 0, to: 1, received_bytes, stream_bytes, ..NetPair::default() };
         let machine = NetMachine { node: 1, over_ms: 400, ..NetMachine::default() };
-        NetVisit {
-            visit: 1,
-            repetition: 1,
-            round: 0,
-            streams: 2,
-            at_ms: 0,
-            pairs: vec![NetPair { from: 0, to: 1, received_bytes, stream_bytes, sent, error: None }],
-            machines: vec![machine],
-        }
+        NetVisit { visit: 1, repetition: 1, round: 0, streams: 2, at_ms: 0, pairs: vec![pair], machines: vec![machine] }
+    }
+
+    #[test]
+    fn folders_of_schema_1_have_streams() {
+        let written = serde_json::to_value(run().load).unwrap();
+        assert_eq!(written.get("op"), None);
+        assert_eq!(serde_json::from_value::<NetLoad>(written).unwrap().op, NetOp::Stream);
     }
 
     #[test]
     fn visits_that_cannot_be_of_a_run_are_refused_with_the_reason() {
         assert!(run().checked(vec![visit()]).is_ok());
         type Wrong = fn(&mut NetRun, &mut NetVisit);
-        let wrong: [(Wrong, &str); 17] = [
+        let wrong: [(Wrong, &str); 22] = [
+            (|run, _| run.load.op = NetOp::Request { request_bytes: 1, answer_bytes: 0 }, "an op request"),
+            (|run, _| run.load.op = NetOp::Udp { datagram_bytes: 31 }, "an op udp"),
+            (
+                |_, visit| {
+                    let interval_counts = vec![1; 4];
+                    visit.pairs[0].exchanges = Some(NetExchanges { interval_counts, ..NetExchanges::default() });
+                },
+                "0 times of 4 answers",
+            ),
+            (
+                |_, visit| {
+                    let times = EncodedHistogram("no histogram".to_owned());
+                    visit.pairs[0].exchanges = Some(NetExchanges { interval_counts: Vec::new(), times });
+                },
+                "HdrHistogram",
+            ),
+            (
+                |_, visit| {
+                    let datagrams = NetDatagrams { sent: 4, received: 3, missing: 2, ..NetDatagrams::default() };
+                    visit.pairs[0].datagrams = Some(datagrams);
+                },
+                "3 datagrams received and 2 missing, of 4 sent",
+            ),
             (|run, _| run.nodes.clear(), "0 machines"),
             (|run, _| run.load.interval_ms = 0, "no time"),
             (|run, _| run.load.max_bytes_per_s = Some(f64::NAN), "a limit"),

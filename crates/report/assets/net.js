@@ -1,9 +1,10 @@
 "use strict";
-// The map of pairs, a cell each, and goodput over the number of streams. What a cell says is in the line below the map.
+// The map of pairs, a cell each, and rates over the number of streams. What a cell says is in the line below the map.
 (() => {
   const { byId, data, bitsPerS, axis, yAxis, fromZero, color, ramp, draw, figure, reading, dotted } = page;
   const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   const STEPS = 64;
+  const rated = (rate) => (data.unit ? `${Math.round(rate).toLocaleString("en")} ${data.unit}` : bitsPerS(rate));
 
   const cells = () => {
     const { scale, v } = data.map;
@@ -35,8 +36,8 @@
       const at = (offset, length) => Math.min(count - 1, Math.max(0, Math.floor((offset / length) * count)));
       const [to, from] = [at(event.clientX - box.left, box.width), at(event.clientY - box.top, box.height)];
       const rate = rates[from * count + to];
-      const limit = data.limits[Number(data.limited[from * count + to])];
-      const said = rate == null ? "not measured" : `${bitsPerS(rate)}${limit ? `, limited by ${limit}` : ""}`;
+      const limit = data.limits[parseInt(data.limited[from * count + to], 36)];
+      const said = rate == null ? "not measured" : `${rated(rate)}${limit ? `, limited by ${limit}` : ""}`;
       told.textContent = from === to ? data.nodes[from] : `${data.nodes[from]} → ${data.nodes[to]}: ${said}`;
       canvas.title = told.textContent;
     };
@@ -64,11 +65,11 @@
     into.replaceChildren();
     const points = data.streams;
     const [first, last] = [points[0][0], points[points.length - 1][0]];
-    const host = figure(into, "Goodput over streams", "mean of all pairs with its 95 % interval", 300);
+    const host = figure(into, data.title, "mean of all pairs with its 95 % interval", 300);
     draw(host, {
       scales: { x: { time: false, distr: 3, log: 2, range: () => [first * 0.9, last * 1.1] }, y: fromZero },
-      axes: [axis({ size: 26 }), yAxis(bitsPerS)],
-      series: [{ label: "streams", value: reading(String) }, dotted("mean of pairs", color(0), reading(bitsPerS))],
+      axes: [axis({ size: 26 }), yAxis(rated)],
+      series: [{ label: "streams", value: reading(String) }, dotted("mean of pairs", color(0), reading(rated))],
       hooks: { draw: [intervals(points)] },
     }, [points.map(([streams]) => streams), points.map(([, mean]) => mean)]);
   };

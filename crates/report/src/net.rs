@@ -1,14 +1,15 @@
 //! What links between machines do, as text for a terminal, JSON, CSV and one self-contained HTML page.
 
-use linerate_analysis::net::view::{NetInterval, NetPairFigures, NetView};
-use linerate_record::finding::Severity;
-use linerate_record::units::{duration_ns, percent};
+mod columns;
+mod csv;
 
-use crate::csv::{cell, push_row};
+use linerate_analysis::net::view::{NetPairFigures, NetView};
+use linerate_record::finding::Severity;
+
 use crate::fitted::{Line, fitted, line};
 use crate::ink::Ink;
 use crate::terminal::{TextStyle, clean, cut, hanging_in, width};
-use crate::words::net::{goodput, measured, plus_minus};
+use crate::words::net::{measured, pair_rate, plus_minus, rate};
 use crate::words::{ABSENT, net as words, plural};
 
 /// Columns before what a line says.
@@ -45,68 +46,11 @@ pub fn html(view: &NetView) -> String {
     crate::html::net::page(view)
 }
 
-/// The columns of [`csv`], in order.
-const COLUMNS: [&str; 21] = [
-    "from",
-    "to",
-    "streams",
-    "visits",
-    "bytes_per_s",
-    "bytes_per_s_low_95",
-    "bytes_per_s_high_95",
-    "retransmitted_share",
-    "round_trip_us",
-    "sender_cpu_s_per_gib",
-    "receiver_cpu_s_per_gib",
-    "limited_by",
-    "failed",
-    "visits_spread_share",
-    "least_round_trip_us",
-    "fairness",
-    "sender_busiest_share",
-    "receiver_busiest_share",
-    "window_share",
-    "buffer_share",
-    "link_share",
-];
-
-/// One row per pair and number of streams, under a row of column names. A figure that is not known is empty.
+/// One row per pair and number of streams, under a row of column names. A figure that is not known is empty. Columns are
+/// those of what was measured.
 #[must_use]
 pub fn csv(view: &NetView) -> String {
-    let mut text = COLUMNS.join(",");
-    text.push('\n');
-    for pair in &view.pairs {
-        push_row(&mut text, &row(view, pair));
-    }
-    text
-}
-
-fn row(view: &NetView, pair: &NetPairFigures) -> [String; COLUMNS.len()] {
-    let number = |value: Option<f64>| value.map_or_else(String::new, |value| cell(&value));
-    let rate = |of: fn(NetInterval) -> Option<f64>| number(pair.bytes_per_s.and_then(of));
-    [
-        view.name(pair.from).to_owned(),
-        view.name(pair.to).to_owned(),
-        pair.streams.to_string(),
-        pair.visits.to_string(),
-        rate(|rate| Some(rate.mean)),
-        rate(|rate| rate.low),
-        rate(|rate| rate.high),
-        number(pair.retransmitted_share),
-        number(pair.round_trip_us),
-        number(pair.sender_cpu_s_per_gib),
-        number(pair.receiver_cpu_s_per_gib),
-        pair.limit.as_ref().map_or_else(String::new, |limit| limit.by.key().to_owned()),
-        pair.failed.to_string(),
-        number(pair.visits_spread_share),
-        number(pair.least_round_trip_us),
-        number(pair.fairness),
-        number(pair.sender_busiest_share),
-        number(pair.receiver_busiest_share),
-        number(pair.window_share),
-        number(pair.buffer_share),
-        number(pair.link_share),
-    ]
+    csv::whole(view)
 }
 
 /// Ten lines that answer, and below them a matrix of all pairs, or where there are too many machines for its width the
@@ -178,8 +122,8 @@ fn matrix(view: &NetView, look: TextStyle) -> Option<String> {
         let mut row = format!("  {:names$}", cut(&clean(&sender.name), names));
         for to in (0_u32..).take(count) {
             let pair = view.compared().find(|pair| (pair.from, pair.to) == (from, to));
-            let rate = pair.and_then(|pair| pair.bytes_per_s);
-            let shown = rate.map_or_else(|| ABSENT.to_owned(), |rate| words::three_digits(8.0 * rate.mean / scale));
+            let rate = pair.and_then(|pair| pair.per_s);
+            let shown = rate.map_or_else(|| ABSENT.to_owned(), |rate| words::three_digits(rate.mean / scale));
             let mark = if rate.is_some() && words::is_slow(view, from, to) { "!" } else { "" };
             row.push_str(&format!("{:>CELL$}", format!("{shown}{mark}")));
         }
@@ -191,8 +135,8 @@ fn matrix(view: &NetView, look: TextStyle) -> Option<String> {
 
 /// The slowest pairs.
 fn slowest(view: &NetView) -> String {
-    let mut pairs: Vec<&NetPairFigures> = view.compared().filter(|pair| pair.bytes_per_s.is_some()).collect();
-    pairs.sort_by(|a, b| goodput(a).total_cmp(&goodput(b)));
+    let mut pairs: Vec<&NetPairFigures> = view.compared().filter(|pair| pair.per_s.is_some()).collect();
+    pairs.sort_by(|a, b| pair_rate(a).total_cmp(&pair_rate(b)));
     pairs.truncate(PAIRS_SHOWN);
     pair_table(view, "slowest pairs", &pairs)
 }
@@ -214,32 +158,23 @@ fn pair_table(view: &NetView, head: &str, pairs: &[&NetPairFigures]) -> String {
         )
     };
     let names = pairs.iter().map(|pair| width(&name(pair))).max().unwrap_or(0).max(width(head));
-    let cells = |first: &str, rest: [&str; 6], last: &str| {
-        let [streams, rate, around, again, trip, link] = rest;
-        let row =
-            format!("  {first:<names$} {streams:>7} {rate:>10} {around:>8} {again:>10} {trip:>10} {link:>8}  {last}");
+    let cells = |first: &str, [streams, rate, around]: [&str; 3], rest: &[String], last: &str| {
+        let rest: String = rest.iter().map(|cell| format!(" {cell:>10}")).collect();
+        let row = format!("  {first:<names$} {streams:>7} {rate:>10} {around:>8}{rest}  {last}");
         format!("{}\n", row.trim_end())
     };
-    let heads = ["streams", "goodput", "", "sent again", "round trip", "of link"];
-    let mut text = format!("\n{}", cells(head, heads, "limited by"));
+    let columns = columns::of(view.load.op);
+    let heads: Vec<String> = columns.iter().map(|column| column.head.to_owned()).collect();
+    let mut text = format!("\n{}", cells(head, ["streams", words::counted(view), ""], &heads, "limited by"));
     for pair in pairs {
-        let share = |share: Option<f64>| share.map_or_else(|| ABSENT.to_owned(), percent);
-        let trip = pair.round_trip_us.map_or_else(|| ABSENT.to_owned(), |us| duration_ns(1e3 * us));
-        let rate = pair.bytes_per_s.map_or_else(|| "failed".to_owned(), |rate| words::rate(rate.mean));
-        let around = pair.bytes_per_s.map_or_else(String::new, plus_minus);
+        let shown = pair.per_s.map_or_else(|| "failed".to_owned(), |per_s| rate(view, per_s.mean));
+        let around = pair.per_s.map_or_else(String::new, plus_minus);
         let last = match &pair.limit {
             Some(limit) => limit.by.name().to_owned(),
             None => pair.reasons.first().map_or_else(String::new, |reason| clean(reason)),
         };
-        let rest = [
-            &pair.streams.to_string(),
-            &rate,
-            &around,
-            &share(pair.retransmitted_share),
-            &trip,
-            &share(pair.link_share),
-        ];
-        text.push_str(&cells(&name(pair), rest.map(String::as_str), &last));
+        let rest: Vec<String> = columns.iter().map(|column| (column.cell)(pair)).collect();
+        text.push_str(&cells(&name(pair), [&pair.streams.to_string(), &shown, &around], &rest, &last));
     }
     text
 }
@@ -249,7 +184,7 @@ fn nodes(view: &NetView, most: usize) -> String {
     let mut places: Vec<usize> = (0..view.nodes.len()).collect();
     let least = |place: &usize| {
         let node = &view.nodes[*place];
-        let both = [node.sent_bytes_per_s, node.received_bytes_per_s];
+        let both = [node.sent_per_s, node.received_per_s];
         both.into_iter().flatten().fold(f64::INFINITY, f64::min)
     };
     places.sort_by(|a, b| least(a).total_cmp(&least(b)));
@@ -262,14 +197,14 @@ fn nodes(view: &NetView, most: usize) -> String {
     let mut text = format!("\n  {head:<names$} {:>10} {:>8} {:>10}\n", "sends", "", "receives");
     for place in places {
         let node = &view.nodes[place];
-        let rate = |rate: Option<f64>| rate.map_or_else(|| ABSENT.to_owned(), words::rate);
+        let rate = |per_s: Option<f64>| per_s.map_or_else(|| ABSENT.to_owned(), |per_s| rate(view, per_s));
         let share = |share: Option<f64>| share.map_or_else(String::new, words::against);
         let row = format!(
             "  {:<names$} {:>10} {:>8} {:>10} {:>8}",
             cut(&clean(&node.name), names),
-            rate(node.sent_bytes_per_s),
+            rate(node.sent_per_s),
             share(node.sends_share),
-            rate(node.received_bytes_per_s),
+            rate(node.received_per_s),
             share(node.receives_share)
         );
         text.push_str(&format!("{}\n", row.trim_end()));

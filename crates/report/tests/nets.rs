@@ -4,7 +4,7 @@ use golden_file::same_as_golden;
 use linerate_analysis::net::view::NetView;
 use linerate_report::net::{csv, html, json, text};
 use linerate_report::terminal::TextStyle;
-use linked::{empty, failed, largest, linked};
+use linked::{asked, connected, datagrams, empty, failed, largest, linked};
 
 mod golden_file;
 mod linked;
@@ -48,6 +48,29 @@ fn csv_has_a_row_for_each_pair_and_number_of_streams_and_nothing_where_nothing_w
     let failed = csv(&failed());
     let lost = failed.lines().find(|row| row.starts_with("node04,node01,")).unwrap();
     assert_eq!(lost, "node04,node01,8,0,,,,,,,,,3,,,,,,,,");
+}
+
+#[test]
+fn loads_that_are_no_streams_have_figures_of_their_own_and_none_of_streams() {
+    let cases = [
+        ("net-request.txt", asked(), "requests_per_s,requests_per_s_low_95", "p99"),
+        ("net-connect.txt", connected(), "connections_per_s,connections_per_s_low_95", "p99"),
+        ("net-udp.txt", datagrams(), "sent_bytes_per_s,lost_share,socket_drops_share", "jitter"),
+    ];
+    for (name, view, columns, own) in cases {
+        let shown = text(&view, plain(100), true);
+        same_as_golden(name, &shown);
+        let table = csv(&view);
+        let rows: Vec<&str> = table.lines().collect();
+        assert!(rows[0].contains(columns) && !rows[0].contains("window_share"), "{}", rows[0]);
+        let count = rows[0].split(',').count();
+        assert!(rows.len() == 13 && rows.iter().all(|row| row.split(',').count() == count), "{table}");
+        let page = html(&view);
+        for said in [&shown, &page] {
+            assert!(said.contains(own) && !said.contains("sent again") && !said.contains("s/GiB"), "{name}");
+        }
+        assert_eq!(serde_json::from_str::<NetView>(&json(&view)).unwrap(), view);
+    }
 }
 
 #[test]

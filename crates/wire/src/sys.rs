@@ -49,6 +49,33 @@ pub fn tcp_info(socket: impl AsFd) -> io::Result<Vec<u8>> {
     if result == 0 { Ok(info) } else { Err(io::Error::last_os_error()) }
 }
 
+/// `SO_MEMINFO`, and the place and count of its numbers (`include/uapi/asm-generic/socket.h`, `linux/sock_diag.h`): the
+/// crate `libc` does not have the first for every architecture.
+const SO_MEMINFO: i32 = 55;
+const MEMINFO_DROPS: usize = 8;
+const MEMINFO_NUMBERS: usize = 9;
+
+/// Packets that a socket has dropped since it was made because its receive buffer was full (`SK_MEMINFO_DROPS`).
+///
+/// # Errors
+/// That of `getsockopt`: no socket, or Linux before 4.12.
+pub fn socket_drops(socket: impl AsFd) -> io::Result<u32> {
+    let mut numbers = [0_u32; MEMINFO_NUMBERS];
+    let mut length = size_of::<[u32; MEMINFO_NUMBERS]>() as libc::socklen_t;
+    // SAFETY: the pointer and length describe `numbers`, which outlive the call; the kernel writes no more than `length`
+    // bytes to them.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_MEMINFO,
+            numbers.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if result == 0 { Ok(numbers[MEMINFO_DROPS]) } else { Err(io::Error::last_os_error()) }
+}
+
 fn set_number(socket: impl AsFd, level: i32, option: i32, value: i32) -> io::Result<()> {
     // SAFETY: the pointer and length describe `value`, which outlives the call; the kernel only reads it.
     let result = unsafe {
@@ -141,6 +168,20 @@ mod tests {
         assert!(is_told, "{} acknowledged", acknowledged());
         assert!(SENT_SEGMENT_BYTES.of(&tcp_info(&near).unwrap()) >= 536);
         assert!(tcp_info(std::fs::File::open("/dev/null").unwrap()).is_err());
+    }
+
+    #[test]
+    fn a_udp_socket_that_nobody_reads_tells_what_it_dropped() {
+        let far = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let near = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert_eq!(socket_drops(&far).unwrap(), 0);
+        // Receive buffers hold 208 KiB unless they are told otherwise, or some MiB.
+        let sent = (0..20_000).filter(|_| near.send_to(&[7; 1400], far.local_addr().unwrap()).is_ok()).count();
+        far.set_nonblocking(true).unwrap();
+        let received = std::iter::from_fn(|| far.recv(&mut [0; 2000]).ok()).count();
+        assert_eq!(sent - received, socket_drops(&far).unwrap() as usize, "{received} of {sent} received");
+        assert!(received < sent);
+        assert!(socket_drops(std::fs::File::open("/dev/null").unwrap()).is_err());
     }
 
     #[test]

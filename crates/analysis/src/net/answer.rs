@@ -1,11 +1,12 @@
 //! The answer in a sentence, what to know before it, and the claims with their remedies.
 
+mod ops;
 mod ports;
 mod slow;
 
 use linerate_record::finding::{Confidence, Severity};
 use linerate_record::lines::listed;
-use linerate_record::units::{bits_per_s, duration_ns, percent};
+use linerate_record::units::{duration_ns, percent};
 
 use super::pairs::NetSeen;
 use super::slow::NetCompared;
@@ -23,8 +24,8 @@ const CLOCK_OFF: f64 = 0.1;
 /// Share of pairs from which one limit is that of the whole.
 const MOST: f64 = 0.5;
 
-/// Share of segments sent again of the worst pair from which losses are worth a claim.
-const LOST: f64 = 0.005;
+/// Share of segments sent again, or of datagrams lost, of the worst pair from which losses are worth a claim.
+pub(super) const LOST: f64 = 0.005;
 
 /// Jain's index below which streams of a pair share unevenly: with two streams, a ratio of one to three.
 const UNFAIR: f64 = 0.8;
@@ -34,11 +35,6 @@ pub(super) const NAMED: usize = 4;
 
 pub(super) fn plural(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
-}
-
-/// Bytes per second as links are sold.
-pub(super) fn rate(bytes_per_s: f64) -> String {
-    bits_per_s(8.0 * bytes_per_s)
 }
 
 pub(super) fn pair_name(view: &NetView, from: u32, to: u32) -> String {
@@ -54,20 +50,20 @@ pub(super) fn answer(view: &NetView) -> String {
             None => "no pair was measured".to_owned(),
         };
     };
-    let parts = [goodput(view, whole), slow_in_short(view), limits_in_short(view)];
+    let parts = [rates(view, whole), ops::in_short(view), slow_in_short(view), limits_in_short(view)];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
-fn goodput(view: &NetView, whole: &NetStreamsFigures) -> String {
+fn rates(view: &NetView, whole: &NetStreamsFigures) -> String {
     let streams = plural(whole.streams as usize, "stream");
-    let median = rate(whole.median_bytes_per_s);
+    let median = view.rate(whole.median_per_s);
     if whole.pairs == 1 {
         return format!("{median} with {streams}");
     }
-    let slowest = view.compared().filter_map(|pair| Some((pair, pair.bytes_per_s?.mean)));
+    let slowest = view.compared().filter_map(|pair| Some((pair, pair.per_s?.mean)));
     let slowest = slowest.min_by(|a, b| a.1.total_cmp(&b.1));
     let slowest = slowest.map_or_else(String::new, |(pair, mean)| {
-        format!(" (slowest {} {})", pair_name(view, pair.from, pair.to), rate(mean))
+        format!(" (slowest {} {})", pair_name(view, pair.from, pair.to), view.rate(mean))
     });
     format!("{median} at the median of {} with {streams}{slowest}", plural(whole.pairs as usize, "pair"))
 }
@@ -170,6 +166,7 @@ pub(super) fn findings(view: &NetView, seen: &NetSeen<'_>, compared: &NetCompare
     all.extend(not_finished(view));
     all.extend(by_machines(view));
     all.extend(losses(view));
+    all.extend(ops::lost(view));
     all.extend(unfair(view));
     all.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     all
@@ -195,7 +192,7 @@ fn not_finished(view: &NetView) -> Option<NetFinding> {
 fn by_machines(view: &NetView) -> Option<NetFinding> {
     let all: u32 = view.limits.iter().map(|limit| limit.pairs).sum();
     let is_own = |limit: &&NetLimitCount| {
-        !matches!(limit.by, NetLimitedBy::Link | NetLimitedBy::Network | NetLimitedBy::Losses)
+        !matches!(limit.by, NetLimitedBy::Link | NetLimitedBy::Network | NetLimitedBy::Losses | NetLimitedBy::RoundTrip)
             && f64::from(limit.pairs) > MOST * f64::from(all)
     };
     let limit = view.limits.iter().find(is_own)?;

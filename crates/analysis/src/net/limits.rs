@@ -2,6 +2,7 @@
 //! queues, a busy receiver a full window.
 
 use linerate_record::finding::Confidence;
+use linerate_record::net::NetOp;
 use linerate_record::units::{bits_per_s, bytes_iec, count, duration_ns, percent};
 
 use super::pairs::{NetSeen, PairReadings};
@@ -37,7 +38,12 @@ const BUSY_LEAST: f64 = 0.9;
 
 /// What limited a pair whose figures these are; `None` where no visit counts.
 pub(super) fn limit(seen: &NetSeen<'_>, figures: &NetPairFigures, readings: &PairReadings) -> Option<NetLimit> {
-    let rate = figures.bytes_per_s?.mean;
+    let rate = figures.per_s?.mean;
+    match seen.run.load.op {
+        NetOp::Stream => {}
+        NetOp::Request { .. } | NetOp::Connect => return Some(of_exchanges(seen, figures, readings)),
+        NetOp::Udp { .. } => return Some(of_datagrams(seen, figures, readings, rate)),
+    }
     let found = link(seen, figures, readings)
         .or_else(|| member(seen, figures, readings, rate))
         .or_else(|| asked(seen, rate))
@@ -47,6 +53,61 @@ pub(super) fn limit(seen: &NetSeen<'_>, figures: &NetPairFigures, readings: &Pai
         .or_else(|| held(figures))
         .or_else(|| losses(figures, readings));
     Some(found.unwrap_or_else(|| network(figures, readings)))
+}
+
+/// Requests and connections wait for each other, so that what is left once nothing is full is the time of each.
+fn of_exchanges(seen: &NetSeen<'_>, figures: &NetPairFigures, readings: &PairReadings) -> NetLimit {
+    let found = link(seen, figures, readings)
+        .or_else(|| sender(figures, readings))
+        .or_else(|| receiver(figures, readings))
+        .or_else(|| losses(figures, readings));
+    found.unwrap_or_else(|| {
+        let what = if seen.run.load.op == NetOp::Connect { "connection" } else { "request" };
+        let takes = figures.times.map_or(0.0, |times| times.p50_us);
+        NetLimit {
+            by: NetLimitedBy::RoundTrip,
+            confidence: Confidence::Possible,
+            evidence: format!("each stream has one {what} at a time, which takes {} at p50", duration_ns(1e3 * takes)),
+            look_at: "more streams have more under way; the time itself is that of interrupts, of cores that wake up \
+                      (cpu.governor) and of the switches between both"
+                .to_owned(),
+        }
+    })
+}
+
+/// Datagrams come at the rate that was asked for, or the sender is too slow for it, or some are lost.
+fn of_datagrams(seen: &NetSeen<'_>, figures: &NetPairFigures, readings: &PairReadings, rate: f64) -> NetLimit {
+    let found = asked(seen, rate)
+        .or_else(|| link(seen, figures, readings))
+        .or_else(|| member(seen, figures, readings, rate))
+        .or_else(|| socket_buffer(figures))
+        .or_else(|| sender(figures, readings))
+        .or_else(|| receiver(figures, readings))
+        .or_else(|| lost_datagrams(figures, readings));
+    found.unwrap_or_else(|| network(figures, readings))
+}
+
+/// Datagrams that came as far as the receiver's sockets, and were not read soon enough.
+fn socket_buffer(figures: &NetPairFigures) -> Option<NetLimit> {
+    let of = figures.datagrams.filter(|of| of.socket_drops_share >= LOST)?;
+    Some(NetLimit {
+        by: NetLimitedBy::SocketBuffer,
+        confidence: Confidence::Likely,
+        evidence: format!(
+            "the receiver's own sockets drop {} of datagrams, of {} that are lost",
+            percent(of.socket_drops_share),
+            percent(of.lost_share)
+        ),
+        look_at: "net.core.rmem_max of the receiver, more streams and more threads: it reads too slowly".to_owned(),
+    })
+}
+
+fn lost_datagrams(figures: &NetPairFigures, readings: &PairReadings) -> Option<NetLimit> {
+    let of = figures.datagrams.filter(|of| of.lost_share >= LOST)?;
+    Some(NetLimit {
+        confidence: Confidence::Likely,
+        ..lossy(format!("{} of datagrams are lost", percent(of.lost_share)), readings)
+    })
 }
 
 fn link(seen: &NetSeen<'_>, figures: &NetPairFigures, readings: &PairReadings) -> Option<NetLimit> {
@@ -187,6 +248,11 @@ fn held(figures: &NetPairFigures) -> Option<NetLimit> {
 
 fn losses(figures: &NetPairFigures, readings: &PairReadings) -> Option<NetLimit> {
     let share = figures.retransmitted_share.filter(|share| *share >= LOST)?;
+    Some(lossy(format!("{} of segments are sent again", percent(share)), readings))
+}
+
+/// Losses that were counted, and those of them that the receiver counts itself.
+fn lossy(counted: String, readings: &PairReadings) -> NetLimit {
     let drops = if readings.drops_per_s >= 1.0 {
         format!("; the receiver drops {} packets a second itself", count(readings.drops_per_s))
     } else {
@@ -197,13 +263,13 @@ fn losses(figures: &NetPairFigures, readings: &PairReadings) -> Option<NetLimit>
     } else {
         "drops and errors of the switch's ports between both, their cables and optics; net.ipv4.tcp_congestion_control"
     };
-    Some(NetLimit {
+    NetLimit {
         by: NetLimitedBy::Losses,
         // A queue that overflows is also how congestion control finds the speed of a link that is full elsewhere.
         confidence: Confidence::Possible,
-        evidence: format!("{} of segments are sent again{drops}", percent(share)),
+        evidence: counted + &drops,
         look_at: look_at.to_owned(),
-    })
+    }
 }
 
 /// The rest.

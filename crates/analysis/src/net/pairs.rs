@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use linerate_record::net::{NetLoad, NetMachine, NetPair, NetRun, NetSent, NetVisit};
+use linerate_record::net::{NetLoad, NetMachine, NetOp, NetPair, NetRun, NetSent, NetVisit};
 use linerate_record::readings::ReadMeasure;
 
+use super::ops;
 use super::ports::{self, NetPort};
 use super::view::{NetInterval, NetPairFigures};
 use crate::estimate::mean_with_interval;
@@ -33,7 +34,7 @@ pub(super) struct SeenVisit<'v> {
     /// Its place among the visits.
     pub(super) place: usize,
     pub(super) pair: &'v NetPair,
-    pub(super) bytes_per_s: f64,
+    pub(super) per_s: f64,
 }
 
 /// A pair with one number of streams.
@@ -84,16 +85,19 @@ pub(super) fn seen<'v>(run: &'v NetRun, visits: &'v [NetVisit]) -> NetSeen<'v> {
             }
             let of = all.pairs.entry((pair.from, pair.to, visit.streams)).or_default();
             match rate(pair, &run.load) {
-                Ok(bytes_per_s) => {
-                    of.visits.push(SeenVisit { place, pair, bytes_per_s });
-                    let wire = bytes_per_s * ports::wire_share(&all.ports[from], &all.ports[to]).unwrap_or(0.0);
+                Ok(per_s) => {
+                    of.visits.push(SeenVisit { place, pair, per_s });
+                    let wire = ports::wire_share(&all.ports[from], &all.ports[to]).unwrap_or(0.0);
+                    let [there, back] = payload_per_s(run.load.op, per_s).map(|bytes_per_s| bytes_per_s * wire);
                     let bytes = total(&pair.received_bytes);
                     let sender = nodes.entry(pair.from).or_default();
                     sender.sent_bytes += bytes;
-                    sender.sent_wire_bytes_per_s += wire;
+                    sender.sent_wire_bytes_per_s += there;
+                    sender.received_wire_bytes_per_s += back;
                     let receiver = nodes.entry(pair.to).or_default();
                     receiver.received_bytes += bytes;
-                    receiver.received_wire_bytes_per_s += wire;
+                    receiver.received_wire_bytes_per_s += there;
+                    receiver.sent_wire_bytes_per_s += back;
                 }
                 Err(reason) => of.failed.push(reason),
             }
@@ -108,15 +112,36 @@ fn total(bytes: &[u64]) -> f64 {
     bytes.iter().map(|bytes| *bytes as f64).sum()
 }
 
-/// Bytes per second of a pair, or why there are none. The last interval ends with the visit, and may be shorter.
+/// What counts of a pair in each interval.
+fn counts(pair: &NetPair) -> &[u64] {
+    pair.exchanges.as_ref().map_or(&pair.received_bytes, |exchanges| &exchanges.interval_counts)
+}
+
+/// The rate of a pair, or why there is none. The last interval ends with the visit, and may be shorter.
 pub(super) fn rate<'p>(pair: &'p NetPair, load: &NetLoad) -> Result<f64, &'p str> {
     if let Some(error) = &pair.error {
         return Err(error);
     }
-    let over_ms = load.interval_ms.saturating_mul(pair.received_bytes.len() as u64).min(load.duration_ms);
+    if pair.exchanges.is_some() == load.op.is_of_bytes() {
+        return Err("what it counted is not of this load");
+    }
+    let counts = counts(pair);
+    let over_ms = load.interval_ms.saturating_mul(counts.len() as u64).min(load.duration_ms);
     let over_s = over_ms as f64 / 1e3;
-    let bytes = total(&pair.received_bytes);
-    if over_s > 0.0 && bytes > 0.0 { Ok(bytes / over_s) } else { Err("nothing was received") }
+    let all = total(counts);
+    let nothing = if load.op.is_of_bytes() { "nothing was received" } else { "nothing was answered" };
+    if over_s > 0.0 && all > 0.0 { Ok(all / over_s) } else { Err(nothing) }
+}
+
+/// Bytes per second of payload that a rate moves from the sender to the receiver, and back.
+fn payload_per_s(op: NetOp, per_s: f64) -> [f64; 2] {
+    match op {
+        NetOp::Stream | NetOp::Udp { .. } => [per_s, 0.0],
+        NetOp::Request { request_bytes, answer_bytes } => {
+            [per_s * f64::from(request_bytes), per_s * f64::from(answer_bytes)]
+        }
+        NetOp::Connect => [0.0; 2],
+    }
 }
 
 /// Forgets speeds that interfaces exceeded: they are a driver's constant or a hypervisor's word, and no limit.
@@ -161,18 +186,20 @@ pub(super) fn figures(seen: &NetSeen<'_>, key: (u32, u32, u32), of: &SeenPair<'_
         visits: u32::try_from(of.visits.len()).unwrap_or(u32::MAX),
         failed: u32::try_from(of.failed.len()).unwrap_or(u32::MAX),
         reasons,
-        bytes_per_s: interval(seen, of),
+        per_s: interval(seen, of),
         ..NetPairFigures::default()
     };
     if of.visits.is_empty() {
         return (figures, PairReadings::default());
     }
-    let rates = || of.visits.iter().map(|visit| visit.bytes_per_s);
+    let rates = || of.visits.iter().map(|visit| visit.per_s);
     if of.visits.len() > 1 {
         let (low, high) = rates().fold((f64::INFINITY, 0.0_f64), |(low, high), rate| (low.min(rate), high.max(rate)));
-        figures.visits_spread_share = figures.bytes_per_s.map(|rate| (high - low) / rate.mean);
+        figures.visits_spread_share = figures.per_s.map(|rate| (high - low) / rate.mean);
     }
     sockets(seen, &mut figures, of);
+    figures.times = ops::times(of);
+    figures.datagrams = ops::datagrams(&seen.run.load, of);
     processors(seen, &mut figures, of);
     let readings = readings(seen, key, of);
     figures.link_share = readings.ports_share.into_iter().flatten().max_by(f64::total_cmp);
@@ -182,14 +209,14 @@ pub(super) fn figures(seen: &NetSeen<'_>, key: (u32, u32, u32), of: &SeenPair<'_
 /// The mean goodput with its interval: by the means of visits where there are several, by the intervals of a single
 /// one.
 fn interval(seen: &NetSeen<'_>, of: &SeenPair<'_>) -> Option<NetInterval> {
-    let rates: Vec<f64> = of.visits.iter().map(|visit| visit.bytes_per_s).collect();
+    let rates: Vec<f64> = of.visits.iter().map(|visit| visit.per_s).collect();
     let (mean, half) = match of.visits.as_slice() {
         [] => return None,
         [only] => {
             let load = &seen.run.load;
             let (whole, per_s) = (load.duration_ms / load.interval_ms.max(1), 1e3 / load.interval_ms.max(1) as f64);
-            let whole = only.pair.received_bytes.iter().take(whole as usize);
-            let rates: Vec<f64> = whole.map(|bytes| *bytes as f64 * per_s).collect();
+            let whole = counts(only.pair).iter().take(whole as usize);
+            let rates: Vec<f64> = whole.map(|count| *count as f64 * per_s).collect();
             let estimate = mean_with_interval(&rates);
             (estimate.mean, estimate.half_width_95)
         }
@@ -209,7 +236,7 @@ pub(super) fn mean_of(values: &[f64]) -> (f64, Option<f64>) {
     (mean, Some(student::quantile(0.975, n - 1.0) * (variance / n).sqrt()))
 }
 
-fn share(part: f64, whole: f64) -> Option<f64> {
+pub(super) fn share(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
@@ -227,11 +254,15 @@ fn sockets(seen: &NetSeen<'_>, figures: &mut NetPairFigures, of: &SeenPair<'_>) 
     let load = &seen.run.load;
     let open_us = (load.warmup_ms + load.duration_ms) as f64 * 1e3 * f64::from(figures.streams);
     let visits = of.visits.iter().filter(|visit| visit.pair.sent.busy_us > 0).count() as f64;
+    let fair: Vec<f64> = of.visits.iter().filter_map(|visit| fairness(&visit.pair.stream_bytes)).collect();
+    figures.fairness = (figures.streams > 1 && !fair.is_empty()).then(|| fair.iter().sum::<f64>() / fair.len() as f64);
+    // What waits for an answer has nothing to send, and no window or buffer holds it up.
+    if load.op != NetOp::Stream {
+        return;
+    }
     figures.busy_share = share(busy, open_us * visits).map(|share| share.min(1.0));
     figures.window_share = share(sum(|sent| sent.window_limited_us), busy).map(|share| share.min(1.0));
     figures.buffer_share = share(sum(|sent| sent.buffer_limited_us), busy).map(|share| share.min(1.0));
-    let fair: Vec<f64> = of.visits.iter().filter_map(|visit| fairness(&visit.pair.stream_bytes)).collect();
-    figures.fairness = (figures.streams > 1 && !fair.is_empty()).then(|| fair.iter().sum::<f64>() / fair.len() as f64);
 }
 
 /// Jain's index (Jain, Chiu and Hawe, DEC-TR-301, 1984).
@@ -244,6 +275,7 @@ fn fairness(stream_bytes: &[u64]) -> Option<f64> {
 /// What both machines' threads used.
 fn processors(seen: &NetSeen<'_>, figures: &mut NetPairFigures, of: &SeenPair<'_>) {
     let nodes = |node: u32| of.visits.iter().filter_map(move |visit| seen.nodes[visit.place].get(&node));
+    let is_of_bytes = seen.run.load.op.is_of_bytes();
     let of_machine = |node: u32, bytes: fn(&NodeVisit<'_>) -> f64, ns: fn(&NetMachine) -> (u64, u64)| {
         let (mut cpu_s, mut moved, mut ran_s, mut over_s) = (0.0, 0.0, 0.0, 0.0);
         for node in nodes(node) {
@@ -254,7 +286,7 @@ fn processors(seen: &NetSeen<'_>, figures: &mut NetPairFigures, of: &SeenPair<'_
             ran_s += busiest as f64 / 1e9;
             over_s += machine.over_ms as f64 / 1e3;
         }
-        (share(cpu_s, moved / GIB), share(ran_s, over_s))
+        (share(cpu_s, moved / GIB).filter(|_| is_of_bytes), share(ran_s, over_s))
     };
     (figures.sender_cpu_s_per_gib, figures.sender_busiest_share) =
         of_machine(figures.from, |node| node.sent_bytes, |machine| (machine.send_cpu_ns, machine.send_busiest_ns));
@@ -283,7 +315,7 @@ fn readings(seen: &NetSeen<'_>, (from, to, _): (u32, u32, u32), of: &SeenPair<'_
         mean(values.filter(|value| value.of == measure).map(|value| value.value))
     };
     let drops = [ReadMeasure::LinkReceivedDrops, ReadMeasure::LinkRingDrops, ReadMeasure::QueueDrops];
-    let rate = mean(of.visits.iter().map(|visit| visit.bytes_per_s)).unwrap_or(0.0);
+    let [rate, _] = payload_per_s(seen.run.load.op, mean(of.visits.iter().map(|visit| visit.per_s)).unwrap_or(0.0));
     let member = [sender, receiver].into_iter().filter_map(|port| port.member_bits_per_s).min_by(f64::total_cmp);
     let window = of.visits.iter().map(|visit| {
         let sent = &visit.pair.sent;

@@ -109,9 +109,9 @@ fn lacking(nodes: usize, compared: [usize; 2]) -> String {
 }
 
 fn cell(seen: &NetSeen<'_>, pair: &NetPairFigures) -> Option<NetCell> {
-    let rate = pair.bytes_per_s?;
+    let rate = pair.per_s?;
     let of = seen.pairs.get(&(pair.from, pair.to, pair.streams))?;
-    let visits: Vec<(usize, f64)> = of.visits.iter().map(|visit| (visit.place, visit.bytes_per_s.ln())).collect();
+    let visits: Vec<(usize, f64)> = of.visits.iter().map(|visit| (visit.place, visit.per_s.ln())).collect();
     let value = visits.iter().map(|(_, log)| log).sum::<f64>() / visits.len() as f64;
     let half = rate.high.map(|high| (high / rate.mean).ln());
     Some(NetCell { from: pair.from as usize, to: pair.to as usize, value, visits, half })
@@ -207,8 +207,8 @@ fn slow_side(
                 less_share: -odd.distance.exp_m1(),
                 sigmas: odd.sigmas,
                 chance: odd.chance,
-                bytes_per_s: middle(node),
-                others_bytes_per_s: others.unwrap_or(0.0),
+                per_s: middle(node),
+                others_per_s: others.unwrap_or(0.0),
             }
         })
         .collect()
@@ -261,7 +261,7 @@ fn slow_pairs(
     let rate = |cell: &NetCell| {
         let key = |pair: &&NetPairFigures| (pair.from as usize, pair.to as usize);
         let place = pairs.binary_search_by_key(&(cell.from, cell.to), key).ok()?;
-        pairs[place].bytes_per_s
+        pairs[place].per_s
     };
     let called = |odd: OddOne| {
         let cell = &cells[odd.place];
@@ -275,8 +275,8 @@ fn slow_pairs(
             less_share: -odd.distance.exp_m1(),
             sigmas: odd.sigmas,
             chance: odd.chance,
-            bytes_per_s: rate.mean,
-            expected_bytes_per_s: expected.exp(),
+            per_s: rate.mean,
+            expected_per_s: expected.exp(),
         })
     };
     let mut found: Vec<NetSlowPair> = odd_ones(&table.residuals, &bar).into_iter().filter_map(called).collect();

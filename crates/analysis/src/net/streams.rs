@@ -17,7 +17,7 @@ fn repeated(seen: &NetSeen<'_>) -> Repeated {
     for (&(from, to, streams), pair) in &seen.pairs {
         for visit in &pair.visits {
             let repetition = seen.visits[visit.place].repetition;
-            of.entry((from, to)).or_default().entry(streams).or_default().insert(repetition, visit.bytes_per_s);
+            of.entry((from, to)).or_default().entry(streams).or_default().insert(repetition, visit.per_s);
         }
     }
     of
@@ -27,7 +27,7 @@ fn repeated(seen: &NetSeen<'_>) -> Repeated {
 pub(super) fn whole(seen: &NetSeen<'_>, pairs: &[NetPairFigures]) -> Vec<NetStreamsFigures> {
     let mut of: BTreeMap<u32, Vec<NetInterval>> = BTreeMap::new();
     for pair in pairs {
-        if let Some(rate) = pair.bytes_per_s {
+        if let Some(rate) = pair.per_s {
             of.entry(pair.streams).or_default().push(rate);
         }
     }
@@ -44,14 +44,10 @@ fn figures(streams: u32, rates: &[NetInterval], all: &Repeated) -> NetStreamsFig
     NetStreamsFigures {
         streams,
         pairs: u32::try_from(means.len()).unwrap_or(u32::MAX),
-        bytes_per_s: NetInterval {
-            mean,
-            low: half.map(|half| (mean - half).max(0.0)),
-            high: half.map(|half| mean + half),
-        },
-        slowest_bytes_per_s: means.iter().copied().fold(f64::INFINITY, f64::min),
-        fastest_bytes_per_s: means.iter().copied().fold(0.0, f64::max),
-        median_bytes_per_s: median(means).unwrap_or(0.0),
+        per_s: NetInterval { mean, low: half.map(|half| (mean - half).max(0.0)), high: half.map(|half| mean + half) },
+        slowest_per_s: means.iter().copied().fold(f64::INFINITY, f64::min),
+        fastest_per_s: means.iter().copied().fold(0.0, f64::max),
+        median_per_s: median(means).unwrap_or(0.0),
     }
 }
 
@@ -104,7 +100,7 @@ type OfPair<'p> = BTreeMap<u32, &'p NetInterval>;
 fn by_pair(pairs: &[NetPairFigures]) -> BTreeMap<(u32, u32), OfPair<'_>> {
     let mut of: BTreeMap<(u32, u32), OfPair<'_>> = BTreeMap::new();
     for pair in pairs {
-        if let Some(rate) = &pair.bytes_per_s {
+        if let Some(rate) = &pair.per_s {
             of.entry((pair.from, pair.to)).or_default().insert(pair.streams, rate);
         }
     }
@@ -160,8 +156,8 @@ mod tests {
     fn pair(from: u32, streams: u32, mean: f64, half_share: Option<f64>) -> NetPairFigures {
         let low = half_share.map(|share| mean * (1.0 - share));
         let high = half_share.map(|share| mean * (1.0 + share));
-        let bytes_per_s = Some(NetInterval { mean, low, high });
-        NetPairFigures { from, to: from + 1, streams, visits: 3, bytes_per_s, ..NetPairFigures::default() }
+        let per_s = Some(NetInterval { mean, low, high });
+        NetPairFigures { from, to: from + 1, streams, visits: 3, per_s, ..NetPairFigures::default() }
     }
 
     /// Nothing of visits: what pairs' own intervals say.

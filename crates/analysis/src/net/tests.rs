@@ -1,3 +1,4 @@
+mod ops;
 mod slow;
 mod world;
 
@@ -30,8 +31,8 @@ fn of_one(speed: Option<u64>, pair: NetPair, machines: Vec<NetMachine>) -> NetVi
 }
 
 /// A pair of so many streams that gets so many bytes per second, and what else its kernel says.
-fn pair(streams: u32, bytes_per_s: f64, sent: impl FnOnce(&mut NetSent)) -> NetPair {
-    let mut pair = world::pair(0, 1, streams, vec![(0.5 * bytes_per_s) as u64; 20]);
+fn pair(streams: u32, per_s: f64, sent: impl FnOnce(&mut NetSent)) -> NetPair {
+    let mut pair = world::pair(0, 1, streams, vec![(0.5 * per_s) as u64; 20]);
     sent(&mut pair.sent);
     pair
 }
@@ -177,7 +178,7 @@ fn figures_are_those_of_the_visits_and_failed_ones_are_counted_with_their_reason
     assert_eq!(view.pairs.len(), 4 * 3 * 2);
     let failed: Vec<_> = view.pairs.iter().filter(|pair| pair.visits == 0).collect();
     assert!(failed.len() == 2 && failed.iter().all(|pair| pair.failed == 3 && pair.reasons == ["connection refused"]));
-    assert!(failed.iter().all(|pair| pair.bytes_per_s.is_none() && pair.limit.is_none()));
+    assert!(failed.iter().all(|pair| pair.per_s.is_none() && pair.limit.is_none()));
     assert!(
         view.warnings[0].contains("6 of 71 measurements of a pair failed; 2 pairs without any figure"),
         "{:?}",
@@ -186,7 +187,7 @@ fn figures_are_those_of_the_visits_and_failed_ones_are_counted_with_their_reason
     assert!(view.warnings.iter().any(|warning| warning.contains("1 pair of machines that the run does not have")));
     let whole = view.pairs.iter().filter(|pair| pair.visits == 3).collect::<Vec<_>>();
     for pair in &whole {
-        let rate = pair.bytes_per_s.unwrap();
+        let rate = pair.per_s.unwrap();
         assert!(rate.low.unwrap() < rate.mean && rate.mean < rate.high.unwrap(), "{pair:?}");
         assert!(pair.visits_spread_share.is_some_and(|share| share > 0.0 && share < 0.2));
         assert_eq!((pair.fairness.is_some(), pair.round_trip_us), (pair.streams > 1, Some(180.0)));
@@ -194,9 +195,8 @@ fn figures_are_those_of_the_visits_and_failed_ones_are_counted_with_their_reason
         let cpu = pair.receiver_cpu_s_per_gib.unwrap();
         assert!((cpu - 6.0 * f64::from(1 << 30) / (10.0 * USUAL)).abs() < 0.05, "{cpu}");
     }
-    let covers = |pair: &&&NetPairFigures| {
-        pair.bytes_per_s.is_some_and(|rate| rate.low <= Some(USUAL) && rate.high >= Some(USUAL))
-    };
+    let covers =
+        |pair: &&&NetPairFigures| pair.per_s.is_some_and(|rate| rate.low <= Some(USUAL) && rate.high >= Some(USUAL));
     assert!(whole.iter().filter(covers).count() >= whole.len() - 4, "95 % intervals");
     let text = serde_json::to_string(&view).unwrap();
     assert_eq!(serde_json::from_str::<NetView>(&text).unwrap(), view);
@@ -288,7 +288,7 @@ fn a_visit_whose_last_interval_is_cut_short_has_the_rate_of_its_time() {
     // Six whole intervals and 30 ms of the seventh, all at 1 MB/s.
     let received_bytes = [vec![50_000; 6], vec![30_000]].concat();
     visits[0].pairs = vec![NetPair { received_bytes, ..pair(1, USUAL, |_| ()) }];
-    assert_eq!(median_bytes_per_s(&run.load, &visits[0]), Some(1e6));
-    let figures = view(&run, &visits).pairs[0].bytes_per_s.unwrap();
+    assert_eq!(median_per_s(&run.load, &visits[0]), Some(1e6));
+    let figures = view(&run, &visits).pairs[0].per_s.unwrap();
     assert!((figures.mean / 1e6 - 1.0).abs() < 1e-9, "{figures:?}");
 }

@@ -1,13 +1,15 @@
 //! What a measurement of links says: every figure that a report shows.
 
 use linerate_record::finding::{Confidence, Severity};
-use linerate_record::net::NetLoad;
+use linerate_record::net::{NetLoad, NetOp};
+use linerate_record::units::{bits_per_s, grouped};
 use serde::{Deserialize, Serialize};
 
 /// The version of [`NetView`] as JSON.
-pub const NET_VIEW_SCHEMA: u32 = 1;
+pub const NET_VIEW_SCHEMA: u32 = 2;
 
-/// The whole answer. Machines are named by their places among `nodes`.
+/// The whole answer. Machines are named by their places among `nodes`. Rates are of what the load counts: bytes per
+/// second that a receiver got, or requests and connections per second that a sender came to the end of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetView {
     /// [`NET_VIEW_SCHEMA`].
@@ -71,12 +73,12 @@ pub struct NetNodeFigures {
     pub sends_to: u32,
     /// See above.
     pub receives_from: u32,
-    /// The median of those in which it sends, in bytes per second.
+    /// The median rate of those in which it sends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sent_bytes_per_s: Option<f64>,
+    pub sent_per_s: Option<f64>,
     /// The median of those in which it receives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub received_bytes_per_s: Option<f64>,
+    pub received_per_s: Option<f64>,
     /// How much more it sends than the median machine to the same receivers, as a share of that; absent with too few
     /// pairs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -120,9 +122,9 @@ pub struct NetPairFigures {
     /// Why, each reason once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
-    /// Goodput: bytes per second that the receiver got. Absent where no visit counts.
+    /// Its rate. Absent where no visit counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes_per_s: Option<NetInterval>,
+    pub per_s: Option<NetInterval>,
     /// The fastest visit less the slowest, as a share of the mean; absent with a single one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visits_spread_share: Option<f64>,
@@ -164,9 +166,51 @@ pub struct NetPairFigures {
     /// speed: with all that the port carried at the time. Absent where no speed is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_share: Option<f64>,
+    /// How long requests took, or connections; absent where bytes are counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<NetTimes>,
+    /// What became of datagrams; absent where none were sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<NetDatagramFigures>,
     /// What limited it; absent where no visit counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<NetLimit>,
+}
+
+/// How long requests or connections took over all visits, in microseconds, as a histogram of two digits tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NetTimes {
+    /// How many there are.
+    pub count: u64,
+    /// The median.
+    pub p50_us: f64,
+    /// The 90th percentile.
+    pub p90_us: f64,
+    /// The 99th.
+    pub p99_us: f64,
+    /// The 99.9th.
+    pub p999_us: f64,
+    /// The longest.
+    pub max_us: f64,
+}
+
+/// What became of the datagrams of a pair over all visits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NetDatagramFigures {
+    /// Sent.
+    pub sent: u64,
+    /// Sent, in bytes per second of payload.
+    pub sent_per_s: f64,
+    /// Share of those sent that did not come, for whatever reason.
+    pub lost_share: f64,
+    /// Share of those sent that the receiver's own sockets dropped.
+    pub socket_drops_share: f64,
+    /// Share of those sent that came after one with a higher number.
+    pub reordered_share: f64,
+    /// Share of those sent that came once more.
+    pub duplicated_share: f64,
+    /// Jitter of arrivals by RFC 3550, in microseconds: the median of the visits.
+    pub jitter_us: f64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
@@ -196,6 +240,10 @@ pub enum NetLimitedBy {
     Losses,
     /// None of these: the network between both, or congestion control.
     Network,
+    /// What each stream waits for: one request, or one connection, at a time.
+    RoundTrip,
+    /// The receive buffer of sockets for datagrams, which are not read soon enough.
+    SocketBuffer,
 }
 
 impl NetLimitedBy {
@@ -212,6 +260,8 @@ impl NetLimitedBy {
             NetLimitedBy::SendBuffer => "the send buffer",
             NetLimitedBy::Losses => "losses",
             NetLimitedBy::Network => "the network or congestion control",
+            NetLimitedBy::RoundTrip => "the time of each round trip",
+            NetLimitedBy::SocketBuffer => "the receiver's socket buffer",
         }
     }
 
@@ -228,11 +278,13 @@ impl NetLimitedBy {
             NetLimitedBy::SendBuffer => "send-buffer",
             NetLimitedBy::Losses => "losses",
             NetLimitedBy::Network => "network",
+            NetLimitedBy::RoundTrip => "round-trip",
+            NetLimitedBy::SocketBuffer => "socket-buffer",
         }
     }
 
     /// All of them.
-    pub const ALL: [NetLimitedBy; 9] = [
+    pub const ALL: [NetLimitedBy; 11] = [
         NetLimitedBy::Link,
         NetLimitedBy::BondMember,
         NetLimitedBy::AskedRate,
@@ -242,6 +294,8 @@ impl NetLimitedBy {
         NetLimitedBy::SendBuffer,
         NetLimitedBy::Losses,
         NetLimitedBy::Network,
+        NetLimitedBy::RoundTrip,
+        NetLimitedBy::SocketBuffer,
     ];
 }
 
@@ -278,15 +332,15 @@ pub struct NetStreamsFigures {
     pub streams: u32,
     /// Pairs with figures.
     pub pairs: u32,
-    /// The mean of the pairs' goodputs, in bytes per second; its interval is by what repetitions differ, of a single
+    /// The mean of the pairs' rates; its interval is by what repetitions differ, of a single
     /// one by the pairs' own.
-    pub bytes_per_s: NetInterval,
+    pub per_s: NetInterval,
     /// The slowest pair.
-    pub slowest_bytes_per_s: f64,
+    pub slowest_per_s: f64,
     /// The median pair.
-    pub median_bytes_per_s: f64,
+    pub median_per_s: f64,
     /// The fastest pair.
-    pub fastest_bytes_per_s: f64,
+    pub fastest_per_s: f64,
 }
 
 /// How it came out.
@@ -373,10 +427,10 @@ pub struct NetSlowNode {
     pub sigmas: f64,
     /// The chance of that in a healthy fleet, over all comparisons.
     pub chance: f64,
-    /// The median of its pairs on that side, in bytes per second, and the median of the machines'.
-    pub bytes_per_s: f64,
+    /// The median rate of its pairs on that side, and the median of the machines'.
+    pub per_s: f64,
     /// See above.
-    pub others_bytes_per_s: f64,
+    pub others_per_s: f64,
 }
 
 /// A pair that is slow.
@@ -392,10 +446,10 @@ pub struct NetSlowPair {
     pub sigmas: f64,
     /// The chance of that in a healthy fleet, over all comparisons.
     pub chance: f64,
-    /// What it gives, in bytes per second, and what its two machines give with others.
-    pub bytes_per_s: f64,
+    /// Its rate, and what its two machines give with others.
+    pub per_s: f64,
     /// See above.
-    pub expected_bytes_per_s: f64,
+    pub expected_per_s: f64,
 }
 
 /// What a finding is about: a script can match on it.
@@ -440,7 +494,23 @@ pub struct NetFinding {
     pub remedy: String,
 }
 
+/// A rate of what an op counts, for people: as links are sold, or in requests or connections per second.
+#[must_use]
+pub fn rate_of(op: NetOp, per_s: f64) -> String {
+    match op {
+        NetOp::Stream | NetOp::Udp { .. } => bits_per_s(8.0 * per_s),
+        NetOp::Request { .. } => format!("{} requests/s", grouped(per_s.round() as u64)),
+        NetOp::Connect => format!("{} connections/s", grouped(per_s.round() as u64)),
+    }
+}
+
 impl NetView {
+    /// A rate of what its load counts, for people.
+    #[must_use]
+    pub fn rate(&self, per_s: f64) -> String {
+        rate_of(self.load.op, per_s)
+    }
+
     /// The name of a machine by its place.
     #[must_use]
     pub fn name(&self, node: u32) -> &str {

@@ -203,6 +203,7 @@ impl Round {
         let from = |of: &linerate_fleet::netting::NetReceiveOrder| ExpectedFlows { from: of.from, streams: of.streams };
         FlowPlan {
             point: order.point,
+            op: order.op,
             own: self.own,
             sends: order.sends.iter().map(to).collect(),
             receives: order.receives.iter().map(from).collect(),
@@ -270,11 +271,18 @@ impl Round {
 /// What was counted, as it is told.
 fn told(point: u32, counts: PointCounts, machine: NetMachine) -> NetEnd {
     let error = |error: Option<String>| error.map(|why| printable(&why));
-    let sent = counts.sent.into_iter().map(|of| NetSentTold { to: of.to, sent: of.sent, error: error(of.error) });
+    let sent = counts.sent.into_iter().map(|of| NetSentTold {
+        to: of.to,
+        sent: of.sent,
+        exchanges: of.exchanges,
+        datagrams: of.datagrams,
+        error: error(of.error),
+    });
     let received = counts.received.into_iter().map(|of| NetReceivedTold {
         from: of.from,
         interval_bytes: of.interval_bytes,
         stream_bytes: of.stream_bytes,
+        datagrams: of.datagrams,
         error: error(of.error),
     });
     NetEnd {

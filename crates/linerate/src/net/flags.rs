@@ -4,9 +4,9 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use ipnet::IpNet;
-use linerate_record::net::{NET_STREAMS_MAX, NetWay};
+use linerate_record::net::{NET_DATAGRAM_BYTES, NET_REQUEST_BYTES_MAX, NET_STREAMS_MAX, NetOp, NetWay};
 use linerate_record::units::{BitRate, ByteRate, Bytes, bits_meant, parse_duration};
 
 use crate::reaching::flags::ReachFlags;
@@ -21,6 +21,8 @@ Examples:
   linerate net --fleet fleet.yaml --yes-load
   linerate net --fleet fleet.yaml --network 10.2.0.0/16 --streams 1,4,16 --duration 5s --visits 5 --yes-load
   linerate net --fleet fleet.yaml --incast --max-rate 1Gb/s --yes-load
+  linerate net --fleet fleet.yaml --op request --request-size 4KiB --answer-size 64 --yes-load
+  linerate net --fleet fleet.yaml --op udp --max-rate 500Mb/s --yes-load
   linerate net --fleet fleet.yaml --dry-run
   linerate report runs/1120-0931-net --format html
 
@@ -46,6 +48,21 @@ pub(crate) struct NetFlags {
     /// Consent to filling the links of machines other than this one.
     #[arg(long)]
     pub(crate) yes_load: bool,
+    /// What each stream does.
+    #[arg(long, value_name = "OP", value_enum, default_value_t = OpWish::Stream)]
+    op: OpWish,
+    /// The same as --op udp.
+    #[arg(long, short, conflicts_with = "op")]
+    udp: bool,
+    /// Length of a request of --op request, up to 16MiB. [default: 1B]
+    #[arg(long, value_name = "SIZE", value_parser = request_size)]
+    request_size: Option<Bytes>,
+    /// Length of its answer, up to 16MiB. [default: 1B]
+    #[arg(long, value_name = "SIZE", value_parser = request_size)]
+    answer_size: Option<Bytes>,
+    /// Payload of a datagram of --op udp, 32B to 65507B. [default: 1472B, by IPv6 1452B, which fit an MTU of 1500]
+    #[arg(long, value_name = "SIZE", value_parser = datagram_size)]
+    datagram_size: Option<Bytes>,
     /// Streams of each pair, in turn, 1 to 256.
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,8")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(NET_STREAMS_MAX)))]
@@ -80,7 +97,7 @@ pub(crate) struct NetFlags {
     /// Port at which machines take flows of this run. [default: any that is free]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
-    /// Cap on each pair: 1Gb/s or 100MiB/s. [default: none]
+    /// Cap on each pair: 1Gb/s or 100MiB/s; of --op udp, its rate. [default: none]
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(crate) max_rate: Option<f64>,
     /// What a sender gives the kernel at once, 1KiB to 16MiB.
@@ -109,7 +126,70 @@ pub(crate) struct NetFlags {
     pub(crate) dry_run: bool,
 }
 
+/// What each stream does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OpWish {
+    /// Send as much as it can over TCP
+    Stream,
+    /// Send a request, wait for its answer, and send the next
+    Request,
+    /// Connect, prove the run's token, close, and connect again
+    Connect,
+    /// Send datagrams one by one at its part of --max-rate
+    Udp,
+}
+
+/// Payload that fits an MTU of 1500 bytes, beside the headers of UDP and of IPv4 or IPv6.
+const DATAGRAM_V4_BYTES: u32 = 1_472;
+const DATAGRAM_V6_BYTES: u32 = 1_452;
+
 impl NetFlags {
+    /// What each stream does, once it is known by which version of IP.
+    pub(crate) fn op(&self, is_v6: bool) -> NetOp {
+        let bytes = |size: Option<Bytes>, usual| size.map_or(usual, |Bytes(size)| u32::try_from(size).unwrap_or(usual));
+        match self.wished() {
+            OpWish::Stream => NetOp::Stream,
+            OpWish::Request => {
+                NetOp::Request { request_bytes: bytes(self.request_size, 1), answer_bytes: bytes(self.answer_size, 1) }
+            }
+            OpWish::Connect => NetOp::Connect,
+            OpWish::Udp => {
+                let usual = if is_v6 { DATAGRAM_V6_BYTES } else { DATAGRAM_V4_BYTES };
+                NetOp::Udp { datagram_bytes: bytes(self.datagram_size, usual) }
+            }
+        }
+    }
+
+    const fn wished(&self) -> OpWish {
+        if self.udp { OpWish::Udp } else { self.op }
+    }
+
+    /// What does not go together.
+    ///
+    /// # Errors
+    /// Why, with what to do about it.
+    pub(crate) fn check_op(&self) -> Result<(), String> {
+        let op = self.wished();
+        let of_requests =
+            [("--request-size", self.request_size.is_some()), ("--answer-size", self.answer_size.is_some())];
+        if let Some((flag, _)) = of_requests.iter().find(|(_, given)| *given && op != OpWish::Request) {
+            return Err(format!("{flag} is of requests: give --op request, or leave it out"));
+        }
+        if self.datagram_size.is_some() && op != OpWish::Udp {
+            return Err("--datagram-size is of datagrams: give --op udp, or leave it out".to_owned());
+        }
+        match op {
+            OpWish::Udp if self.max_rate.is_none() => {
+                Err("--op udp sends at the rate that is asked for: give --max-rate, such as --max-rate 500Mb/s"
+                    .to_owned())
+            }
+            OpWish::Request | OpWish::Connect if self.max_rate.is_some() => {
+                Err("--max-rate caps bytes: leave it out, or give --op stream or --op udp".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Numbers of streams, each once.
     pub(crate) fn numbers_of_streams(&self) -> Vec<u32> {
         let mut numbers: Vec<u32> = Vec::new();
@@ -160,6 +240,24 @@ fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A length that one byte or more has.
+fn bytes_from(text: &str, least: u32, most: u32) -> Result<Bytes, String> {
+    let Bytes(bytes) = text.parse::<Bytes>().map_err(|error| error.to_string())?;
+    if (u64::from(least)..=u64::from(most)).contains(&bytes) {
+        Ok(Bytes(bytes))
+    } else {
+        Err(format!("{text:?} is not from {least}B to {}", Bytes(u64::from(most)).to_string().replace(' ', "")))
+    }
+}
+
+fn request_size(text: &str) -> Result<Bytes, String> {
+    bytes_from(text, 1, NET_REQUEST_BYTES_MAX)
+}
+
+fn datagram_size(text: &str) -> Result<Bytes, String> {
+    bytes_from(text, *NET_DATAGRAM_BYTES.start(), *NET_DATAGRAM_BYTES.end())
+}
+
 /// A network, by an address and the length of its prefix.
 fn network(text: &str) -> Result<IpNet, String> {
     let address = text.split('/').next().unwrap_or(text).parse::<IpAddr>();
@@ -184,7 +282,53 @@ fn send_size(text: &str) -> Result<Bytes, String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        net: NetFlags,
+    }
+
+    fn read(flags: &str) -> Result<NetFlags, String> {
+        let words = ["net", "--fleet", "f"].into_iter().chain(flags.split_whitespace());
+        Line::try_parse_from(words).map(|line| line.net).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_a_stream_does_is_read_and_what_does_not_go_together_is_refused() {
+        let op = |flags: &str, is_v6| {
+            let read = read(flags).unwrap();
+            read.check_op().unwrap();
+            read.op(is_v6)
+        };
+        assert_eq!(op("", false), NetOp::Stream);
+        assert_eq!(op("--op request", false), NetOp::Request { request_bytes: 1, answer_bytes: 1 });
+        let sizes = "--op request --request-size 16MiB --answer-size 64";
+        assert_eq!(op(sizes, true), NetOp::Request { request_bytes: 16 << 20, answer_bytes: 64 });
+        assert_eq!(op("--op connect", false), NetOp::Connect);
+        for flags in ["--op udp --max-rate 1Mb/s", "--udp --max-rate 1Mb/s", "-u --max-rate 1Mb/s"] {
+            assert_eq!(op(flags, false), NetOp::Udp { datagram_bytes: 1_472 }, "{flags}");
+            assert_eq!(op(flags, true), NetOp::Udp { datagram_bytes: 1_452 }, "{flags}");
+        }
+        let refused = [
+            ("-u", "give --max-rate"),
+            ("--request-size 2", "give --op request"),
+            ("--op connect --answer-size 2", "give --op request"),
+            ("--op request --datagram-size 99", "give --op udp"),
+            ("--op request --max-rate 1Gb/s", "leave it out"),
+            ("--op connect --max-rate 1Gb/s", "leave it out"),
+        ];
+        for (flags, part) in refused {
+            let why = read(flags).unwrap().check_op().unwrap_err();
+            assert!(why.contains(part), "{flags}: {why}");
+        }
+        for flags in ["--op udp --datagram-size 31B", "--op request --request-size 17MiB", "--op udp --streams 257"] {
+            assert!(read(flags).is_err(), "{flags}");
+        }
+    }
 
     #[test]
     fn rates_are_of_bits_and_of_bytes() {

@@ -8,7 +8,7 @@ use linerate_fleet::description::FleetNode;
 use linerate_fleet::netting::{NetAddress, NetEnd, NetNews, NetOrder, NetReceiveOrder, NetRoundOrder, NetSendOrder};
 use linerate_fleet::protocol::AgentHello;
 use linerate_record::fleet::UnreachedNode;
-use linerate_record::net::{NetLoad, NetMachine, NetPair, NetVisit};
+use linerate_record::net::{NetDatagrams, NetLoad, NetMachine, NetPair, NetVisit};
 use linerate_record::run::StopReason;
 use linerate_wire::clock::Clock;
 
@@ -170,6 +170,7 @@ impl LinkedFleet<'_> {
         let to = |to: u32| NetSendOrder { to, address: addresses[to as usize], streams };
         NetRoundOrder {
             point: self.point,
+            op: load.op,
             sends: going.iter().filter(|(from, _)| *from == number).map(|(_, other)| to(*other)).collect(),
             receives: going
                 .iter()
@@ -233,14 +234,7 @@ impl LinkedFleet<'_> {
 
     /// What both ends say of a pair.
     fn pair(&self, (from, to): (u32, u32), ends: &BTreeMap<u32, NetEnd>, there: &BTreeSet<u32>) -> NetPair {
-        let none = |error: String| NetPair {
-            from,
-            to,
-            received_bytes: Vec::new(),
-            stream_bytes: Vec::new(),
-            sent: linerate_record::net::NetSent::default(),
-            error: Some(error),
-        };
+        let none = |error: String| NetPair { from, to, error: Some(error), ..NetPair::default() };
         for number in [from, to] {
             let of = &self.linked[number as usize];
             let name = &self.nodes[of.node].name;
@@ -257,16 +251,22 @@ impl LinkedFleet<'_> {
             return none("it did not take part".to_owned());
         };
         // Who is not reached knows why better than who waited for it.
-        match sent.error.as_ref().or(received.error.as_ref()) {
-            Some(why) => none(why.clone()),
-            None => NetPair {
-                from,
-                to,
-                received_bytes: received.interval_bytes.clone(),
-                stream_bytes: received.stream_bytes.clone(),
-                sent: sent.sent,
-                error: None,
-            },
+        if let Some(why) = sent.error.as_ref().or(received.error.as_ref()) {
+            return none(why.clone());
+        }
+        let datagrams = received.datagrams.map(|of| NetDatagrams { sent: sent.datagrams.unwrap_or(0), ..of });
+        if let Some(Err(why)) = datagrams.as_ref().map(NetDatagrams::check_sent) {
+            return none(format!("the counts of both ends do not agree: {why}"));
+        }
+        NetPair {
+            from,
+            to,
+            received_bytes: received.interval_bytes.clone(),
+            stream_bytes: received.stream_bytes.clone(),
+            sent: sent.sent,
+            exchanges: sent.exchanges.clone(),
+            datagrams,
+            error: None,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Links between machines that are namespaces on one switch: figures as iperf3's, losses as the kernel counts them, and
-//! what was planted is named.
+//! what was planted is named. Loads that are no streams: `linked/loads.rs`.
+
+mod loads;
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,11 +19,13 @@ type Check = fn() -> Result<(), Failed>;
 
 const NEEDS: &[&str] = &["root", "ip", "tc"];
 
-pub(crate) const CHECKS: [(&str, &[&str], Check); 5] = [
+pub(crate) const CHECKS: [(&str, &[&str], Check); 7] = [
     ("net_agrees_with_iperf3_on_shaped_links", &["root", "ip", "tc", "iperf3"], as_iperf3),
     ("net_counts_losses_as_the_kernel_does", NEEDS, losses),
     ("net_names_a_slow_machine_and_a_slow_pair", NEEDS, slow),
     ("net_says_who_limits_a_flow", NEEDS, limits),
+    ("net_datagrams_agree_with_iperf3_and_the_queue", &["root", "ip", "tc", "iperf3"], loads::datagrams_as_iperf3),
+    ("net_requests_agree_with_bare_round_trips", &["root", "ip", "tc", "python3"], loads::requests_as_round_trips),
     ("net_goes_on_without_a_machine_that_is_lost", NEEDS, lost),
 ];
 
@@ -127,7 +131,7 @@ fn pair(view: &NetView, (from, to): (u32, u32), streams: u32) -> Result<&NetPair
 }
 
 fn rate(view: &NetView, way: (u32, u32), streams: u32) -> Result<f64, Failed> {
-    Ok(pair(view, way, streams)?.bytes_per_s.ok_or("it has a figure")?.mean)
+    Ok(pair(view, way, streams)?.per_s.ok_or("it has a figure")?.mean)
 }
 
 /// A server of iperf3 in a machine's namespace, for one client.

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use linerate_analysis::net::view::{NetFinding, NetInterval, NetLimitedBy, NetNodeFigures, NetPairFigures, NetView};
-use linerate_record::units::{bits_per_s, duration_ns};
+use linerate_record::net::NetOp;
+use linerate_record::units::bits_per_s;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -11,7 +12,9 @@ use super::NET_SCRIPT;
 use super::charts::column;
 use super::markup::{escaped, facts, table};
 use super::sheet::{self, FindingRow, HtmlRow, Section, exact, named};
-use crate::words::net::{against, enough, goodput, measured, plus_minus, rate, side, way};
+use crate::words::net::{
+    against, counted, counted_title, enough, measured, micros, pair_rate, plus_minus, rate, side, way,
+};
 use crate::words::{self, ABSENT, percent, plural, utc};
 
 /// Slowest pairs that the page lists.
@@ -23,11 +26,14 @@ struct Drawn<'v> {
     nodes: Vec<&'v str>,
     /// Names of limits, by the digits that cells have.
     limits: Vec<&'static str>,
-    /// Goodputs of the number of streams that is compared: row by row, senders from top to bottom.
+    /// What rates are of, but where they are of bytes.
+    unit: &'static str,
+    title: &'static str,
+    /// Rates of the number of streams that is compared: row by row, senders from top to bottom.
     map: Value,
-    /// What limited each, a digit a cell.
+    /// What limited each, a digit of 36 a cell.
     limited: String,
-    /// Ends of the colours, in bytes per second.
+    /// Ends of the colours.
     range: [f64; 2],
     /// Streams, mean, and the ends of its interval where they are known.
     streams: Vec<(u32, f64, Option<f64>, Option<f64>)>,
@@ -42,7 +48,7 @@ pub(crate) fn page(view: &NetView) -> String {
         ("map", "All pairs", map(view)),
         ("slow", "What is slow beyond chance", slow(view)),
         ("limits", "What limits the pairs", limits(view)),
-        ("streams", "Goodput over streams", streams(view)),
+        ("streams", over_streams(view), streams(view)),
         ("pairs", "The slowest pairs", slowest(view)),
         ("nodes", "Machines", nodes(view)),
         ("measured", "How it was measured", setup(view)),
@@ -52,37 +58,47 @@ pub(crate) fn page(view: &NetView) -> String {
     sheet::sheet("links", &sheet::header("Links between machines", &facts), &sections, &drawn, NET_SCRIPT)
 }
 
+/// The title of rates over the number of streams.
+const fn over_streams(view: &NetView) -> &'static str {
+    match view.load.op {
+        NetOp::Stream | NetOp::Udp { .. } => "Goodput over streams",
+        NetOp::Request { .. } => "Requests over streams",
+        NetOp::Connect => "Connections over streams",
+    }
+}
+
 fn drawn(view: &NetView) -> Drawn<'_> {
     let count = view.nodes.len();
     let mut cells = vec![None; if view.whole().is_some() { count * count } else { 0 }];
     let mut limited = vec!['.'; cells.len()];
     for pair in view.compared() {
         let at = pair.from as usize * count + pair.to as usize;
-        cells[at] = pair.bytes_per_s.map(|rate| rate.mean);
+        cells[at] = pair.per_s.map(|rate| rate.mean);
         if let Some(limit) = &pair.limit {
             let place = NetLimitedBy::ALL.into_iter().position(|by| by == limit.by);
-            limited[at] = place.and_then(|place| char::from_digit(u32::try_from(place).ok()?, 10)).unwrap_or('.');
+            limited[at] = place.and_then(|place| char::from_digit(u32::try_from(place).ok()?, 36)).unwrap_or('.');
         }
     }
     Drawn {
         nodes: view.nodes.iter().map(|node| node.name.as_str()).collect(),
         limits: NetLimitedBy::ALL.into_iter().map(NetLimitedBy::name).collect(),
+        unit: match view.load.op {
+            NetOp::Stream | NetOp::Udp { .. } => "",
+            NetOp::Request { .. } => "requests/s",
+            NetOp::Connect => "connections/s",
+        },
+        title: over_streams(view),
         map: if cells.is_empty() { json!(null) } else { column(cells.into_iter()) },
         limited: limited.into_iter().collect(),
         range: range(view),
-        streams: view
-            .streams
-            .iter()
-            .map(|of| (of.streams, of.bytes_per_s.mean, of.bytes_per_s.low, of.bytes_per_s.high))
-            .collect(),
+        streams: view.streams.iter().map(|of| (of.streams, of.per_s.mean, of.per_s.low, of.per_s.high)).collect(),
     }
 }
 
 /// Between which goodputs colours change: all that there are, and a tenth of the fastest at the least, so that links
 /// that are alike look alike.
 fn range(view: &NetView) -> [f64; 2] {
-    view.whole()
-        .map_or([0.0, 1.0], |of| [of.slowest_bytes_per_s.min(0.9 * of.fastest_bytes_per_s), of.fastest_bytes_per_s])
+    view.whole().map_or([0.0, 1.0], |of| [of.slowest_per_s.min(0.9 * of.fastest_per_s), of.fastest_per_s])
 }
 
 fn answer(view: &NetView) -> String {
@@ -107,16 +123,18 @@ fn map(view: &NetView) -> String {
     let Some(whole) = view.whole() else { return String::new() };
     let [low, high] = range(view);
     format!(
-        "<figure><figcaption>Goodput with {}: {} from top to bottom send, the same from left to right receive\
+        "<figure><figcaption>{} with {}: {} from top to bottom send, the same from left to right receive\
          </figcaption>\n<canvas class=\"heat\" style=\"width:min(100%,960px);image-rendering:pixelated\" role=\"img\" \
-         aria-label=\"Goodput of each pair\"></canvas>\n<p class=\"hint told\">point at a cell for names and \
+         aria-label=\"{} of each pair\"></canvas>\n<p class=\"hint told\">point at a cell for names and \
          figures</p>\n<p class=\"hint\">{} <span aria-hidden=\"true\" style=\"display:inline-block;width:160px;\
          height:10px;background:linear-gradient(90deg,var(--h3),var(--h2),var(--h1),var(--h0))\"></span> {}; grey: not \
          measured</p></figure>\n",
+        counted_title(view),
         plural(u64::from(whole.streams), "stream"),
         plural(view.nodes.len() as u64, "machine"),
-        escaped(&rate(low)),
-        escaped(&rate(high))
+        counted_title(view),
+        escaped(&rate(view, low)),
+        escaped(&rate(view, high))
     )
 }
 
@@ -128,8 +146,8 @@ fn slow(view: &NetView) -> String {
             .name(view.name(slow.node))
             .words(side(slow.side))
             .figure(&at("less_share"), slow.less_share, &percent(slow.less_share))
-            .figure(&at("bytes_per_s"), slow.bytes_per_s, &rate(slow.bytes_per_s))
-            .figure(&at("others_bytes_per_s"), slow.others_bytes_per_s, &rate(slow.others_bytes_per_s))
+            .figure(&at("per_s"), slow.per_s, &rate(view, slow.per_s))
+            .figure(&at("others_per_s"), slow.others_per_s, &rate(view, slow.others_per_s))
             .figure(&at("sigmas"), slow.sigmas, &format!("{:.1}", slow.sigmas))
             .figure(&at("chance"), slow.chance, &chance(slow.chance))
             .whole()
@@ -140,8 +158,8 @@ fn slow(view: &NetView) -> String {
         HtmlRow::default()
             .name(&format!("{} → {}", view.name(slow.from), view.name(slow.to)))
             .figure(&at("less_share"), slow.less_share, &percent(slow.less_share))
-            .figure(&at("bytes_per_s"), slow.bytes_per_s, &rate(slow.bytes_per_s))
-            .figure(&at("expected_bytes_per_s"), slow.expected_bytes_per_s, &rate(slow.expected_bytes_per_s))
+            .figure(&at("per_s"), slow.per_s, &rate(view, slow.per_s))
+            .figure(&at("expected_per_s"), slow.expected_per_s, &rate(view, slow.expected_per_s))
             .figure(&at("sigmas"), slow.sigmas, &format!("{:.1}", slow.sigmas))
             .figure(&at("chance"), slow.chance, &chance(slow.chance))
             .whole()
@@ -153,7 +171,7 @@ fn slow(view: &NetView) -> String {
         html.push_str(&table("Slow machines", &heads, &nodes));
     }
     if !pairs.is_empty() {
-        let heads = ["pair", "less by", "goodput", "expected by its machines", "standard errors", "chance"];
+        let heads = ["pair", "less by", counted(view), "expected by its machines", "standard errors", "chance"];
         html.push_str(&table("Slow pairs", &heads, &pairs));
     }
     if html.is_empty() {
@@ -198,11 +216,11 @@ fn streams(view: &NetView) -> String {
         let at = |field: &str| format!("streams.{i}.{field}");
         HtmlRow::default()
             .name_figure(&at("streams"), of.streams, &of.streams.to_string())
-            .figure(&at("bytes_per_s.mean"), of.bytes_per_s.mean, &rate(of.bytes_per_s.mean))
-            .number(&plus_minus(of.bytes_per_s))
-            .figure(&at("slowest_bytes_per_s"), of.slowest_bytes_per_s, &rate(of.slowest_bytes_per_s))
-            .figure(&at("median_bytes_per_s"), of.median_bytes_per_s, &rate(of.median_bytes_per_s))
-            .figure(&at("fastest_bytes_per_s"), of.fastest_bytes_per_s, &rate(of.fastest_bytes_per_s))
+            .figure(&at("per_s.mean"), of.per_s.mean, &rate(view, of.per_s.mean))
+            .number(&plus_minus(of.per_s))
+            .figure(&at("slowest_per_s"), of.slowest_per_s, &rate(view, of.slowest_per_s))
+            .figure(&at("median_per_s"), of.median_per_s, &rate(view, of.median_per_s))
+            .figure(&at("fastest_per_s"), of.fastest_per_s, &rate(view, of.fastest_per_s))
             .figure(&at("pairs"), of.pairs, &of.pairs.to_string())
             .whole()
     });
@@ -211,7 +229,7 @@ fn streams(view: &NetView) -> String {
     format!(
         "<p class=\"claim\">{}</p>\n<div id=\"stream-charts\" class=\"js-only\"></div>\n{}",
         escaped(&enough(&view.enough)),
-        table("Goodput over streams", &heads, &rows)
+        table(over_streams(view), &heads, &rows)
     )
 }
 
@@ -226,22 +244,38 @@ fn known(row: HtmlRow, field: &str, value: Option<f64>, shown: impl Fn(f64) -> S
 fn slowest(view: &NetView) -> String {
     let compared = view.pairs.iter().enumerate().filter(|(_, pair)| Some(pair.streams) == view.compared_streams);
     let mut pairs: Vec<(usize, &NetPairFigures)> = compared.collect();
-    pairs.sort_by(|a, b| goodput(a.1).total_cmp(&goodput(b.1)));
+    pairs.sort_by(|a, b| pair_rate(a.1).total_cmp(&pair_rate(b.1)));
     pairs.truncate(PAIRS_SHOWN);
     let rows: String = pairs.into_iter().map(|(place, pair)| pair_row(view, place, pair)).collect();
-    let heads = [
-        "pair",
-        "goodput",
-        "95 %",
-        "of link|What full packets of this goodput take of the fuller port, framing included",
-        "sent again",
-        "round trip",
-        "fairness|Jain's index over streams: 1 where all got the same",
-        "sender|Processor seconds for each GiB sent",
-        "receiver|Processor seconds for each GiB received",
-        "<limited by",
-    ];
+    let heads: Vec<&str> = ["pair", counted(view), "95 %"]
+        .into_iter()
+        .chain(pair_heads(view.load.op).iter().copied())
+        .chain(["<limited by"])
+        .collect();
     if rows.is_empty() { rows } else { table("The slowest pairs", &heads, &rows) }
+}
+
+/// Columns of what each stream does.
+const fn pair_heads(op: NetOp) -> &'static [&'static str] {
+    match op {
+        NetOp::Stream => &[
+            "of link|What full packets of this goodput take of the fuller port, framing included",
+            "sent again",
+            "round trip",
+            "fairness|Jain's index over streams: 1 where all got the same",
+            "sender|Processor seconds for each GiB sent",
+            "receiver|Processor seconds for each GiB received",
+        ],
+        NetOp::Request { .. } | NetOp::Connect => &["p50", "p90", "p99", "p99.9", "longest"],
+        NetOp::Udp { .. } => &[
+            "sent",
+            "lost|Of the datagrams sent",
+            "by socket|Of the datagrams sent, what the receiver's own sockets dropped",
+            "reordered",
+            "twice",
+            "jitter|Of arrivals, by RFC 3550",
+        ],
+    }
 }
 
 fn pair_row(view: &NetView, place: usize, pair: &NetPairFigures) -> String {
@@ -249,20 +283,47 @@ fn pair_row(view: &NetView, place: usize, pair: &NetPairFigures) -> String {
     let name = format!("{} → {}", view.name(pair.from), view.name(pair.to));
     let mean = |rate: NetInterval| rate.mean;
     let mut row = HtmlRow::default().name(&name);
-    row = known(row, &at("bytes_per_s.mean"), pair.bytes_per_s.map(mean), rate);
-    row = row.number(&pair.bytes_per_s.map_or_else(|| ABSENT.to_owned(), plus_minus));
-    row = known(row, &at("link_share"), pair.link_share, percent);
-    row = known(row, &at("retransmitted_share"), pair.retransmitted_share, percent);
-    row = known(row, &at("round_trip_us"), pair.round_trip_us, |us| duration_ns(1e3 * us));
-    row = known(row, &at("fairness"), pair.fairness, |index| format!("{index:.2}"));
-    let cpu = |seconds: f64| format!("{seconds:.2} s/GiB");
-    row = known(row, &at("sender_cpu_s_per_gib"), pair.sender_cpu_s_per_gib, cpu);
-    row = known(row, &at("receiver_cpu_s_per_gib"), pair.receiver_cpu_s_per_gib, cpu);
+    row = known(row, &at("per_s.mean"), pair.per_s.map(mean), |per_s| rate(view, per_s));
+    row = row.number(&pair.per_s.map_or_else(|| ABSENT.to_owned(), plus_minus));
+    row = match view.load.op {
+        NetOp::Stream => stream_cells(row, &at, pair),
+        NetOp::Request { .. } | NetOp::Connect => time_cells(row, &at, pair),
+        NetOp::Udp { .. } => datagram_cells(row, &at, view, pair),
+    };
     let said = match &pair.limit {
         Some(limit) => format!("{}: {}", limit.by.name(), limit.evidence),
         None => pair.reasons.join("; "),
     };
     row.sentence(&said).whole()
+}
+
+fn stream_cells(row: HtmlRow, at: &dyn Fn(&str) -> String, pair: &NetPairFigures) -> HtmlRow {
+    let mut row = known(row, &at("link_share"), pair.link_share, percent);
+    row = known(row, &at("retransmitted_share"), pair.retransmitted_share, percent);
+    row = known(row, &at("round_trip_us"), pair.round_trip_us, micros);
+    row = known(row, &at("fairness"), pair.fairness, |index| format!("{index:.2}"));
+    let cpu = |seconds: f64| format!("{seconds:.2} s/GiB");
+    row = known(row, &at("sender_cpu_s_per_gib"), pair.sender_cpu_s_per_gib, cpu);
+    known(row, &at("receiver_cpu_s_per_gib"), pair.receiver_cpu_s_per_gib, cpu)
+}
+
+fn time_cells(row: HtmlRow, at: &dyn Fn(&str) -> String, pair: &NetPairFigures) -> HtmlRow {
+    let times = pair.times;
+    let mut row = known(row, &at("times.p50_us"), times.map(|of| of.p50_us), micros);
+    row = known(row, &at("times.p90_us"), times.map(|of| of.p90_us), micros);
+    row = known(row, &at("times.p99_us"), times.map(|of| of.p99_us), micros);
+    row = known(row, &at("times.p999_us"), times.map(|of| of.p999_us), micros);
+    known(row, &at("times.max_us"), times.map(|of| of.max_us), micros)
+}
+
+fn datagram_cells(row: HtmlRow, at: &dyn Fn(&str) -> String, view: &NetView, pair: &NetPairFigures) -> HtmlRow {
+    let of = pair.datagrams;
+    let mut row = known(row, &at("datagrams.sent_per_s"), of.map(|of| of.sent_per_s), |per_s| rate(view, per_s));
+    row = known(row, &at("datagrams.lost_share"), of.map(|of| of.lost_share), percent);
+    row = known(row, &at("datagrams.socket_drops_share"), of.map(|of| of.socket_drops_share), percent);
+    row = known(row, &at("datagrams.reordered_share"), of.map(|of| of.reordered_share), percent);
+    row = known(row, &at("datagrams.duplicated_share"), of.map(|of| of.duplicated_share), percent);
+    known(row, &at("datagrams.jitter_us"), of.map(|of| of.jitter_us), micros)
 }
 
 fn nodes(view: &NetView) -> String {
@@ -277,9 +338,9 @@ fn nodes(view: &NetView) -> String {
             Some(mtu) => row.figure(&at("mtu_bytes"), mtu, &mtu.to_string()),
             None => row.number(ABSENT),
         };
-        row = known(row, &at("sent_bytes_per_s"), node.sent_bytes_per_s, rate);
+        row = known(row, &at("sent_per_s"), node.sent_per_s, |per_s| rate(view, per_s));
         row = known(row, &at("sends_share"), node.sends_share, against);
-        row = known(row, &at("received_bytes_per_s"), node.received_bytes_per_s, rate);
+        row = known(row, &at("received_per_s"), node.received_per_s, |per_s| rate(view, per_s));
         row = known(row, &at("receives_share"), node.receives_share, against);
         row.figure(&at("failed"), node.failed, &format!("{} of {}", node.failed, node.tries)).whole()
     };

@@ -3,19 +3,55 @@
 use linerate_analysis::net::view::{
     NetEnough, NetEnoughOutcome, NetInterval, NetLimitCount, NetPairFigures, NetSide, NetStreamsFigures, NetView,
 };
-use linerate_record::net::NetWay;
+use linerate_record::net::{NetLoad, NetOp, NetWay};
 use linerate_record::units::{Bytes, bits_per_s, duration_ns, grouped};
 
 use super::{ABSENT, change, percent, plural};
 
-/// Bytes per second as links are sold.
-pub(crate) fn rate(bytes_per_s: f64) -> String {
-    bits_per_s(8.0 * bytes_per_s)
+/// A rate as short as a table has it: as links are sold, or of requests and connections.
+pub(crate) fn rate(view: &NetView, per_s: f64) -> String {
+    if view.load.op.is_of_bytes() { view.rate(per_s) } else { format!("{}/s", grouped(per_s.round() as u64)) }
 }
 
-/// A pair's goodput in bytes per second; none is more than any.
-pub(crate) fn goodput(pair: &NetPairFigures) -> f64 {
-    pair.bytes_per_s.map_or(f64::INFINITY, |rate| rate.mean)
+/// What rates are of.
+pub(crate) const fn counted(view: &NetView) -> &'static str {
+    match view.load.op {
+        NetOp::Stream | NetOp::Udp { .. } => "goodput",
+        NetOp::Request { .. } => "requests",
+        NetOp::Connect => "connections",
+    }
+}
+
+/// The same at the begin of a title.
+pub(crate) const fn counted_title(view: &NetView) -> &'static str {
+    match view.load.op {
+        NetOp::Stream | NetOp::Udp { .. } => "Goodput",
+        NetOp::Request { .. } => "Requests",
+        NetOp::Connect => "Connections",
+    }
+}
+
+/// What each stream does.
+fn op(load: &NetLoad) -> String {
+    let bytes = |bytes: u32| Bytes(u64::from(bytes));
+    match load.op {
+        NetOp::Stream => format!("{} at once", bytes(load.send_bytes)),
+        NetOp::Request { request_bytes, answer_bytes } => {
+            format!("requests of {} with answers of {}", bytes(request_bytes), bytes(answer_bytes))
+        }
+        NetOp::Connect => "connections that are proven and closed".to_owned(),
+        NetOp::Udp { datagram_bytes } => format!("datagrams of {datagram_bytes} B over UDP"),
+    }
+}
+
+/// A time in microseconds.
+pub(crate) fn micros(us: f64) -> String {
+    duration_ns(1e3 * us)
+}
+
+/// A pair's rate; none is more than any.
+pub(crate) fn pair_rate(pair: &NetPairFigures) -> f64 {
+    pair.per_s.map_or(f64::INFINITY, |rate| rate.mean)
 }
 
 /// How pairs of a round were chosen.
@@ -38,16 +74,17 @@ pub(crate) fn measured(view: &NetView) -> String {
         Some(rounds) => format!(" (a sample of {})", plural(u64::from(rounds), "round")),
         None => String::new(),
     };
-    let most = load.max_bytes_per_s.map_or_else(String::new, |most| format!(", at {} at the most", rate(most)));
+    let most =
+        load.max_bytes_per_s.map_or_else(String::new, |most| format!(", at {} at the most", bits_per_s(8.0 * most)));
     format!(
-        "{} of {all} pairs of {}{sample}; {}; {} of {} after {} of warm-up, {} at once{most}",
+        "{} of {all} pairs of {}{sample}; {}; {} of {} after {} of warm-up, {}{most}",
         grouped(pairs),
         plural(view.nodes.len() as u64, "machine"),
         way(load.way),
         plural(u64::from(view.visits), "visit"),
         ms(load.duration_ms),
         ms(load.warmup_ms),
-        Bytes(u64::from(load.send_bytes))
+        op(load)
     )
 }
 
@@ -62,8 +99,8 @@ pub(crate) fn plus_minus(rate: NetInterval) -> String {
 /// Goodput over the number of streams, and from which on more give no more.
 pub(crate) fn over_streams(view: &NetView) -> String {
     let one = |of: &NetStreamsFigures| {
-        let around = of.bytes_per_s.high.map_or_else(String::new, |_| format!(" {}", plus_minus(of.bytes_per_s)));
-        format!("{}: {}{around}", of.streams, rate(of.bytes_per_s.mean))
+        let around = of.per_s.high.map_or_else(String::new, |_| format!(" {}", plus_minus(of.per_s)));
+        format!("{}: {}{around}", of.streams, rate(view, of.per_s.mean))
     };
     let each: Vec<String> = view.streams.iter().map(one).collect();
     format!("{}; {}", each.join(", "), enough(&view.enough))
@@ -127,10 +164,15 @@ pub(crate) const fn side(side: NetSide) -> &'static str {
     }
 }
 
-/// The unit that a matrix is in, and its size in bits per second.
+/// The unit that a matrix is in, and how many of what is counted per second it is.
 pub(crate) fn unit(view: &NetView) -> (&'static str, f64) {
-    let fastest = 8.0 * view.whole().map_or(0.0, |whole| whole.fastest_bytes_per_s);
-    [("Gb/s", 1e9), ("Mb/s", 1e6)].into_iter().find(|(_, scale)| fastest >= *scale).unwrap_or(("kb/s", 1e3))
+    let fastest = view.whole().map_or(0.0, |whole| whole.fastest_per_s);
+    let (units, least): (&[(&str, f64)], _) = match view.load.op {
+        NetOp::Stream | NetOp::Udp { .. } => (&[("Gb/s", 0.125e9), ("Mb/s", 0.125e6)], ("kb/s", 0.125e3)),
+        NetOp::Request { .. } => (&[("thousand requests/s", 1e3)], ("requests/s", 1.0)),
+        NetOp::Connect => (&[("thousand connections/s", 1e3)], ("connections/s", 1.0)),
+    };
+    units.iter().copied().find(|(_, scale)| fastest >= *scale).unwrap_or(least)
 }
 
 /// A number with three digits, as long as that makes sense.

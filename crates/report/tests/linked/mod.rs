@@ -2,8 +2,12 @@
 
 use linerate_analysis::net::view::NetView;
 use linerate_analysis::net::{rounds, turns, view};
+use linerate_record::histogram::{empty as no_times, encode};
 use linerate_record::machine::{Machine, MachineNic};
-use linerate_record::net::{NET_SCHEMA, NetLoad, NetMachine, NetNode, NetPair, NetRun, NetSent, NetVisit, NetWay};
+use linerate_record::net::{
+    NET_SCHEMA, NetDatagrams, NetExchanges, NetLoad, NetMachine, NetNode, NetOp, NetPair, NetRun, NetSent, NetVisit,
+    NetWay,
+};
 
 /// Bytes per second of a pair that nothing slows: 24.0 Gb/s.
 const USUAL: f64 = 3e9;
@@ -28,6 +32,7 @@ fn run(nodes: u32, streams: &[u32], visits: u32) -> NetRun {
         command: ["linerate", "net", "--fleet", "fleet.yaml"].map(str::to_owned).to_vec(),
         seed: 7,
         load: NetLoad {
+            op: NetOp::Stream,
             way: NetWay::Ring,
             streams: streams.to_vec(),
             duration_ms: 10_000,
@@ -73,7 +78,7 @@ fn pair(from: u32, to: u32, streams: u32, number: u32) -> NetPair {
             segment_bytes: 8_948,
             ..NetSent::default()
         },
-        error: None,
+        ..NetPair::default()
     }
 }
 
@@ -126,6 +131,45 @@ pub(crate) fn failed() -> NetView {
         (pair.received_bytes, pair.error) = (Vec::new(), Some("connection to 10.0.0.1:7007 refused".to_owned()));
     }
     view(&run, &visits)
+}
+
+/// Machines of which this is measured, of what was counted as bytes of streams.
+fn of_op(op: NetOp, change: fn(&mut NetPair)) -> NetView {
+    let mut run = run(4, &[8], 3);
+    run.load.op = op;
+    let mut visits = visits(4, &run);
+    visits.iter_mut().flat_map(|visit| &mut visit.pairs).for_each(change);
+    view(&run, &visits)
+}
+
+fn exchanges(pair: &mut NetPair) {
+    let interval_counts: Vec<u64> = pair.received_bytes.iter().map(|bytes| bytes >> 16).collect();
+    let mut times = no_times();
+    let all: u64 = interval_counts.iter().sum();
+    times.record_n(85_000, all - all / 50).expect("it is within an hour");
+    times.record_n(420_000, all / 50).expect("it is within an hour");
+    pair.exchanges = Some(NetExchanges { interval_counts, times: encode(&times) });
+}
+
+/// Four machines that ask each other.
+pub(crate) fn asked() -> NetView {
+    of_op(NetOp::Request { request_bytes: 1, answer_bytes: 4_096 }, exchanges)
+}
+
+/// Four machines that connect to each other.
+pub(crate) fn connected() -> NetView {
+    of_op(NetOp::Connect, exchanges)
+}
+
+/// Four machines that send datagrams to each other.
+pub(crate) fn datagrams() -> NetView {
+    of_op(NetOp::Udp { datagram_bytes: 1_472 }, |pair| {
+        let received = pair.received_bytes.iter().sum::<u64>() / 1_472;
+        let (missing, jitter_ns) = (received / 200, 7_300);
+        let sent = received + missing;
+        pair.datagrams =
+            Some(NetDatagrams { sent, received, missing, reordered: 12, duplicates: 3, socket_drops: 40, jitter_ns });
+    })
 }
 
 /// A run of which nothing came.

@@ -3,7 +3,7 @@
 use linerate_record::finding::{Confidence, Severity};
 use linerate_record::units::percent;
 
-use super::{NAMED, pair_name, rate};
+use super::{NAMED, pair_name};
 use crate::net::pairs::NetSeen;
 use crate::net::slow::NetCompared;
 use crate::net::view::{
@@ -36,8 +36,8 @@ fn node(view: &NetView, slow: &NetSlowNode) -> NetFinding {
         evidence: format!(
             "{} at the median of its pairs, {} at the median machine; {:.1} standard errors, chance {:.0e} over {} \
              comparisons{because}",
-            rate(slow.bytes_per_s),
-            rate(slow.others_bytes_per_s),
+            view.rate(slow.per_s),
+            view.rate(slow.others_per_s),
             slow.sigmas.abs(),
             slow.chance,
             view.slow.comparisons
@@ -113,8 +113,8 @@ fn pair(view: &NetView, slow: &NetSlowPair) -> NetFinding {
         ),
         evidence: format!(
             "{} where {} are to be expected; {:.1} standard errors, chance {:.0e} over {} comparisons{because}{back}",
-            rate(slow.bytes_per_s),
-            rate(slow.expected_bytes_per_s),
+            view.rate(slow.per_s),
+            view.rate(slow.expected_per_s),
             slow.sigmas.abs(),
             slow.chance,
             view.slow.comparisons

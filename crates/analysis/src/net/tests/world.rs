@@ -1,7 +1,9 @@
 //! Fleets whose links are known, and what is measured of them.
 
 use linerate_record::machine::{Machine, MachineNic};
-use linerate_record::net::{NET_SCHEMA, NetLoad, NetMachine, NetNode, NetPair, NetRun, NetSent, NetVisit, NetWay};
+use linerate_record::net::{
+    NET_SCHEMA, NetLoad, NetMachine, NetNode, NetOp, NetPair, NetRun, NetSent, NetVisit, NetWay,
+};
 use linerate_worlds::Dice;
 
 use crate::net::{rounds, sampled, turns};
@@ -75,6 +77,7 @@ pub(super) fn run(world: &LinkWorld) -> NetRun {
         command: vec!["linerate".to_owned(), "net".to_owned()],
         seed: world.seed,
         load: NetLoad {
+            op: NetOp::Stream,
             way: world.way,
             streams: world.streams.clone(),
             duration_ms: 10_000,
@@ -169,7 +172,7 @@ pub(super) fn pair(from: u32, to: u32, streams: u32, received_bytes: Vec<u64>) -
             segment_bytes: 8_948,
             ..NetSent::default()
         },
-        error: None,
+        ..NetPair::default()
     }
 }
 

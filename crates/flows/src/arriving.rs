@@ -1,0 +1,144 @@
+//! One thread that receives datagrams, on flows of its own.
+
+use std::io::ErrorKind;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use linerate_wire::clock::Clock;
+use linerate_wire::sys::socket_drops;
+use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
+
+use crate::counted::{CountedCpu, Instants};
+use crate::datagram::{DatagramHead, Jitter, SequenceCount};
+use crate::edges::Edges;
+use crate::meeting::{DatagramsFrom, ReceivingFlow};
+use crate::receiving::{FlowCount, ReceivedByThread};
+
+const LOOK_NS: u64 = 20_000_000;
+
+/// Longer than any datagram.
+const DATAGRAM_BYTES: usize = 1 << 16;
+
+/// Datagrams of one flow that are taken before others have their turn.
+const TURN: usize = 64;
+
+/// So long after the end it waits for datagrams that are on their way: shorter than receivers stay behind senders.
+const LATE_NS: u64 = 80_000_000;
+
+/// What came of one flow.
+struct Arrived {
+    sequence: SequenceCount,
+    jitter: Jitter,
+    /// What its socket had dropped where counting began.
+    dropped_before: Option<u64>,
+}
+
+pub(crate) fn arrive_all(
+    flows: Vec<ReceivingFlow>,
+    (instants, clock): (Instants, Clock),
+    stop: &AtomicBool,
+) -> (ReceivedByThread, Vec<ReceivingFlow>) {
+    let mut cpu = CountedCpu::default();
+    let mut counts: Vec<FlowCount> = flows.iter().map(|flow| FlowCount::new(flow.from, &instants)).collect();
+    let arrived = || Arrived { sequence: SequenceCount::new(), jitter: Jitter::default(), dropped_before: None };
+    let mut all: Vec<Arrived> = flows.iter().map(|_| arrived()).collect();
+    match Edges::of(sockets(&flows).iter(), EventFlags::IN | EventFlags::RDHUP) {
+        Ok(edges) => arrives(&flows, (&mut counts, &mut all), edges, (instants, clock), (stop, &mut cpu)),
+        Err(errno) => counts.iter_mut().for_each(|count| count.failed = Some(errno.to_string())),
+    }
+    for ((flow, count), of) in flows.iter().zip(&mut counts).zip(&all) {
+        let dropped = dropped(flow).saturating_sub(of.dropped_before.unwrap_or(0));
+        count.datagrams = Some(of.sequence.counted(&of.jitter, dropped));
+    }
+    (ReceivedByThread { flows: counts, cpu_ns: cpu.used_ns() }, flows)
+}
+
+/// Two of each flow: that of its datagrams, and that which says that the other end is there.
+fn sockets(flows: &[ReceivingFlow]) -> Vec<BorrowedFd<'_>> {
+    let both = flows.iter().flat_map(|flow| {
+        let stream = flow.stream.as_fd();
+        [flow.datagrams.as_ref().map_or(stream, |of| of.socket.as_fd()), stream]
+    });
+    both.collect()
+}
+
+/// Datagrams that a flow's socket has dropped because its buffer was full; 0 where the kernel does not tell.
+fn dropped(flow: &ReceivingFlow) -> u64 {
+    flow.datagrams.as_ref().and_then(|of| socket_drops(&of.socket).ok()).map_or(0, u64::from)
+}
+
+fn arrives(
+    flows: &[ReceivingFlow],
+    (counts, all): (&mut [FlowCount], &mut [Arrived]),
+    mut edges: Edges,
+    (instants, clock): (Instants, Clock),
+    (stop, cpu): (&AtomicBool, &mut CountedCpu),
+) {
+    let mut datagram = vec![0_u8; DATAGRAM_BYTES];
+    let until_ns = instants.end_ns.saturating_add(LATE_NS);
+    while !stop.load(Ordering::Relaxed) {
+        let mut is_idle = true;
+        for ((flow, count), of) in flows.iter().zip(counts.iter_mut()).zip(all.iter_mut()) {
+            if of.dropped_before.is_none() && clock.now_ns() >= instants.counts_ns {
+                of.dropped_before = Some(dropped(flow));
+            }
+            if let Some(from) = flow.datagrams.as_ref().filter(|_| !count.is_empty) {
+                is_idle = false;
+                count.is_empty = takes(from, (count, of), &mut datagram, (instants, clock));
+            }
+        }
+        let now_ns = clock.now_ns();
+        if now_ns < instants.end_ns {
+            cpu.at(now_ns, &instants);
+        }
+        if now_ns >= until_ns {
+            return;
+        }
+        if is_idle {
+            for number in edges.wait((until_ns - now_ns).min(LOOK_NS)) {
+                let (flow, count) = (&flows[number / 2], &mut counts[number / 2]);
+                count.is_empty = false;
+                if number % 2 == 1 && is_over(flow) && clock.now_ns() < instants.end_ns {
+                    count.failed.get_or_insert_with(|| "the sender ended it".to_owned());
+                }
+            }
+        }
+    }
+}
+
+/// Whether the other end has ended the stream that stands for a flow: nothing is said on it.
+fn is_over(flow: &ReceivingFlow) -> bool {
+    !matches!(recv(&flow.stream, &mut [0_u8; 1][..], RecvFlags::DONTWAIT), Err(Errno::AGAIN | Errno::INTR))
+}
+
+/// Takes datagrams of a flow; whether there are no more for now. What is not of the proven sender, or does not have the
+/// flow's secret, counts nowhere.
+fn takes(
+    from: &DatagramsFrom,
+    (count, of): (&mut FlowCount, &mut Arrived),
+    datagram: &mut [u8],
+    (instants, clock): (Instants, Clock),
+) -> bool {
+    for _ in 0..TURN {
+        let (bytes, sender) = match from.socket.recv_from(datagram) {
+            Ok(came) => came,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
+            Err(error) if error.kind() == ErrorKind::Interrupted => return false,
+            Err(error) => {
+                count.failed.get_or_insert_with(|| error.to_string());
+                return true;
+            }
+        };
+        let now_ns = clock.now_ns();
+        let is_proven = sender.ip().to_canonical() == from.peer;
+        let head = DatagramHead::read(&from.secret, &datagram[..bytes]).filter(|_| is_proven);
+        let Some(head) = head else { continue };
+        of.jitter.note(head.sent_ns, now_ns);
+        if !head.counts || of.sequence.note(head.number) {
+            count.add(&instants, now_ns, bytes);
+        }
+    }
+    false
+}

@@ -1,0 +1,199 @@
+//! How both ends of the flows of a point meet: who sends connects and is told where datagrams are taken, who receives
+//! waits for those that it expects.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use linerate_record::net::NetOp;
+
+use crate::datagram::SECRET_BYTES;
+use crate::listener::AcceptedFlow;
+use crate::point::{FlowPlan, FlowsError};
+use crate::preface::{ANSWER_BYTES, FlowName, FlowToken, is_answer, preface};
+
+/// How long one flow may take to be accepted by the other end.
+pub(crate) const CONNECTED_WITHIN: Duration = Duration::from_secs(5);
+
+/// How often whoever waits for flows looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Shortest wait for something that is due at an instant that may be over.
+const LEAST_WAIT: Duration = Duration::from_millis(100);
+
+/// What a receiver asks its kernel to keep of datagrams that it has not read: net.core.rmem_max bounds it.
+const DATAGRAMS_KEPT_BYTES: usize = 4 << 20;
+
+/// What a receiver says of where it takes datagrams: the port, the high byte first, and the flow's secret.
+const PLACE_BYTES: usize = 2 + SECRET_BYTES;
+
+/// A flow that this machine sends on.
+pub(crate) struct SendingFlow {
+    pub(crate) to: u32,
+    pub(crate) stream: TcpStream,
+    pub(crate) most_bytes_per_s: Option<f64>,
+    /// Which part of the flows to its receiver are before it: what is due on all of them is not due at once.
+    pub(crate) place_share: f64,
+    pub(crate) datagrams: Option<DatagramsTo>,
+}
+
+/// Where its datagrams go.
+pub(crate) struct DatagramsTo {
+    pub(crate) socket: UdpSocket,
+    pub(crate) secret: [u8; SECRET_BYTES],
+}
+
+/// A flow that this machine receives on.
+pub(crate) struct ReceivingFlow {
+    pub(crate) from: u32,
+    pub(crate) stream: TcpStream,
+    pub(crate) datagrams: Option<DatagramsFrom>,
+}
+
+/// Where its datagrams are taken, and whose.
+pub(crate) struct DatagramsFrom {
+    pub(crate) socket: UdpSocket,
+    pub(crate) secret: [u8; SECRET_BYTES],
+    pub(crate) peer: IpAddr,
+}
+
+/// Flows by machines, and machines of which not all came, with the reason.
+type Met<F> = (Vec<F>, BTreeMap<u32, String>);
+
+pub(crate) fn drawn<const N: usize>() -> Result<[u8; N], rustix::io::Errno> {
+    let mut drawn = [0; N];
+    rustix::rand::getrandom(&mut drawn, rustix::rand::GetRandomFlags::empty()).map(|_| drawn)
+}
+
+/// Connects to all that are sent to.
+pub(crate) fn reached(plan: &FlowPlan, token: &FlowToken, stop: &AtomicBool) -> Result<Met<SendingFlow>, FlowsError> {
+    let (mut sending, mut unsent) = (Vec::new(), BTreeMap::new());
+    for to in &plan.sends {
+        let most_bytes_per_s = plan.max_bytes_per_s.map(|most| most / f64::from(to.streams.max(1)));
+        for flow in 0..to.streams {
+            if stop.load(Ordering::Relaxed) {
+                return Err(FlowsError::Stopped);
+            }
+            let name = FlowName { point: plan.point, from: plan.own, to: to.to, flow };
+            match connected(to.address, token, (name, drawn().map_err(FlowsError::Random)?), CONNECTED_WITHIN) {
+                Ok(stream) => {
+                    let place_share = f64::from(flow) / f64::from(to.streams);
+                    sending.push(SendingFlow { to: to.to, stream, most_bytes_per_s, place_share, datagrams: None });
+                }
+                Err(error) => {
+                    unsent.insert(to.to, format!("{} is not reached: {error}", to.address));
+                    break;
+                }
+            }
+        }
+    }
+    sending.retain(|flow| !unsent.contains_key(&flow.to));
+    Ok((sending, unsent))
+}
+
+/// Makes one flow, and proves both ends.
+pub(crate) fn connected(
+    address: SocketAddr,
+    token: &FlowToken,
+    (name, drawn): (FlowName, [u8; 16]),
+    within: Duration,
+) -> io::Result<TcpStream> {
+    let mut stream = TcpStream::connect_timeout(&address, within)?;
+    // Whole messages are sent, and each is waited for.
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(within))?;
+    stream.set_write_timeout(Some(within))?;
+    let said = preface(token, name, drawn);
+    stream.write_all(&said)?;
+    let mut answer = [0; ANSWER_BYTES];
+    let denied = |error: io::Error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => io::Error::other("what listens there does not have the token of this run"),
+        io::ErrorKind::WouldBlock => io::ErrorKind::TimedOut.into(),
+        _ => error,
+    };
+    stream.read_exact(&mut answer).map_err(denied)?;
+    if !is_answer(token, &said, &answer) {
+        return Err(io::Error::other("what listens there does not have the token of this run"));
+    }
+    Ok(stream)
+}
+
+/// Waits for the flows of this point; those of others are dropped.
+pub(crate) fn expected(
+    plan: &FlowPlan,
+    accepted: &Receiver<AcceptedFlow>,
+    until: Instant,
+    stop: &AtomicBool,
+) -> Result<Met<ReceivingFlow>, FlowsError> {
+    let wanted: u32 = plan.receives.iter().map(|of| of.streams).sum();
+    let is_expected = |name: FlowName| {
+        name.point == plan.point && plan.receives.iter().any(|of| of.from == name.from && name.flow < of.streams)
+    };
+    let (mut came, mut broken) = (Vec::new(), BTreeMap::new());
+    while came.len() + broken.len() < wanted as usize && Instant::now() < until {
+        if stop.load(Ordering::Relaxed) {
+            return Err(FlowsError::Stopped);
+        }
+        match accepted.recv_timeout(LOOK) {
+            Ok(flow) if is_expected(flow.name) => match received(plan.op, flow.name.from, flow.stream) {
+                Ok(flow) => came.push(flow),
+                Err(error) => drop(broken.insert(flow.name.from, format!("no socket for datagrams: {error}"))),
+            },
+            Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err(FlowsError::Deaf),
+        }
+    }
+    let count = |from: u32| came.iter().filter(|flow| flow.from == from).count() as u32;
+    for of in plan.receives.iter().filter(|of| count(of.from) < of.streams) {
+        let why = || format!("{} of its {} streams came", count(of.from), of.streams);
+        broken.entry(of.from).or_insert_with(why);
+    }
+    came.retain(|flow| !broken.contains_key(&flow.from));
+    Ok((came, broken))
+}
+
+/// What is made of a flow that was accepted. Where it is of datagrams, its sender is told where these are taken.
+fn received(op: NetOp, from: u32, mut stream: TcpStream) -> io::Result<ReceivingFlow> {
+    stream.set_nodelay(true)?;
+    if !matches!(op, NetOp::Udp { .. }) {
+        return Ok(ReceivingFlow { from, stream, datagrams: None });
+    }
+    let socket = UdpSocket::bind((stream.local_addr()?.ip().to_canonical(), 0))?;
+    socket.set_nonblocking(true)?;
+    // The kernel gives as much of it as it may.
+    let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, DATAGRAMS_KEPT_BYTES);
+    let secret = drawn()?;
+    let mut place = [0; PLACE_BYTES];
+    place[..2].copy_from_slice(&socket.local_addr()?.port().to_be_bytes());
+    place[2..].copy_from_slice(&secret);
+    // It fits any send buffer.
+    stream.write_all(&place)?;
+    let peer = stream.peer_addr()?.ip().to_canonical();
+    Ok(ReceivingFlow { from, stream, datagrams: Some(DatagramsFrom { socket, secret, peer }) })
+}
+
+/// Learns of each flow where its datagrams are taken; those that are not told are dropped with the reason.
+pub(crate) fn places_told(sending: &mut Vec<SendingFlow>, unsent: &mut BTreeMap<u32, String>, until: Instant) {
+    for flow in sending.iter_mut() {
+        match place_told(&mut flow.stream, until) {
+            Ok(to) => flow.datagrams = Some(to),
+            Err(error) => drop(unsent.insert(flow.to, format!("it does not tell where it takes datagrams: {error}"))),
+        }
+    }
+    sending.retain(|flow| !unsent.contains_key(&flow.to));
+}
+
+fn place_told(stream: &mut TcpStream, until: Instant) -> io::Result<DatagramsTo> {
+    stream.set_read_timeout(Some(until.saturating_duration_since(Instant::now()).max(LEAST_WAIT)))?;
+    let mut port = [0; 2];
+    let mut secret = [0; SECRET_BYTES];
+    stream.read_exact(&mut port)?;
+    stream.read_exact(&mut secret)?;
+    let socket = UdpSocket::bind((stream.local_addr()?.ip().to_canonical(), 0))?;
+    socket.connect((stream.peer_addr()?.ip().to_canonical(), u16::from_be_bytes(port)))?;
+    socket.set_nonblocking(true)?;
+    Ok(DatagramsTo { socket, secret })
+}

@@ -1,0 +1,214 @@
+//! One thread that sends datagrams, on flows of its own: each one by itself, when it is due.
+
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use linerate_wire::clock::Clock;
+use linerate_wire::sys::wake_on_time;
+use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use crate::counted::{CountedCpu, FlowSent, Instants, SentByThread};
+use crate::datagram::DatagramHead;
+use crate::edges::Edges;
+use crate::meeting::SendingFlow;
+use crate::sending::body;
+
+/// How often a thread looks whether its flows are to end.
+const LOOK_NS: u64 = 20_000_000;
+
+/// A flow that is later than this with its next datagram makes no more up for: what was not sent meanwhile would come
+/// at once, and overflow queues by which nothing is wrong.
+const LATE_MOST_NS: f64 = 5e6;
+
+/// When datagrams of a flow are due.
+#[derive(Clone, Copy, Debug)]
+struct Pacer {
+    gap_ns: f64,
+    due_ns: f64,
+}
+
+impl Pacer {
+    /// When the next one is due, if that is later than now.
+    fn waits(&self, now_ns: u64) -> Option<u64> {
+        (self.due_ns > now_ns as f64).then(|| self.due_ns.ceil() as u64)
+    }
+
+    /// One was sent, or is not to be.
+    fn step(&mut self, now_ns: u64) {
+        self.due_ns = (self.due_ns + self.gap_ns).max(now_ns as f64 - LATE_MOST_NS);
+    }
+}
+
+/// Where a flow is.
+struct Progress {
+    pacer: Pacer,
+    /// The number of the next datagram, among those that count or those that do not.
+    number: u64,
+    counts: bool,
+    is_blocked: bool,
+    failed: Option<String>,
+}
+
+pub(crate) fn pace_all(
+    flows: Vec<SendingFlow>,
+    datagram_bytes: usize,
+    (instants, clock): (Instants, Clock),
+    stop: &AtomicBool,
+) -> (SentByThread, Vec<SendingFlow>) {
+    let mut cpu = CountedCpu::default();
+    let progress = |flow: &SendingFlow| {
+        // A rate is always asked for; without one, a datagram each second fills nothing.
+        let gap_ns = 1e9 * datagram_bytes as f64 / flow.most_bytes_per_s.unwrap_or(datagram_bytes as f64);
+        let due_ns = instants.begin_ns as f64 + flow.place_share * gap_ns;
+        Progress { pacer: Pacer { gap_ns, due_ns }, number: 0, counts: false, is_blocked: false, failed: None }
+    };
+    let mut all: Vec<Progress> = flows.iter().map(progress).collect();
+    wake_on_time();
+    match Edges::of(sockets(&flows).iter(), EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP) {
+        Ok(edges) => paces(&flows, (&mut all, datagram_bytes), edges, (instants, clock), (stop, &mut cpu)),
+        Err(errno) => all.iter_mut().for_each(|of| of.failed = Some(errno.to_string())),
+    }
+    let told = |(flow, of): (&SendingFlow, Progress)| {
+        let datagrams = Some(if of.counts { of.number } else { 0 });
+        (flow.to, of.failed.map_or_else(|| Ok(FlowSent { datagrams, ..FlowSent::default() }), Err))
+    };
+    let told = flows.iter().zip(all).map(told).collect();
+    (SentByThread { flows: told, cpu_ns: cpu.used_ns() }, flows)
+}
+
+/// Two of each flow: that of its datagrams, and that which says that the other end is there.
+fn sockets(flows: &[SendingFlow]) -> Vec<BorrowedFd<'_>> {
+    let both = flows.iter().flat_map(|flow| {
+        let stream = flow.stream.as_fd();
+        [flow.datagrams.as_ref().map_or(stream, |of| of.socket.as_fd()), stream]
+    });
+    both.collect()
+}
+
+fn paces(
+    flows: &[SendingFlow],
+    (all, datagram_bytes): (&mut [Progress], usize),
+    mut edges: Edges,
+    (instants, clock): (Instants, Clock),
+    (stop, cpu): (&AtomicBool, &mut CountedCpu),
+) {
+    let mut datagram = body(datagram_bytes);
+    if !instants.wait_to_begin(clock, stop) {
+        return;
+    }
+    let mut looked_ns = 0;
+    loop {
+        let wake_ns = one_turn(flows, all, &mut datagram, (instants, clock));
+        let now_ns = clock.now_ns();
+        cpu.at(now_ns, &instants);
+        if now_ns >= instants.end_ns || stop.load(Ordering::Relaxed) {
+            return;
+        }
+        if wake_ns.is_some() || now_ns > looked_ns + LOOK_NS {
+            looked_ns = now_ns;
+            let most_ns = wake_ns.map_or(0, |wake_ns| wake_ns.min(instants.end_ns).saturating_sub(now_ns).min(LOOK_NS));
+            for number in edges.wait(most_ns) {
+                let (flow, of) = (&flows[number / 2], &mut all[number / 2]);
+                of.is_blocked = false;
+                if number % 2 == 1 && is_over(flow) {
+                    of.failed.get_or_insert_with(|| "the receiver ended it".to_owned());
+                }
+            }
+        }
+    }
+}
+
+/// Whether the other end has ended the stream that stands for a flow: nothing is said on it.
+fn is_over(flow: &SendingFlow) -> bool {
+    !matches!(recv(&flow.stream, &mut [0_u8; 1][..], RecvFlags::DONTWAIT), Err(Errno::AGAIN | Errno::INTR))
+}
+
+/// Sends one datagram on each flow of which one is due; where none is, when the next one is.
+fn one_turn(
+    flows: &[SendingFlow],
+    all: &mut [Progress],
+    datagram: &mut [u8],
+    (instants, clock): (Instants, Clock),
+) -> Option<u64> {
+    let (mut is_idle, mut wake_ns) = (true, u64::MAX);
+    for (flow, of) in flows.iter().zip(all) {
+        let now_ns = clock.now_ns();
+        let Some(to) = flow.datagrams.as_ref().filter(|_| !of.is_blocked && of.failed.is_none()) else { continue };
+        if now_ns >= instants.end_ns {
+            return None;
+        }
+        if let Some(due_ns) = of.pacer.waits(now_ns) {
+            wake_ns = wake_ns.min(due_ns);
+            continue;
+        }
+        is_idle = false;
+        if !of.counts && now_ns >= instants.counts_ns {
+            (of.counts, of.number) = (true, 0);
+        }
+        DatagramHead { number: of.number, counts: of.counts, sent_ns: now_ns }.write(&to.secret, datagram);
+        match send(&to.socket, datagram, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            Ok(_) => {
+                of.number += 1;
+                of.pacer.step(now_ns);
+            }
+            // This machine's own queue is full: it was not sent.
+            Err(Errno::NOBUFS) => of.pacer.step(now_ns),
+            Err(Errno::AGAIN) => of.is_blocked = true,
+            Err(Errno::INTR) => {}
+            Err(errno) => of.failed = Some(errno.to_string()),
+        }
+    }
+    is_idle.then_some(wake_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many are sent within a second by one that wakes at these instants, and how many at the most at one.
+    fn sent(gap_ns: f64, wakes: impl Iterator<Item = u64>) -> (u64, u64) {
+        let mut pacer = Pacer { gap_ns, due_ns: 0.0 };
+        let (mut all, mut most) = (0, 0);
+        for now_ns in wakes {
+            let mut at_once = 0;
+            while pacer.waits(now_ns).is_none() {
+                pacer.step(now_ns);
+                at_once += 1;
+            }
+            (all, most) = (all + at_once, most.max(at_once));
+        }
+        (all, most)
+    }
+
+    #[test]
+    fn datagrams_are_due_one_by_one_and_as_many_as_the_rate_asks_for() {
+        for gap_ns in [1e6, 120_000.5, 1_000.25] {
+            let mut pacer = Pacer { gap_ns, due_ns: 0.0 };
+            let (mut count, mut now_ns) = (0_u64, 0);
+            while now_ns < 1_000_000_000 {
+                match pacer.waits(now_ns) {
+                    Some(due_ns) => now_ns = due_ns,
+                    None => {
+                        pacer.step(now_ns);
+                        count += 1;
+                        assert!(pacer.waits(now_ns).is_some(), "{gap_ns}: two at once");
+                    }
+                }
+            }
+            assert!((count as f64 - 1e9 / gap_ns).abs() <= 1.0, "{gap_ns}: {count}");
+        }
+    }
+
+    #[test]
+    fn one_that_wakes_late_makes_up_for_a_little_and_never_for_a_long_time() {
+        let every = |ns: u64| (0..1_000_000_000 / ns).map(move |number| number * ns);
+        // 60 µs late with datagrams of 10 µs: all are sent, some at once.
+        let (all, most) = sent(10_000.0, every(60_000));
+        assert!((99_990..=100_000).contains(&all) && most <= 6, "{all}, {most} at once");
+        // 100 ms late: 5 ms of each.
+        let (all, most) = sent(10_000.0, every(100_000_000));
+        assert!(most <= 502 && all < 10 * 502, "{all}, {most} at once");
+    }
+}
