@@ -41,6 +41,9 @@ fn main() {
         ("links", links, 2, 100),
         ("links_of_204", links_of_204, 1, 100),
         ("failed_links", failed_links, 1, 50),
+        ("asked_links", asked_links, 1, 50),
+        ("connected_links", connected_links, 1, 50),
+        ("datagram_links", datagram_links, 1, 50),
         ("no_links", no_links, 0, 3),
     ]
     .into_iter()
@@ -127,6 +130,18 @@ fn links_of_204() -> Sheet {
 
 fn failed_links() -> Sheet {
     of_links(&linked::failed())
+}
+
+fn asked_links() -> Sheet {
+    of_links(&linked::asked())
+}
+
+fn connected_links() -> Sheet {
+    of_links(&linked::connected())
+}
+
+fn datagram_links() -> Sheet {
+    of_links(&linked::datagrams())
 }
 
 fn no_links() -> Sheet {
