@@ -140,11 +140,7 @@ fn with_limits(stream: TcpStream, within: Duration) -> io::Result<TcpStream> {
 }
 
 /// Proves both ends of a flow.
-fn proven(
-    mut stream: TcpStream,
-    token: &FlowToken,
-    (name, drawn): (FlowName, [u8; 16]),
-) -> io::Result<TcpStream> {
+fn proven(mut stream: TcpStream, token: &FlowToken, (name, drawn): (FlowName, [u8; 16])) -> io::Result<TcpStream> {
     let said = preface(token, name, drawn);
     stream.write_all(&said)?;
     let mut answer = [0; ANSWER_BYTES];

@@ -114,7 +114,8 @@ fn processor_time_is_that_of_the_threads_of_each_way() {
 fn who_has_another_token_is_not_reached_and_others_are() {
     let (near, far, other) = (End::with(0, 7), End::with(1, 7), End::with(2, 8));
     let to = |to, end: &End| FlowsTo { to, address: end.address(), streams: 2, source: None };
-    let sends = vec![to(1, &far), to(2, &other), FlowsTo { to: 3, address: (HERE, 1).into(), streams: 1, source: None }];
+    let sends =
+        vec![to(1, &far), to(2, &other), FlowsTo { to: 3, address: (HERE, 1).into(), streams: 1, source: None }];
     let ready = made_ready(FlowPlan { sends, ..plan(0) }, &near);
     assert_eq!(ready.lacking(), 2);
     let counted = ready.drive(Clock::start(), 0, &AtomicBool::new(false)).expect("threads");

@@ -80,8 +80,10 @@ pub fn way_out(root: &Root, interface: &str) -> Option<WayOut> {
         if root.0.join(format!("{folder}/bonding")).exists() {
             return Some(WayOut { is_bond: at == interface, bond: at, source_mac });
         }
-        let below: Vec<String> =
-            names(root, &folder).into_iter().filter_map(|entry| Some(entry.strip_prefix("lower_")?.to_owned())).collect();
+        let below: Vec<String> = names(root, &folder)
+            .into_iter()
+            .filter_map(|entry| Some(entry.strip_prefix("lower_")?.to_owned()))
+            .collect();
         let [only] = below.as_slice() else { return None };
         at.clone_from(only);
     }
@@ -207,7 +209,8 @@ mod tests {
 
     #[test]
     fn members_are_in_the_order_in_which_they_joined_and_those_send_that_the_driver_sends_by() {
-        for (mode, sends) in [("802.3ad 4\n", [true, false, false, false]), ("balance-xor 2\n", [true, true, false, false])]
+        for (mode, sends) in
+            [("802.3ad 4\n", [true, false, false, false]), ("balance-xor 2\n", [true, true, false, false])]
         {
             let (_folder, root) = bonded(mode);
             let all = bonds(&root);

@@ -79,8 +79,6 @@ pub enum NetUnaimed {
     NextHop,
     /// The hash looks at the tag of a VLAN, whose priority is not known (`vlan+srcmac`).
     VlanTag,
-    /// No source port that leads to the member is free.
-    NoFreePort,
     /// No member sends, or this version of linerate does not know the mode or the policy.
     NotKnown,
 }
@@ -98,7 +96,6 @@ impl NetUnaimed {
             NetUnaimed::NoPorts => "the hash looks at no port, so that all streams of a pair leave by one member",
             NetUnaimed::NextHop => "the hash looks at the MAC address of the next hop, which is not known",
             NetUnaimed::VlanTag => "the hash looks at a VLAN's tag, whose priority is not known: not predictable",
-            NetUnaimed::NoFreePort => "no source port that leads to the member is free",
             NetUnaimed::NotKnown => "no member sends, or its mode or policy is not known: not predictable",
         }
     }
