@@ -182,8 +182,8 @@ impl ReadyPoint {
         self.unsent.len() + self.unreceived.len()
     }
 
-    /// Both ends of each flow to a receiver, in the order of their numbers; of datagrams those of these. Empty where the
-    /// kernel does not tell them all.
+    /// Both ends of each flow to a receiver, in the order of their numbers; of datagrams those of these. Empty where
+    /// the kernel does not tell them all.
     #[must_use]
     pub fn ends_to(&self, to: u32) -> Vec<FlowEnds> {
         let of = |flow: &SendingFlow| match &flow.datagrams {

@@ -197,8 +197,8 @@ fn foretold(flags: &NetFlags, course: &Course, nodes: usize) -> String {
         None => "no limit, but that each stream has one request or connection at a time".to_owned(),
     };
     format!(
-        " op       {}\n machines {nodes}\n rounds   {}{sampled}: {pairs} pairs, up to {at_once} at once\n streams  {}, {} visits of \
-         {each}, {} and {} of warm-up\n rate     {rate}\n takes    {} or longer\n",
+        " op       {}\n machines {nodes}\n rounds   {}{sampled}: {pairs} pairs, up to {at_once} at once\n \
+         streams  {}, {} visits of {each}, {} and {} of warm-up\n rate     {rate}\n takes    {} or longer\n",
         flags.op(false).key(),
         course.rounds.len(),
         streams.join(", "),

@@ -1,5 +1,5 @@
-//! Members of bonds: by which of them flows leave, as the kernel's hash tells it, source ports that lead to one of them,
-//! and what each carried.
+//! Members of bonds: by which of them flows leave, as the kernel's hash tells it, source ports that lead to one of
+//! them, and what each carried.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
