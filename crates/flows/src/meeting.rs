@@ -106,7 +106,7 @@ pub(crate) fn reached(plan: &FlowPlan, token: &FlowToken, stop: &AtomicBool) -> 
 
 /// Where flows to a receiver may come from, in order; nothing where that is left to the kernel.
 fn places_of(to: &FlowsTo) -> impl Iterator<Item = SocketAddr> {
-    to.source.iter().flat_map(|source| source.ports.iter().map(|port| SocketAddr::new(source.address, *port)))
+    to.source.iter().flat_map(|source| source.ports.iter().map(move |port| SocketAddr::new(source.address, *port)))
 }
 
 /// Connects from the first of these places that is free. Those before it are tried no more.
