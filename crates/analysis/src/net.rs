@@ -1,11 +1,13 @@
 //! Links between machines: in which rounds pairs are measured, and what their flows say.
 //!
 //! `rounds.rs` has the schedule. [`view()`] turns visits into figures of pairs (`pairs.rs`), says what limited each
-//! (`limits.rs` with `ports.rs`), how long requests took and what became of datagrams (`ops.rs`), from which number of streams on more give no more (`streams.rs`), which machines and
+//! (`limits.rs` with `ports.rs`), how long requests took and what became of datagrams (`ops.rs`), which members of
+//! bonds carried them (`members.rs`), from which number of streams on more give no more (`streams.rs`), which machines and
 //! pairs are slow beyond chance (`slow.rs`), and all of it in sentences (`answer.rs`). How: `docs/method/net.md`.
 
 mod answer;
 mod limits;
+mod members;
 mod ops;
 mod pairs;
 mod ports;
@@ -21,6 +23,7 @@ use std::collections::BTreeMap;
 use linerate_record::net::{NetLoad, NetRun, NetVisit};
 use linerate_record::units::bits_per_s;
 
+pub use ports::bond_of;
 pub use rounds::{NetTurn, rounds, sampled, turns};
 
 use crate::median::median;
@@ -67,6 +70,7 @@ pub fn view(run: &NetRun, visits: &[NetVisit]) -> NetView {
         enough_of_pairs,
         slow: std::mem::take(&mut compared.slow),
         pairs,
+        members: members::members(&seen),
     };
     view.answer = answer::answer(&view);
     view.warnings = answer::warnings(&view, &seen);

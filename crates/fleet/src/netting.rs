@@ -5,8 +5,8 @@ use core::net::{IpAddr, SocketAddr};
 use std::collections::VecDeque;
 
 use linerate_record::net::{
-    NET_DURATION_MS_MAX, NET_INTERVALS_MAX, NET_NODES_MAX, NET_STREAMS_MAX, NetDatagrams, NetExchanges, NetMachine,
-    NetOp, NetSent, counts_of,
+    NET_DURATION_MS_MAX, NET_INTERVALS_MAX, NET_MEMBERS_MAX, NET_NODES_MAX, NET_STREAMS_MAX, NetAim, NetDatagrams,
+    NetExchanges, NetMachine, NetOp, NetSent, check_members, counts_of,
 };
 use linerate_record::sound::COUNT_MAX;
 use serde::{Deserialize, Serialize};
@@ -100,6 +100,10 @@ pub struct NetRoundOrder {
     /// Most bytes per second to one machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_bytes_per_s: Option<f64>,
+    /// The place of the member of its bond at which it aims its flows, modulo how many send; absent where source ports
+    /// are not chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<u32>,
 }
 
 /// What an agent says about flows.
@@ -140,6 +144,9 @@ pub struct NetSentTold {
     /// Datagrams that were sent while it counts, where there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<u64>,
+    /// By which members of its bond they were to leave, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aim: Option<NetAim>,
     /// Why there are no figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -317,6 +324,7 @@ fn check_end(end: &NetEnd, order: &NetRoundOrder, own: u32) -> Result<(), String
     }
     check_exchanges(end, order.op, intervals)?;
     check_datagrams(end, order)?;
+    check_bonds(end, order)?;
     let counts = end.received.iter().flat_map(|of| of.interval_bytes.iter().chain(&of.stream_bytes)).copied();
     let kernels = end.sent.iter().flat_map(|of| counts_of(&of.sent));
     let machine = &end.machine;
@@ -332,6 +340,18 @@ fn check_end(end: &NetEnd, order: &NetRoundOrder, own: u32) -> Result<(), String
         let can_be = value.value.is_finite() && value.value.abs() <= 1e15;
         if can_be { Ok(()) } else { Err(format!("a reading of {}", value.value)) }
     })
+}
+
+/// What is wrong with what is told of bonds.
+fn check_bonds(end: &NetEnd, order: &NetRoundOrder) -> Result<(), String> {
+    for (of, asked) in end.sent.iter().zip(&order.sends) {
+        let Some(aim) = &of.aim else { continue };
+        aim.check(asked.streams)?;
+        aim.texts().try_for_each(|text| checked_text(text))?;
+    }
+    let members = &end.machine.members;
+    check_members(members)?;
+    members.iter().flat_map(|member| [&member.bond, &member.name]).try_for_each(|name| checked_text(name))
 }
 
 /// What is wrong with what was answered: it is told where it is counted, and nowhere else.
@@ -397,6 +417,7 @@ impl NetRoundOrder {
             (self.duration_ms > NET_DURATION_MS_MAX || self.warmup_ms > NET_DURATION_MS_MAX, "a round without end"),
             (!(1..=16 << 20).contains(&self.send_bytes), "too many bytes at once"),
             (self.max_bytes_per_s.is_some_and(|most| !(most.is_finite() && most >= 1.0)), "a limit that is none"),
+            (self.member.is_some_and(|place| place as usize >= NET_MEMBERS_MAX), "more members than a bond has"),
             (!self.op.is_sound(), "requests, answers or datagrams of sizes that cannot be sent"),
             (matches!(self.op, NetOp::Udp { .. }) && self.max_bytes_per_s.is_none(), "datagrams without a rate"),
         ];
@@ -409,6 +430,8 @@ impl NetRoundOrder {
 
 #[cfg(test)]
 mod tests {
+    use linerate_record::net::NetMember;
+
     use super::*;
 
     const S: i64 = 1_000_000_000;
@@ -424,6 +447,7 @@ mod tests {
             interval_ms: 100,
             send_bytes: 65_536,
             max_bytes_per_s: None,
+            member: None,
         }
     }
 
@@ -493,7 +517,7 @@ mod tests {
     #[test]
     fn counts_that_cannot_be_are_not_believed() {
         type Lie = fn(&mut NetEnd);
-        let lies: [(Lie, &str); 10] = [
+        let lies: [(Lie, &str); 13] = [
             (|end| end.point = 2, "not requested"),
             (|end| end.sent.clear(), "other flows"),
             (|end| end.received[0].from = 3, "other flows"),
@@ -503,6 +527,15 @@ mod tests {
             (|end| end.received[0].interval_bytes[0] = u64::MAX, "a count of"),
             (|end| end.sent[0].sent.busy_us = u64::MAX, "a count of"),
             (|end| end.received[0].error = Some("\u{1b}[2J".to_owned()), "control characters"),
+            (
+                |end| end.sent[0].aim = Some(NetAim { mode: "\u{1b}[2J".to_owned(), ..NetAim::default() }),
+                "control characters",
+            ),
+            (
+                |end| end.sent[0].aim = Some(NetAim { streams: vec![0; 3], ..NetAim::default() }),
+                "members of 3 streams, of 2",
+            ),
+            (|end| end.machine.members = vec![NetMember::default(); 65], "65 members of bonds"),
             (
                 |end| {
                     let of = linerate_record::readings::ReadMeasure::CoresBusy;
@@ -601,7 +634,7 @@ mod tests {
     fn a_round_that_cannot_be_is_refused_by_an_agent() {
         assert_eq!(order().check(), Ok(()));
         type Wrong = fn(&mut NetRoundOrder);
-        let wrong: [Wrong; 9] = [
+        let wrong: [Wrong; 10] = [
             |order| order.op = NetOp::Udp { datagram_bytes: 1_472 },
             |order| order.op = NetOp::Request { request_bytes: 0, answer_bytes: 1 },
             |order| order.interval_ms = 0,
@@ -610,6 +643,7 @@ mod tests {
             |order| order.sends[0].streams = NET_STREAMS_MAX + 1,
             |order| order.receives[0].streams = 0,
             |order| order.send_bytes = 0,
+            |order| order.member = Some(64),
             |order| order.max_bytes_per_s = Some(0.0),
         ];
         for (number, change) in wrong.into_iter().enumerate() {

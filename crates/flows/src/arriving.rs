@@ -41,7 +41,7 @@ pub(crate) fn arrive_all(
     stop: &AtomicBool,
 ) -> (ReceivedByThread, Vec<ReceivingFlow>) {
     let mut cpu = CountedCpu::default();
-    let mut counts: Vec<FlowCount> = flows.iter().map(|flow| FlowCount::new(flow.from, &instants)).collect();
+    let mut counts: Vec<FlowCount> = flows.iter().map(|flow| FlowCount::new(flow, &instants)).collect();
     let arrived = || Arrived { sequence: SequenceCount::new(), jitter: Jitter::default(), dropped_before: None };
     let mut all: Vec<Arrived> = flows.iter().map(|_| arrived()).collect();
     match Edges::of(sockets(&flows).iter(), EventFlags::IN | EventFlags::RDHUP) {

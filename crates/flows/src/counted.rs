@@ -34,7 +34,7 @@ pub struct ReceivedFlows {
     pub from: u32,
     /// Bytes in each interval that counts, over all of them.
     pub interval_bytes: Vec<u64>,
-    /// Bytes of each while it counts.
+    /// Bytes of each while it counts, in the order of their numbers.
     pub stream_bytes: Vec<u64>,
     /// What became of datagrams, but for how many were sent.
     pub datagrams: Option<NetDatagrams>,

@@ -23,5 +23,5 @@ mod sending;
 
 pub use counted::{ReceivedFlows, SentFlows};
 pub use listener::{AcceptedFlow, FlowListener};
-pub use point::{ExpectedFlows, FlowPlan, FlowsError, FlowsTo, PointCounts, ReadyPoint};
+pub use point::{ExpectedFlows, FlowEnds, FlowPlan, FlowSource, FlowsError, FlowsTo, PointCounts, ReadyPoint};
 pub use preface::FlowToken;

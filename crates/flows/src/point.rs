@@ -1,7 +1,8 @@
 //! One point of a run on one machine: its flows are made ready, driven from one instant to another, and counted.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::Receiver;
@@ -38,6 +39,26 @@ pub struct FlowsTo {
     pub address: SocketAddr,
     /// How many.
     pub streams: u32,
+    /// Where they come from; the kernel chooses where it is not said.
+    pub source: Option<FlowSource>,
+}
+
+/// Where flows come from: an address of this machine, and ports of which each flow has the next one that is free.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowSource {
+    /// The address.
+    pub address: IpAddr,
+    /// The ports; those that are not free are passed over.
+    pub ports: Vec<u16>,
+}
+
+/// Both ends of a flow, as its packets name them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowEnds {
+    /// Who sends.
+    pub source: SocketAddr,
+    /// Who receives.
+    pub destination: SocketAddr,
 }
 
 /// Flows of one sender.
@@ -142,6 +163,10 @@ pub fn ready(
     Ok(ReadyPoint { plan, token: token.clone(), sending, receiving, unsent, unreceived })
 }
 
+fn ends(source: io::Result<SocketAddr>, destination: io::Result<SocketAddr>) -> Option<FlowEnds> {
+    Some(FlowEnds { source: source.ok()?, destination: destination.ok()? })
+}
+
 /// Flows dealt out to threads.
 fn dealt<F>(flows: Vec<F>, threads: u32) -> Vec<Vec<F>> {
     let threads = (threads.max(1) as usize).min(flows.len());
@@ -155,6 +180,18 @@ impl ReadyPoint {
     #[must_use]
     pub fn lacking(&self) -> usize {
         self.unsent.len() + self.unreceived.len()
+    }
+
+    /// Both ends of each flow to a receiver, in the order of their numbers; of datagrams those of these. Empty where
+    /// the kernel does not tell them all.
+    #[must_use]
+    pub fn ends_to(&self, to: u32) -> Vec<FlowEnds> {
+        let of = |flow: &SendingFlow| match &flow.datagrams {
+            Some(datagrams) => ends(datagrams.socket.local_addr(), datagrams.socket.peer_addr()),
+            None => ends(flow.stream.local_addr(), flow.stream.peer_addr()),
+        };
+        let all: Option<Vec<FlowEnds>> = self.sending.iter().filter(|flow| flow.to == to).map(of).collect();
+        all.unwrap_or_default()
     }
 
     /// Drives the point from an instant of the clock on, and gives what was counted.
@@ -267,7 +304,8 @@ fn sent_to(to: u32, told: &[ToldFlow], why: Option<&String>) -> SentFlows {
 }
 
 fn received_of(from: u32, flows: &[FlowCount], why: Option<&String>) -> ReceivedFlows {
-    let own: Vec<&FlowCount> = flows.iter().filter(|flow| flow.from == from).collect();
+    let mut own: Vec<&FlowCount> = flows.iter().filter(|flow| flow.from == from).collect();
+    own.sort_by_key(|flow| flow.flow);
     let failed = own.iter().find_map(|flow| flow.failed.as_ref());
     let error = why.cloned().or_else(|| failed.map(|why| format!("a stream ended before its time: {why}")));
     let intervals = own.iter().map(|flow| flow.interval_bytes.len()).max().unwrap_or_default();

@@ -58,7 +58,7 @@ fn plan(own: u32, op: NetOp, most_bytes_per_s: Option<f64>) -> FlowPlan {
 /// Both ends of a point in which machine 0 sends to machine 1.
 fn made_ready(op: NetOp, streams: u32, most_bytes_per_s: Option<f64>) -> ([ReadyPoint; 2], [End; 2]) {
     let (near, far) = (End::with(0), End::with(1));
-    let sends = vec![FlowsTo { to: 1, address: far.address(), streams }];
+    let sends = vec![FlowsTo { to: 1, address: far.address(), streams, source: None }];
     let sender = FlowPlan { sends, ..plan(0, op, most_bytes_per_s) };
     let receiver = FlowPlan { receives: vec![ExpectedFlows { from: 0, streams }], ..plan(1, op, most_bytes_per_s) };
     let until = Instant::now() + Duration::from_secs(3);

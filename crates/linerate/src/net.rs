@@ -10,13 +10,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use linerate_analysis::net::view::{NetView, rate_of};
-use linerate_analysis::net::{median_per_s, rounds, sampled, turns, view};
+use linerate_analysis::net::{NetTurn, bond_of, median_per_s, rounds, sampled, turns, view};
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::netting::{NetAddress, NetOrder};
 use linerate_fleet::reach::NodeReach;
 use linerate_flows::FlowToken;
 use linerate_record::fleet::Allowed;
-use linerate_record::net::{NET_SCHEMA, NetLoad, NetNode, NetOp, NetRun, NetVisit, NetWay};
+use linerate_record::net::{NET_MEMBERS_MAX, NET_SCHEMA, NetLoad, NetNode, NetOp, NetRun, NetVisit, NetWay};
 use linerate_record::shell;
 use linerate_record::units::{bits_per_s, bytes_iec, duration_ns, whole_ns};
 use linerate_wire::clock::{Clock, unix_base_ns};
@@ -42,12 +42,17 @@ const INTERVAL_MS: u64 = 50;
 /// What a round takes besides its flows: all are made, begin together, and are told.
 const BESIDE: Duration = Duration::from_millis(500);
 
+/// Members of a bond before it is known how many those of the machines have: what most bonds have.
+const MEMBERS_LEAST: u32 = 2;
+
 /// The rounds of a run, and their order.
 struct Course {
     way: NetWay,
     rounds: Vec<Vec<(u32, u32)>>,
     all_rounds: usize,
     seed: u64,
+    /// Members at which streams are aimed in turn; 1 where they are not.
+    members: u32,
 }
 
 pub(crate) fn run(flags: &NetFlags) -> Result<ExitCode, Failure> {
@@ -89,7 +94,10 @@ pub(crate) fn run(flags: &NetFlags) -> Result<ExitCode, Failure> {
     fleet.meet(&order, &is_cut)?;
     let course =
         if fleet.linked.len() == nodes.len() { course } else { self::course(flags, fleet.linked.len(), seed)? };
-    let (run, visits) = measure(flags, &mut fleet, (&course, &path), &is_cut)?;
+    let found = found_addresses(flags, &fleet)?;
+    let course = Course { members: members(flags, &fleet, &found)?, ..course };
+    fleet.progress.expects(takes(flags, &course));
+    let (run, visits) = measure(flags, &mut fleet, (&course, &found, &path), &is_cut)?;
     fleet.progress.end();
     let lost = fleet.lost.len();
     let reasons = fleet.reasons();
@@ -148,12 +156,13 @@ fn course(flags: &NetFlags, nodes: usize, seed: u64) -> Result<Course, Failure> 
         )));
     }
     let rounds = if most as usize >= all_rounds { all } else { sampled(&all, most as usize, seed) };
-    Ok(Course { way, rounds, all_rounds, seed })
+    let members = if flags.members { MEMBERS_LEAST } else { 1 };
+    Ok(Course { way, rounds, all_rounds, seed, members })
 }
 
 /// How many visits are made.
 fn visits(flags: &NetFlags, course: &Course) -> usize {
-    course.rounds.len() * flags.numbers_of_streams().len() * flags.visits as usize
+    course.rounds.len() * flags.numbers_of_streams().len() * flags.visits as usize * course.members as usize
 }
 
 /// How long all of it takes, at the least.
@@ -171,6 +180,7 @@ fn foretold(flags: &NetFlags, course: &Course, nodes: usize) -> String {
         String::new()
     };
     let streams: Vec<String> = flags.numbers_of_streams().iter().map(u32::to_string).collect();
+    let each = if flags.members { "each by each member of a bond (2 are assumed)" } else { "each" };
     let rate = match flags.max_rate {
         Some(most) => format!(
             "at most {} a pair, {} in all",
@@ -179,6 +189,7 @@ fn foretold(flags: &NetFlags, course: &Course, nodes: usize) -> String {
                 most * (flags.duration + flags.warmup).as_secs_f64()
                     * pairs as f64
                     * f64::from(flags.visits)
+                    * f64::from(course.members)
                     * streams.len() as f64
             )
         ),
@@ -186,8 +197,8 @@ fn foretold(flags: &NetFlags, course: &Course, nodes: usize) -> String {
         None => "no limit, but that each stream has one request or connection at a time".to_owned(),
     };
     format!(
-        " op       {}\n machines {nodes}\n rounds   {}{sampled}: {pairs} pairs, up to {at_once} at once\n streams  {}, {} visits of \
-         each, {} and {} of warm-up\n rate     {rate}\n takes    {} or longer\n",
+        " op       {}\n machines {nodes}\n rounds   {}{sampled}: {pairs} pairs, up to {at_once} at once\n \
+         streams  {}, {} visits of {each}, {} and {} of warm-up\n rate     {rate}\n takes    {} or longer\n",
         flags.op(false).key(),
         course.rounds.len(),
         streams.join(", "),
@@ -207,8 +218,9 @@ fn consent_to_load(flags: &NetFlags, nodes: &[FleetNode], course: &Course) -> Re
     let rate = flags
         .max_rate
         .map_or("as fast as they can".to_owned(), |most| format!("at up to {} a pair", bits_per_s(8.0 * most)));
+    let longer = if flags.members { " (longer where bonds have more than two members)" } else { "" };
     let what = format!(
-        "{} machines send to each other for {}, {rate}",
+        "{} machines send to each other for {}{longer}, {rate}",
         nodes.len(),
         duration_ns(whole_ns(takes(flags, course)) as f64)
     );
@@ -219,30 +231,64 @@ fn consent_to_load(flags: &NetFlags, nodes: &[FleetNode], course: &Course) -> Re
     )
 }
 
+/// At how many members of bonds streams are aimed in turn: as many as the machine has that has the most.
+fn members(flags: &NetFlags, fleet: &LinkedFleet<'_>, found: &[NetAddress]) -> Result<u32, Failure> {
+    if !flags.members {
+        return Ok(1);
+    }
+    let of = |(of, found): (&linked::Linked, &NetAddress)| {
+        bond_of(&of.hello.machine, &found.interface).map(|(_, bond)| bond.members.len())
+    };
+    let most = fleet.linked.iter().zip(found).filter_map(of).max().unwrap_or(0).min(NET_MEMBERS_MAX);
+    if most == 0 {
+        let why = "--members: no machine has a bond below the address that is sent to: leave it out, or name the \
+                   bond with --interface";
+        return Err(Failure::usage(why.to_owned()));
+    }
+    Ok(u32::try_from(most).unwrap_or(1))
+}
+
+/// Visits with the member at which each aims its streams, where they do. Each is a repetition of its own.
+fn aimed(all: Vec<NetTurn>, flags: &NetFlags, course: &Course) -> Vec<(NetTurn, Option<u32>)> {
+    if !flags.members {
+        return all.into_iter().map(|turn| (turn, None)).collect();
+    }
+    let members = course.members;
+    let each = |turn: NetTurn| {
+        (0..members).map(move |step| {
+            // Not always the same one first.
+            let member = (step + turn.repetition + turn.round) % members;
+            let repetition = (turn.repetition - 1) * members + member + 1;
+            (NetTurn { repetition, ..turn }, Some(member))
+        })
+    };
+    all.into_iter().flat_map(each).collect()
+}
+
 /// Makes all visits, as far as nobody ends them.
 fn measure(
     flags: &NetFlags,
     fleet: &mut LinkedFleet<'_>,
-    (course, path): (&Course, &Path),
+    (course, found, path): (&Course, &[NetAddress], &Path),
     is_cut: &dyn Fn() -> bool,
 ) -> Result<(NetRun, Vec<NetVisit>), Failure> {
-    let found = found_addresses(flags, fleet)?;
     let at: Vec<SocketAddr> =
         found.iter().zip(&fleet.linked).map(|(found, of)| SocketAddr::new(found.address, of.port)).collect();
-    let run = manifest(flags, fleet, course, &found);
+    let run = manifest(flags, fleet, course, found);
     folder::secrets::refuse(&run)?;
     folder::make(path)?;
     let text = serde_json::to_vec_pretty(&run).map_err(|error| Failure::Command(error.to_string()))?;
     folder::write_whole(&path.join(MANIFEST), &text)?;
     let mut lines = folder::lines(path, VISITS)?;
-    let all = turns(course.rounds.len(), &run.load.streams, flags.visits, course.seed);
+    let all = aimed(turns(course.rounds.len(), &run.load.streams, flags.visits, course.seed), flags, course);
     let (count, mut visits) = (all.len(), Vec::new());
-    for (visit, turn) in (1_u32..).zip(all) {
+    for (visit, (turn, member)) in (1_u32..).zip(all) {
         let order = VisitOrder {
             visit,
             repetition: turn.repetition,
             round: turn.round,
             streams: turn.streams,
+            member,
             pairs: &course.rounds[turn.round as usize],
         };
         fleet.progress.goes_on(&shown_visit((visit, count), &run.load, &order, visits.last()), visit as usize == count);
@@ -296,6 +342,7 @@ fn load(flags: &NetFlags, course: &Course, found: &[NetAddress]) -> NetLoad {
         send_bytes: u32::try_from(flags.send_size.0).unwrap_or(u32::MAX),
         max_bytes_per_s: flags.max_rate,
         sampled_of_rounds: is_sample.then_some(course.all_rounds as u32),
+        members: flags.members.then_some(course.members),
     }
 }
 
@@ -361,16 +408,15 @@ mod tests {
         let pair = |error: Option<&str>| linerate_record::net::NetPair {
             from: 0,
             to: 1,
-            received_bytes: Vec::new(),
-            stream_bytes: Vec::new(),
-            sent: linerate_record::net::NetSent::default(),
             error: error.map(str::to_owned),
+            ..linerate_record::net::NetPair::default()
         };
         let visit = |errors: &[Option<&str>]| NetVisit {
             visit: 1,
             repetition: 1,
             round: 0,
             streams: 1,
+            member: None,
             at_ms: 0,
             pairs: errors.iter().map(|error| pair(*error)).collect(),
             machines: Vec::new(),

@@ -4,12 +4,16 @@
 //! each machine sends to one other at the most and receives from one at the most. A *visit* is one round with one
 //! number of streams, once.
 
+mod members;
+
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::{EncodedHistogram, add_encoded, empty};
 use crate::machine::Machine;
 use crate::readings::ReadValue;
 use crate::sound::COUNT_MAX;
+
+pub use members::{NET_MEMBERS_MAX, NetAim, NetMember, NetMemberState, NetUnaimed, check_members};
 
 /// The version of [`NetRun`] and [`NetVisit`] as JSON.
 pub const NET_SCHEMA: u32 = 2;
@@ -177,6 +181,10 @@ pub struct NetLoad {
     /// Rounds of which these are a sample; absent where all were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampled_of_rounds: Option<u32>,
+    /// Members of bonds at which streams are aimed in turn, a visit each: the most that a machine has. Absent where
+    /// source ports are not chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub members: Option<u32>,
 }
 
 /// One machine.
@@ -203,6 +211,10 @@ pub struct NetVisit {
     pub round: u32,
     /// Streams of each pair.
     pub streams: u32,
+    /// The place of the member at which streams are aimed; of a bond with fewer, that place modulo their number. Absent
+    /// where source ports are not chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<u32>,
     /// When it began to count, in milliseconds since the run began.
     pub at_ms: u64,
     /// Its pairs.
@@ -230,6 +242,9 @@ pub struct NetPair {
     /// What became of datagrams; absent where none were sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<NetDatagrams>,
+    /// By which members of the sender's bond its streams were to leave; absent where it sends by no bond.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aim: Option<NetAim>,
     /// Why there are no figures; absent where there are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -355,13 +370,19 @@ pub struct NetMachine {
     pub receive_busiest_ns: u64,
     /// What else was read of it: processors, interfaces, drops. Rates are over the time that counts.
     pub values: Vec<ReadValue>,
+    /// What members of its bonds carried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<NetMember>,
 }
 
 impl NetRun {
     /// Visits of all rounds.
     fn visits_max(&self) -> u64 {
         let rounds = self.load.way.rounds(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        u64::from(rounds) * u64::from(self.load.visits).saturating_mul(self.load.streams.len() as u64)
+        let each = u64::from(self.load.visits).saturating_mul(self.load.streams.len() as u64);
+        // A bond has no more members than that, whatever a file says.
+        let members = u64::from(self.load.members.unwrap_or(1)).min(NET_MEMBERS_MAX as u64);
+        u64::from(rounds).saturating_mul(each).saturating_mul(members)
     }
 
     /// Visits that can be of this run: a file may be somebody else's.
@@ -423,6 +444,7 @@ impl NetRun {
             }
             pair.exchanges.as_ref().map_or(Ok(()), |exchanges| exchanges.check(intervals))?;
             pair.datagrams.as_ref().map_or(Ok(()), NetDatagrams::check_sent)?;
+            pair.aim.as_ref().map_or(Ok(()), |aim| aim.check(visit.streams))?;
         }
         for machine in &visit.machines {
             let times = [machine.over_ms, machine.send_cpu_ns, machine.receive_cpu_ns];
@@ -433,6 +455,7 @@ impl NetRun {
             if !is_node(machine.node) || is_much || !machine.values.iter().all(is_number) {
                 return Err(format!("what machine {} did", machine.node));
             }
+            check_members(&machine.members)?;
         }
         Ok(())
     }
@@ -483,6 +506,7 @@ mod tests {
                 send_bytes: 1024,
                 max_bytes_per_s: None,
                 sampled_of_rounds: None,
+                members: None,
             },
             asked_visits: Some(2),
             nodes: vec![node("a"), node("b")],
@@ -494,7 +518,16 @@ mod tests {
         let (received_bytes, stream_bytes) = (vec![100; 4], vec![200; 2]);
         let pair = NetPair { from: 0, to: 1, received_bytes, stream_bytes, ..NetPair::default() };
         let machine = NetMachine { node: 1, over_ms: 400, ..NetMachine::default() };
-        NetVisit { visit: 1, repetition: 1, round: 0, streams: 2, at_ms: 0, pairs: vec![pair], machines: vec![machine] }
+        NetVisit {
+            visit: 1,
+            repetition: 1,
+            round: 0,
+            streams: 2,
+            member: None,
+            at_ms: 0,
+            pairs: vec![pair],
+            machines: vec![machine],
+        }
     }
 
     #[test]
@@ -508,7 +541,7 @@ mod tests {
     fn visits_that_cannot_be_of_a_run_are_refused_with_the_reason() {
         assert!(run().checked(vec![visit()]).is_ok());
         type Wrong = fn(&mut NetRun, &mut NetVisit);
-        let wrong: [(Wrong, &str); 22] = [
+        let wrong: [(Wrong, &str); 24] = [
             (|run, _| run.load.op = NetOp::Request { request_bytes: 1, answer_bytes: 0 }, "an op request"),
             (|run, _| run.load.op = NetOp::Udp { datagram_bytes: 31 }, "an op udp"),
             (
@@ -549,6 +582,11 @@ mod tests {
             (|_, visit| visit.pairs[0].received_bytes.push(1), "5 intervals, of 4"),
             (|_, visit| visit.pairs[0].sent.busy_us = u64::MAX, "a count of"),
             (|_, visit| visit.machines[0].node = 9, "what machine 9 did"),
+            (|_, visit| visit.machines[0].members = vec![NetMember::default(); 65], "65 members of bonds"),
+            (
+                |_, visit| visit.pairs[0].aim = Some(NetAim { streams: vec![0], ..NetAim::default() }),
+                "member 0 of a bond that sends by 0",
+            ),
         ];
         for (change, part) in wrong {
             let (mut run, mut visit) = (run(), visit());

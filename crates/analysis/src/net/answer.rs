@@ -1,5 +1,6 @@
 //! The answer in a sentence, what to know before it, and the claims with their remedies.
 
+mod members;
 mod ops;
 mod ports;
 mod slow;
@@ -168,6 +169,7 @@ pub(super) fn findings(view: &NetView, seen: &NetSeen<'_>, compared: &NetCompare
     all.extend(losses(view));
     all.extend(ops::lost(view));
     all.extend(unfair(view));
+    all.extend(members::findings(view));
     all.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     all
 }

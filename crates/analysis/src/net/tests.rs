@@ -1,3 +1,4 @@
+mod members;
 mod ops;
 mod slow;
 mod world;

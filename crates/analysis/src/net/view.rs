@@ -1,9 +1,13 @@
-//! What a measurement of links says: every figure that a report shows.
+//! What a measurement of links says: every figure that a report shows. Members of bonds: `view/members.rs`.
+
+mod members;
 
 use linerate_record::finding::{Confidence, Severity};
 use linerate_record::net::{NetLoad, NetOp};
 use linerate_record::units::{bits_per_s, grouped};
 use serde::{Deserialize, Serialize};
+
+pub use members::{NetArrival, NetArrives, NetLeaves, NetMemberReceives, NetMemberSends, NetPairMembers};
 
 /// The version of [`NetView`] as JSON.
 pub const NET_VIEW_SCHEMA: u32 = 2;
@@ -52,6 +56,9 @@ pub struct NetView {
     pub slow: NetSlow,
     /// Each pair with each number of streams, by sender, receiver and streams.
     pub pairs: Vec<NetPairFigures>,
+    /// Members of bonds at both ends of each pair that has one, in the same order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<NetPairMembers>,
 }
 
 /// One machine.
@@ -472,6 +479,12 @@ pub enum NetFindingKind {
     UnevenPorts,
     /// Streams of a pair share unevenly.
     UnfairStreams,
+    /// Streams leave by other members of a bond than the kernel's hash says.
+    StrayedStreams,
+    /// What chooses the members on which streams arrive does not spread them.
+    SwitchHash,
+    /// A sender's bond does not spread the streams of a pair by their ports.
+    SenderHash,
 }
 
 /// A claim with what it rests on and what to do about it.

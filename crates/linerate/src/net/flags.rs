@@ -23,6 +23,7 @@ Examples:
   linerate net --fleet fleet.yaml --incast --max-rate 1Gb/s --yes-load
   linerate net --fleet fleet.yaml --op request --request-size 4KiB --answer-size 64 --yes-load
   linerate net --fleet fleet.yaml --op udp --max-rate 500Mb/s --yes-load
+  linerate net --fleet fleet.yaml --interface bond0 --members --streams 8 --yes-load
   linerate net --fleet fleet.yaml --dry-run
   linerate report runs/1120-0931-net --format html
 
@@ -88,6 +89,9 @@ pub(crate) struct NetFlags {
     /// Measure so many of the rounds, chosen at random. [default: all up to 16, else 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2046))]
     pub(crate) rounds: Option<u32>,
+    /// Choose source ports so that the streams of a visit leave by one member of the sender's bond, each in turn.
+    #[arg(long)]
+    pub(crate) members: bool,
     /// Network of the addresses to send to, such as 10.2.0.0/16. [default: the only one that all machines are in]
     #[arg(long, value_name = "CIDR", value_parser = network)]
     pub(crate) network: Option<IpNet>,
@@ -185,6 +189,10 @@ impl NetFlags {
             }
             OpWish::Request | OpWish::Connect if self.max_rate.is_some() => {
                 Err("--max-rate caps bytes: leave it out, or give --op stream or --op udp".to_owned())
+            }
+            OpWish::Connect | OpWish::Udp if self.members => {
+                Err("--members chooses the ports of streams: leave it out, or give --op stream or --op request"
+                    .to_owned())
             }
             _ => Ok(()),
         }
@@ -320,6 +328,8 @@ mod tests {
             ("--op request --datagram-size 99", "give --op udp"),
             ("--op request --max-rate 1Gb/s", "leave it out"),
             ("--op connect --max-rate 1Gb/s", "leave it out"),
+            ("--op connect --members", "give --op stream"),
+            ("--op udp --max-rate 1Gb/s --members", "give --op stream"),
         ];
         for (flags, part) in refused {
             let why = read(flags).unwrap().check_op().unwrap_err();

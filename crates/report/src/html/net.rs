@@ -1,4 +1,7 @@
-//! The page of links between machines: a map of all pairs, what is slow, who limited, goodput over streams.
+//! The page of links between machines: a map of all pairs, what is slow, who limited, goodput over streams. Members of
+//! bonds: `net/members.rs`.
+
+mod members;
 
 use std::fmt::Write as _;
 
@@ -50,6 +53,7 @@ pub(crate) fn page(view: &NetView) -> String {
         ("limits", "What limits the pairs", limits(view)),
         ("streams", over_streams(view), streams(view)),
         ("pairs", "The slowest pairs", slowest(view)),
+        ("members", "Members of bonds", members::section(view)),
         ("nodes", "Machines", nodes(view)),
         ("measured", "How it was measured", setup(view)),
     ];

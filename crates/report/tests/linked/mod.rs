@@ -42,6 +42,7 @@ fn run(nodes: u32, streams: &[u32], visits: u32) -> NetRun {
             send_bytes: 1 << 20,
             max_bytes_per_s: None,
             sampled_of_rounds: None,
+            members: None,
         },
         asked_visits: None,
         nodes: (0..nodes).map(node).collect(),
@@ -92,6 +93,7 @@ fn machine(node: u32, streams: u32) -> NetMachine {
         receive_cpu_ns: 14_000_000_000,
         receive_busiest_ns: 7_000_000_000,
         values: Vec::new(),
+        members: Vec::new(),
     }
 }
 
@@ -103,6 +105,7 @@ fn visits(nodes: u32, run: &NetRun) -> Vec<NetVisit> {
         repetition: turn.repetition,
         round: turn.round,
         streams: turn.streams,
+        member: None,
         at_ms: 12_000 * u64::from(number),
         pairs: all[turn.round as usize].iter().map(|&(from, to)| pair(from, to, turn.streams, number)).collect(),
         machines: (0..nodes).map(|node| machine(node, turn.streams)).collect(),
