@@ -361,10 +361,8 @@ mod tests {
         let pair = |error: Option<&str>| linerate_record::net::NetPair {
             from: 0,
             to: 1,
-            received_bytes: Vec::new(),
-            stream_bytes: Vec::new(),
-            sent: linerate_record::net::NetSent::default(),
             error: error.map(str::to_owned),
+            ..linerate_record::net::NetPair::default()
         };
         let visit = |errors: &[Option<&str>]| NetVisit {
             visit: 1,
