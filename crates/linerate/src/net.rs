@@ -3,6 +3,7 @@
 mod addresses;
 pub(crate) mod flags;
 mod linked;
+pub(crate) mod preset;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -50,7 +51,27 @@ struct Course {
     seed: u64,
 }
 
+/// Measures; of a preset each of its tests in turn, up to the first that fails.
 pub(crate) fn run(flags: &NetFlags) -> Result<ExitCode, Failure> {
+    let tests = flags.tests.as_slice();
+    if tests.len() < 2 {
+        return run_one(tests.first().unwrap_or(flags));
+    }
+    if flags.json {
+        let why = "--json prints one report, and this preset has several: name one of its tests, such as";
+        return Err(Failure::usage(format!("{why} --preset source-002-a")));
+    }
+    tests.iter().try_for_each(NetFlags::check_op).map_err(Failure::usage)?;
+    for test in tests {
+        if !flags.quiet && !flags.dry_run {
+            progress::say(&test.stands_for);
+        }
+        run_one(test)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_one(flags: &NetFlags) -> Result<ExitCode, Failure> {
     flags.check_op().map_err(Failure::usage)?;
     let nodes = reaching::read_fleet(&flags.fleet)?;
     if nodes.len() < 2 {
@@ -185,8 +206,12 @@ fn foretold(flags: &NetFlags, course: &Course, nodes: usize) -> String {
         None if flags.op(false) == NetOp::Stream => "no limit: links are filled (--max-rate caps each pair)".to_owned(),
         None => "no limit, but that each stream has one request or connection at a time".to_owned(),
     };
+    let preset = match flags.stands_for.as_str() {
+        "" => String::new(),
+        said => format!(" preset   {said}\n"),
+    };
     format!(
-        " op       {}\n machines {nodes}\n rounds   {}{sampled}: {pairs} pairs, up to {at_once} at once\n streams  {}, {} visits of \
+        "{preset} op       {}\n machines {nodes}\n rounds   {}{sampled}: {pairs} pairs, up to {at_once} at once\n streams  {}, {} visits of \
          each, {} and {} of warm-up\n rate     {rate}\n takes    {} or longer\n",
         flags.op(false).key(),
         course.rounds.len(),
@@ -326,6 +351,7 @@ fn manifest(flags: &NetFlags, fleet: &LinkedFleet<'_>, course: &Course, found: &
         .lost
         .iter()
         .map(|(node, lost)| format!("{} was not reached, and is in no pair: {}", fleet.nodes[*node].name, lost.why));
+    let preset = (!flags.stands_for.is_empty()).then(|| format!("the preset {}", flags.stands_for));
     NetRun {
         schema: NET_SCHEMA,
         linerate: env!("CARGO_PKG_VERSION").to_owned(),
@@ -335,7 +361,7 @@ fn manifest(flags: &NetFlags, fleet: &LinkedFleet<'_>, course: &Course, found: &
         load: load(flags, course, found),
         asked_visits: u32::try_from(visits(flags, course)).ok(),
         nodes: fleet.linked.iter().zip(found).map(node).collect(),
-        remarks: unreached.collect(),
+        remarks: preset.into_iter().chain(unreached).collect(),
     }
 }
 

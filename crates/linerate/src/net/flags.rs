@@ -9,6 +9,7 @@ use ipnet::IpNet;
 use linerate_record::net::{NET_DATAGRAM_BYTES, NET_REQUEST_BYTES_MAX, NET_STREAMS_MAX, NetOp, NetWay};
 use linerate_record::units::{BitRate, ByteRate, Bytes, bits_meant, parse_duration};
 
+use super::preset::NetPreset;
 use crate::reaching::flags::ReachFlags;
 
 const HELP: &str = "\
@@ -23,6 +24,7 @@ Examples:
   linerate net --fleet fleet.yaml --incast --max-rate 1Gb/s --yes-load
   linerate net --fleet fleet.yaml --op request --request-size 4KiB --answer-size 64 --yes-load
   linerate net --fleet fleet.yaml --op udp --max-rate 500Mb/s --yes-load
+  linerate net --fleet fleet.yaml --preset source-004 --duration 5s --yes-load
   linerate net --fleet fleet.yaml --dry-run
   linerate report runs/1120-0931-net --format html
 
@@ -48,6 +50,9 @@ pub(crate) struct NetFlags {
     /// Consent to filling the links of machines other than this one.
     #[arg(long)]
     pub(crate) yes_load: bool,
+    /// Flags of a test of the sources by its name; --dry-run shows them. A flag that is given wins.
+    #[arg(long, value_name = "NAME", value_enum)]
+    pub(crate) preset: Option<NetPreset>,
     /// What each stream does.
     #[arg(long, value_name = "OP", value_enum, default_value_t = OpWish::Stream)]
     op: OpWish,
@@ -124,6 +129,12 @@ pub(crate) struct NetFlags {
     /// Reach no machine: show the rounds, how long they take and how much may be sent.
     #[arg(long, conflicts_with = "json")]
     pub(crate) dry_run: bool,
+    /// The tests of the preset, in turn, as the reader of the command line reads each; none without one.
+    #[arg(skip)]
+    pub(crate) tests: Vec<NetFlags>,
+    /// What the preset stands for, in words; empty without one.
+    #[arg(skip)]
+    pub(crate) stands_for: String,
 }
 
 /// What each stream does.
