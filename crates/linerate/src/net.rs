@@ -1,6 +1,7 @@
 //! `linerate net`: what the links between machines do. Flows of all pairs in rounds, and who limited them.
 
 mod addresses;
+mod exported;
 pub(crate) mod flags;
 mod linked;
 pub(crate) mod preset;
@@ -26,8 +27,9 @@ use crate::failure::{Failure, code};
 use crate::links::{MANIFEST, VISITS};
 use crate::progress::{self, Progress};
 use crate::reaching::{self, LedFleet};
-use crate::{consent, folder, interrupt, printing};
+use crate::{consent, folder, interrupt, metrics, printing};
 use addresses::AddressWish;
+use exported::ExportedLinks;
 use flags::NetFlags;
 use linked::{LinkedFleet, VisitOrder};
 
@@ -86,6 +88,7 @@ fn run_one(flags: &NetFlags) -> Result<ExitCode, Failure> {
     if let Some(path) = &flags.output {
         folder::require_free(path)?;
     }
+    let metrics = flags.metrics.map(metrics::bind).transpose()?;
     let seed = flags.seed.map_or_else(drawn_seed, Ok)?;
     let course = course(flags, nodes.len(), seed)?;
     if flags.dry_run {
@@ -100,6 +103,7 @@ fn run_one(flags: &NetFlags) -> Result<ExitCode, Failure> {
     };
     folder::require_free(&path)?;
     let interrupt = interrupt::watch("error: interrupted again: agents end by themselves".to_owned())?;
+    let exported = metrics.map(|listener| ExportedLinks::start(listener, flags.quiet)).transpose()?;
     let clock = Clock::start();
     let led = LedFleet::start(&nodes, &flags.reach, clock, (&interrupt.stop, Allowed::Load))?;
     let progress = Progress::new(takes(flags, &course), flags.quiet || flags.json);
@@ -110,7 +114,8 @@ fn run_one(flags: &NetFlags) -> Result<ExitCode, Failure> {
     fleet.meet(&order, &is_cut)?;
     let course =
         if fleet.linked.len() == nodes.len() { course } else { self::course(flags, fleet.linked.len(), seed)? };
-    let (run, visits) = measure(flags, &mut fleet, (&course, &path), &is_cut)?;
+    let (run, visits) = measure(flags, &mut fleet, (&course, &path, exported.as_ref()), &is_cut)?;
+    drop(exported);
     fleet.progress.end();
     let lost = fleet.lost.len();
     let reasons = fleet.reasons();
@@ -248,7 +253,7 @@ fn consent_to_load(flags: &NetFlags, nodes: &[FleetNode], course: &Course) -> Re
 fn measure(
     flags: &NetFlags,
     fleet: &mut LinkedFleet<'_>,
-    (course, path): (&Course, &Path),
+    (course, path, exported): (&Course, &Path, Option<&ExportedLinks>),
     is_cut: &dyn Fn() -> bool,
 ) -> Result<(NetRun, Vec<NetVisit>), Failure> {
     let found = found_addresses(flags, fleet)?;
@@ -277,6 +282,7 @@ fn measure(
         }
         lines.push(&made)?;
         visits.push(made);
+        exported.into_iter().for_each(|exported| exported.tell(&run, &visits));
         fleet.progress.step(run.load.warmup_ms + run.load.duration_ms + BESIDE.as_millis() as u64);
         if fleet.there().len() < 2 {
             break;

@@ -37,8 +37,9 @@ fn of_links(flags: &ReportFlags, path: &Path) -> Result<ExitCode, Failure> {
         RunFormat::Json => linerate_report::net::json(&view),
         RunFormat::Csv => linerate_report::net::csv(&view),
         RunFormat::Html => linerate_report::net::html(&view),
+        RunFormat::Openmetrics => linerate_report::openmetrics::net(&view.linerate, Some(&view)),
         RunFormat::Junit => {
-            return Err(Failure::usage("JUnit's XML is of runs of bench: choose text, json, csv or html"));
+            return Err(Failure::usage("JUnit's XML is of runs of bench: choose text, json, csv, html or openmetrics"));
         }
     };
     written(&rendered, flags, path)
@@ -92,6 +93,10 @@ pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
         RunFormat::Csv => linerate_report::csv(&view),
         RunFormat::Html => linerate_report::html(&view),
         RunFormat::Junit => linerate_report::junit(&view, &held),
+        RunFormat::Openmetrics => {
+            let why = "of a run of bench while it goes on: give bench --metrics, or choose text, json, csv or html";
+            return Err(Failure::usage(format!("OpenMetrics are {why}")));
+        }
     };
     written(&rendered, flags, &path)?;
     let missed: Vec<String> =

@@ -1,6 +1,6 @@
 //! Flags of `linerate net`.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -126,6 +126,10 @@ pub(crate) struct NetFlags {
     /// Print only errors.
     #[arg(long, short, conflicts_with_all = ["json", "all"])]
     pub(crate) quiet: bool,
+    /// Address that serves OpenMetrics at /metrics during the run, such as 127.0.0.1:9091; port 0 takes a free port.
+    /// Anyone who can reach the address can read them.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<SocketAddr>,
     /// Reach no machine: show the rounds, how long they take and how much may be sent.
     #[arg(long, conflicts_with = "json")]
     pub(crate) dry_run: bool,

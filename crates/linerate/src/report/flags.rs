@@ -33,6 +33,8 @@ pub(crate) enum RunFormat {
     Html,
     /// JUnit's XML: whether requests succeeded, and a case for each threshold of --fail-if.
     Junit,
+    /// Of a run of linerate net: gauges for Prometheus, as its --metrics serves them.
+    Openmetrics,
 }
 
 impl ResultFormat for RunFormat {
