@@ -89,7 +89,11 @@ fn a_page_of_204_machines_is_below_a_megabyte_and_loads_nothing() {
     let page = html(&view);
     assert_eq!(view.pairs.len(), 204 * 203);
     assert!(page.len() < 1 << 20, "{}", page.len());
-    assert!(page.contains("canvas class=\"heat\"") && page.contains("node204") && !page.contains("src=\"http"));
+    assert!(
+        page.contains("canvas class=\"heat\" tabindex=\"0\"")
+            && page.contains("node204")
+            && !page.contains("src=\"http")
+    );
     assert_eq!(view.slow.nodes.iter().map(|slow| slow.node).collect::<Vec<_>>(), [1]);
 }
 
