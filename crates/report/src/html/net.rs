@@ -132,8 +132,9 @@ fn map(view: &NetView) -> String {
         "<figure><figcaption>{} with {}: {} from top to bottom send, the same from left to right receive\
          </figcaption>\n<div class=\"pairs\" style=\"max-width:{widest}px\"><div class=\"across\" aria-hidden=\"true\">\
          </div><div class=\"down\" aria-hidden=\"true\"></div><div class=\"cells\">\
-         <canvas class=\"heat\" tabindex=\"0\" role=\"application\" aria-label=\"{} of each pair: arrow keys move from cell to cell, and the line below says \
-         what it is\"></canvas><i class=\"at\" hidden></i></div></div>\n<p class=\"hint told\" aria-live=\"polite\">\
+         <canvas class=\"heat\" tabindex=\"0\" role=\"application\" \
+         aria-label=\"{} of each pair: arrow keys move from cell to cell, and the line below says what it is\">\
+         </canvas><i class=\"at\" hidden></i></div></div>\n<p class=\"hint told\" aria-live=\"polite\">\
          point at a cell, or move there with the arrow keys, for names and figures</p>\n<p class=\"hint\">{} \
          <span aria-hidden=\"true\" style=\"display:inline-block;width:160px;height:10px;background:\
          linear-gradient(90deg,var(--h3),var(--h2),var(--h1),var(--h0))\"></span> {}; grey: not measured</p>\

@@ -20,8 +20,8 @@ pub(super) fn parse(text: &str) -> Parsed {
     for line in body.split_terminator('\n') {
         assert!(!line.is_empty() && line.trim() == line, "{line:?}");
         if let Some(meta) = line.strip_prefix("# ") {
-            let (keyword, rest) = meta.split_once(' ').unwrap();
-            let (name, value) = rest.split_once(' ').unwrap();
+            let (keyword, rest) = meta.split_once(' ').expect("it is well formed");
+            let (name, value) = rest.split_once(' ').expect("it is well formed");
             match keyword {
                 "TYPE" => {
                     assert!(parsed.families.insert(name.into(), (value.into(), String::new())).is_none(), "{line}");
@@ -29,14 +29,14 @@ pub(super) fn parse(text: &str) -> Parsed {
                 }
                 "UNIT" => {
                     assert!(name.ends_with(&format!("_{value}")), "{line}");
-                    parsed.families.get_mut(name).unwrap().1 = value.into();
+                    parsed.families.get_mut(name).expect("it is well formed").1 = value.into();
                 }
                 "HELP" => assert!(name == current && !value.is_empty(), "{line}"),
                 _ => panic!("{line}"),
             }
             continue;
         }
-        let name_end = line.find(['{', ' ']).unwrap();
+        let name_end = line.find(['{', ' ']).expect("it is well formed");
         let (name, rest) = line.split_at(name_end);
         assert!(name.starts_with(&current), "{line}: samples of a family stand together");
         let suffixes: &[&str] = match parsed.families[&current].0.as_str() {
@@ -49,13 +49,13 @@ pub(super) fn parse(text: &str) -> Parsed {
         assert!(suffixes.contains(&&name[current.len()..]), "{line}");
         let (labels, value) = match rest.strip_prefix('{') {
             Some(rest) => {
-                let (labels, value) = rest.rsplit_once("} ").unwrap();
+                let (labels, value) = rest.rsplit_once("} ").expect("it is well formed");
                 (labels_of(labels), value)
             }
             None => (Vec::new(), &rest[1..]),
         };
         assert!(seen.insert((name.to_owned(), labels.clone())), "{line}: twice");
-        parsed.samples.push((name.into(), labels, value.parse().unwrap()));
+        parsed.samples.push((name.into(), labels, value.parse().expect("it is well formed")));
     }
     parsed
 }
@@ -63,13 +63,13 @@ pub(super) fn parse(text: &str) -> Parsed {
 fn labels_of(mut text: &str) -> Labels {
     let mut labels = Vec::new();
     while !text.is_empty() {
-        let (name, rest) = text.split_once("=\"").unwrap();
+        let (name, rest) = text.split_once("=\"").expect("it is well formed");
         assert!(name.bytes().all(|b| b.is_ascii_lowercase()), "{name}");
         let (mut value, mut chars) = (String::new(), rest.char_indices());
         let end = loop {
-            match chars.next().unwrap() {
+            match chars.next().expect("it is well formed") {
                 (at, '"') => break at,
-                (_, '\\') => value.push(match chars.next().unwrap().1 {
+                (_, '\\') => value.push(match chars.next().expect("it is well formed").1 {
                     'n' => '\n',
                     other => other,
                 }),
