@@ -27,7 +27,7 @@ use crate::failure::{Failure, code};
 use crate::links::{MANIFEST, VISITS};
 use crate::progress::{self, Progress};
 use crate::reaching::{self, LedFleet};
-use crate::{consent, folder, interrupt, metrics, printing};
+use crate::{consent, folder, interrupt, metrics, observed, printing};
 use addresses::AddressWish;
 use exported::ExportedLinks;
 use flags::NetFlags;
@@ -88,6 +88,7 @@ fn run_one(flags: &NetFlags) -> Result<ExitCode, Failure> {
     if let Some(path) = &flags.output {
         folder::require_free(path)?;
     }
+    flags.into.as_deref().map_or(Ok(()), |into| observed::check(into, flags.plane))?;
     let metrics = flags.metrics.map(metrics::bind).transpose()?;
     let seed = flags.seed.map_or_else(drawn_seed, Ok)?;
     let course = course(flags, nodes.len(), seed)?;
@@ -120,13 +121,20 @@ fn run_one(flags: &NetFlags) -> Result<ExitCode, Failure> {
     let lost = fleet.lost.len();
     let reasons = fleet.reasons();
     drop(fleet);
-    shown(flags, &view(&run, &visits), &path)?;
+    let said = view(&run, &visits);
+    shown(flags, &said, &path)?;
     if is_cut() {
         let why = format!("interrupted: measured so far; see linerate report {}", shell::path(&path));
         return Err(Failure::Outcome { why, code: code::INTERRUPTED });
     }
     if let Some(why) = nothing_measured(&visits) {
         return Err(Failure::Outcome { why: format!("no pair has figures: {why}{reasons}"), code: code::TARGET });
+    }
+    if let Some(into) = &flags.into {
+        let changed = observed::write(&said, into, flags.plane, false)?;
+        if !flags.quiet && !changed.is_empty() {
+            progress::say(changed.trim_end());
+        }
     }
     if lost > 0 {
         let why = format!("{lost} of {} machines were not reached or lost:{reasons}", nodes.len());
@@ -145,6 +153,7 @@ fn refuse_secrets(flags: &NetFlags, nodes: &[FleetNode]) -> Result<(), Failure> 
         "binary": binary,
         "fleet": [flags.fleet.to_string_lossy().into_owned().as_str(), &names.join(" ")],
         "interface": flags.interface,
+        "into": flags.into.as_ref().map(|path| path.to_string_lossy().into_owned()),
         "output": flags.output.as_ref().map(|path| path.to_string_lossy().into_owned()),
     }))
 }

@@ -10,6 +10,7 @@ use linerate_record::net::{NET_DATAGRAM_BYTES, NET_REQUEST_BYTES_MAX, NET_STREAM
 use linerate_record::units::{BitRate, ByteRate, Bytes, bits_meant, parse_duration};
 
 use super::preset::NetPreset;
+use crate::observed::SitePlane;
 use crate::reaching::flags::ReachFlags;
 
 const HELP: &str = "\
@@ -117,6 +118,12 @@ pub(crate) struct NetFlags {
     /// Run folder, which must not exist yet. [default: runs/DATE-TIME-net]
     #[arg(long, short, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
+    /// Site file into which the MTU and the IP version of the links are written as they were read.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) into: Option<PathBuf>,
+    /// Plane of that site that was measured. [default: the only one]
+    #[arg(long, value_name = "PLANE", value_enum, requires = "into")]
+    pub(crate) plane: Option<SitePlane>,
     /// Print the report as JSON.
     #[arg(long)]
     pub(crate) json: bool,
