@@ -19,6 +19,9 @@ use crate::{bounded, sites};
 /// Largest site file.
 const SITE_BYTES_MAX: u64 = 1 << 20;
 
+/// MTUs that a site can state.
+const MTUS: std::ops::RangeInclusive<u32> = 576..=65_535;
+
 /// A plane of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SitePlane {
@@ -134,7 +137,8 @@ fn found(view: &NetView, plane: &Plane) -> (Vec<(&'static str, String)>, Vec<Str
         }
     };
     if plane.encapsulation == Encapsulation::None {
-        let mtu = |node: &NetNodeFigures| Some(node.mtu_bytes?.to_string());
+        // That of a loopback is none that a site can state.
+        let mtu = |node: &NetNodeFigures| Some(node.mtu_bytes.filter(|mtu| MTUS.contains(mtu))?.to_string());
         take("mtu", measured().filter_map(mtu).collect());
     }
     let ip = |node: &NetNodeFigures| {

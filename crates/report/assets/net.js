@@ -58,7 +58,7 @@
       context.fillRect((i % count) * size, Math.floor(i / count) * size, size - gap, size - gap);
     });
     const told = canvas.closest("figure").querySelector(".told");
-    const mark = canvas.parentElement.querySelector(".at");
+    const mark = canvas.parentElement.querySelector(".spot");
     let [from, to] = [0, Math.min(1, count - 1)];
     const tell = (marked) => {
       const rate = rates[from * count + to];

@@ -134,7 +134,7 @@ fn map(view: &NetView) -> String {
          </div><div class=\"down\" aria-hidden=\"true\"></div><div class=\"cells\">\
          <canvas class=\"heat\" tabindex=\"0\" role=\"application\" \
          aria-label=\"{} of each pair: arrow keys move from cell to cell, and the line below says what it is\">\
-         </canvas><i class=\"at\" hidden></i></div></div>\n<p class=\"hint told\" aria-live=\"polite\">\
+         </canvas><i class=\"spot\" hidden></i></div></div>\n<p class=\"hint told\" aria-live=\"polite\">\
          point at a cell, or move there with the arrow keys, for names and figures</p>\n<p class=\"hint\">{} \
          <span aria-hidden=\"true\" style=\"display:inline-block;width:160px;height:10px;background:\
          linear-gradient(90deg,var(--h3),var(--h2),var(--h1),var(--h0))\"></span> {}; grey: not measured</p>\
