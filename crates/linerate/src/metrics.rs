@@ -12,7 +12,7 @@ use linerate_report::openmetrics::{BOUNDS_NS, Live, Seconds, render};
 
 use crate::failure::Failure;
 use crate::masks;
-pub(crate) use served::{Served, bind, serve};
+pub(crate) use served::{ServedText, bind, serve};
 
 /// Kinds of errors told apart per host and operation; others count as one.
 const KINDS_MAX: usize = 64;
@@ -20,7 +20,7 @@ const KINDS_MAX: usize = 64;
 /// Serves figures until dropped.
 pub(crate) struct Exporter {
     live: Arc<Mutex<Live>>,
-    _served: Served,
+    _served: ServedText,
 }
 
 /// Begins to serve, and says where. Without hosts, the counts of several clients are served: of all hosts together.

@@ -18,7 +18,7 @@ const CALLER_MAX: Duration = Duration::from_secs(2);
 const HEAD_BYTES_MAX: usize = 8 << 10;
 
 /// Serves until dropped.
-pub(crate) struct Served {
+pub(crate) struct ServedText {
     stop: Arc<AtomicBool>,
     address: SocketAddr,
 }
@@ -35,7 +35,7 @@ pub(crate) fn serve(
     listener: TcpListener,
     quiet: bool,
     text: impl Fn() -> String + Send + 'static,
-) -> Result<Served, Failure> {
+) -> Result<ServedText, Failure> {
     let failed = |error: std::io::Error| Failure::usage(format!("cannot serve --metrics: {error}"));
     let address = listener.local_addr().map_err(failed)?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -44,10 +44,10 @@ pub(crate) fn serve(
     if !quiet {
         progress::say(&format!("metrics  http://{address}/metrics"));
     }
-    Ok(Served { stop, address })
+    Ok(ServedText { stop, address })
 }
 
-impl Drop for Served {
+impl Drop for ServedText {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         // The thread waits for a caller: this is the last one.

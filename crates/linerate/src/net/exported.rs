@@ -8,12 +8,12 @@ use linerate_record::net::{NetRun, NetVisit};
 use linerate_report::openmetrics;
 
 use crate::failure::Failure;
-use crate::metrics::{self, Served};
+use crate::metrics::{self, ServedText};
 
 /// Serves figures until dropped.
 pub(super) struct ExportedLinks {
     text: Arc<Mutex<String>>,
-    _served: Served,
+    _served: ServedText,
 }
 
 impl ExportedLinks {
