@@ -2,10 +2,12 @@
 //!
 //! `rounds.rs` has the schedule. [`view()`] turns visits into figures of pairs (`pairs.rs`), says what limited each
 //! (`limits.rs` with `ports.rs`), how long requests took and what became of datagrams (`ops.rs`), which members of
-//! bonds carried them (`members.rs`), from which number of streams on more give no more (`streams.rs`), which machines and
-//! pairs are slow beyond chance (`slow.rs`), and all of it in sentences (`answer.rs`). How: `docs/method/net.md`.
+//! bonds carried them (`members.rs`), from which number of streams on more give no more (`streams.rs`), which machines
+//! and pairs are slow beyond chance (`slow.rs`), and all of it in sentences (`answer.rs`). `compared.rs` holds two runs
+//! against each other. How: `docs/method/net.md`.
 
 mod answer;
+pub mod compared;
 mod limits;
 mod members;
 mod ops;

@@ -1,8 +1,10 @@
 //! `linerate net`: what the links between machines do. Flows of all pairs in rounds, and who limited them.
 
 mod addresses;
+mod exported;
 pub(crate) mod flags;
 mod linked;
+pub(crate) mod preset;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -25,8 +27,9 @@ use crate::failure::{Failure, code};
 use crate::links::{MANIFEST, VISITS};
 use crate::progress::{self, Progress};
 use crate::reaching::{self, LedFleet};
-use crate::{consent, folder, interrupt, printing};
+use crate::{consent, folder, interrupt, metrics, observed, printing};
 use addresses::AddressWish;
+use exported::ExportedLinks;
 use flags::NetFlags;
 use linked::{LinkedFleet, VisitOrder};
 
@@ -55,7 +58,27 @@ struct Course {
     members: u32,
 }
 
+/// Measures; of a preset each of its tests in turn, up to the first that fails.
 pub(crate) fn run(flags: &NetFlags) -> Result<ExitCode, Failure> {
+    let tests = flags.tests.as_slice();
+    if tests.len() < 2 {
+        return run_one(tests.first().unwrap_or(flags));
+    }
+    if flags.json {
+        let why = "--json prints one report, and this preset has several: name one of its tests, such as";
+        return Err(Failure::usage(format!("{why} --preset source-002-a")));
+    }
+    tests.iter().try_for_each(NetFlags::check_op).map_err(Failure::usage)?;
+    for test in tests {
+        if !flags.quiet && !flags.dry_run {
+            progress::say(&test.stands_for);
+        }
+        run_one(test)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_one(flags: &NetFlags) -> Result<ExitCode, Failure> {
     flags.check_op().map_err(Failure::usage)?;
     let nodes = reaching::read_fleet(&flags.fleet)?;
     if nodes.len() < 2 {
@@ -70,6 +93,8 @@ pub(crate) fn run(flags: &NetFlags) -> Result<ExitCode, Failure> {
     if let Some(path) = &flags.output {
         folder::require_free(path)?;
     }
+    flags.into.as_deref().map_or(Ok(()), |into| observed::check(into, flags.plane))?;
+    let metrics = flags.metrics.map(metrics::bind).transpose()?;
     let seed = flags.seed.map_or_else(drawn_seed, Ok)?;
     let course = course(flags, nodes.len(), seed)?;
     if flags.dry_run {
@@ -84,6 +109,7 @@ pub(crate) fn run(flags: &NetFlags) -> Result<ExitCode, Failure> {
     };
     folder::require_free(&path)?;
     let interrupt = interrupt::watch("error: interrupted again: agents end by themselves".to_owned())?;
+    let exported = metrics.map(|listener| ExportedLinks::start(listener, flags.quiet)).transpose()?;
     let clock = Clock::start();
     let led = LedFleet::start(&nodes, &flags.reach, clock, (&interrupt.stop, Allowed::Load))?;
     let progress = Progress::new(takes(flags, &course), flags.quiet || flags.json);
@@ -97,18 +123,27 @@ pub(crate) fn run(flags: &NetFlags) -> Result<ExitCode, Failure> {
     let found = found_addresses(flags, &fleet)?;
     let course = Course { members: members(flags, &fleet, &found)?, ..course };
     fleet.progress.expects(takes(flags, &course));
-    let (run, visits) = measure(flags, &mut fleet, (&course, &found, &path), &is_cut)?;
+    let measured = (&course, &found, &path, exported.as_ref());
+    let (run, visits) = measure(flags, &mut fleet, measured, &is_cut)?;
+    drop(exported);
     fleet.progress.end();
     let lost = fleet.lost.len();
     let reasons = fleet.reasons();
     drop(fleet);
-    shown(flags, &view(&run, &visits), &path)?;
+    let said = view(&run, &visits);
+    shown(flags, &said, &path)?;
     if is_cut() {
         let why = format!("interrupted: measured so far; see linerate report {}", shell::path(&path));
         return Err(Failure::Outcome { why, code: code::INTERRUPTED });
     }
     if let Some(why) = nothing_measured(&visits) {
         return Err(Failure::Outcome { why: format!("no pair has figures: {why}{reasons}"), code: code::TARGET });
+    }
+    if let Some(into) = &flags.into {
+        let changed = observed::write(&said, into, flags.plane, false)?;
+        if !flags.quiet && !changed.is_empty() {
+            progress::say(changed.trim_end());
+        }
     }
     if lost > 0 {
         let why = format!("{lost} of {} machines were not reached or lost:{reasons}", nodes.len());
@@ -127,6 +162,7 @@ fn refuse_secrets(flags: &NetFlags, nodes: &[FleetNode]) -> Result<(), Failure> 
         "binary": binary,
         "fleet": [flags.fleet.to_string_lossy().into_owned().as_str(), &names.join(" ")],
         "interface": flags.interface,
+        "into": flags.into.as_ref().map(|path| path.to_string_lossy().into_owned()),
         "output": flags.output.as_ref().map(|path| path.to_string_lossy().into_owned()),
     }))
 }
@@ -196,8 +232,12 @@ fn foretold(flags: &NetFlags, course: &Course, nodes: usize) -> String {
         None if flags.op(false) == NetOp::Stream => "no limit: links are filled (--max-rate caps each pair)".to_owned(),
         None => "no limit, but that each stream has one request or connection at a time".to_owned(),
     };
+    let preset = match flags.stands_for.as_str() {
+        "" => String::new(),
+        said => format!(" preset   {said}\n"),
+    };
     format!(
-        " op       {}\n machines {nodes}\n rounds   {}{sampled}: {pairs} pairs, up to {at_once} at once\n \
+        "{preset} op       {}\n machines {nodes}\n rounds   {}{sampled}: {pairs} pairs, up to {at_once} at once\n \
          streams  {}, {} visits of {each}, {} and {} of warm-up\n rate     {rate}\n takes    {} or longer\n",
         flags.op(false).key(),
         course.rounds.len(),
@@ -269,7 +309,7 @@ fn aimed(all: Vec<NetTurn>, flags: &NetFlags, course: &Course) -> Vec<(NetTurn, 
 fn measure(
     flags: &NetFlags,
     fleet: &mut LinkedFleet<'_>,
-    (course, found, path): (&Course, &[NetAddress], &Path),
+    (course, found, path, exported): (&Course, &[NetAddress], &Path, Option<&ExportedLinks>),
     is_cut: &dyn Fn() -> bool,
 ) -> Result<(NetRun, Vec<NetVisit>), Failure> {
     let at: Vec<SocketAddr> =
@@ -298,6 +338,7 @@ fn measure(
         }
         lines.push(&made)?;
         visits.push(made);
+        exported.into_iter().for_each(|exported| exported.tell(&run, &visits));
         fleet.progress.step(run.load.warmup_ms + run.load.duration_ms + BESIDE.as_millis() as u64);
         if fleet.there().len() < 2 {
             break;
@@ -373,6 +414,7 @@ fn manifest(flags: &NetFlags, fleet: &LinkedFleet<'_>, course: &Course, found: &
         .lost
         .iter()
         .map(|(node, lost)| format!("{} was not reached, and is in no pair: {}", fleet.nodes[*node].name, lost.why));
+    let preset = (!flags.stands_for.is_empty()).then(|| format!("the preset {}", flags.stands_for));
     NetRun {
         schema: NET_SCHEMA,
         linerate: env!("CARGO_PKG_VERSION").to_owned(),
@@ -382,7 +424,7 @@ fn manifest(flags: &NetFlags, fleet: &LinkedFleet<'_>, course: &Course, found: &
         load: load(flags, course, found),
         asked_visits: u32::try_from(visits(flags, course)).ok(),
         nodes: fleet.linked.iter().zip(found).map(node).collect(),
-        remarks: unreached.collect(),
+        remarks: preset.into_iter().chain(unreached).collect(),
     }
 }
 

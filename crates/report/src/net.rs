@@ -1,6 +1,7 @@
 //! What links between machines do, as text for a terminal, JSON, CSV and one self-contained HTML page.
 
 mod columns;
+mod compared;
 mod csv;
 
 use linerate_analysis::net::view::{NetPairFigures, NetPairMembers, NetView};
@@ -11,6 +12,8 @@ use crate::ink::Ink;
 use crate::terminal::{TextStyle, clean, cut, hanging_in, width};
 use crate::words::net::{measured, pair_rate, plus_minus, rate};
 use crate::words::{ABSENT, members as bonds, net as words, plural};
+
+pub use compared::{comparison_csv, comparison_json, comparison_text};
 
 /// Columns before what a line says.
 const LEAD: usize = 12;

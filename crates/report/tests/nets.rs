@@ -3,11 +3,14 @@
 use golden_file::same_as_golden;
 use linerate_analysis::net::view::NetView;
 use linerate_report::net::{csv, html, json, text};
+use linerate_report::openmetrics;
 use linerate_report::terminal::TextStyle;
 use linked::{asked, connected, datagrams, empty, failed, largest, linked};
 
 mod golden_file;
 mod linked;
+#[path = "../src/openmetrics/parsed.rs"]
+mod parsed;
 
 fn plain(width: usize) -> TextStyle {
     TextStyle { color: false, width }
@@ -86,7 +89,11 @@ fn a_page_of_204_machines_is_below_a_megabyte_and_loads_nothing() {
     let page = html(&view);
     assert_eq!(view.pairs.len(), 204 * 203);
     assert!(page.len() < 1 << 20, "{}", page.len());
-    assert!(page.contains("canvas class=\"heat\"") && page.contains("node204") && !page.contains("src=\"http"));
+    assert!(
+        page.contains("canvas class=\"heat\" tabindex=\"0\"")
+            && page.contains("node204")
+            && !page.contains("src=\"http")
+    );
     assert_eq!(view.slow.nodes.iter().map(|slow| slow.node).collect::<Vec<_>>(), [1]);
 }
 
@@ -102,4 +109,48 @@ fn what_others_named_is_text_and_no_markup_nor_does_it_drive_a_terminal() {
         let text = text(&view, plain(100), all);
         assert!(!text.contains('\x1b'), "{text}");
     }
+}
+
+/// The samples of a family: the first label's value, and the figure.
+fn samples(text: &str, name: &str) -> Vec<(String, f64)> {
+    let of = parsed::parse(text).samples.into_iter().filter(|(sampled, ..)| sampled == name);
+    of.map(|(_, labels, value)| (labels.first().map_or_else(String::new, |(_, label)| label.clone()), value)).collect()
+}
+
+#[test]
+fn every_load_is_openmetrics_with_its_own_figures_and_so_is_a_run_of_which_nothing_is_known() {
+    for (view, rate, own) in [
+        (linked(4), "linerate_net_goodput_bytes_per_second", "linerate_net_round_trip_seconds"),
+        (asked(), "linerate_net_answered_requests_per_second", "linerate_net_p99_seconds"),
+        (connected(), "linerate_net_made_connections_per_second", "linerate_net_p50_seconds"),
+        (datagrams(), "linerate_net_goodput_bytes_per_second", "linerate_net_lost_ratio"),
+    ] {
+        let text = openmetrics::net("1.2.3", Some(&view));
+        let families = parsed::parse(&text).families;
+        assert!(families.len() >= 14 && families.keys().all(|name| name.starts_with("linerate_")), "{families:?}");
+        assert_eq!(samples(&text, rate).len(), view.pairs.len(), "{rate}");
+        assert_eq!(samples(&text, own).len(), view.pairs.len(), "{own}");
+        let (_, mean) = samples(&text, rate)[0];
+        assert_eq!(Some(mean), view.pairs[0].per_s.map(|rate| rate.mean), "{rate}");
+    }
+    assert_eq!(parsed::parse(&openmetrics::net("1.2.3", None)).samples.len(), 1);
+    let nothing = openmetrics::net("1.2.3", Some(&empty()));
+    assert_eq!(samples(&nothing, "linerate_net_visits"), [(String::new(), 0.0)]);
+    assert!(samples(&nothing, "linerate_net_goodput_bytes_per_second").is_empty());
+}
+
+#[test]
+fn openmetrics_are_in_base_units_and_names_keep_their_signs() {
+    let mut view = failed();
+    view.nodes[0].name = "a \"quoted\"\\name\n".to_owned();
+    let text = openmetrics::net("1.2.3", Some(&view));
+    assert!(samples(&text, "linerate_net_goodput_bytes_per_second")[0].0.starts_with("a \"quoted\"\\name\n"));
+    assert_eq!(samples(&text, "linerate_net_round_trip_seconds")[0].1, 0.000_21);
+    let failures = samples(&text, "linerate_net_failed_visits");
+    assert_eq!((failures.len(), failures.iter().map(|(_, count)| count).sum::<f64>()), (12, 3.0));
+    let slow: Vec<String> =
+        samples(&text, "linerate_net_slow_machine_ratio").into_iter().map(|(name, _)| name).collect();
+    assert_eq!(slow, view.slow.nodes.iter().map(|slow| view.name(slow.node).to_owned()).collect::<Vec<_>>());
+    assert_eq!(samples(&text, "linerate_net_began_seconds"), [(String::new(), 1_800_000_000.0)]);
+    assert_eq!(samples(&text, "linerate_net_limit_info").len(), 11, "but for the pair that was never connected");
 }

@@ -15,6 +15,11 @@ fn viewed(world: &LinkWorld) -> NetView {
     view(&world::run(world), &world::visits(world))
 }
 
+/// A healthy fleet of so many machines, measured so often.
+pub(super) fn viewed_world(nodes: u32, visits: u32, seed: u64) -> NetView {
+    viewed(&LinkWorld { visits, ..LinkWorld::healthy(nodes, seed) })
+}
+
 /// A run of two machines.
 pub(super) fn a_run() -> NetRun {
     world::run(&LinkWorld::healthy(2, 1))

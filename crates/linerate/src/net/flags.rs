@@ -1,6 +1,6 @@
 //! Flags of `linerate net`.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,6 +9,8 @@ use ipnet::IpNet;
 use linerate_record::net::{NET_DATAGRAM_BYTES, NET_REQUEST_BYTES_MAX, NET_STREAMS_MAX, NetOp, NetWay};
 use linerate_record::units::{BitRate, ByteRate, Bytes, bits_meant, parse_duration};
 
+use super::preset::NetPreset;
+use crate::observed::SitePlane;
 use crate::reaching::flags::ReachFlags;
 
 const HELP: &str = "\
@@ -24,6 +26,7 @@ Examples:
   linerate net --fleet fleet.yaml --op request --request-size 4KiB --answer-size 64 --yes-load
   linerate net --fleet fleet.yaml --op udp --max-rate 500Mb/s --yes-load
   linerate net --fleet fleet.yaml --interface bond0 --members --streams 8 --yes-load
+  linerate net --fleet fleet.yaml --preset source-004 --duration 5s --yes-load
   linerate net --fleet fleet.yaml --dry-run
   linerate report runs/1120-0931-net --format html
 
@@ -49,6 +52,9 @@ pub(crate) struct NetFlags {
     /// Consent to filling the links of machines other than this one.
     #[arg(long)]
     pub(crate) yes_load: bool,
+    /// Flags of a test of the sources by its name; --dry-run shows them. A flag that is given wins.
+    #[arg(long, value_name = "NAME", value_enum)]
+    pub(crate) preset: Option<NetPreset>,
     /// What each stream does.
     #[arg(long, value_name = "OP", value_enum, default_value_t = OpWish::Stream)]
     op: OpWish,
@@ -116,6 +122,12 @@ pub(crate) struct NetFlags {
     /// Run folder, which must not exist yet. [default: runs/DATE-TIME-net]
     #[arg(long, short, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
+    /// Site file into which the MTU and the IP version of the links are written as they were read.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) into: Option<PathBuf>,
+    /// Plane of that site that was measured. [default: the only one]
+    #[arg(long, value_name = "PLANE", value_enum, requires = "into")]
+    pub(crate) plane: Option<SitePlane>,
     /// Print the report as JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -125,9 +137,19 @@ pub(crate) struct NetFlags {
     /// Print only errors.
     #[arg(long, short, conflicts_with_all = ["json", "all"])]
     pub(crate) quiet: bool,
+    /// Address that serves OpenMetrics at /metrics during the run, such as 127.0.0.1:9091; port 0 takes a free port.
+    /// Anyone who can reach the address can read them.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<SocketAddr>,
     /// Reach no machine: show the rounds, how long they take and how much may be sent.
     #[arg(long, conflicts_with = "json")]
     pub(crate) dry_run: bool,
+    /// The tests of the preset, in turn, as the reader of the command line reads each; none without one.
+    #[arg(skip)]
+    pub(crate) tests: Vec<NetFlags>,
+    /// What the preset stands for, in words; empty without one.
+    #[arg(skip)]
+    pub(crate) stands_for: String,
 }
 
 /// What each stream does.

@@ -23,6 +23,11 @@ use crate::words::{self, ABSENT, percent, plural, utc};
 /// Slowest pairs that the page lists.
 const PAIRS_SHOWN: usize = 40;
 
+/// Widest cell of the map, the widest map, and what names take beside it, in pixels.
+const CELL_PIXELS: usize = 64;
+const MAP_PIXELS: usize = 960;
+const NAMES_PIXELS: usize = 170;
+
 /// What the script draws.
 #[derive(Serialize)]
 struct Drawn<'v> {
@@ -126,13 +131,18 @@ fn answer(view: &NetView) -> String {
 fn map(view: &NetView) -> String {
     let Some(whole) = view.whole() else { return String::new() };
     let [low, high] = range(view);
+    let widest = view.nodes.len().saturating_mul(CELL_PIXELS).min(MAP_PIXELS) + NAMES_PIXELS;
     format!(
         "<figure><figcaption>{} with {}: {} from top to bottom send, the same from left to right receive\
-         </figcaption>\n<canvas class=\"heat\" style=\"width:min(100%,960px);image-rendering:pixelated\" role=\"img\" \
-         aria-label=\"{} of each pair\"></canvas>\n<p class=\"hint told\">point at a cell for names and \
-         figures</p>\n<p class=\"hint\">{} <span aria-hidden=\"true\" style=\"display:inline-block;width:160px;\
-         height:10px;background:linear-gradient(90deg,var(--h3),var(--h2),var(--h1),var(--h0))\"></span> {}; grey: not \
-         measured</p></figure>\n",
+         </figcaption>\n<div class=\"pairs\" style=\"max-width:{widest}px\"><div class=\"across\" aria-hidden=\"true\">\
+         </div><div class=\"down\" aria-hidden=\"true\"></div><div class=\"cells\">\
+         <canvas class=\"heat\" tabindex=\"0\" role=\"application\" \
+         aria-label=\"{} of each pair: arrow keys move from cell to cell, and the line below says what it is\">\
+         </canvas><i class=\"spot\" hidden></i></div></div>\n<p class=\"hint told\" aria-live=\"polite\">\
+         point at a cell, or move there with the arrow keys, for names and figures</p>\n<p class=\"hint\">{} \
+         <span aria-hidden=\"true\" style=\"display:inline-block;width:160px;height:10px;background:\
+         linear-gradient(90deg,var(--h3),var(--h2),var(--h1),var(--h0))\"></span> {}; grey: not measured</p>\
+         </figure>\n",
         counted_title(view),
         plural(u64::from(whole.streams), "stream"),
         plural(view.nodes.len() as u64, "machine"),
