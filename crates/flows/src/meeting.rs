@@ -58,6 +58,8 @@ pub(crate) struct DatagramsFrom {
     pub(crate) socket: UdpSocket,
     pub(crate) secret: [u8; SECRET_BYTES],
     pub(crate) peer: IpAddr,
+    /// Whether the sender hears on the stream which of them came, by their numbers.
+    pub(crate) is_answered: bool,
 }
 
 /// Flows by machines, and machines of which not all came, with the reason.
@@ -158,7 +160,7 @@ pub(crate) fn expected(
 /// What is made of a flow that was accepted. Where it is of datagrams, its sender is told where these are taken.
 fn received(op: NetOp, from: u32, mut stream: TcpStream) -> io::Result<ReceivingFlow> {
     stream.set_nodelay(true)?;
-    if !matches!(op, NetOp::Udp { .. }) {
+    if !op.is_of_datagrams() {
         return Ok(ReceivingFlow { from, stream, datagrams: None });
     }
     let socket = UdpSocket::bind((stream.local_addr()?.ip().to_canonical(), 0))?;
@@ -172,7 +174,8 @@ fn received(op: NetOp, from: u32, mut stream: TcpStream) -> io::Result<Receiving
     // It fits any send buffer.
     stream.write_all(&place)?;
     let peer = stream.peer_addr()?.ip().to_canonical();
-    Ok(ReceivingFlow { from, stream, datagrams: Some(DatagramsFrom { socket, secret, peer }) })
+    let is_answered = op == NetOp::Mtu;
+    Ok(ReceivingFlow { from, stream, datagrams: Some(DatagramsFrom { socket, secret, peer, is_answered }) })
 }
 
 /// Learns of each flow where its datagrams are taken; those that are not told are dropped with the reason.

@@ -365,6 +365,7 @@ mod tests {
             stream_bytes: Vec::new(),
             sent: linerate_record::net::NetSent::default(),
             error: error.map(str::to_owned),
+            ..linerate_record::net::NetPair::default()
         };
         let visit = |errors: &[Option<&str>]| NetVisit {
             visit: 1,

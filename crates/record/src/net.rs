@@ -4,7 +4,11 @@
 //! each machine sends to one other at the most and receives from one at the most. A *visit* is one round with one
 //! number of streams, once.
 
+mod probes;
+
 use serde::{Deserialize, Serialize};
+
+pub use probes::{NET_PACKET_BYTES, NET_PROBE_TRIES, NET_PROBES_MAX, NetIcmpSaid, NetProbeSize, NetProbed, check_probed};
 
 use crate::histogram::{EncodedHistogram, add_encoded, empty};
 use crate::machine::Machine;
@@ -107,6 +111,8 @@ pub enum NetOp {
         /// Payload of a datagram.
         datagram_bytes: u32,
     },
+    /// It searches how long packets may be that nobody may fragment, by datagrams over UDP.
+    Mtu,
 }
 
 /// Largest request, and largest answer.
@@ -124,20 +130,27 @@ impl NetOp {
             NetOp::Request { .. } => "request",
             NetOp::Connect => "connect",
             NetOp::Udp { .. } => "udp",
+            NetOp::Mtu => "mtu",
         }
     }
 
     /// Whether a receiver counts bytes; else the sender counts what was answered.
     #[must_use]
     pub const fn is_of_bytes(self) -> bool {
-        matches!(self, NetOp::Stream | NetOp::Udp { .. })
+        matches!(self, NetOp::Stream | NetOp::Udp { .. } | NetOp::Mtu)
+    }
+
+    /// Whether datagrams are sent.
+    #[must_use]
+    pub const fn is_of_datagrams(self) -> bool {
+        matches!(self, NetOp::Udp { .. } | NetOp::Mtu)
     }
 
     /// Whether sizes are such as can be sent.
     #[must_use]
     pub fn is_sound(self) -> bool {
         match self {
-            NetOp::Stream | NetOp::Connect => true,
+            NetOp::Stream | NetOp::Connect | NetOp::Mtu => true,
             NetOp::Request { request_bytes, answer_bytes } => {
                 [request_bytes, answer_bytes].iter().all(|bytes| (1..=NET_REQUEST_BYTES_MAX).contains(bytes))
             }
@@ -230,6 +243,9 @@ pub struct NetPair {
     /// What became of datagrams; absent where none were sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<NetDatagrams>,
+    /// What each stream found of its path; empty where paths are not probed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probed: Vec<NetProbed>,
     /// Why there are no figures; absent where there are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -423,6 +439,7 @@ impl NetRun {
             }
             pair.exchanges.as_ref().map_or(Ok(()), |exchanges| exchanges.check(intervals))?;
             pair.datagrams.as_ref().map_or(Ok(()), NetDatagrams::check_sent)?;
+            check_probed(&pair.probed, self.load.op, visit.streams)?;
         }
         for machine in &visit.machines {
             let times = [machine.over_ms, machine.send_cpu_ns, machine.receive_cpu_ns];
@@ -508,7 +525,15 @@ mod tests {
     fn visits_that_cannot_be_of_a_run_are_refused_with_the_reason() {
         assert!(run().checked(vec![visit()]).is_ok());
         type Wrong = fn(&mut NetRun, &mut NetVisit);
-        let wrong: [(Wrong, &str); 22] = [
+        let wrong: [(Wrong, &str); 23] = [
+            (
+                |_, visit| {
+                    let probed =
+                        NetProbed { interface_bytes: 1_500, taken_bytes: None, icmp: None, sizes: Vec::new() };
+                    visit.pairs[0].probed = vec![probed];
+                },
+                "1 streams that probed, of op stream",
+            ),
             (|run, _| run.load.op = NetOp::Request { request_bytes: 1, answer_bytes: 0 }, "an op request"),
             (|run, _| run.load.op = NetOp::Udp { datagram_bytes: 31 }, "an op udp"),
             (

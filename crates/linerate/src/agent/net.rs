@@ -276,6 +276,7 @@ fn told(point: u32, counts: PointCounts, machine: NetMachine) -> NetEnd {
         sent: of.sent,
         exchanges: of.exchanges,
         datagrams: of.datagrams,
+        probed: of.probed,
         error: error(of.error),
     });
     let received = counts.received.into_iter().map(|of| NetReceivedTold {

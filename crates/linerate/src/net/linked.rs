@@ -266,6 +266,7 @@ impl LinkedFleet<'_> {
             sent: sent.sent,
             exchanges: sent.exchanges.clone(),
             datagrams,
+            probed: sent.probed.clone(),
             error: None,
         }
     }
