@@ -8,7 +8,9 @@ mod probes;
 
 use serde::{Deserialize, Serialize};
 
-pub use probes::{NET_PACKET_BYTES, NET_PROBE_TRIES, NET_PROBES_MAX, NetIcmpSaid, NetProbeSize, NetProbed, check_probed};
+pub use probes::{
+    NET_PACKET_BYTES, NET_PROBE_TRIES, NET_PROBES_MAX, NetIcmpSaid, NetProbeSize, NetProbed, check_probed,
+};
 
 use crate::histogram::{EncodedHistogram, add_encoded, empty};
 use crate::machine::Machine;
@@ -528,8 +530,7 @@ mod tests {
         let wrong: [(Wrong, &str); 23] = [
             (
                 |_, visit| {
-                    let probed =
-                        NetProbed { interface_bytes: 1_500, taken_bytes: None, icmp: None, sizes: Vec::new() };
+                    let probed = NetProbed { interface_bytes: 1_500, taken_bytes: None, icmp: None, sizes: Vec::new() };
                     visit.pairs[0].probed = vec![probed];
                 },
                 "1 streams that probed, of op stream",

@@ -1,4 +1,5 @@
 mod ops;
+mod paths;
 mod slow;
 mod world;
 
