@@ -1,8 +1,8 @@
 //! Links between machines: in which rounds pairs are measured, and what their flows say.
 //!
 //! `rounds.rs` has the schedule. [`view()`] turns visits into figures of pairs (`pairs.rs`), says what limited each
-//! (`limits.rs` with `ports.rs`), how long requests took and what became of datagrams (`ops.rs`), how long packets may be
-//! (`paths.rs`), from which number of streams on more give no more (`streams.rs`), which machines and pairs are slow
+//! (`limits.rs` with `ports.rs`), how long requests took and what became of datagrams (`ops.rs`), how long packets may
+//! be (`paths.rs`), from which number of streams on more give no more (`streams.rs`), which machines and pairs are slow
 //! beyond chance (`slow.rs`), and all of it in sentences (`answer.rs`). How: `docs/method/net.md`.
 
 mod answer;
