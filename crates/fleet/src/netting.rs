@@ -1,12 +1,14 @@
 //! What is said about flows between machines: where an agent listens, which flows it has in a round, and what it
 //! counted of them; and what of that cannot be.
 
+mod probed;
+
 use core::net::{IpAddr, SocketAddr};
 use std::collections::VecDeque;
 
 use linerate_record::net::{
     NET_DURATION_MS_MAX, NET_INTERVALS_MAX, NET_MEMBERS_MAX, NET_NODES_MAX, NET_STREAMS_MAX, NetAim, NetDatagrams,
-    NetExchanges, NetMachine, NetOp, NetSent, check_members, counts_of,
+    NetExchanges, NetMachine, NetOp, NetProbed, NetSent, check_members, counts_of,
 };
 use linerate_record::sound::COUNT_MAX;
 use serde::{Deserialize, Serialize};
@@ -147,6 +149,9 @@ pub struct NetSentTold {
     /// By which members of its bond they were to leave, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aim: Option<NetAim>,
+    /// What each of them found of its path, where paths are probed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probed: Vec<NetProbed>,
     /// Why there are no figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -325,6 +330,7 @@ fn check_end(end: &NetEnd, order: &NetRoundOrder, own: u32) -> Result<(), String
     check_exchanges(end, order.op, intervals)?;
     check_datagrams(end, order)?;
     check_bonds(end, order)?;
+    probed::check(end, order)?;
     let counts = end.received.iter().flat_map(|of| of.interval_bytes.iter().chain(&of.stream_bytes)).copied();
     let kernels = end.sent.iter().flat_map(|of| counts_of(&of.sent));
     let machine = &end.machine;

@@ -16,10 +16,13 @@ pub mod listener;
 mod meeting;
 mod names;
 mod pacing;
+mod path;
 pub mod point;
 pub mod preface;
+mod probing;
 mod receiving;
 mod sending;
+mod sizes;
 
 pub use counted::{ReceivedFlows, SentFlows};
 pub use listener::{AcceptedFlow, FlowListener};

@@ -62,6 +62,8 @@ pub(crate) struct DatagramsFrom {
     pub(crate) socket: UdpSocket,
     pub(crate) secret: [u8; SECRET_BYTES],
     pub(crate) peer: IpAddr,
+    /// Whether the sender hears on the stream which of them came, by their numbers.
+    pub(crate) is_answered: bool,
 }
 
 /// Flows by machines, and machines of which not all came, with the reason.
@@ -194,7 +196,7 @@ pub(crate) fn expected(
 fn received(op: NetOp, name: FlowName, mut stream: TcpStream) -> io::Result<ReceivingFlow> {
     let FlowName { from, flow, .. } = name;
     stream.set_nodelay(true)?;
-    if !matches!(op, NetOp::Udp { .. }) {
+    if !op.is_of_datagrams() {
         return Ok(ReceivingFlow { from, flow, stream, datagrams: None });
     }
     let socket = UdpSocket::bind((stream.local_addr()?.ip().to_canonical(), 0))?;
@@ -208,7 +210,9 @@ fn received(op: NetOp, name: FlowName, mut stream: TcpStream) -> io::Result<Rece
     // It fits any send buffer.
     stream.write_all(&place)?;
     let peer = stream.peer_addr()?.ip().to_canonical();
-    Ok(ReceivingFlow { from, flow, stream, datagrams: Some(DatagramsFrom { socket, secret, peer }) })
+    let is_answered = op == NetOp::Mtu;
+    let datagrams = Some(DatagramsFrom { socket, secret, peer, is_answered });
+    Ok(ReceivingFlow { from, flow, stream, datagrams })
 }
 
 /// Learns of each flow where its datagrams are taken; those that are not told are dropped with the reason.

@@ -23,6 +23,7 @@ use crate::listener::AcceptedFlow;
 use crate::meeting::{ReceivingFlow, SendingFlow, expected, places_told, reached};
 use crate::pacing::pace_all;
 use crate::preface::{FlowName, FlowToken};
+use crate::probing::probe_all;
 use crate::receiving::{FlowCount, ReceivedByThread, receive_all};
 use crate::sending::send_all;
 
@@ -157,7 +158,7 @@ pub fn ready(
     let (mut sending, mut unsent) = reached(&plan, token, stop)?;
     let (receiving, unreceived) = expected(&plan, accepted, until, stop)?;
     // Who receives tells it as soon as a flow comes, and waits for nobody's telling before.
-    if matches!(plan.op, NetOp::Udp { .. }) {
+    if plan.op.is_of_datagrams() {
         places_told(&mut sending, &mut unsent, until);
     }
     Ok(ReadyPoint { plan, token: token.clone(), sending, receiving, unsent, unreceived })
@@ -262,6 +263,7 @@ fn sends(plan: &FlowPlan, work: Work, at: (Instants, Clock), stop: &AtomicBool) 
             ask_all(flows, exchange_bytes(request_bytes, answer_bytes), at, stop)
         }
         (Work::Flows(flows), NetOp::Udp { datagram_bytes }) => pace_all(flows, datagram_bytes as usize, at, stop),
+        (Work::Flows(flows), NetOp::Mtu) => probe_all(flows, at, stop),
         (Work::Flows(flows), _) => send_all(flows, plan.send_bytes.max(1) as usize, at, stop),
     }
 }
@@ -277,7 +279,7 @@ fn receives(
         NetOp::Request { request_bytes, answer_bytes } => {
             answer_all(flows, exchange_bytes(request_bytes, answer_bytes), at, stop)
         }
-        NetOp::Udp { .. } => arrive_all(flows, at, stop),
+        NetOp::Udp { .. } | NetOp::Mtu => arrive_all(flows, at, stop),
     }
 }
 
@@ -300,7 +302,8 @@ fn sent_to(to: u32, told: &[ToldFlow], why: Option<&String>) -> SentFlows {
     let sent = if infos.is_empty() { NetSent::default() } else { sum_of(&infos) };
     let exchanges = ExchangeCount::sum(flows().filter_map(|flow| flow.exchanges.as_ref()));
     let datagrams = flows().filter_map(|flow| flow.datagrams).reduce(|sum, sent| sum + sent);
-    SentFlows { to, sent, exchanges, datagrams, error: None }
+    let probed = flows().filter_map(|flow| flow.probed.clone()).collect();
+    SentFlows { to, sent, exchanges, datagrams, probed, error: None }
 }
 
 fn received_of(from: u32, flows: &[FlowCount], why: Option<&String>) -> ReceivedFlows {

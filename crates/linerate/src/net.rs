@@ -230,6 +230,7 @@ fn foretold(flags: &NetFlags, course: &Course, nodes: usize) -> String {
             )
         ),
         None if flags.op(false) == NetOp::Stream => "no limit: links are filled (--max-rate caps each pair)".to_owned(),
+        None if flags.op(false) == NetOp::Mtu => "a datagram each few milliseconds, some dozens a stream".to_owned(),
         None => "no limit, but that each stream has one request or connection at a time".to_owned(),
     };
     let preset = match flags.stands_for.as_str() {
@@ -255,9 +256,11 @@ fn consent_to_load(flags: &NetFlags, nodes: &[FleetNode], course: &Course) -> Re
     if flags.yes_load || nodes.iter().all(is_here) {
         return Ok(());
     }
-    let rate = flags
-        .max_rate
-        .map_or("as fast as they can".to_owned(), |most| format!("at up to {} a pair", bits_per_s(8.0 * most)));
+    let rate = match flags.max_rate {
+        Some(most) => format!("at up to {} a pair", bits_per_s(8.0 * most)),
+        None if flags.op(false) == NetOp::Mtu => "a datagram each few milliseconds".to_owned(),
+        None => "as fast as they can".to_owned(),
+    };
     let longer = if flags.members { " (longer where bonds have more than two members)" } else { "" };
     let what = format!(
         "{} machines send to each other for {}{longer}, {rate}",

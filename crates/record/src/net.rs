@@ -5,8 +5,13 @@
 //! number of streams, once.
 
 mod members;
+mod probes;
 
 use serde::{Deserialize, Serialize};
+
+pub use probes::{
+    NET_PACKET_BYTES, NET_PROBE_TRIES, NET_PROBES_MAX, NetIcmpSaid, NetProbeSize, NetProbed, check_probed,
+};
 
 use crate::histogram::{EncodedHistogram, add_encoded, empty};
 use crate::machine::Machine;
@@ -111,6 +116,8 @@ pub enum NetOp {
         /// Payload of a datagram.
         datagram_bytes: u32,
     },
+    /// It searches how long packets may be that nobody may fragment, by datagrams over UDP.
+    Mtu,
 }
 
 /// Largest request, and largest answer.
@@ -128,20 +135,27 @@ impl NetOp {
             NetOp::Request { .. } => "request",
             NetOp::Connect => "connect",
             NetOp::Udp { .. } => "udp",
+            NetOp::Mtu => "mtu",
         }
     }
 
     /// Whether a receiver counts bytes; else the sender counts what was answered.
     #[must_use]
     pub const fn is_of_bytes(self) -> bool {
-        matches!(self, NetOp::Stream | NetOp::Udp { .. })
+        matches!(self, NetOp::Stream | NetOp::Udp { .. } | NetOp::Mtu)
+    }
+
+    /// Whether datagrams are sent.
+    #[must_use]
+    pub const fn is_of_datagrams(self) -> bool {
+        matches!(self, NetOp::Udp { .. } | NetOp::Mtu)
     }
 
     /// Whether sizes are such as can be sent.
     #[must_use]
     pub fn is_sound(self) -> bool {
         match self {
-            NetOp::Stream | NetOp::Connect => true,
+            NetOp::Stream | NetOp::Connect | NetOp::Mtu => true,
             NetOp::Request { request_bytes, answer_bytes } => {
                 [request_bytes, answer_bytes].iter().all(|bytes| (1..=NET_REQUEST_BYTES_MAX).contains(bytes))
             }
@@ -245,6 +259,9 @@ pub struct NetPair {
     /// By which members of the sender's bond its streams were to leave; absent where it sends by no bond.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aim: Option<NetAim>,
+    /// What each stream found of its path; empty where paths are not probed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probed: Vec<NetProbed>,
     /// Why there are no figures; absent where there are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -445,6 +462,7 @@ impl NetRun {
             pair.exchanges.as_ref().map_or(Ok(()), |exchanges| exchanges.check(intervals))?;
             pair.datagrams.as_ref().map_or(Ok(()), NetDatagrams::check_sent)?;
             pair.aim.as_ref().map_or(Ok(()), |aim| aim.check(visit.streams))?;
+            check_probed(&pair.probed, self.load.op, visit.streams)?;
         }
         for machine in &visit.machines {
             let times = [machine.over_ms, machine.send_cpu_ns, machine.receive_cpu_ns];
@@ -541,7 +559,14 @@ mod tests {
     fn visits_that_cannot_be_of_a_run_are_refused_with_the_reason() {
         assert!(run().checked(vec![visit()]).is_ok());
         type Wrong = fn(&mut NetRun, &mut NetVisit);
-        let wrong: [(Wrong, &str); 24] = [
+        let wrong: [(Wrong, &str); 25] = [
+            (
+                |_, visit| {
+                    let probed = NetProbed { interface_bytes: 1_500, taken_bytes: None, icmp: None, sizes: Vec::new() };
+                    visit.pairs[0].probed = vec![probed];
+                },
+                "1 streams that probed, of op stream",
+            ),
             (|run, _| run.load.op = NetOp::Request { request_bytes: 1, answer_bytes: 0 }, "an op request"),
             (|run, _| run.load.op = NetOp::Udp { datagram_bytes: 31 }, "an op udp"),
             (

@@ -3,9 +3,11 @@
 mod columns;
 mod compared;
 mod csv;
+mod paths;
 
 use linerate_analysis::net::view::{NetPairFigures, NetPairMembers, NetView};
 use linerate_record::finding::Severity;
+use linerate_record::net::NetOp;
 
 use crate::fitted::{Line, fitted, line};
 use crate::ink::Ink;
@@ -69,6 +71,10 @@ pub fn text(view: &NetView, look: TextStyle, all: bool) -> String {
     } else {
         fitted(&lines, LEAD, look)
     };
+    if view.load.op == NetOp::Mtu {
+        text.push_str(&paths::tables(view, look, all));
+        return if all { text + &behind(view, look) } else { text };
+    }
     let tables = match matrix(view, look) {
         Some(matrix) if all => [matrix, nodes(view, view.nodes.len())].concat(),
         Some(matrix) => matrix,
@@ -254,7 +260,9 @@ fn behind(view: &NetView, look: TextStyle) -> String {
     for limit in &view.limits {
         add(Ink::Dim, " look at", &format!("{}: {}", limit.by.name(), limit.look_at));
     }
-    add(Ink::Dim, " chance", &words::chance(view));
+    if view.load.op != NetOp::Mtu {
+        add(Ink::Dim, " chance", &words::chance(view));
+    }
     for remark in &view.remarks {
         add(Ink::Dim, " remark", remark);
     }

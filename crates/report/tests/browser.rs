@@ -42,6 +42,7 @@ fn main() {
         ("links_of_204", links_of_204, 1, 100),
         ("failed_links", failed_links, 1, 50),
         ("no_links", no_links, 0, 3),
+        ("probed_links", probed_links, 0, 50),
     ]
     .into_iter()
     .map(|(name, sheet, charts, figures)| {
@@ -131,6 +132,10 @@ fn failed_links() -> Sheet {
 
 fn no_links() -> Sheet {
     of_links(&linked::empty())
+}
+
+fn probed_links() -> Sheet {
+    of_links(&linked::probed())
 }
 
 fn of_links(view: &NetView) -> Sheet {

@@ -5,7 +5,7 @@ use linerate_analysis::net::view::NetView;
 use linerate_report::net::{csv, html, json, text};
 use linerate_report::openmetrics;
 use linerate_report::terminal::TextStyle;
-use linked::{asked, connected, datagrams, empty, failed, largest, linked};
+use linked::{asked, connected, datagrams, empty, failed, largest, linked, probed};
 
 mod golden_file;
 mod linked;
@@ -59,6 +59,7 @@ fn loads_that_are_no_streams_have_figures_of_their_own_and_none_of_streams() {
         ("net-request.txt", asked(), "requests_per_s,requests_per_s_low_95", "p99"),
         ("net-connect.txt", connected(), "connections_per_s,connections_per_s_low_95", "p99"),
         ("net-udp.txt", datagrams(), "sent_bytes_per_s,lost_share,socket_drops_share", "jitter"),
+        ("net-mtu.txt", probed(), "verdict,carried_bytes,carried_most_bytes,lost_bytes", "lost from"),
     ];
     for (name, view, columns, own) in cases {
         let shown = text(&view, plain(100), true);
@@ -73,6 +74,31 @@ fn loads_that_are_no_streams_have_figures_of_their_own_and_none_of_streams() {
             assert!(said.contains(own) && !said.contains("sent again") && !said.contains("s/GiB"), "{name}");
         }
         assert_eq!(serde_json::from_str::<NetView>(&json(&view)).unwrap(), view);
+    }
+}
+
+#[test]
+fn lost_packets_are_marked_where_nobody_tells_their_sender() {
+    let view = probed();
+    let short = text(&view, plain(100), false);
+    for part in ["largest packet in bytes", "node01", "1500!", "9000\n", "1450", "critical"] {
+        assert!(short.contains(part), "{part}: {short}");
+    }
+    assert_eq!(short.matches('!').count(), 1 + 3, "the legend and three pairs: {short}");
+    assert!(text(&view, plain(30), false).contains("black hole !"), "no room for a matrix");
+    let table = csv(&view);
+    let row = |pair: &str| table.lines().find(|row| row.starts_with(pair)).unwrap().to_owned();
+    assert_eq!(row("node01,node02,"), "node01,node02,8,3,black-hole,1500,,1501,9000,9000,9000,,,264,48,0");
+    assert_eq!(row("node01,node04,"), "node01,node04,8,3,known,1450,,1451,9000,9000,1450,1450,10.0.9.1,264,48,0");
+    let page = html(&view);
+    assert!(page.contains("pairs.0.path.carried_bytes") && !page.contains("canvas class=\"heat\""));
+    assert!(!page.contains("Slow machines"));
+}
+
+#[test]
+fn words_of_verdicts_in_csv_are_those_of_json() {
+    for verdict in linerate_analysis::net::view::NetPathVerdict::ALL {
+        assert_eq!(serde_json::to_value(verdict).unwrap(), verdict.key());
     }
 }
 

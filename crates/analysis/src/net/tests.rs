@@ -1,5 +1,6 @@
 mod members;
 mod ops;
+mod paths;
 mod slow;
 mod world;
 

@@ -297,6 +297,7 @@ fn told(point: u32, (counts, mut aims): (PointCounts, BTreeMap<u32, NetAim>), ma
         exchanges: of.exchanges,
         datagrams: of.datagrams,
         aim: aims.remove(&of.to),
+        probed: of.probed,
         error: error(of.error),
     });
     let received = counts.received.into_iter().map(|of| NetReceivedTold {

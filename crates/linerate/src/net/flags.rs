@@ -27,6 +27,7 @@ Examples:
   linerate net --fleet fleet.yaml --op udp --max-rate 500Mb/s --yes-load
   linerate net --fleet fleet.yaml --interface bond0 --members --streams 8 --yes-load
   linerate net --fleet fleet.yaml --preset source-004 --duration 5s --yes-load
+  linerate net --fleet fleet.yaml --op mtu --yes-load
   linerate net --fleet fleet.yaml --dry-run
   linerate report runs/1120-0931-net --format html
 
@@ -70,10 +71,10 @@ pub(crate) struct NetFlags {
     /// Payload of a datagram of --op udp, 32B to 65507B. [default: 1472B, by IPv6 1452B, which fit an MTU of 1500]
     #[arg(long, value_name = "SIZE", value_parser = datagram_size)]
     datagram_size: Option<Bytes>,
-    /// Streams of each pair, in turn, 1 to 256.
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,8")]
+    /// Streams of each pair, in turn, 1 to 256. [default: 1,8; of --op mtu 1]
+    #[arg(long, value_name = "N,…", value_delimiter = ',')]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(NET_STREAMS_MAX)))]
-    pub(crate) streams: Vec<u32>,
+    streams: Option<Vec<u32>>,
     /// How long a pair is measured each time, 100ms to 1h.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2s")]
     pub(crate) duration: Duration,
@@ -163,7 +164,13 @@ enum OpWish {
     Connect,
     /// Send datagrams one by one at its part of --max-rate
     Udp,
+    /// Search how long packets may be that nobody may fragment
+    Mtu,
 }
+
+/// Numbers of streams unless flags say otherwise: one and several. To find a path's MTU, one is enough.
+const STREAMS: [u32; 2] = [1, 8];
+const STREAMS_OF_PATHS: [u32; 1] = [1];
 
 /// Payload that fits an MTU of 1500 bytes, beside the headers of UDP and of IPv4 or IPv6.
 const DATAGRAM_V4_BYTES: u32 = 1_472;
@@ -183,6 +190,7 @@ impl NetFlags {
                 let usual = if is_v6 { DATAGRAM_V6_BYTES } else { DATAGRAM_V4_BYTES };
                 NetOp::Udp { datagram_bytes: bytes(self.datagram_size, usual) }
             }
+            OpWish::Mtu => NetOp::Mtu,
         }
     }
 
@@ -209,7 +217,7 @@ impl NetFlags {
                 Err("--op udp sends at the rate that is asked for: give --max-rate, such as --max-rate 500Mb/s"
                     .to_owned())
             }
-            OpWish::Request | OpWish::Connect if self.max_rate.is_some() => {
+            OpWish::Request | OpWish::Connect | OpWish::Mtu if self.max_rate.is_some() => {
                 Err("--max-rate caps bytes: leave it out, or give --op stream or --op udp".to_owned())
             }
             OpWish::Connect | OpWish::Udp if self.members => {
@@ -222,8 +230,10 @@ impl NetFlags {
 
     /// Numbers of streams, each once.
     pub(crate) fn numbers_of_streams(&self) -> Vec<u32> {
+        let usual: &[u32] = if self.wished() == OpWish::Mtu { &STREAMS_OF_PATHS } else { &STREAMS };
+        let wished = self.streams.as_deref().unwrap_or(usual);
         let mut numbers: Vec<u32> = Vec::new();
-        self.streams.iter().for_each(|number| numbers.extend((!numbers.contains(number)).then_some(*number)));
+        wished.iter().for_each(|number| numbers.extend((!numbers.contains(number)).then_some(*number)));
         numbers
     }
 
@@ -343,8 +353,19 @@ mod tests {
             assert_eq!(op(flags, false), NetOp::Udp { datagram_bytes: 1_472 }, "{flags}");
             assert_eq!(op(flags, true), NetOp::Udp { datagram_bytes: 1_452 }, "{flags}");
         }
+        assert_eq!((op("--op mtu", false), op("--op mtu", true)), (NetOp::Mtu, NetOp::Mtu));
+        for (flags, streams) in [
+            ("", &[1, 8][..]),
+            ("--op mtu", &[1][..]),
+            ("--op mtu --streams 4,2,4", &[4, 2][..]),
+            ("--streams 3", &[3][..]),
+        ] {
+            assert_eq!(read(flags).unwrap().numbers_of_streams(), streams, "{flags}");
+        }
         let refused = [
             ("-u", "give --max-rate"),
+            ("--op mtu --max-rate 1Gb/s", "leave it out"),
+            ("--op mtu --datagram-size 99", "give --op udp"),
             ("--request-size 2", "give --op request"),
             ("--op connect --answer-size 2", "give --op request"),
             ("--op request --datagram-size 99", "give --op udp"),

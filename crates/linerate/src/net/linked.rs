@@ -271,6 +271,7 @@ impl LinkedFleet<'_> {
             exchanges: sent.exchanges.clone(),
             datagrams,
             aim: sent.aim.clone(),
+            probed: sent.probed.clone(),
             error: None,
         }
     }

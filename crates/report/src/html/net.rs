@@ -3,6 +3,8 @@
 
 mod members;
 
+mod paths;
+
 use std::fmt::Write as _;
 
 use linerate_analysis::net::view::{NetFinding, NetInterval, NetLimitedBy, NetNodeFigures, NetPairFigures, NetView};
@@ -57,7 +59,7 @@ pub(crate) fn page(view: &NetView) -> String {
         ("slow", "What is slow beyond chance", slow(view)),
         ("limits", "What limits the pairs", limits(view)),
         ("streams", over_streams(view), streams(view)),
-        ("pairs", "The slowest pairs", slowest(view)),
+        ("pairs", pairs_title(view), slowest(view)),
         ("members", "Members of bonds", members::section(view)),
         ("nodes", "Machines", nodes(view)),
         ("measured", "How it was measured", setup(view)),
@@ -67,12 +69,21 @@ pub(crate) fn page(view: &NetView) -> String {
     sheet::sheet("links", &sheet::header("Links between machines", &facts), &sections, &drawn, NET_SCRIPT)
 }
 
+/// The title of the table of pairs.
+const fn pairs_title(view: &NetView) -> &'static str {
+    match view.load.op {
+        NetOp::Mtu => "How long packets may be",
+        _ => "The slowest pairs",
+    }
+}
+
 /// The title of rates over the number of streams.
 const fn over_streams(view: &NetView) -> &'static str {
     match view.load.op {
         NetOp::Stream | NetOp::Udp { .. } => "Goodput over streams",
         NetOp::Request { .. } => "Requests over streams",
         NetOp::Connect => "Connections over streams",
+        NetOp::Mtu => "",
     }
 }
 
@@ -95,6 +106,7 @@ fn drawn(view: &NetView) -> Drawn<'_> {
             NetOp::Stream | NetOp::Udp { .. } => "",
             NetOp::Request { .. } => "requests/s",
             NetOp::Connect => "connections/s",
+            NetOp::Mtu => "bytes",
         },
         title: over_streams(view),
         map: if cells.is_empty() { json!(null) } else { column(cells.into_iter()) },
@@ -153,6 +165,9 @@ fn map(view: &NetView) -> String {
 }
 
 fn slow(view: &NetView) -> String {
+    if view.load.op == NetOp::Mtu {
+        return String::new();
+    }
     let chance = |chance: f64| format!("{chance:.0e}");
     let nodes = view.slow.nodes.iter().enumerate().map(|(i, slow)| {
         let at = |field: &str| format!("slow.nodes.{i}.{field}");
@@ -256,6 +271,9 @@ fn known(row: HtmlRow, field: &str, value: Option<f64>, shown: impl Fn(f64) -> S
 }
 
 fn slowest(view: &NetView) -> String {
+    if view.load.op == NetOp::Mtu {
+        return paths::pairs(view);
+    }
     let compared = view.pairs.iter().enumerate().filter(|(_, pair)| Some(pair.streams) == view.compared_streams);
     let mut pairs: Vec<(usize, &NetPairFigures)> = compared.collect();
     pairs.sort_by(|a, b| pair_rate(a.1).total_cmp(&pair_rate(b.1)));
@@ -289,6 +307,7 @@ const fn pair_heads(op: NetOp) -> &'static [&'static str] {
             "twice",
             "jitter|Of arrivals, by RFC 3550",
         ],
+        NetOp::Mtu => &[],
     }
 }
 
@@ -303,6 +322,7 @@ fn pair_row(view: &NetView, place: usize, pair: &NetPairFigures) -> String {
         NetOp::Stream => stream_cells(row, &at, pair),
         NetOp::Request { .. } | NetOp::Connect => time_cells(row, &at, pair),
         NetOp::Udp { .. } => datagram_cells(row, &at, view, pair),
+        NetOp::Mtu => row,
     };
     let said = match &pair.limit {
         Some(limit) => format!("{}: {}", limit.by.name(), limit.evidence),
