@@ -1,13 +1,18 @@
 //! Links between machines: in which rounds pairs are measured, and what their flows say.
 //!
 //! `rounds.rs` has the schedule. [`view()`] turns visits into figures of pairs (`pairs.rs`), says what limited each
-//! (`limits.rs` with `ports.rs`), how long requests took and what became of datagrams (`ops.rs`), from which number of streams on more give no more (`streams.rs`), which machines and
-//! pairs are slow beyond chance (`slow.rs`), and all of it in sentences (`answer.rs`). How: `docs/method/net.md`.
+//! (`limits.rs` with `ports.rs`), how long requests took and what became of datagrams (`ops.rs`), how long packets may
+//! be (`paths.rs`), which members of bonds carried them (`members.rs`), from which number of streams on more give no
+//! more (`streams.rs`), which machines and pairs are slow beyond chance (`slow.rs`), and all of it in sentences
+//! (`answer.rs`). `compared.rs` holds two runs against each other. How: `docs/method/net.md`.
 
 mod answer;
+pub mod compared;
 mod limits;
+mod members;
 mod ops;
 mod pairs;
+mod paths;
 mod ports;
 pub mod rounds;
 mod slow;
@@ -18,9 +23,10 @@ pub mod view;
 
 use std::collections::BTreeMap;
 
-use linerate_record::net::{NetLoad, NetRun, NetVisit};
+use linerate_record::net::{NetLoad, NetOp, NetRun, NetVisit};
 use linerate_record::units::bits_per_s;
 
+pub use ports::bond_of;
 pub use rounds::{NetTurn, rounds, sampled, turns};
 
 use crate::median::median;
@@ -42,9 +48,16 @@ pub fn view(run: &NetRun, visits: &[NetVisit]) -> NetView {
         })
         .collect();
     let streams = streams::whole(&seen, &pairs);
-    let compared_streams = compared_streams(&streams);
+    let compared_streams = match run.load.op {
+        // Each probes: the most say the most.
+        NetOp::Mtu => pairs.iter().filter(|pair| pair.visits > 0).map(|pair| pair.streams).max(),
+        _ => compared_streams(&streams),
+    };
     let of_one: Vec<&NetPairFigures> = pairs.iter().filter(|pair| Some(pair.streams) == compared_streams).collect();
     let mut compared = slow::compare(&seen, &of_one);
+    if run.load.op == NetOp::Mtu {
+        compared.slow.lacking = "lengths of packets are no rates: none is slow".to_owned();
+    }
     let counts: Vec<u32> = streams.iter().map(|of| of.streams).collect();
     let (enough, enough_of_pairs) = streams::over_streams(&seen, &pairs, &counts);
     let mut view = NetView {
@@ -67,6 +80,7 @@ pub fn view(run: &NetRun, visits: &[NetVisit]) -> NetView {
         enough_of_pairs,
         slow: std::mem::take(&mut compared.slow),
         pairs,
+        members: members::members(&seen),
     };
     view.answer = answer::answer(&view);
     view.warnings = answer::warnings(&view, &seen);
@@ -77,6 +91,9 @@ pub fn view(run: &NetRun, visits: &[NetVisit]) -> NetView {
 /// The rate of the median pair of a visit; `None` where no pair has figures.
 #[must_use]
 pub fn median_per_s(load: &NetLoad, visit: &NetVisit) -> Option<f64> {
+    if load.op == NetOp::Mtu {
+        return None;
+    }
     median(visit.pairs.iter().filter_map(|pair| pairs::rate(pair, load).ok()).collect())
 }
 
@@ -100,7 +117,10 @@ fn remarks(seen: &NetSeen<'_>) -> Vec<String> {
 fn nodes(seen: &NetSeen<'_>, pairs: &[&NetPairFigures], compared: &NetCompared) -> Vec<NetNodeFigures> {
     let count = seen.run.nodes.len();
     let (mut sends, mut receives) = (vec![Vec::new(); count], vec![Vec::new(); count]);
-    for pair in pairs {
+    let (mut sends_to, mut receives_from) = (vec![0_u32; count], vec![0_u32; count]);
+    for pair in pairs.iter().filter(|pair| pair.visits > 0) {
+        sends_to[pair.from as usize] += 1;
+        receives_from[pair.to as usize] += 1;
         if let Some(rate) = pair.per_s {
             sends[pair.from as usize].push(rate.mean);
             receives[pair.to as usize].push(rate.mean);
@@ -120,8 +140,8 @@ fn nodes(seen: &NetSeen<'_>, pairs: &[&NetPairFigures], compared: &NetCompared) 
         interface: node.interface.clone(),
         speed_bits_per_s: seen.ports[place].speed_bits_per_s.map(|speed| speed as u64),
         mtu_bytes: seen.ports[place].mtu_bytes,
-        sends_to: u32::try_from(sends[place].len()).unwrap_or(u32::MAX),
-        receives_from: u32::try_from(receives[place].len()).unwrap_or(u32::MAX),
+        sends_to: sends_to[place],
+        receives_from: receives_from[place],
         sent_per_s: median(sends[place].clone()),
         received_per_s: median(receives[place].clone()),
         sends_share: compared.sends_share[place],

@@ -39,7 +39,7 @@ pub(crate) fn answer_all(
     stop: &AtomicBool,
 ) -> (ReceivedByThread, Vec<ReceivingFlow>) {
     let mut cpu = CountedCpu::default();
-    let mut counts: Vec<FlowCount> = flows.iter().map(|flow| FlowCount::new(flow.from, &instants)).collect();
+    let mut counts: Vec<FlowCount> = flows.iter().map(|flow| FlowCount::new(flow, &instants)).collect();
     match Edges::of(flows.iter().map(|flow| &flow.stream), EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP) {
         Ok(edges) => answers(&flows, (&mut counts, bytes), edges, (instants, clock), (stop, &mut cpu)),
         Err(errno) => counts.iter_mut().for_each(|count| count.failed = Some(errno.to_string())),

@@ -8,7 +8,7 @@ use linerate_wire::clock::Clock;
 use linerate_wire::sys::socket_drops;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, recv};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::counted::{CountedCpu, Instants};
 use crate::datagram::{DatagramHead, Jitter, SequenceCount};
@@ -41,14 +41,16 @@ pub(crate) fn arrive_all(
     stop: &AtomicBool,
 ) -> (ReceivedByThread, Vec<ReceivingFlow>) {
     let mut cpu = CountedCpu::default();
-    let mut counts: Vec<FlowCount> = flows.iter().map(|flow| FlowCount::new(flow.from, &instants)).collect();
+    let mut counts: Vec<FlowCount> = flows.iter().map(|flow| FlowCount::new(flow, &instants)).collect();
     let arrived = || Arrived { sequence: SequenceCount::new(), jitter: Jitter::default(), dropped_before: None };
     let mut all: Vec<Arrived> = flows.iter().map(|_| arrived()).collect();
     match Edges::of(sockets(&flows).iter(), EventFlags::IN | EventFlags::RDHUP) {
         Ok(edges) => arrives(&flows, (&mut counts, &mut all), edges, (instants, clock), (stop, &mut cpu)),
         Err(errno) => counts.iter_mut().for_each(|count| count.failed = Some(errno.to_string())),
     }
-    for ((flow, count), of) in flows.iter().zip(&mut counts).zip(&all) {
+    let is_answered = |flow: &ReceivingFlow| flow.datagrams.as_ref().is_some_and(|of| of.is_answered);
+    // Where the sender hears of each, it counts.
+    for ((flow, count), of) in flows.iter().zip(&mut counts).zip(&all).filter(|((flow, _), _)| !is_answered(flow)) {
         let dropped = dropped(flow).saturating_sub(of.dropped_before.unwrap_or(0));
         count.datagrams = Some(of.sequence.counted(&of.jitter, dropped));
     }
@@ -86,7 +88,7 @@ fn arrives(
             }
             if let Some(from) = flow.datagrams.as_ref().filter(|_| !count.is_empty) {
                 is_idle = false;
-                count.is_empty = takes(from, (count, of), &mut datagram, (instants, clock));
+                count.is_empty = takes((from, flow), (count, of), &mut datagram, (instants, clock));
             }
         }
         let now_ns = clock.now_ns();
@@ -116,7 +118,7 @@ fn is_over(flow: &ReceivingFlow) -> bool {
 /// Takes datagrams of a flow; whether there are no more for now. What is not of the proven sender, or does not have the
 /// flow's secret, counts nowhere.
 fn takes(
-    from: &DatagramsFrom,
+    (from, flow): (&DatagramsFrom, &ReceivingFlow),
     (count, of): (&mut FlowCount, &mut Arrived),
     datagram: &mut [u8],
     (instants, clock): (Instants, Clock),
@@ -136,9 +138,23 @@ fn takes(
         let head = DatagramHead::read(&from.secret, &datagram[..bytes]).filter(|_| is_proven);
         let Some(head) = head else { continue };
         of.jitter.note(head.sent_ns, now_ns);
-        if !head.counts || of.sequence.note(head.number) {
+        let is_new = head.counts && of.sequence.note(head.number);
+        if is_new || !head.counts {
             count.add(&instants, now_ns, bytes);
+        }
+        if is_new
+            && from.is_answered
+            && let Err(why) = answer(flow, head.number)
+        {
+            count.failed.get_or_insert(why);
         }
     }
     false
+}
+
+/// Says which datagram came. A few bytes fit any send buffer, and are fewer than any path carries.
+fn answer(flow: &ReceivingFlow, number: u64) -> Result<(), String> {
+    let number = u32::try_from(number).map_err(|_| "a number that no probe has".to_owned())?;
+    let sent = send(&flow.stream, &number.to_be_bytes(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+    sent.map(|_| ()).map_err(|errno| errno.to_string())
 }

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use linerate_record::histogram::{Latencies, empty, encode};
-use linerate_record::net::{NetDatagrams, NetExchanges, NetSent};
+use linerate_record::net::{NetDatagrams, NetExchanges, NetProbed, NetSent};
 use linerate_record::tcp_info::{
     ACKNOWLEDGED, BUFFER_LIMITED, BUSY, CONGESTION_WINDOW, DATA_SEGMENTS, LEAST_ROUND_TRIP, RETRANSMITTED, ROUND_TRIP,
     SENT_SEGMENT_BYTES, WINDOW_LIMITED,
@@ -23,6 +23,8 @@ pub struct SentFlows {
     pub exchanges: Option<NetExchanges>,
     /// Datagrams that were sent while it counts, where there are any.
     pub datagrams: Option<u64>,
+    /// What each of them found of its path, where paths are probed.
+    pub probed: Vec<NetProbed>,
     /// Why there are no figures.
     pub error: Option<String>,
 }
@@ -34,7 +36,7 @@ pub struct ReceivedFlows {
     pub from: u32,
     /// Bytes in each interval that counts, over all of them.
     pub interval_bytes: Vec<u64>,
-    /// Bytes of each while it counts.
+    /// Bytes of each while it counts, in the order of their numbers.
     pub stream_bytes: Vec<u64>,
     /// What became of datagrams, but for how many were sent.
     pub datagrams: Option<NetDatagrams>,
@@ -86,6 +88,8 @@ pub(crate) struct FlowSent {
     pub(crate) exchanges: Option<ExchangeCount>,
     /// Datagrams that were sent while it counts.
     pub(crate) datagrams: Option<u64>,
+    /// What it found of its path.
+    pub(crate) probed: Option<NetProbed>,
 }
 
 /// What became of the flows of a thread that sends.

@@ -16,12 +16,15 @@ pub mod listener;
 mod meeting;
 mod names;
 mod pacing;
+mod path;
 pub mod point;
 pub mod preface;
+mod probing;
 mod receiving;
 mod sending;
+mod sizes;
 
 pub use counted::{ReceivedFlows, SentFlows};
 pub use listener::{AcceptedFlow, FlowListener};
-pub use point::{ExpectedFlows, FlowPlan, FlowsError, FlowsTo, PointCounts, ReadyPoint};
+pub use point::{ExpectedFlows, FlowEnds, FlowPlan, FlowSource, FlowsError, FlowsTo, PointCounts, ReadyPoint};
 pub use preface::FlowToken;

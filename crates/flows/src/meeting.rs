@@ -9,10 +9,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use linerate_record::net::NetOp;
+use linerate_wire::patience::{Heed, Patience};
+use linerate_wire::transport::dial_blocking_from;
 
 use crate::datagram::SECRET_BYTES;
 use crate::listener::AcceptedFlow;
-use crate::point::{FlowPlan, FlowsError};
+use crate::point::{FlowPlan, FlowsError, FlowsTo};
 use crate::preface::{ANSWER_BYTES, FlowName, FlowToken, is_answer, preface};
 
 /// How long one flow may take to be accepted by the other end.
@@ -49,6 +51,8 @@ pub(crate) struct DatagramsTo {
 /// A flow that this machine receives on.
 pub(crate) struct ReceivingFlow {
     pub(crate) from: u32,
+    /// Its number among those of its sender.
+    pub(crate) flow: u32,
     pub(crate) stream: TcpStream,
     pub(crate) datagrams: Option<DatagramsFrom>,
 }
@@ -58,6 +62,8 @@ pub(crate) struct DatagramsFrom {
     pub(crate) socket: UdpSocket,
     pub(crate) secret: [u8; SECRET_BYTES],
     pub(crate) peer: IpAddr,
+    /// Whether the sender hears on the stream which of them came, by their numbers.
+    pub(crate) is_answered: bool,
 }
 
 /// Flows by machines, and machines of which not all came, with the reason.
@@ -73,12 +79,18 @@ pub(crate) fn reached(plan: &FlowPlan, token: &FlowToken, stop: &AtomicBool) -> 
     let (mut sending, mut unsent) = (Vec::new(), BTreeMap::new());
     for to in &plan.sends {
         let most_bytes_per_s = plan.max_bytes_per_s.map(|most| most / f64::from(to.streams.max(1)));
+        let mut places = places_of(to);
         for flow in 0..to.streams {
             if stop.load(Ordering::Relaxed) {
                 return Err(FlowsError::Stopped);
             }
             let name = FlowName { point: plan.point, from: plan.own, to: to.to, flow };
-            match connected(to.address, token, (name, drawn().map_err(FlowsError::Random)?), CONNECTED_WITHIN) {
+            let named = (name, drawn().map_err(FlowsError::Random)?);
+            let made = match &to.source {
+                Some(_) => opened_from(&mut places, to.address).and_then(|stream| proven(stream, token, named)),
+                None => connected(to.address, token, named, CONNECTED_WITHIN),
+            };
+            match made {
                 Ok(stream) => {
                     let place_share = f64::from(flow) / f64::from(to.streams);
                     sending.push(SendingFlow { to: to.to, stream, most_bytes_per_s, place_share, datagrams: None });
@@ -94,18 +106,43 @@ pub(crate) fn reached(plan: &FlowPlan, token: &FlowToken, stop: &AtomicBool) -> 
     Ok((sending, unsent))
 }
 
+/// Where flows to a receiver may come from, in order; nothing where that is left to the kernel.
+fn places_of(to: &FlowsTo) -> impl Iterator<Item = SocketAddr> {
+    to.source.iter().flat_map(|source| source.ports.iter().map(move |port| SocketAddr::new(source.address, *port)))
+}
+
+/// Connects from the first of these places that is free. Those before it are tried no more.
+fn opened_from(places: &mut impl Iterator<Item = SocketAddr>, address: SocketAddr) -> io::Result<TcpStream> {
+    for place in places {
+        match dial_blocking_from(address, place, &mut Patience::new(CONNECTED_WITHIN, &Heed::Nothing)) {
+            Err(error) if matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable) => {}
+            made => return made.and_then(|stream| with_limits(stream, CONNECTED_WITHIN)),
+        }
+    }
+    Err(io::Error::other("none of the ports to send from is free"))
+}
+
 /// Makes one flow, and proves both ends.
 pub(crate) fn connected(
     address: SocketAddr,
     token: &FlowToken,
-    (name, drawn): (FlowName, [u8; 16]),
+    named: (FlowName, [u8; 16]),
     within: Duration,
 ) -> io::Result<TcpStream> {
-    let mut stream = TcpStream::connect_timeout(&address, within)?;
+    let stream = with_limits(TcpStream::connect_timeout(&address, within)?, within)?;
+    proven(stream, token, named)
+}
+
+fn with_limits(stream: TcpStream, within: Duration) -> io::Result<TcpStream> {
     // Whole messages are sent, and each is waited for.
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(within))?;
     stream.set_write_timeout(Some(within))?;
+    Ok(stream)
+}
+
+/// Proves both ends of a flow.
+fn proven(mut stream: TcpStream, token: &FlowToken, (name, drawn): (FlowName, [u8; 16])) -> io::Result<TcpStream> {
     let said = preface(token, name, drawn);
     stream.write_all(&said)?;
     let mut answer = [0; ANSWER_BYTES];
@@ -138,7 +175,7 @@ pub(crate) fn expected(
             return Err(FlowsError::Stopped);
         }
         match accepted.recv_timeout(LOOK) {
-            Ok(flow) if is_expected(flow.name) => match received(plan.op, flow.name.from, flow.stream) {
+            Ok(flow) if is_expected(flow.name) => match received(plan.op, flow.name, flow.stream) {
                 Ok(flow) => came.push(flow),
                 Err(error) => drop(broken.insert(flow.name.from, format!("no socket for datagrams: {error}"))),
             },
@@ -156,10 +193,11 @@ pub(crate) fn expected(
 }
 
 /// What is made of a flow that was accepted. Where it is of datagrams, its sender is told where these are taken.
-fn received(op: NetOp, from: u32, mut stream: TcpStream) -> io::Result<ReceivingFlow> {
+fn received(op: NetOp, name: FlowName, mut stream: TcpStream) -> io::Result<ReceivingFlow> {
+    let FlowName { from, flow, .. } = name;
     stream.set_nodelay(true)?;
-    if !matches!(op, NetOp::Udp { .. }) {
-        return Ok(ReceivingFlow { from, stream, datagrams: None });
+    if !op.is_of_datagrams() {
+        return Ok(ReceivingFlow { from, flow, stream, datagrams: None });
     }
     let socket = UdpSocket::bind((stream.local_addr()?.ip().to_canonical(), 0))?;
     socket.set_nonblocking(true)?;
@@ -172,7 +210,9 @@ fn received(op: NetOp, from: u32, mut stream: TcpStream) -> io::Result<Receiving
     // It fits any send buffer.
     stream.write_all(&place)?;
     let peer = stream.peer_addr()?.ip().to_canonical();
-    Ok(ReceivingFlow { from, stream, datagrams: Some(DatagramsFrom { socket, secret, peer }) })
+    let is_answered = op == NetOp::Mtu;
+    let datagrams = Some(DatagramsFrom { socket, secret, peer, is_answered });
+    Ok(ReceivingFlow { from, flow, stream, datagrams })
 }
 
 /// Learns of each flow where its datagrams are taken; those that are not told are dropped with the reason.

@@ -1,7 +1,8 @@
 //! One point of a run on one machine: its flows are made ready, driven from one instant to another, and counted.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::Receiver;
@@ -22,6 +23,7 @@ use crate::listener::AcceptedFlow;
 use crate::meeting::{ReceivingFlow, SendingFlow, expected, places_told, reached};
 use crate::pacing::pace_all;
 use crate::preface::{FlowName, FlowToken};
+use crate::probing::probe_all;
 use crate::receiving::{FlowCount, ReceivedByThread, receive_all};
 use crate::sending::send_all;
 
@@ -38,6 +40,26 @@ pub struct FlowsTo {
     pub address: SocketAddr,
     /// How many.
     pub streams: u32,
+    /// Where they come from; the kernel chooses where it is not said.
+    pub source: Option<FlowSource>,
+}
+
+/// Where flows come from: an address of this machine, and ports of which each flow has the next one that is free.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowSource {
+    /// The address.
+    pub address: IpAddr,
+    /// The ports; those that are not free are passed over.
+    pub ports: Vec<u16>,
+}
+
+/// Both ends of a flow, as its packets name them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowEnds {
+    /// Who sends.
+    pub source: SocketAddr,
+    /// Who receives.
+    pub destination: SocketAddr,
 }
 
 /// Flows of one sender.
@@ -136,10 +158,14 @@ pub fn ready(
     let (mut sending, mut unsent) = reached(&plan, token, stop)?;
     let (receiving, unreceived) = expected(&plan, accepted, until, stop)?;
     // Who receives tells it as soon as a flow comes, and waits for nobody's telling before.
-    if matches!(plan.op, NetOp::Udp { .. }) {
+    if plan.op.is_of_datagrams() {
         places_told(&mut sending, &mut unsent, until);
     }
     Ok(ReadyPoint { plan, token: token.clone(), sending, receiving, unsent, unreceived })
+}
+
+fn ends(source: io::Result<SocketAddr>, destination: io::Result<SocketAddr>) -> Option<FlowEnds> {
+    Some(FlowEnds { source: source.ok()?, destination: destination.ok()? })
 }
 
 /// Flows dealt out to threads.
@@ -155,6 +181,18 @@ impl ReadyPoint {
     #[must_use]
     pub fn lacking(&self) -> usize {
         self.unsent.len() + self.unreceived.len()
+    }
+
+    /// Both ends of each flow to a receiver, in the order of their numbers; of datagrams those of these. Empty where
+    /// the kernel does not tell them all.
+    #[must_use]
+    pub fn ends_to(&self, to: u32) -> Vec<FlowEnds> {
+        let of = |flow: &SendingFlow| match &flow.datagrams {
+            Some(datagrams) => ends(datagrams.socket.local_addr(), datagrams.socket.peer_addr()),
+            None => ends(flow.stream.local_addr(), flow.stream.peer_addr()),
+        };
+        let all: Option<Vec<FlowEnds>> = self.sending.iter().filter(|flow| flow.to == to).map(of).collect();
+        all.unwrap_or_default()
     }
 
     /// Drives the point from an instant of the clock on, and gives what was counted.
@@ -225,6 +263,7 @@ fn sends(plan: &FlowPlan, work: Work, at: (Instants, Clock), stop: &AtomicBool) 
             ask_all(flows, exchange_bytes(request_bytes, answer_bytes), at, stop)
         }
         (Work::Flows(flows), NetOp::Udp { datagram_bytes }) => pace_all(flows, datagram_bytes as usize, at, stop),
+        (Work::Flows(flows), NetOp::Mtu) => probe_all(flows, at, stop),
         (Work::Flows(flows), _) => send_all(flows, plan.send_bytes.max(1) as usize, at, stop),
     }
 }
@@ -240,7 +279,7 @@ fn receives(
         NetOp::Request { request_bytes, answer_bytes } => {
             answer_all(flows, exchange_bytes(request_bytes, answer_bytes), at, stop)
         }
-        NetOp::Udp { .. } => arrive_all(flows, at, stop),
+        NetOp::Udp { .. } | NetOp::Mtu => arrive_all(flows, at, stop),
     }
 }
 
@@ -263,11 +302,13 @@ fn sent_to(to: u32, told: &[ToldFlow], why: Option<&String>) -> SentFlows {
     let sent = if infos.is_empty() { NetSent::default() } else { sum_of(&infos) };
     let exchanges = ExchangeCount::sum(flows().filter_map(|flow| flow.exchanges.as_ref()));
     let datagrams = flows().filter_map(|flow| flow.datagrams).reduce(|sum, sent| sum + sent);
-    SentFlows { to, sent, exchanges, datagrams, error: None }
+    let probed = flows().filter_map(|flow| flow.probed.clone()).collect();
+    SentFlows { to, sent, exchanges, datagrams, probed, error: None }
 }
 
 fn received_of(from: u32, flows: &[FlowCount], why: Option<&String>) -> ReceivedFlows {
-    let own: Vec<&FlowCount> = flows.iter().filter(|flow| flow.from == from).collect();
+    let mut own: Vec<&FlowCount> = flows.iter().filter(|flow| flow.from == from).collect();
+    own.sort_by_key(|flow| flow.flow);
     let failed = own.iter().find_map(|flow| flow.failed.as_ref());
     let error = why.cloned().or_else(|| failed.map(|why| format!("a stream ended before its time: {why}")));
     let intervals = own.iter().map(|flow| flow.interval_bytes.len()).max().unwrap_or_default();

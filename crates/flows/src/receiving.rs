@@ -21,6 +21,8 @@ const LOOK_NS: u64 = 20_000_000;
 /// What one flow brought.
 pub(crate) struct FlowCount {
     pub(crate) from: u32,
+    /// Its number among those of its sender.
+    pub(crate) flow: u32,
     pub(crate) interval_bytes: Vec<u64>,
     /// What became of datagrams, where it has them.
     pub(crate) datagrams: Option<NetDatagrams>,
@@ -41,7 +43,7 @@ pub(crate) fn receive_all(
     stop: &AtomicBool,
 ) -> (ReceivedByThread, Vec<ReceivingFlow>) {
     let mut cpu = CountedCpu::default();
-    let mut counts: Vec<FlowCount> = flows.iter().map(|flow| FlowCount::new(flow.from, &instants)).collect();
+    let mut counts: Vec<FlowCount> = flows.iter().map(|flow| FlowCount::new(flow, &instants)).collect();
     match Edges::of(flows.iter().map(|flow| &flow.stream), EventFlags::IN | EventFlags::RDHUP) {
         Ok(edges) => takes(&flows, &mut counts, edges, (instants, clock), (stop, &mut cpu)),
         Err(errno) => counts.iter_mut().for_each(|count| count.failed = Some(errno.to_string())),
@@ -50,9 +52,9 @@ pub(crate) fn receive_all(
 }
 
 impl FlowCount {
-    pub(crate) fn new(from: u32, instants: &Instants) -> FlowCount {
+    pub(crate) fn new(of: &ReceivingFlow, instants: &Instants) -> FlowCount {
         let interval_bytes = vec![0; instants.intervals()];
-        FlowCount { from, interval_bytes, datagrams: None, failed: None, is_empty: false }
+        FlowCount { from: of.from, flow: of.flow, interval_bytes, datagrams: None, failed: None, is_empty: false }
     }
 
     /// Counts bytes that came at an instant, if that counts.

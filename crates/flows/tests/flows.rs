@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use linerate_flows::listener::PROVEN_WITHIN;
 use linerate_flows::preface::{ANSWER_BYTES, FlowName, PREFACE_BYTES, preface};
 use linerate_flows::{
-    AcceptedFlow, ExpectedFlows, FlowListener, FlowPlan, FlowToken, FlowsTo, PointCounts, ReadyPoint,
+    AcceptedFlow, ExpectedFlows, FlowEnds, FlowListener, FlowPlan, FlowSource, FlowToken, FlowsTo, PointCounts,
+    ReadyPoint,
 };
 use linerate_record::net::NetOp;
 use linerate_wire::clock::Clock;
@@ -63,7 +64,7 @@ fn made_ready(plan: FlowPlan, end: &End) -> ReadyPoint {
 /// Machine 0 sends to machine 1.
 fn sent(streams: u32, most_bytes_per_s: Option<f64>) -> (PointCounts, PointCounts) {
     let (near, far) = (End::with(0, 7), End::with(1, 7));
-    let sends = vec![FlowsTo { to: 1, address: far.address(), streams }];
+    let sends = vec![FlowsTo { to: 1, address: far.address(), streams, source: None }];
     let sender = FlowPlan { sends, max_bytes_per_s: most_bytes_per_s, ..plan(0) };
     let receiver = FlowPlan { receives: vec![ExpectedFlows { from: 0, streams }], ..plan(1) };
     let (sender, receiver) = (made_ready(sender, &near), made_ready(receiver, &far));
@@ -112,8 +113,9 @@ fn processor_time_is_that_of_the_threads_of_each_way() {
 #[test]
 fn who_has_another_token_is_not_reached_and_others_are() {
     let (near, far, other) = (End::with(0, 7), End::with(1, 7), End::with(2, 8));
-    let to = |to, end: &End| FlowsTo { to, address: end.address(), streams: 2 };
-    let sends = vec![to(1, &far), to(2, &other), FlowsTo { to: 3, address: (HERE, 1).into(), streams: 1 }];
+    let to = |to, end: &End| FlowsTo { to, address: end.address(), streams: 2, source: None };
+    let sends =
+        vec![to(1, &far), to(2, &other), FlowsTo { to: 3, address: (HERE, 1).into(), streams: 1, source: None }];
     let ready = made_ready(FlowPlan { sends, ..plan(0) }, &near);
     assert_eq!(ready.lacking(), 2);
     let counted = ready.drive(Clock::start(), 0, &AtomicBool::new(false)).expect("threads");
@@ -125,7 +127,7 @@ fn who_has_another_token_is_not_reached_and_others_are() {
 #[test]
 fn senders_that_do_not_come_are_told_and_the_rest_goes_on() {
     let (near, far) = (End::with(0, 7), End::with(1, 7));
-    let sends = vec![FlowsTo { to: 1, address: far.address(), streams: 1 }];
+    let sends = vec![FlowsTo { to: 1, address: far.address(), streams: 1, source: None }];
     let sender = made_ready(FlowPlan { sends, ..plan(0) }, &near);
     let receives = vec![ExpectedFlows { from: 0, streams: 1 }, ExpectedFlows { from: 5, streams: 2 }];
     let receiver = made_ready(FlowPlan { receives, ..plan(1) }, &far);
@@ -143,7 +145,7 @@ fn senders_that_do_not_come_are_told_and_the_rest_goes_on() {
 #[test]
 fn a_sender_that_goes_in_the_middle_leaves_no_figures() {
     let (near, far) = (End::with(0, 7), End::with(1, 7));
-    let sends = vec![FlowsTo { to: 1, address: far.address(), streams: 2 }];
+    let sends = vec![FlowsTo { to: 1, address: far.address(), streams: 2, source: None }];
     let sender = made_ready(FlowPlan { sends, duration_ns: 100 * MS, ..plan(0) }, &near);
     let receiver = made_ready(FlowPlan { receives: vec![ExpectedFlows { from: 0, streams: 2 }], ..plan(1) }, &far);
     let (clock, stop) = (Clock::start(), AtomicBool::new(false));
@@ -154,6 +156,34 @@ fn a_sender_that_goes_in_the_middle_leaves_no_figures() {
     });
     let why = received[0].error.as_deref().expect("it can be done");
     assert!(why.contains("a stream ended before its time"), "{why}");
+}
+
+#[test]
+fn flows_come_from_the_ports_that_are_chosen_and_pass_over_those_that_are_taken() {
+    let (near, far) = (End::with(0, 7), End::with(1, 7));
+    let taken = std::net::TcpListener::bind((HERE, 0)).expect("a port");
+    let free: Vec<u16> = {
+        let held: Vec<_> = (0..2).map(|_| std::net::TcpListener::bind((HERE, 0)).expect("a port")).collect();
+        held.iter().map(port_of).collect()
+    };
+    let ports = vec![port_of(&taken), free[0], free[1]];
+    let to = |ports: Vec<u16>| {
+        vec![FlowsTo { to: 1, address: far.address(), streams: 2, source: Some(FlowSource { address: HERE, ports }) }]
+    };
+    let ready = made_ready(FlowPlan { sends: to(ports), ..plan(0) }, &near);
+    assert_eq!(ready.lacking(), 0);
+    let end = |port: u16| FlowEnds { source: (HERE, port).into(), destination: far.address() };
+    assert_eq!(ready.ends_to(1), [end(free[0]), end(free[1])]);
+    assert_eq!(ready.ends_to(2), []);
+    let short = made_ready(FlowPlan { point: 2, sends: to(vec![port_of(&taken)]), ..plan(0) }, &near);
+    assert_eq!((short.lacking(), short.ends_to(1)), (1, Vec::new()));
+    let counted = short.drive(Clock::start(), 0, &AtomicBool::new(false)).expect("threads");
+    let why = counted.sent[0].error.as_deref().unwrap_or_default();
+    assert!(why.contains("none of the ports to send from is free"), "{why}");
+}
+
+fn port_of(listener: &std::net::TcpListener) -> u16 {
+    listener.local_addr().expect("it is bound").port()
 }
 
 /// What a listener sends to somebody who says this, until it closes.

@@ -58,7 +58,7 @@ fn plan(own: u32, op: NetOp, most_bytes_per_s: Option<f64>) -> FlowPlan {
 /// Both ends of a point in which machine 0 sends to machine 1.
 fn made_ready(op: NetOp, streams: u32, most_bytes_per_s: Option<f64>) -> ([ReadyPoint; 2], [End; 2]) {
     let (near, far) = (End::with(0), End::with(1));
-    let sends = vec![FlowsTo { to: 1, address: far.address(), streams }];
+    let sends = vec![FlowsTo { to: 1, address: far.address(), streams, source: None }];
     let sender = FlowPlan { sends, ..plan(0, op, most_bytes_per_s) };
     let receiver = FlowPlan { receives: vec![ExpectedFlows { from: 0, streams }], ..plan(1, op, most_bytes_per_s) };
     let until = Instant::now() + Duration::from_secs(3);
@@ -222,10 +222,29 @@ fn what_a_socket_drops_is_told_from_what_is_lost_on_the_way() {
 
 #[test]
 fn a_sender_of_datagrams_ends_with_the_stream_that_stands_for_them() {
-    let (both, _ends) = made_ready(NetOp::Udp { datagram_bytes: 100 }, 1, Some(1e6));
-    let [sender, receiver] = both;
-    drop(receiver);
-    let counted = sender.drive(Clock::start(), 0, &AtomicBool::new(false)).expect("threads");
-    let why = counted.sent[0].error.as_deref().expect("it can be done");
-    assert!(why.contains("a stream ended before its time"), "{why}");
+    for op in [NetOp::Udp { datagram_bytes: 100 }, NetOp::Mtu] {
+        let (both, _ends) = made_ready(op, 1, Some(1e6));
+        let [sender, receiver] = both;
+        drop(receiver);
+        let counted = sender.drive(Clock::start(), 0, &AtomicBool::new(false)).expect("threads");
+        let why = counted.sent[0].error.as_deref().expect("it can be done");
+        assert!(why.contains("a stream ended before its time"), "{op:?}: {why}");
+    }
+}
+
+#[test]
+fn a_path_that_carries_what_its_interface_does_is_known_by_its_longest_packet() {
+    let (sent, received) = sent(NetOp::Mtu, 2, None);
+    let (sent, received) = (&sent.sent[0], &received.received[0]);
+    assert_eq!((&sent.error, &received.error), (&None, &None));
+    assert_eq!((sent.datagrams, received.datagrams), (None, None));
+    assert_eq!((sent.probed.len(), received.stream_bytes.len()), (2, 2));
+    for of in &sent.probed {
+        assert_eq!(of.check(), Ok(()));
+        // The loopback's MTU is 65,536 bytes, and the longest packet of IPv4 is a byte shorter.
+        assert_eq!((of.interface_bytes, of.taken_bytes, of.icmp), (65_535, Some(65_535), None));
+        let carried = of.sizes.iter().filter(|size| size.received > 0).map(|size| size.bytes).max();
+        assert_eq!(carried, Some(65_535), "{of:?}");
+        assert!(of.sizes.iter().all(|size| size.sent <= 6 && size.refused == 0), "{of:?}");
+    }
 }

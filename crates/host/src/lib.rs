@@ -6,6 +6,7 @@
 //! content that no kernel writes.
 
 pub mod apply;
+pub mod bonds;
 mod boot;
 pub mod capture;
 mod clock;

@@ -31,6 +31,7 @@ use std::collections::BTreeSet;
 use linerate_record::readings::{ReadMeasure, ReadValue};
 
 pub use about::{ABOUT, ReadingAbout};
+pub(crate) use links::shows_this_namespace;
 
 use crate::root::{Parsed, Pass, Root, Unreadable, note, text};
 

@@ -12,6 +12,8 @@ use crate::bench::resolve;
 use crate::cli::{Cli, HELP_COLUMNS_MAX, Verb};
 use crate::config::{FileFlags, Wrong, flag_named, flags_of};
 use crate::failure::Failure;
+use crate::net::flags::NetFlags;
+use crate::net::preset::{NetPreset, NetTest};
 use crate::progress::say;
 use crate::refusal::refusal;
 use crate::{brief, epilogue, masks, mistakes, printing, verbs};
@@ -19,6 +21,9 @@ use crate::{brief, epilogue, masks, mistakes, printing, verbs};
 /// Reads the command line, and the file that it names. Help, and what clap refuses, ends the process as clap has it.
 pub(crate) fn read(args: Vec<OsString>) -> Result<Cli, Failure> {
     let mut cli = parse(&args)?;
+    if let Verb::Net(flags) = &mut cli.verb {
+        flags.tests = tests_of(&args, flags.preset)?;
+    }
     let Verb::Bench(flags) = &mut cli.verb else { return Ok(cli) };
     let typed = given(&args, FlagSource::Typed);
     let Some(path) = flags.config.clone() else {
@@ -136,7 +141,7 @@ fn with_file(args: Vec<OsString>, path: &Path) -> Result<(Vec<OsString>, Vec<Wro
     }
     let words: Vec<OsString> = flags
         .into_iter()
-        .filter(|flag| !gives_way(&command, &given, &flag.name))
+        .filter(|flag| !gives_way(&command, ("bench", &given), &flag.name))
         .map(|flag| flag.word().into())
         .collect();
     let mut args = args.into_iter();
@@ -144,24 +149,92 @@ fn with_file(args: Vec<OsString>, path: &Path) -> Result<(Vec<OsString>, Vec<Wro
     Ok((begin.into_iter().chain(words).chain(args).collect(), wrong))
 }
 
-fn gives_way(command: &Command, given: &ArgMatches, name: &str) -> bool {
-    let Some(bench) = command.find_subcommand("bench") else { return false };
-    let Some(arg) = flag_named(bench, name) else { return false };
+/// Whether a flag of a verb is given, or excludes one that is.
+fn gives_way(command: &Command, (verb, given): (&str, &ArgMatches), name: &str) -> bool {
+    let Some(verb) = command.find_subcommand(verb) else { return false };
+    let Some(arg) = flag_named(verb, name) else { return false };
     let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
     let excludes =
-        |a: &clap::Arg, b: &clap::Arg| bench.get_arg_conflicts_with(a).iter().any(|c| c.get_id() == b.get_id());
+        |a: &clap::Arg, b: &clap::Arg| verb.get_arg_conflicts_with(a).iter().any(|c| c.get_id() == b.get_id());
     // That points end when they are known is what a file's `precision` may deny.
     let is_denied = name == "precision" && is_given("autoterm");
     is_given(arg.get_id().as_str())
         || is_denied
-        || bench
+        || verb
             .get_arguments()
             .any(|other| is_given(other.get_id().as_str()) && (excludes(arg, other) || excludes(other, arg)))
 }
 
+/// The tests of a preset of `net`, each as its own command line would be read.
+fn tests_of(args: &[OsString], preset: Option<NetPreset>) -> Result<Vec<NetFlags>, Failure> {
+    let tests = preset.map(NetPreset::tests).unwrap_or_default();
+    let read = |test: &NetTest| {
+        let mut flags = with_test(args, test)?;
+        // Each has a folder of its own.
+        flags.output = flags.output.map(|path| if tests.len() > 1 { path.join(test.folder) } else { path });
+        Ok(flags)
+    };
+    tests.iter().map(read).collect()
+}
+
+/// The command line with the flags of a test before those that were given, but for those that give way.
+fn with_test(args: &[OsString], test: &NetTest) -> Result<NetFlags, Failure> {
+    let mut command = Cli::command();
+    command.build();
+    let given = command.clone().try_get_matches_from(args).map_err(|error| Failure::Usage(refusal(&error)))?;
+    let given = given.subcommand_matches("net").cloned().unwrap_or_default();
+    // A rate is of the test's op: another one is not capped by it.
+    let is_other_op = given.value_source("op") == Some(ValueSource::CommandLine)
+        && given.get_raw("op").is_some_and(|mut ops| ops.all(|op| op != "udp"));
+    let is_away = |name: &str| (name == "max-rate" && is_other_op) || gives_way(&command, ("net", &given), name);
+    let (words, stands_for) = test.words(is_away);
+    let (begin, rest) = args.split_at(args.len().min(2));
+    let line = begin.iter().cloned().chain(words.into_iter().map(OsString::from)).chain(rest.iter().cloned());
+    let Verb::Net(mut flags) = parse(&line.collect::<Vec<OsString>>())?.verb else {
+        return Err(Failure::usage("flags of net name another command"));
+    };
+    flags.stands_for = stands_for;
+    Ok(*flags)
+}
+
 #[cfg(test)]
 mod tests {
+    use linerate_record::net::NetWay;
+
     use super::*;
+
+    #[test]
+    fn a_preset_is_flags_that_give_way_to_those_that_were_given() {
+        let tests = |flags: &str| {
+            let line = format!("linerate net --fleet f --preset {flags}");
+            let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            let Verb::Net(flags) = read(words).unwrap().verb else { panic!("{flags}") };
+            assert!(flags.tests.iter().all(|test| test.check_op().is_ok()), "{flags:?}");
+            flags.tests
+        };
+        let seconds = |test: &NetFlags| test.duration.as_secs();
+        let source_004 = &tests("source-004")[0];
+        assert_eq!((source_004.streams.as_slice(), source_004.visits), (&[1, 2, 4, 8, 16, 20][..], 5));
+        assert_eq!((source_004.send_size.0, seconds(source_004), source_004.way(9)), (4_096, 30, NetWay::OneWay));
+        let shorter = &tests("source-004 --duration 1s --incast --streams 3")[0];
+        assert_eq!((seconds(shorter), shorter.way(9), shorter.streams.as_slice()), (1, NetWay::Incast, &[3][..]));
+        assert_eq!(shorter.visits, 5);
+        assert!(shorter.stands_for.contains("wins over --one-way --streams 1,2,4,8,16,20 --duration 30s"));
+        let all = tests("source-002 -o all");
+        assert_eq!(all.iter().map(seconds).collect::<Vec<_>>(), [5, 10, 5, 10]);
+        let folders: Vec<_> = all.iter().filter_map(|test| test.output.clone()).collect();
+        assert_eq!(folders, ["all/a", "all/b", "all/c", "all/d"].map(std::path::PathBuf::from));
+        assert_eq!(all[1].op(false).key(), "udp");
+        assert_eq!(
+            (all[1].max_rate, all[2].way(9), all[3].streams.as_slice()),
+            (Some(2.5e9), NetWay::BothWays, &[2, 30][..])
+        );
+        let one = &tests("source-002-b -o one --op connect")[0];
+        assert_eq!((one.op(false).key(), one.max_rate, one.output.clone()), ("connect", None, Some("one".into())));
+        assert_eq!(tests("source-002-b -u --max-rate 1Gb/s")[0].max_rate, Some(125e6));
+        let bare = ["linerate", "net", "--fleet", "f"].map(OsString::from).to_vec();
+        assert!(matches!(read(bare).unwrap().verb, Verb::Net(flags) if flags.tests.is_empty()));
+    }
 
     #[test]
     fn help_fits_a_terminal_of_eighty_columns() {

@@ -10,12 +10,57 @@ use linerate_analysis::records::Records;
 use linerate_report::comparison;
 
 use crate::failure::{Failure, code};
-use crate::{folder, named, printing, views};
+use crate::output::put_out;
+use crate::{folder, links, named, printing, views};
 use flags::{CompareFlags, CompareFormat};
 
 /// What is wrong with the runs that the flags name.
 pub(crate) fn check(flags: &CompareFlags) -> Result<(), Failure> {
-    read_both(flags).map(|_| ())
+    match of_links(flags)? {
+        Some([a, b]) => links::view_of(a).and_then(|_| links::view_of(b)).map(drop),
+        None => read_both(flags).map(drop),
+    }
+}
+
+/// The two runs of links that the flags name; none where they name runs of bench.
+fn of_links(flags: &CompareFlags) -> Result<Option<[&PathBuf; 2]>, Failure> {
+    let (a, b) = (flags.a.0.as_slice(), flags.b.0.as_slice());
+    let (nets, others): (Vec<&PathBuf>, Vec<&PathBuf>) = a.iter().chain(b).partition(|path| links::is_net_folder(path));
+    match (nets.first(), others.first(), a, b) {
+        (None, ..) => Ok(None),
+        (Some(net), Some(other), ..) => Err(Failure::usage(format!(
+            "{} is a run of linerate net, and {} is none: name two runs of one kind",
+            net.display(),
+            other.display()
+        ))),
+        (Some(_), None, [a], [b]) => Ok(Some([a, b])),
+        (Some(_), None, ..) => {
+            Err(Failure::usage("runs of linerate net are compared one with one: name one folder of each side"))
+        }
+    }
+}
+
+fn compare_links(flags: &CompareFlags, [a, b]: [&PathBuf; 2]) -> Result<ExitCode, Failure> {
+    if flags.fail_if_slower.is_some() {
+        return Err(Failure::usage("--fail-if-slower is of runs of bench, not of linerate net: leave it out"));
+    }
+    let (of_a, of_b) = (links::view_of(a)?, links::view_of(b)?);
+    if (of_a.began_unix_ms, of_a.seed) == (of_b.began_unix_ms, of_b.seed) {
+        let (a, b) = (a.display(), b.display());
+        return Err(Failure::usage(format!("{a} and {b} are the same run: name two")));
+    }
+    let found = linerate_analysis::net::compared::compare(&of_a, &of_b).map_err(Failure::usage)?;
+    let rendered = match flags.shown.chosen() {
+        CompareFormat::Text => {
+            linerate_report::net::comparison_text(&found, printing::look_for_file(flags.output.is_some()))
+        }
+        CompareFormat::Json => linerate_report::net::comparison_json(&found),
+        CompareFormat::Csv => linerate_report::net::comparison_csv(&found),
+        CompareFormat::Html => {
+            return Err(Failure::usage("two runs of linerate net have no page: choose text, json or csv"));
+        }
+    };
+    put_out(&rendered, flags.output.as_deref())
 }
 
 /// The runs of either side; those that cannot be read are told at once.
@@ -34,6 +79,9 @@ fn read_both(flags: &CompareFlags) -> Result<(Vec<Records>, Vec<Records>), Failu
 }
 
 pub(crate) fn run(flags: &CompareFlags) -> Result<ExitCode, Failure> {
+    if let Some(both) = of_links(flags)? {
+        return compare_links(flags, both);
+    }
     let (a, b) = read_both(flags)?;
     refuse_repeated(&flags.a.0.iter().chain(&flags.b.0).zip(a.iter().chain(&b)).collect::<Vec<_>>())?;
     let threshold = flags.fail_if_slower.map(|share| share.0);

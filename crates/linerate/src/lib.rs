@@ -47,6 +47,7 @@ mod metrics;
 mod mistakes;
 mod named;
 mod net;
+mod observed;
 mod offered;
 mod orders;
 mod output;

@@ -1,6 +1,7 @@
 //! The folder of a run of `linerate net`, read back.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use linerate_analysis::net::view;
 use linerate_analysis::net::view::NetView;
@@ -23,8 +24,8 @@ pub(crate) fn is_net_folder(path: &Path) -> bool {
     path.join(MANIFEST).is_file()
 }
 
-/// What a folder says.
-pub(crate) fn view_of(path: &Path) -> Result<NetView, Failure> {
+/// What a folder is of.
+fn run_of(path: &Path) -> Result<NetRun, Failure> {
     let file = path.join(MANIFEST);
     let failed = |source| Failure::File { what: "read", path: file.clone(), source };
     let text = bounded::text(&file, MANIFEST_BYTES_MAX).map_err(failed)?;
@@ -37,7 +38,51 @@ pub(crate) fn view_of(path: &Path) -> Result<NetView, Failure> {
             run.schema
         )));
     }
+    Ok(run)
+}
+
+/// What a folder says.
+pub(crate) fn view_of(path: &Path) -> Result<NetView, Failure> {
+    let run = run_of(path)?;
     let visits: Vec<NetVisit> = folder::read_lines(path, VISITS)?;
     let visits = run.checked(visits).map_err(|why| Failure::usage(format!("{}: {why}", path.display())))?;
     Ok(view(&run, &visits))
+}
+
+/// A folder of a run of links, and when it began, where that can be read.
+pub(crate) struct FoundLinks {
+    pub(crate) path: PathBuf,
+    pub(crate) started_unix_ms: Option<u64>,
+}
+
+/// The folders of runs of links in a folder; none where that cannot be read.
+pub(crate) fn below(folder: &Path) -> Vec<FoundLinks> {
+    let paths = fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let found = |path: PathBuf| {
+        let began = run_of(&path).ok().and_then(|run| u64::try_from(run.began_unix_ms).ok());
+        FoundLinks { path, started_unix_ms: began }
+    };
+    paths.filter(|path| is_net_folder(path)).map(found).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_of_links_are_found_whether_they_can_be_read_or_not() {
+        let place = tempfile::tempdir().unwrap();
+        let load =
+            r#"{"way":"ring","streams":[1],"duration_ms":9,"warmup_ms":0,"interval_ms":9,"visits":1,"send_bytes":1}"#;
+        let of = r#""linerate":"1","began_unix_ms":7,"command":[],"seed":1,"nodes":[]"#;
+        for (name, text) in [("good", format!(r#"{{"schema":2,{of},"load":{load}}}"#)), ("bad", "{".to_owned())] {
+            fs::create_dir(place.path().join(name)).unwrap();
+            fs::write(place.path().join(name).join(MANIFEST), text).unwrap();
+        }
+        fs::create_dir(place.path().join("other")).unwrap();
+        let mut found: Vec<_> = below(place.path()).into_iter().map(|one| one.started_unix_ms).collect();
+        found.sort_unstable();
+        assert_eq!(found, [None, Some(7)]);
+        assert!(below(&place.path().join("none")).is_empty());
+    }
 }

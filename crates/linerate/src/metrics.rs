@@ -1,24 +1,18 @@
 //! `--metrics`: what a run has done so far, served over HTTP while it goes on.
 
-use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+mod served;
+
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use linerate_analysis::limits::client_busy;
 use linerate_record::histogram::{Latencies, add_encoded, at_most, empty};
 use linerate_record::run::{Interval, PointSpec, Purpose};
-use linerate_report::openmetrics::{BOUNDS_NS, CONTENT_TYPE, Live, Seconds, render};
+use linerate_report::openmetrics::{BOUNDS_NS, Live, Seconds, render};
 
 use crate::failure::Failure;
-use crate::{masks, progress};
-
-/// How long one caller may take, to ask and to be answered: there is one thread for all.
-const CALLER_MAX: Duration = Duration::from_secs(2);
-
-/// Largest head of a request.
-const HEAD_BYTES_MAX: usize = 8 << 10;
+use crate::masks;
+pub(crate) use served::{ServedText, bind, serve};
 
 /// Kinds of errors told apart per host and operation; others count as one.
 const KINDS_MAX: usize = 64;
@@ -26,15 +20,7 @@ const KINDS_MAX: usize = 64;
 /// Serves figures until dropped.
 pub(crate) struct Exporter {
     live: Arc<Mutex<Live>>,
-    stop: Arc<AtomicBool>,
-    address: SocketAddr,
-}
-
-/// Takes the address of `--metrics`.
-pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
-    TcpListener::bind(address).map_err(|error| {
-        Failure::usage(format!("cannot serve --metrics on {address}: {error}; name a free address of this machine"))
-    })
+    _served: ServedText,
 }
 
 /// Begins to serve, and says where. Without hosts, the counts of several clients are served: of all hosts together.
@@ -44,8 +30,6 @@ pub(crate) fn start(
     points: usize,
     quiet: bool,
 ) -> Result<Exporter, Failure> {
-    let failed = |error: std::io::Error| Failure::usage(format!("cannot serve --metrics: {error}"));
-    let address = listener.local_addr().map_err(failed)?;
     let live = Live {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         client_busy: hosts.is_some().then_some(0.0),
@@ -53,31 +37,10 @@ pub(crate) fn start(
         points_asked: points as u64,
         ..Live::default()
     };
-    let (live, stop) = (Arc::new(Mutex::new(live)), Arc::new(AtomicBool::new(false)));
-    let (shared, reported) = (Arc::clone(&live), Arc::clone(&stop));
-    std::thread::spawn(move || serve(&listener, &shared, &reported));
-    if !quiet {
-        progress::say(&format!("metrics  http://{address}/metrics"));
-    }
-    Ok(Exporter { live, stop, address })
-}
-
-impl Drop for Exporter {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        // The thread waits for a caller: this is the last one.
-        let mut address = self.address;
-        if address.ip().is_unspecified() {
-            let loopback: std::net::IpAddr = if address.is_ipv4() {
-                std::net::Ipv4Addr::LOCALHOST.into()
-            } else {
-                std::net::Ipv6Addr::LOCALHOST.into()
-            };
-            address.set_ip(loopback);
-        }
-        // It is not waited for: a caller may say nothing, and the end of a run is not his.
-        let _ = TcpStream::connect_timeout(&address, CALLER_MAX);
-    }
+    let live = Arc::new(Mutex::new(live));
+    let shared = Arc::clone(&live);
+    let text = move || render(&shared.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(Exporter { live, _served: serve(listener, quiet, text)? })
 }
 
 impl Exporter {
@@ -156,53 +119,11 @@ fn add(seconds: &mut Seconds, latencies: &Latencies) {
     seconds.sum_s += latencies.mean() * latencies.len() as f64 / 1e9;
 }
 
-fn serve(listener: &TcpListener, live: &Mutex<Live>, stop: &AtomicBool) {
-    loop {
-        let caller = listener.accept();
-        if stop.load(Ordering::Relaxed) {
-            return;
-        }
-        match caller {
-            // Whom an answer did not reach asks again.
-            Ok((stream, _)) => drop(answer(stream, live)),
-            // Out of descriptors, most likely, which the load may give back.
-            Err(_) => std::thread::sleep(Duration::from_millis(100)),
-        }
-    }
-}
-
-fn answer(mut stream: TcpStream, live: &Mutex<Live>) -> std::io::Result<()> {
-    let until = Instant::now() + CALLER_MAX;
-    let mut head = Vec::new();
-    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() || head.len() > HEAD_BYTES_MAX {
-            return Err(ErrorKind::TimedOut.into());
-        }
-        stream.set_read_timeout(Some(left))?;
-        let mut piece = [0; 1024];
-        match stream.read(&mut piece)? {
-            0 => return Err(ErrorKind::UnexpectedEof.into()),
-            n => head.extend_from_slice(&piece[..n]),
-        }
-    }
-    let asked = head.split(|&b| b == b'\r').next().unwrap_or_default();
-    let (status, kind, body) = if asked.starts_with(b"GET /metrics ") || asked.starts_with(b"GET /metrics?") {
-        let text = render(&live.lock().unwrap_or_else(PoisonError::into_inner));
-        ("200 OK", CONTENT_TYPE, text)
-    } else {
-        ("404 Not Found", "text/plain; charset=utf-8", "figures are at /metrics\n".to_owned())
-    };
-    let length = body.len();
-    let head =
-        format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
-    stream.set_write_timeout(Some(CALLER_MAX))?;
-    stream.write_all(head.as_bytes())?;
-    stream.write_all(body.as_bytes())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpStream;
+
     use linerate_record::run::{IntervalRow, Op};
 
     use super::*;
@@ -228,9 +149,10 @@ mod tests {
             rows: vec![row],
         };
         let listener = bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let address = listener.local_addr().unwrap();
         let exporter = start(listener, Some(vec!["h:1".into()]), 1, true).unwrap();
         exporter.interval(Purpose::Measure, &figures, false);
-        let mut stream = TcpStream::connect(exporter.address).unwrap();
+        let mut stream = TcpStream::connect(address).unwrap();
         stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
         let mut served = String::new();
         stream.read_to_string(&mut served).unwrap();

@@ -1,8 +1,10 @@
 //! `linerate net`: what the links between machines do. Flows of all pairs in rounds, and who limited them.
 
 mod addresses;
+mod exported;
 pub(crate) mod flags;
 mod linked;
+pub(crate) mod preset;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -10,13 +12,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use linerate_analysis::net::view::{NetView, rate_of};
-use linerate_analysis::net::{median_per_s, rounds, sampled, turns, view};
+use linerate_analysis::net::{NetTurn, bond_of, median_per_s, rounds, sampled, turns, view};
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::netting::{NetAddress, NetOrder};
 use linerate_fleet::reach::NodeReach;
 use linerate_flows::FlowToken;
 use linerate_record::fleet::Allowed;
-use linerate_record::net::{NET_SCHEMA, NetLoad, NetNode, NetOp, NetRun, NetVisit, NetWay};
+use linerate_record::net::{NET_MEMBERS_MAX, NET_SCHEMA, NetLoad, NetNode, NetOp, NetRun, NetVisit, NetWay};
 use linerate_record::shell;
 use linerate_record::units::{bits_per_s, bytes_iec, duration_ns, whole_ns};
 use linerate_wire::clock::{Clock, unix_base_ns};
@@ -25,8 +27,9 @@ use crate::failure::{Failure, code};
 use crate::links::{MANIFEST, VISITS};
 use crate::progress::{self, Progress};
 use crate::reaching::{self, LedFleet};
-use crate::{consent, folder, interrupt, printing};
+use crate::{consent, folder, interrupt, metrics, observed, printing};
 use addresses::AddressWish;
+use exported::ExportedLinks;
 use flags::NetFlags;
 use linked::{LinkedFleet, VisitOrder};
 
@@ -42,15 +45,40 @@ const INTERVAL_MS: u64 = 50;
 /// What a round takes besides its flows: all are made, begin together, and are told.
 const BESIDE: Duration = Duration::from_millis(500);
 
+/// Members of a bond before it is known how many those of the machines have: what most bonds have.
+const MEMBERS_LEAST: u32 = 2;
+
 /// The rounds of a run, and their order.
 struct Course {
     way: NetWay,
     rounds: Vec<Vec<(u32, u32)>>,
     all_rounds: usize,
     seed: u64,
+    /// Members at which streams are aimed in turn; 1 where they are not.
+    members: u32,
 }
 
+/// Measures; of a preset each of its tests in turn, up to the first that fails.
 pub(crate) fn run(flags: &NetFlags) -> Result<ExitCode, Failure> {
+    let tests = flags.tests.as_slice();
+    if tests.len() < 2 {
+        return run_one(tests.first().unwrap_or(flags));
+    }
+    if flags.json {
+        let why = "--json prints one report, and this preset has several: name one of its tests, such as";
+        return Err(Failure::usage(format!("{why} --preset source-002-a")));
+    }
+    tests.iter().try_for_each(NetFlags::check_op).map_err(Failure::usage)?;
+    for test in tests {
+        if !flags.quiet && !flags.dry_run {
+            progress::say(&test.stands_for);
+        }
+        run_one(test)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_one(flags: &NetFlags) -> Result<ExitCode, Failure> {
     flags.check_op().map_err(Failure::usage)?;
     let nodes = reaching::read_fleet(&flags.fleet)?;
     if nodes.len() < 2 {
@@ -65,6 +93,8 @@ pub(crate) fn run(flags: &NetFlags) -> Result<ExitCode, Failure> {
     if let Some(path) = &flags.output {
         folder::require_free(path)?;
     }
+    flags.into.as_deref().map_or(Ok(()), |into| observed::check(into, flags.plane))?;
+    let metrics = flags.metrics.map(metrics::bind).transpose()?;
     let seed = flags.seed.map_or_else(drawn_seed, Ok)?;
     let course = course(flags, nodes.len(), seed)?;
     if flags.dry_run {
@@ -79,6 +109,7 @@ pub(crate) fn run(flags: &NetFlags) -> Result<ExitCode, Failure> {
     };
     folder::require_free(&path)?;
     let interrupt = interrupt::watch("error: interrupted again: agents end by themselves".to_owned())?;
+    let exported = metrics.map(|listener| ExportedLinks::start(listener, flags.quiet)).transpose()?;
     let clock = Clock::start();
     let led = LedFleet::start(&nodes, &flags.reach, clock, (&interrupt.stop, Allowed::Load))?;
     let progress = Progress::new(takes(flags, &course), flags.quiet || flags.json);
@@ -89,18 +120,30 @@ pub(crate) fn run(flags: &NetFlags) -> Result<ExitCode, Failure> {
     fleet.meet(&order, &is_cut)?;
     let course =
         if fleet.linked.len() == nodes.len() { course } else { self::course(flags, fleet.linked.len(), seed)? };
-    let (run, visits) = measure(flags, &mut fleet, (&course, &path), &is_cut)?;
+    let found = found_addresses(flags, &fleet)?;
+    let course = Course { members: members(flags, &fleet, &found)?, ..course };
+    fleet.progress.expects(takes(flags, &course));
+    let measured = (&course, &found, &path, exported.as_ref());
+    let (run, visits) = measure(flags, &mut fleet, measured, &is_cut)?;
+    drop(exported);
     fleet.progress.end();
     let lost = fleet.lost.len();
     let reasons = fleet.reasons();
     drop(fleet);
-    shown(flags, &view(&run, &visits), &path)?;
+    let said = view(&run, &visits);
+    shown(flags, &said, &path)?;
     if is_cut() {
         let why = format!("interrupted: measured so far; see linerate report {}", shell::path(&path));
         return Err(Failure::Outcome { why, code: code::INTERRUPTED });
     }
     if let Some(why) = nothing_measured(&visits) {
         return Err(Failure::Outcome { why: format!("no pair has figures: {why}{reasons}"), code: code::TARGET });
+    }
+    if let Some(into) = &flags.into {
+        let changed = observed::write(&said, into, flags.plane, false)?;
+        if !flags.quiet && !changed.is_empty() {
+            progress::say(changed.trim_end());
+        }
     }
     if lost > 0 {
         let why = format!("{lost} of {} machines were not reached or lost:{reasons}", nodes.len());
@@ -119,6 +162,7 @@ fn refuse_secrets(flags: &NetFlags, nodes: &[FleetNode]) -> Result<(), Failure> 
         "binary": binary,
         "fleet": [flags.fleet.to_string_lossy().into_owned().as_str(), &names.join(" ")],
         "interface": flags.interface,
+        "into": flags.into.as_ref().map(|path| path.to_string_lossy().into_owned()),
         "output": flags.output.as_ref().map(|path| path.to_string_lossy().into_owned()),
     }))
 }
@@ -148,12 +192,13 @@ fn course(flags: &NetFlags, nodes: usize, seed: u64) -> Result<Course, Failure> 
         )));
     }
     let rounds = if most as usize >= all_rounds { all } else { sampled(&all, most as usize, seed) };
-    Ok(Course { way, rounds, all_rounds, seed })
+    let members = if flags.members { MEMBERS_LEAST } else { 1 };
+    Ok(Course { way, rounds, all_rounds, seed, members })
 }
 
 /// How many visits are made.
 fn visits(flags: &NetFlags, course: &Course) -> usize {
-    course.rounds.len() * flags.numbers_of_streams().len() * flags.visits as usize
+    course.rounds.len() * flags.numbers_of_streams().len() * flags.visits as usize * course.members as usize
 }
 
 /// How long all of it takes, at the least.
@@ -171,6 +216,7 @@ fn foretold(flags: &NetFlags, course: &Course, nodes: usize) -> String {
         String::new()
     };
     let streams: Vec<String> = flags.numbers_of_streams().iter().map(u32::to_string).collect();
+    let each = if flags.members { "each by each member of a bond (2 are assumed)" } else { "each" };
     let rate = match flags.max_rate {
         Some(most) => format!(
             "at most {} a pair, {} in all",
@@ -179,15 +225,21 @@ fn foretold(flags: &NetFlags, course: &Course, nodes: usize) -> String {
                 most * (flags.duration + flags.warmup).as_secs_f64()
                     * pairs as f64
                     * f64::from(flags.visits)
+                    * f64::from(course.members)
                     * streams.len() as f64
             )
         ),
         None if flags.op(false) == NetOp::Stream => "no limit: links are filled (--max-rate caps each pair)".to_owned(),
+        None if flags.op(false) == NetOp::Mtu => "a datagram each few milliseconds, some dozens a stream".to_owned(),
         None => "no limit, but that each stream has one request or connection at a time".to_owned(),
     };
+    let preset = match flags.stands_for.as_str() {
+        "" => String::new(),
+        said => format!(" preset   {said}\n"),
+    };
     format!(
-        " op       {}\n machines {nodes}\n rounds   {}{sampled}: {pairs} pairs, up to {at_once} at once\n streams  {}, {} visits of \
-         each, {} and {} of warm-up\n rate     {rate}\n takes    {} or longer\n",
+        "{preset} op       {}\n machines {nodes}\n rounds   {}{sampled}: {pairs} pairs, up to {at_once} at once\n \
+         streams  {}, {} visits of {each}, {} and {} of warm-up\n rate     {rate}\n takes    {} or longer\n",
         flags.op(false).key(),
         course.rounds.len(),
         streams.join(", "),
@@ -204,11 +256,14 @@ fn consent_to_load(flags: &NetFlags, nodes: &[FleetNode], course: &Course) -> Re
     if flags.yes_load || nodes.iter().all(is_here) {
         return Ok(());
     }
-    let rate = flags
-        .max_rate
-        .map_or("as fast as they can".to_owned(), |most| format!("at up to {} a pair", bits_per_s(8.0 * most)));
+    let rate = match flags.max_rate {
+        Some(most) => format!("at up to {} a pair", bits_per_s(8.0 * most)),
+        None if flags.op(false) == NetOp::Mtu => "a datagram each few milliseconds".to_owned(),
+        None => "as fast as they can".to_owned(),
+    };
+    let longer = if flags.members { " (longer where bonds have more than two members)" } else { "" };
     let what = format!(
-        "{} machines send to each other for {}, {rate}",
+        "{} machines send to each other for {}{longer}, {rate}",
         nodes.len(),
         duration_ns(whole_ns(takes(flags, course)) as f64)
     );
@@ -219,30 +274,64 @@ fn consent_to_load(flags: &NetFlags, nodes: &[FleetNode], course: &Course) -> Re
     )
 }
 
+/// At how many members of bonds streams are aimed in turn: as many as the machine has that has the most.
+fn members(flags: &NetFlags, fleet: &LinkedFleet<'_>, found: &[NetAddress]) -> Result<u32, Failure> {
+    if !flags.members {
+        return Ok(1);
+    }
+    let of = |(of, found): (&linked::Linked, &NetAddress)| {
+        bond_of(&of.hello.machine, &found.interface).map(|(_, bond)| bond.members.len())
+    };
+    let most = fleet.linked.iter().zip(found).filter_map(of).max().unwrap_or(0).min(NET_MEMBERS_MAX);
+    if most == 0 {
+        let why = "--members: no machine has a bond below the address that is sent to: leave it out, or name the \
+                   bond with --interface";
+        return Err(Failure::usage(why.to_owned()));
+    }
+    Ok(u32::try_from(most).unwrap_or(1))
+}
+
+/// Visits with the member at which each aims its streams, where they do. Each is a repetition of its own.
+fn aimed(all: Vec<NetTurn>, flags: &NetFlags, course: &Course) -> Vec<(NetTurn, Option<u32>)> {
+    if !flags.members {
+        return all.into_iter().map(|turn| (turn, None)).collect();
+    }
+    let members = course.members;
+    let each = |turn: NetTurn| {
+        (0..members).map(move |step| {
+            // Not always the same one first.
+            let member = (step + turn.repetition + turn.round) % members;
+            let repetition = (turn.repetition - 1) * members + member + 1;
+            (NetTurn { repetition, ..turn }, Some(member))
+        })
+    };
+    all.into_iter().flat_map(each).collect()
+}
+
 /// Makes all visits, as far as nobody ends them.
 fn measure(
     flags: &NetFlags,
     fleet: &mut LinkedFleet<'_>,
-    (course, path): (&Course, &Path),
+    (course, found, path, exported): (&Course, &[NetAddress], &Path, Option<&ExportedLinks>),
     is_cut: &dyn Fn() -> bool,
 ) -> Result<(NetRun, Vec<NetVisit>), Failure> {
-    let found = found_addresses(flags, fleet)?;
     let at: Vec<SocketAddr> =
         found.iter().zip(&fleet.linked).map(|(found, of)| SocketAddr::new(found.address, of.port)).collect();
-    let run = manifest(flags, fleet, course, &found);
+    let run = manifest(flags, fleet, course, found);
     folder::secrets::refuse(&run)?;
     folder::make(path)?;
     let text = serde_json::to_vec_pretty(&run).map_err(|error| Failure::Command(error.to_string()))?;
     folder::write_whole(&path.join(MANIFEST), &text)?;
     let mut lines = folder::lines(path, VISITS)?;
-    let all = turns(course.rounds.len(), &run.load.streams, flags.visits, course.seed);
+    let all = aimed(turns(course.rounds.len(), &run.load.streams, flags.visits, course.seed), flags, course);
     let (count, mut visits) = (all.len(), Vec::new());
-    for (visit, turn) in (1_u32..).zip(all) {
+    for (visit, (turn, member)) in (1_u32..).zip(all) {
         let order = VisitOrder {
             visit,
             repetition: turn.repetition,
             round: turn.round,
             streams: turn.streams,
+            member,
             pairs: &course.rounds[turn.round as usize],
         };
         fleet.progress.goes_on(&shown_visit((visit, count), &run.load, &order, visits.last()), visit as usize == count);
@@ -252,6 +341,7 @@ fn measure(
         }
         lines.push(&made)?;
         visits.push(made);
+        exported.into_iter().for_each(|exported| exported.tell(&run, &visits));
         fleet.progress.step(run.load.warmup_ms + run.load.duration_ms + BESIDE.as_millis() as u64);
         if fleet.there().len() < 2 {
             break;
@@ -296,6 +386,7 @@ fn load(flags: &NetFlags, course: &Course, found: &[NetAddress]) -> NetLoad {
         send_bytes: u32::try_from(flags.send_size.0).unwrap_or(u32::MAX),
         max_bytes_per_s: flags.max_rate,
         sampled_of_rounds: is_sample.then_some(course.all_rounds as u32),
+        members: flags.members.then_some(course.members),
     }
 }
 
@@ -326,6 +417,7 @@ fn manifest(flags: &NetFlags, fleet: &LinkedFleet<'_>, course: &Course, found: &
         .lost
         .iter()
         .map(|(node, lost)| format!("{} was not reached, and is in no pair: {}", fleet.nodes[*node].name, lost.why));
+    let preset = (!flags.stands_for.is_empty()).then(|| format!("the preset {}", flags.stands_for));
     NetRun {
         schema: NET_SCHEMA,
         linerate: env!("CARGO_PKG_VERSION").to_owned(),
@@ -335,7 +427,7 @@ fn manifest(flags: &NetFlags, fleet: &LinkedFleet<'_>, course: &Course, found: &
         load: load(flags, course, found),
         asked_visits: u32::try_from(visits(flags, course)).ok(),
         nodes: fleet.linked.iter().zip(found).map(node).collect(),
-        remarks: unreached.collect(),
+        remarks: preset.into_iter().chain(unreached).collect(),
     }
 }
 
@@ -369,6 +461,7 @@ mod tests {
             repetition: 1,
             round: 0,
             streams: 1,
+            member: None,
             at_ms: 0,
             pairs: errors.iter().map(|error| pair(*error)).collect(),
             machines: Vec::new(),

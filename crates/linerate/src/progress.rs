@@ -104,6 +104,11 @@ impl Progress {
         self.bar.set_message(fitting(&parts.map(|part| printing::text(&part)), room()));
     }
 
+    /// It is known better now how long the run takes.
+    pub(crate) fn expects(&self, expected: Duration) {
+        self.bar.set_length(u64::try_from(expected.as_millis()).unwrap_or(u64::MAX));
+    }
+
     /// The run is so much further than before.
     pub(crate) fn step(&self, ms: u64) {
         self.bar.inc(ms);

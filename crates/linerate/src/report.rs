@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use linerate_analysis::thresholds;
 
 use crate::failure::{Failure, code};
-use crate::{folder, links, named, predicted, printing, progress, views};
+use crate::{folder, links, named, observed, predicted, printing, progress, views};
 use flags::{ReportFlags, RunFormat};
 
 /// What is wrong with the folder that the flags name.
@@ -30,6 +30,10 @@ fn of_links(flags: &ReportFlags, path: &Path) -> Result<ExitCode, Failure> {
         return Err(Failure::usage("--all is of text, and other formats have all: leave it out"));
     }
     let view = links::view_of(path)?;
+    if let Some(into) = &flags.into {
+        printing::print(&observed::write(&view, into, flags.plane, flags.dry_run)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let rendered = match flags.shown.chosen() {
         RunFormat::Text => {
             linerate_report::net::text(&view, printing::look_for_file(flags.output.is_some()), flags.all)
@@ -37,8 +41,9 @@ fn of_links(flags: &ReportFlags, path: &Path) -> Result<ExitCode, Failure> {
         RunFormat::Json => linerate_report::net::json(&view),
         RunFormat::Csv => linerate_report::net::csv(&view),
         RunFormat::Html => linerate_report::net::html(&view),
+        RunFormat::Openmetrics => linerate_report::openmetrics::net(&view.linerate, Some(&view)),
         RunFormat::Junit => {
-            return Err(Failure::usage("JUnit's XML is of runs of bench: choose text, json, csv or html"));
+            return Err(Failure::usage("JUnit's XML is of runs of bench: choose text, json, csv, html or openmetrics"));
         }
     };
     written(&rendered, flags, path)
@@ -71,8 +76,8 @@ pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
     if links::is_net_folder(&path) {
         return of_links(flags, &path);
     }
-    if flags.all {
-        let what = "--all is of runs of linerate net";
+    if flags.all || flags.into.is_some() {
+        let what = if flags.all { "--all is of runs of linerate net" } else { "--into is of runs of linerate net" };
         return Err(Failure::usage(format!("{what}, and {} is one of bench: leave it out", path.display())));
     }
     let mut view = views::view_beside_site(&path)?;
@@ -92,6 +97,10 @@ pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
         RunFormat::Csv => linerate_report::csv(&view),
         RunFormat::Html => linerate_report::html(&view),
         RunFormat::Junit => linerate_report::junit(&view, &held),
+        RunFormat::Openmetrics => {
+            let why = "of a run of bench while it goes on: give bench --metrics, or choose text, json, csv or html";
+            return Err(Failure::usage(format!("OpenMetrics are {why}")));
+        }
     };
     written(&rendered, flags, &path)?;
     let missed: Vec<String> =

@@ -177,6 +177,15 @@ fn a_dry_run_of_links_names_each_number_of_streams_once_and_is_text() {
     fs::write(place.path().join("fleet.yaml"), nodes).expect("written");
     let (code, told) = said(typed(place.path(), "net --fleet fleet.yaml --dry-run --streams 1,1,8 --visits 1"));
     assert!(code == Some(0) && told.contains("streams  1, 8, 1 visits") && told.contains("takes    12.0 s"), "{told}");
+    let (code, told) = said(typed(place.path(), "net --fleet fleet.yaml --dry-run --preset source-002 --visits 1"));
+    assert_eq!((code, told.matches(" takes    ").count()), (Some(0), 4), "{told}");
+    for part in [
+        "preset   source-002-b stands for --op udp --max-rate 20Gb/s --one-way --streams 1",
+        "wins over --visits 3",
+        "streams  2, 30, 1 visits",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
     let (code, told) = said(typed(place.path(), "net --fleet fleet.yaml --dry-run --json"));
     assert!(code == Some(2) && told.contains("cannot be used with '--json'"), "{told}");
 }

@@ -17,8 +17,8 @@ use linerate_record::run::Op;
 use running::{bench_with, points, shown, verify, view};
 use system_parts::{
     Minio, Namespaces, accepted, audited, booted, confined as read_only, contained, elsewhere, ends, experiment,
-    exported, kubernetes, linked, live_cost, longest, looked_at, missing, pods, reached, released, renamed, scopes,
-    shaped_cluster, sockets, there_and_back, tune, unwatched, watched, watched_bond, watched_live,
+    exported, kubernetes, linked, live_cost, longest, looked_at, missing, net_bonds, pods, reached, released, renamed,
+    scopes, shaped_cluster, sockets, there_and_back, tune, unwatched, watched, watched_bond, watched_live,
 };
 use tempfile::tempdir;
 
@@ -95,6 +95,7 @@ fn main() {
             there_and_back::on_this_kernel,
         ),
         trial("booted_members_of_a_bond_are_told_apart_live", MODULAR_MACHINE, watched_bond::members_of_a_bond),
+        trial("booted_streams_leave_by_the_member_that_is_predicted", MODULAR_MACHINE, net_bonds::predicted_is_carried),
         trial("booted_there_and_back_on_debians_kernel", MODULAR_MACHINE, there_and_back::on_another_kernel),
         trial("tune_killed_or_on_a_full_disk_leaves_nothing", &["root", "ip", "mount"], tune::killed_and_full),
         trial("booted_changes_are_watched_by_systemd", MACHINE, booted::watched_by_systemd),

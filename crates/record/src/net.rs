@@ -4,12 +4,21 @@
 //! each machine sends to one other at the most and receives from one at the most. A *visit* is one round with one
 //! number of streams, once.
 
+mod members;
+mod probes;
+
 use serde::{Deserialize, Serialize};
+
+pub use probes::{
+    NET_PACKET_BYTES, NET_PROBE_TRIES, NET_PROBES_MAX, NetIcmpSaid, NetProbeSize, NetProbed, check_probed,
+};
 
 use crate::histogram::{EncodedHistogram, add_encoded, empty};
 use crate::machine::Machine;
 use crate::readings::ReadValue;
 use crate::sound::COUNT_MAX;
+
+pub use members::{NET_MEMBERS_MAX, NetAim, NetMember, NetMemberState, NetUnaimed, check_members};
 
 /// The version of [`NetRun`] and [`NetVisit`] as JSON.
 pub const NET_SCHEMA: u32 = 2;
@@ -107,6 +116,8 @@ pub enum NetOp {
         /// Payload of a datagram.
         datagram_bytes: u32,
     },
+    /// It searches how long packets may be that nobody may fragment, by datagrams over UDP.
+    Mtu,
 }
 
 /// Largest request, and largest answer.
@@ -124,20 +135,27 @@ impl NetOp {
             NetOp::Request { .. } => "request",
             NetOp::Connect => "connect",
             NetOp::Udp { .. } => "udp",
+            NetOp::Mtu => "mtu",
         }
     }
 
     /// Whether a receiver counts bytes; else the sender counts what was answered.
     #[must_use]
     pub const fn is_of_bytes(self) -> bool {
-        matches!(self, NetOp::Stream | NetOp::Udp { .. })
+        matches!(self, NetOp::Stream | NetOp::Udp { .. } | NetOp::Mtu)
+    }
+
+    /// Whether datagrams are sent.
+    #[must_use]
+    pub const fn is_of_datagrams(self) -> bool {
+        matches!(self, NetOp::Udp { .. } | NetOp::Mtu)
     }
 
     /// Whether sizes are such as can be sent.
     #[must_use]
     pub fn is_sound(self) -> bool {
         match self {
-            NetOp::Stream | NetOp::Connect => true,
+            NetOp::Stream | NetOp::Connect | NetOp::Mtu => true,
             NetOp::Request { request_bytes, answer_bytes } => {
                 [request_bytes, answer_bytes].iter().all(|bytes| (1..=NET_REQUEST_BYTES_MAX).contains(bytes))
             }
@@ -177,6 +195,10 @@ pub struct NetLoad {
     /// Rounds of which these are a sample; absent where all were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampled_of_rounds: Option<u32>,
+    /// Members of bonds at which streams are aimed in turn, a visit each: the most that a machine has. Absent where
+    /// source ports are not chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub members: Option<u32>,
 }
 
 /// One machine.
@@ -203,6 +225,10 @@ pub struct NetVisit {
     pub round: u32,
     /// Streams of each pair.
     pub streams: u32,
+    /// The place of the member at which streams are aimed; of a bond with fewer, that place modulo their number. Absent
+    /// where source ports are not chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<u32>,
     /// When it began to count, in milliseconds since the run began.
     pub at_ms: u64,
     /// Its pairs.
@@ -230,6 +256,12 @@ pub struct NetPair {
     /// What became of datagrams; absent where none were sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<NetDatagrams>,
+    /// By which members of the sender's bond its streams were to leave; absent where it sends by no bond.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aim: Option<NetAim>,
+    /// What each stream found of its path; empty where paths are not probed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probed: Vec<NetProbed>,
     /// Why there are no figures; absent where there are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -355,13 +387,19 @@ pub struct NetMachine {
     pub receive_busiest_ns: u64,
     /// What else was read of it: processors, interfaces, drops. Rates are over the time that counts.
     pub values: Vec<ReadValue>,
+    /// What members of its bonds carried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<NetMember>,
 }
 
 impl NetRun {
     /// Visits of all rounds.
     fn visits_max(&self) -> u64 {
         let rounds = self.load.way.rounds(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        u64::from(rounds) * u64::from(self.load.visits).saturating_mul(self.load.streams.len() as u64)
+        let each = u64::from(self.load.visits).saturating_mul(self.load.streams.len() as u64);
+        // A bond has no more members than that, whatever a file says.
+        let members = u64::from(self.load.members.unwrap_or(1)).min(NET_MEMBERS_MAX as u64);
+        u64::from(rounds).saturating_mul(each).saturating_mul(members)
     }
 
     /// Visits that can be of this run: a file may be somebody else's.
@@ -423,6 +461,8 @@ impl NetRun {
             }
             pair.exchanges.as_ref().map_or(Ok(()), |exchanges| exchanges.check(intervals))?;
             pair.datagrams.as_ref().map_or(Ok(()), NetDatagrams::check_sent)?;
+            pair.aim.as_ref().map_or(Ok(()), |aim| aim.check(visit.streams))?;
+            check_probed(&pair.probed, self.load.op, visit.streams)?;
         }
         for machine in &visit.machines {
             let times = [machine.over_ms, machine.send_cpu_ns, machine.receive_cpu_ns];
@@ -433,6 +473,7 @@ impl NetRun {
             if !is_node(machine.node) || is_much || !machine.values.iter().all(is_number) {
                 return Err(format!("what machine {} did", machine.node));
             }
+            check_members(&machine.members)?;
         }
         Ok(())
     }
@@ -456,105 +497,4 @@ pub const fn counts_of(sent: &NetSent) -> [u64; 10] {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn run() -> NetRun {
-        let node = |name: &str| NetNode {
-            name: name.to_owned(),
-            address: "10.0.0.1".to_owned(),
-            interface: "eth0".to_owned(),
-            machine: Machine::default(),
-        };
-        NetRun {
-            schema: NET_SCHEMA,
-            linerate: "0.1.0".to_owned(),
-            began_unix_ms: 0,
-            command: Vec::new(),
-            seed: 1,
-            load: NetLoad {
-                op: NetOp::Stream,
-                way: NetWay::OneWay,
-                streams: vec![2],
-                duration_ms: 400,
-                warmup_ms: 100,
-                interval_ms: 100,
-                visits: 1,
-                send_bytes: 1024,
-                max_bytes_per_s: None,
-                sampled_of_rounds: None,
-            },
-            asked_visits: Some(2),
-            nodes: vec![node("a"), node("b")],
-            remarks: Vec::new(),
-        }
-    }
-
-    fn visit() -> NetVisit {
-        let (received_bytes, stream_bytes) = (vec![100; 4], vec![200; 2]);
-        let pair = NetPair { from: 0, to: 1, received_bytes, stream_bytes, ..NetPair::default() };
-        let machine = NetMachine { node: 1, over_ms: 400, ..NetMachine::default() };
-        NetVisit { visit: 1, repetition: 1, round: 0, streams: 2, at_ms: 0, pairs: vec![pair], machines: vec![machine] }
-    }
-
-    #[test]
-    fn folders_of_schema_1_have_streams() {
-        let written = serde_json::to_value(run().load).unwrap();
-        assert_eq!(written.get("op"), None);
-        assert_eq!(serde_json::from_value::<NetLoad>(written).unwrap().op, NetOp::Stream);
-    }
-
-    #[test]
-    fn visits_that_cannot_be_of_a_run_are_refused_with_the_reason() {
-        assert!(run().checked(vec![visit()]).is_ok());
-        type Wrong = fn(&mut NetRun, &mut NetVisit);
-        let wrong: [(Wrong, &str); 22] = [
-            (|run, _| run.load.op = NetOp::Request { request_bytes: 1, answer_bytes: 0 }, "an op request"),
-            (|run, _| run.load.op = NetOp::Udp { datagram_bytes: 31 }, "an op udp"),
-            (
-                |_, visit| {
-                    let interval_counts = vec![1; 4];
-                    visit.pairs[0].exchanges = Some(NetExchanges { interval_counts, ..NetExchanges::default() });
-                },
-                "0 times of 4 answers",
-            ),
-            (
-                |_, visit| {
-                    let times = EncodedHistogram("no histogram".to_owned());
-                    visit.pairs[0].exchanges = Some(NetExchanges { interval_counts: Vec::new(), times });
-                },
-                "HdrHistogram",
-            ),
-            (
-                |_, visit| {
-                    let datagrams = NetDatagrams { sent: 4, received: 3, missing: 2, ..NetDatagrams::default() };
-                    visit.pairs[0].datagrams = Some(datagrams);
-                },
-                "3 datagrams received and 2 missing, of 4 sent",
-            ),
-            (|run, _| run.nodes.clear(), "0 machines"),
-            (|run, _| run.load.interval_ms = 0, "no time"),
-            (|run, _| run.load.max_bytes_per_s = Some(f64::NAN), "a limit"),
-            (|run, _| run.load.warmup_ms = u64::MAX, "400 ms after 18446744073709551615 ms are longer"),
-            (|run, _| run.load.duration_ms = u64::MAX, "18446744073709551615 ms after 100 ms are longer"),
-            (|run, _| run.load.duration_ms = 200_000, "2000 intervals are more"),
-            (|run, _| run.load.streams = vec![2, 0], "streams other than"),
-            (|run, _| run.load.visits = 0, "1 visits, of 0"),
-            (|run, _| run.asked_visits = Some(0), "1 visits, of 0"),
-            (|_, visit| visit.machines[0].send_busiest_ns = 1 << 40, "what machine 1 did"),
-            (|_, visit| visit.machines[0].receive_busiest_ns = u64::MAX, "what machine 1 did"),
-            (|_, visit| visit.streams = 3, "visit 1 cannot have been: 3 streams"),
-            (|_, visit| visit.pairs[0].to = 2, "a pair of 0 and 2"),
-            (|_, visit| visit.pairs[0].to = 0, "a pair of 0 and 0"),
-            (|_, visit| visit.pairs[0].received_bytes.push(1), "5 intervals, of 4"),
-            (|_, visit| visit.pairs[0].sent.busy_us = u64::MAX, "a count of"),
-            (|_, visit| visit.machines[0].node = 9, "what machine 9 did"),
-        ];
-        for (change, part) in wrong {
-            let (mut run, mut visit) = (run(), visit());
-            change(&mut run, &mut visit);
-            let why = run.checked(vec![visit]).unwrap_err();
-            assert!(why.contains(part), "{part}: {why}");
-        }
-    }
-}
+mod tests;

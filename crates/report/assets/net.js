@@ -1,5 +1,6 @@
 "use strict";
-// The map of pairs, a cell each, and rates over the number of streams. What a cell says is in the line below the map.
+// The map of pairs, a cell each, and rates over the number of streams. What a cell says is in the line below the map:
+// of the one that is pointed at, or that arrow keys lead to.
 (() => {
   const { byId, data, bitsPerS, axis, yAxis, fromZero, color, ramp, draw, figure, reading, dotted } = page;
   const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -12,7 +13,33 @@
     return Array.from({ length: v.length / 2 }, (_, i) => (level(i) === 4095 ? null : level(i) * scale));
   };
 
+  // Names that are longer are cut, and names stand so many pixels apart.
+  const NAME_MOST = 24;
+  const NAME_PIXELS = 14;
+  const cut = (name) => (name.length > NAME_MOST ? `${name.slice(0, NAME_MOST - 1)}…` : name);
+
+  // Names beside the rows and above the columns: all, or as many as there is room for.
+  const drawNames = (canvas) => {
+    const map = canvas.closest(".pairs");
+    const count = data.nodes.length;
+    const step = Math.max(1, Math.ceil((count * NAME_PIXELS) / (canvas.clientWidth || 960)));
+    const longest = data.nodes.reduce((most, name) => Math.max(most, cut(name).length), 1);
+    for (const [side, edge, size] of [["across", "left", "height"], ["down", "top", "width"]]) {
+      const into = map.querySelector(`.${side}`);
+      into.style[size] = `${Math.ceil(longest * 6.6) + 6}px`;
+      into.replaceChildren(...data.nodes.flatMap((name, i) => {
+        if (i % step) return [];
+        const span = document.createElement("span");
+        span.textContent = cut(name);
+        span.title = name;
+        span.style[edge] = `${((i + 0.5) / count) * 100}%`;
+        return [span];
+      }));
+    }
+  };
+
   const drawMap = (canvas) => {
+    drawNames(canvas);
     const count = data.nodes.length;
     const rates = cells();
     const size = Math.max(2, Math.floor(960 / count));
@@ -30,17 +57,43 @@
       context.fillStyle = rate == null ? "rgba(128,128,128,.12)" : colour(rate);
       context.fillRect((i % count) * size, Math.floor(i / count) * size, size - gap, size - gap);
     });
-    const told = canvas.parentElement.querySelector(".told");
-    canvas.onmousemove = (event) => {
-      const box = canvas.getBoundingClientRect();
-      const at = (offset, length) => Math.min(count - 1, Math.max(0, Math.floor((offset / length) * count)));
-      const [to, from] = [at(event.clientX - box.left, box.width), at(event.clientY - box.top, box.height)];
+    const told = canvas.closest("figure").querySelector(".told");
+    const mark = canvas.parentElement.querySelector(".spot");
+    let [from, to] = [0, Math.min(1, count - 1)];
+    const tell = (marked) => {
       const rate = rates[from * count + to];
       const limit = data.limits[parseInt(data.limited[from * count + to], 36)];
       const said = rate == null ? "not measured" : `${rated(rate)}${limit ? `, limited by ${limit}` : ""}`;
       told.textContent = from === to ? data.nodes[from] : `${data.nodes[from]} → ${data.nodes[to]}: ${said}`;
       canvas.title = told.textContent;
+      mark.hidden = !marked;
+      mark.style.cssText = `left:${(to / count) * 100}%;top:${(from / count) * 100}%;width:${100 / count}%;height:${100 / count}%`;
     };
+    canvas.onmousemove = (event) => {
+      const box = canvas.getBoundingClientRect();
+      const at = (offset, length) => Math.min(count - 1, Math.max(0, Math.floor((offset / length) * count)));
+      [to, from] = [at(event.clientX - box.left, box.width), at(event.clientY - box.top, box.height)];
+      tell(document.activeElement === canvas);
+    };
+    const moves = {
+      ArrowLeft: () => { to = Math.max(0, to - 1); },
+      ArrowRight: () => { to = Math.min(count - 1, to + 1); },
+      ArrowUp: () => { from = Math.max(0, from - 1); },
+      ArrowDown: () => { from = Math.min(count - 1, from + 1); },
+      Home: () => { to = 0; },
+      End: () => { to = count - 1; },
+      PageUp: () => { from = 0; },
+      PageDown: () => { from = count - 1; },
+    };
+    canvas.onkeydown = (event) => {
+      const move = event.ctrlKey || event.metaKey || event.altKey ? null : moves[event.key];
+      if (!move) return;
+      event.preventDefault();
+      move();
+      tell(true);
+    };
+    canvas.onfocus = () => tell(true);
+    canvas.onblur = () => { mark.hidden = true; };
   };
 
   const intervals = (points) => (u) => {

@@ -1,16 +1,21 @@
 //! What links between machines do, as text for a terminal, JSON, CSV and one self-contained HTML page.
 
 mod columns;
+mod compared;
 mod csv;
+mod paths;
 
-use linerate_analysis::net::view::{NetPairFigures, NetView};
+use linerate_analysis::net::view::{NetPairFigures, NetPairMembers, NetView};
 use linerate_record::finding::Severity;
+use linerate_record::net::NetOp;
 
 use crate::fitted::{Line, fitted, line};
 use crate::ink::Ink;
 use crate::terminal::{TextStyle, clean, cut, hanging_in, width};
 use crate::words::net::{measured, pair_rate, plus_minus, rate};
-use crate::words::{ABSENT, net as words, plural};
+use crate::words::{ABSENT, members as bonds, net as words, plural};
+
+pub use compared::{comparison_csv, comparison_json, comparison_text};
 
 /// Columns before what a line says.
 const LEAD: usize = 12;
@@ -24,6 +29,9 @@ const CELL: usize = 8;
 /// Pairs and machines that are listed where there are more.
 const PAIRS_SHOWN: usize = 8;
 const NODES_SHOWN: usize = 8;
+
+/// Pairs of which members of bonds are told.
+const BONDED_SHOWN: usize = 3;
 
 /// Findings in the answer.
 const FINDINGS_SHOWN: usize = 3;
@@ -63,6 +71,10 @@ pub fn text(view: &NetView, look: TextStyle, all: bool) -> String {
     } else {
         fitted(&lines, LEAD, look)
     };
+    if view.load.op == NetOp::Mtu {
+        text.push_str(&paths::tables(view, look, all));
+        return if all { text + &behind(view, look) } else { text };
+    }
     let tables = match matrix(view, look) {
         Some(matrix) if all => [matrix, nodes(view, view.nodes.len())].concat(),
         Some(matrix) => matrix,
@@ -70,6 +82,7 @@ pub fn text(view: &NetView, look: TextStyle, all: bool) -> String {
         None => [slowest(view), nodes(view, NODES_SHOWN)].concat(),
     };
     text.push_str(&tables);
+    text.push_str(&members(view, look, all));
     if all { text + &every_pair(view) + &behind(view, look) } else { text }
 }
 
@@ -212,6 +225,34 @@ fn nodes(view: &NetView, most: usize) -> String {
     text
 }
 
+/// Members of bonds, of the pairs first of which most strayed; with `all`, of all pairs.
+fn members(view: &NetView, look: TextStyle, all: bool) -> String {
+    let is_shown = |of: &&NetPairMembers| all || Some(of.streams) == view.compared_streams;
+    let mut pairs: Vec<&NetPairMembers> = view.members.iter().filter(is_shown).collect();
+    let strayed = |of: &NetPairMembers| of.leaves.as_ref().and_then(|of| of.strayed_share).unwrap_or(0.0);
+    pairs.sort_by(|a, b| strayed(b).total_cmp(&strayed(a)));
+    let count = pairs.len();
+    pairs.truncate(if all { count } else { BONDED_SHOWN });
+    let mut text = if pairs.is_empty() { String::new() } else { "\n".to_owned() };
+    let mut add = |lead: &str, says: &str| text.push_str(&hanging_in(Ink::Dim, lead, LEAD, says, look));
+    for of in &pairs {
+        let pair = format!("{} → {}, {}", view.name(of.from), view.name(of.to), plural(of.streams.into(), "stream"));
+        if let Some(leaves) = &of.leaves {
+            let said = [bonds::sent(leaves), bonds::leaves_said(leaves)];
+            let said: Vec<String> = said.into_iter().filter(|part| !part.is_empty()).collect();
+            add(" leaves by", &format!("{}, {pair}: {}", bonds::bond(leaves), said.join("; ")));
+        }
+        if let Some(arrives) = &of.arrives {
+            let said = [bonds::received(arrives), bonds::arrives_said(arrives)];
+            add(" arrives on", &format!("{}, {pair}: {}", arrives.bond, said.join("; ")));
+        }
+    }
+    if count > pairs.len() {
+        add("", &format!("{}: --all shows them", plural((count - pairs.len()) as u64, "more pair")));
+    }
+    text
+}
+
 /// What is behind the answer.
 fn behind(view: &NetView, look: TextStyle) -> String {
     let mut text = String::from("\n");
@@ -219,7 +260,9 @@ fn behind(view: &NetView, look: TextStyle) -> String {
     for limit in &view.limits {
         add(Ink::Dim, " look at", &format!("{}: {}", limit.by.name(), limit.look_at));
     }
-    add(Ink::Dim, " chance", &words::chance(view));
+    if view.load.op != NetOp::Mtu {
+        add(Ink::Dim, " chance", &words::chance(view));
+    }
     for remark in &view.remarks {
         add(Ink::Dim, " remark", remark);
     }

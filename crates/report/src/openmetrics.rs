@@ -1,9 +1,15 @@
-//! A run that goes on, as OpenMetrics 1.0 text for Prometheus.
+//! A run that goes on, as OpenMetrics 1.0 text for Prometheus; links as they were measured, or are measured so far, in
+//! `openmetrics/net.rs`.
+
+mod net;
+mod parsed;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use linerate_record::run::{Op, PointSpec};
+
+pub use net::net;
 
 /// Media type of [`render`]'s text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -82,8 +88,7 @@ pub struct Seconds {
 #[must_use]
 pub fn render(live: &Live) -> String {
     let mut text = String::with_capacity(8_192);
-    family(&mut text, "linerate_build", "info", "", "The linerate that drives the load.");
-    sample(&mut text, "linerate_build_info", &[("version", &live.version)], "1");
+    build(&mut text, &live.version);
     point(&mut text, live);
     requests(&mut text, live);
     let total = "Of successes, from the start of a request, or when it was due, to the last byte of its response.";
@@ -100,6 +105,11 @@ pub fn render(live: &Live) -> String {
     }
     text.push_str("# EOF\n");
     text
+}
+
+fn build(text: &mut String, version: &str) {
+    family(text, "linerate_build", "info", "", "The linerate that drives the load.");
+    sample(text, "linerate_build_info", &[("version", version)], "1");
 }
 
 fn point(text: &mut String, live: &Live) {
@@ -194,6 +204,7 @@ mod tests {
 
     use linerate_record::run::Worded;
 
+    use super::parsed::parse;
     use super::*;
 
     fn busy() -> Live {
@@ -225,84 +236,6 @@ mod tests {
             client_cpu_ns: 1_500_000_000,
             client_busy: Some(0.25),
         }
-    }
-
-    /// Families by name with type and unit, and samples as name, labels and value: as the specification's grammar has
-    /// it, and nothing more.
-    struct Parsed {
-        families: BTreeMap<String, (String, String)>,
-        samples: Vec<(String, Labels, f64)>,
-    }
-
-    type Labels = Vec<(String, String)>;
-
-    fn parse(text: &str) -> Parsed {
-        let mut parsed = Parsed { families: BTreeMap::new(), samples: Vec::new() };
-        let body = text.strip_suffix("# EOF\n").expect("it ends with # EOF");
-        let (mut current, mut seen) = (String::new(), BTreeSet::new());
-        for line in body.split_terminator('\n') {
-            assert!(!line.is_empty() && line.trim() == line, "{line:?}");
-            if let Some(meta) = line.strip_prefix("# ") {
-                let (keyword, rest) = meta.split_once(' ').unwrap();
-                let (name, value) = rest.split_once(' ').unwrap();
-                match keyword {
-                    "TYPE" => {
-                        assert!(parsed.families.insert(name.into(), (value.into(), String::new())).is_none(), "{line}");
-                        name.clone_into(&mut current);
-                    }
-                    "UNIT" => {
-                        assert!(name.ends_with(&format!("_{value}")), "{line}");
-                        parsed.families.get_mut(name).unwrap().1 = value.into();
-                    }
-                    "HELP" => assert!(name == current && !value.is_empty(), "{line}"),
-                    _ => panic!("{line}"),
-                }
-                continue;
-            }
-            let name_end = line.find(['{', ' ']).unwrap();
-            let (name, rest) = line.split_at(name_end);
-            assert!(name.starts_with(&current), "{line}: samples of a family stand together");
-            let suffixes: &[&str] = match parsed.families[&current].0.as_str() {
-                "counter" => &["_total"],
-                "gauge" => &[""],
-                "info" => &["_info"],
-                "histogram" => &["_bucket", "_count", "_sum"],
-                other => panic!("{other}"),
-            };
-            assert!(suffixes.contains(&&name[current.len()..]), "{line}");
-            let (labels, value) = match rest.strip_prefix('{') {
-                Some(rest) => {
-                    let (labels, value) = rest.rsplit_once("} ").unwrap();
-                    (labels_of(labels), value)
-                }
-                None => (Vec::new(), &rest[1..]),
-            };
-            assert!(seen.insert((name.to_owned(), labels.clone())), "{line}: twice");
-            parsed.samples.push((name.into(), labels, value.parse().unwrap()));
-        }
-        parsed
-    }
-
-    fn labels_of(mut text: &str) -> Labels {
-        let mut labels = Vec::new();
-        while !text.is_empty() {
-            let (name, rest) = text.split_once("=\"").unwrap();
-            assert!(name.bytes().all(|b| b.is_ascii_lowercase()), "{name}");
-            let (mut value, mut chars) = (String::new(), rest.char_indices());
-            let end = loop {
-                match chars.next().unwrap() {
-                    (at, '"') => break at,
-                    (_, '\\') => value.push(match chars.next().unwrap().1 {
-                        'n' => '\n',
-                        other => other,
-                    }),
-                    (_, other) => value.push(other),
-                }
-            };
-            labels.push((name.to_owned(), value));
-            text = rest[end + 1..].strip_prefix(',').unwrap_or(&rest[end + 1..]);
-        }
-        labels
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A list of runs: when, what, against what, and what came of it.
 
+use linerate_analysis::net::view::NetView;
 use linerate_analysis::view::{Bottleneck, Measure, Series, View};
 use linerate_record::units::{bytes_per_s_iec, count};
 
@@ -77,6 +78,18 @@ fn wide_row(path: &str, view: &View) -> String {
         line(&begun, named, target, &label, &reported)
     });
     rows.collect()
+}
+
+/// A run of links: what was measured between which machines, and the answer.
+#[must_use]
+pub fn row_of_links(path: &str, view: &NetView, columns: Option<usize>) -> String {
+    let begun = started(u64::try_from(view.began_unix_ms).unwrap_or(0));
+    let machines = words::plural(view.nodes.len() as u64, "machine");
+    let op = format!("net {}", view.load.op.key());
+    match narrow(columns) {
+        Some(columns) => narrow_lines(&begun, path, &[machines, format!("{op}: {}", view.answer)], columns),
+        None => line(&begun, path, &machines, &op, &view.answer),
+    }
 }
 
 /// A folder that is a run and cannot be read; without a time where not even that can be.

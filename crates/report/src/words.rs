@@ -6,6 +6,7 @@ pub(crate) mod comparison;
 pub(crate) mod experiment;
 pub(crate) mod explained;
 pub(crate) mod growth;
+pub(crate) mod members;
 pub(crate) mod model;
 pub(crate) mod net;
 

@@ -45,6 +45,7 @@ fn main() {
         ("connected_links", connected_links, 1, 50),
         ("datagram_links", datagram_links, 1, 50),
         ("no_links", no_links, 0, 3),
+        ("probed_links", probed_links, 0, 50),
     ]
     .into_iter()
     .map(|(name, sheet, charts, figures)| {
@@ -146,6 +147,10 @@ fn datagram_links() -> Sheet {
 
 fn no_links() -> Sheet {
     of_links(&linked::empty())
+}
+
+fn probed_links() -> Sheet {
+    of_links(&linked::probed())
 }
 
 fn of_links(view: &NetView) -> Sheet {

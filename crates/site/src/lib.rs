@@ -16,6 +16,7 @@ mod schema;
 mod tests;
 mod value;
 mod words;
+mod writing;
 pub mod yaml;
 
 use std::collections::BTreeMap;
@@ -31,6 +32,7 @@ pub use schema::schema;
 pub use value::quoted;
 pub use value::text::is_machine;
 pub use words::nearest;
+pub use writing::written;
 
 /// Reads what a person wrote. `file_name` is what messages call the file.
 ///

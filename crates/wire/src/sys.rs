@@ -4,6 +4,7 @@
 
 use std::io;
 use std::mem::size_of;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd};
 
 /// Sets `SO_RCVLOWAT`: `epoll` reports a socket readable only once this many bytes wait in it (or the stream has
@@ -74,6 +75,92 @@ pub fn socket_drops(socket: impl AsFd) -> io::Result<u32> {
         )
     };
     if result == 0 { Ok(numbers[MEMINFO_DROPS]) } else { Err(io::Error::last_os_error()) }
+}
+
+/// What a kernel keeps in a socket's queue of errors (`struct sock_extended_err`, `linux/errqueue.h`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueuedError {
+    /// The number of the error.
+    pub errno: i32,
+    /// What belongs to it: of `EMSGSIZE`, the MTU for which a datagram was too long.
+    pub info: u32,
+    /// Who said it by ICMP; none where this machine's own kernel did.
+    pub by: Option<IpAddr>,
+}
+
+/// Has a UDP socket keep a queue of what went wrong with its datagrams (`IP_RECVERR`, `IPV6_RECVERR`). Besides, sends
+/// then tell that this machine's own queues dropped something (`ENOBUFS`).
+///
+/// # Errors
+/// That of `setsockopt`.
+pub fn queue_errors(socket: impl AsFd, is_v6: bool) -> io::Result<()> {
+    if is_v6 {
+        set_number(socket, libc::SOL_IPV6, libc::IPV6_RECVERR, 1)
+    } else {
+        set_number(socket, libc::SOL_IP, libc::IP_RECVERR, 1)
+    }
+}
+
+/// Room for what comes with an error: a header, the error and an address of IPv6, with room to spare.
+const CONTROL_BYTES: usize = 256;
+
+/// Control messages begin where a word may.
+#[repr(align(8))]
+struct Control([u8; CONTROL_BYTES]);
+
+/// Takes the oldest error of such a queue, and waits for none.
+///
+/// # Errors
+/// That of `recvmsg`: the queue is empty (`EAGAIN`). What is there and says nothing of a datagram is
+/// [`io::ErrorKind::InvalidData`], and is taken too.
+pub fn next_queued_error(socket: impl AsFd) -> io::Result<QueuedError> {
+    let mut control = Control([0; CONTROL_BYTES]);
+    // SAFETY: a message of nothing: all fields are numbers and pointers, of which zero is one.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_control = control.0.as_mut_ptr().cast();
+    message.msg_controllen = CONTROL_BYTES as _;
+    let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
+    // SAFETY: `message` has no room for a name or data, and describes `control`, which outlives the call; the kernel
+    // writes no more than its length there.
+    let result = unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut message, flags) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    queued_error(&control.0).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// The error in a control message as the kernel writes it: its length, level and type, then the error, then the address
+/// of whoever said it.
+fn queued_error(control: &[u8]) -> Option<QueuedError> {
+    let word = |at: usize| Some(i32::from_ne_bytes(*control.get(at..)?.first_chunk()?));
+    let level = size_of::<usize>();
+    let is_error = matches!(
+        (word(level)?, word(level + 4)?),
+        (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR)
+    );
+    let of = control.get(level + 8..).filter(|_| is_error)?;
+    let (errno, rest) = of.split_first_chunk()?;
+    let ([origin, ..], rest) = rest.split_first_chunk::<4>()?;
+    let (info, rest) = rest.split_first_chunk()?;
+    let offender = rest.get(4..)?;
+    let by = (*origin != libc::SO_EE_ORIGIN_LOCAL).then(|| address(offender));
+    Some(QueuedError {
+        errno: i32::from_ne_bytes(*errno),
+        info: u32::from_ne_bytes(*info),
+        by: by.map(|by| by.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))),
+    })
+}
+
+/// The address in a `sockaddr`.
+fn address(of: &[u8]) -> Option<IpAddr> {
+    let (family, rest) = of.split_first_chunk()?;
+    match i32::from(u16::from_ne_bytes(*family)) {
+        // Behind the port.
+        libc::AF_INET => Some(Ipv4Addr::from(*rest.get(2..)?.first_chunk::<4>()?).into()),
+        // Behind the port and the flow's label.
+        libc::AF_INET6 => Some(Ipv6Addr::from(*rest.get(6..)?.first_chunk::<16>()?).to_canonical()),
+        _ => None,
+    }
 }
 
 fn set_number(socket: impl AsFd, level: i32, option: i32, value: i32) -> io::Result<()> {
@@ -182,6 +269,55 @@ mod tests {
         assert_eq!(sent - received, socket_drops(&far).unwrap() as usize, "{received} of {sent} received");
         assert!(received < sent);
         assert!(socket_drops(std::fs::File::open("/dev/null").unwrap()).is_err());
+    }
+
+    #[test]
+    fn what_went_wrong_with_a_datagram_is_queued_with_who_said_so() {
+        let near = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        queue_errors(&near, false).unwrap();
+        let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        near.connect(nobody).unwrap();
+        assert_eq!(next_queued_error(&near).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        near.send(&[7; 10]).unwrap();
+        let error = next_queued_error(&near).unwrap();
+        assert_eq!((error.errno, error.by), (libc::ECONNREFUSED, Some(nobody.ip())));
+        assert!(next_queued_error(&near).is_err(), "it was taken");
+    }
+
+    #[test]
+    fn what_the_own_kernel_refuses_is_queued_with_the_length_that_it_takes() {
+        // IPv6 may be switched off.
+        let Ok(near) = std::net::UdpSocket::bind("[::1]:0") else { return };
+        queue_errors(&near, true).unwrap();
+        near.connect(near.local_addr().unwrap()).unwrap();
+        rustix::net::sockopt::set_ipv6_mtu_discover(&near, rustix::net::sockopt::Ipv6PathMtuDiscovery::PROBE).unwrap();
+        // The longest that UDP has, with two headers, is longer than the 65,536 bytes of the loopback's MTU.
+        assert_eq!(near.send(&[7; 65_527]).unwrap_err().raw_os_error(), Some(libc::EMSGSIZE));
+        let error = next_queued_error(&near).unwrap();
+        assert_eq!(error, QueuedError { errno: libc::EMSGSIZE, info: 65_536, by: None });
+    }
+
+    #[test]
+    fn an_error_cut_anywhere_is_none() {
+        let mut control = [0_u8; 44];
+        let level = size_of::<usize>();
+        control[level..level + 4].copy_from_slice(&libc::SOL_IP.to_ne_bytes());
+        control[level + 4..level + 8].copy_from_slice(&libc::IP_RECVERR.to_ne_bytes());
+        let of = &mut control[level + 8..];
+        of[..4].copy_from_slice(&libc::EMSGSIZE.to_ne_bytes());
+        of[4] = libc::SO_EE_ORIGIN_ICMP;
+        of[8..12].copy_from_slice(&1_400_u32.to_ne_bytes());
+        of[16..18].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
+        of[20..24].copy_from_slice(&[10, 0, 0, 1]);
+        let by = |address: [u8; 4]| Some(IpAddr::from(address));
+        let whole = QueuedError { errno: libc::EMSGSIZE, info: 1_400, by: by([10, 0, 0, 1]) };
+        assert_eq!(queued_error(&control), Some(whole));
+        for length in 0..level + 32 {
+            let cut = queued_error(&control[..length]);
+            assert!(cut.is_none_or(|of| of == QueuedError { by: by([0; 4]), ..whole }), "{length}: {cut:?}");
+        }
+        control[level] = 99;
+        assert_eq!(queued_error(&control), None, "of another level");
     }
 
     #[test]

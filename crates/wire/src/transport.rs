@@ -68,15 +68,22 @@ impl<S: TlsSide> AsFd for Transport<S> {
 /// # Errors
 /// The kernel's.
 pub fn dial(address: SocketAddr, source: Option<IpAddr>) -> Result<OwnedFd, Errno> {
+    dialled(address, source.map(|source| SocketAddr::new(source, 0)))
+}
+
+/// The same from any port of `source` where that is 0, else from that very one.
+fn dialled(address: SocketAddr, source: Option<SocketAddr>) -> Result<OwnedFd, Errno> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(family, SocketType::STREAM, flags, None)?;
     // Heads and short bodies go out in one call each; waiting for more would only add Nagle's delay.
     set_tcp_nodelay(&socket, true)?;
     if let Some(source) = source {
-        // Without this, a local port would be used up per connection, whatever it connects to.
-        let _ = set_bind_address_no_port(&socket);
-        bind(&socket, &SocketAddr::new(source, 0))?;
+        if source.port() == 0 {
+            // Without this, a local port would be used up per connection, whatever it connects to.
+            let _ = set_bind_address_no_port(&socket);
+        }
+        bind(&socket, &source)?;
     }
     match connect(&socket, &address) {
         Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
@@ -89,7 +96,19 @@ pub fn dial(address: SocketAddr, source: Option<IpAddr>) -> Result<OwnedFd, Errn
 /// # Errors
 /// The kernel's, and [`Ended`](crate::patience::Ended) where the wait is over.
 pub fn dial_blocking(address: SocketAddr, source: Option<IpAddr>, patience: &mut Patience) -> io::Result<TcpStream> {
-    let socket = dial(address, source)?;
+    established(dial(address, source)?, patience)
+}
+
+/// The same from one port of one address.
+///
+/// # Errors
+/// Those of [`dial_blocking`]; where the port is taken, `AddrInUse` or `AddrNotAvailable`.
+pub fn dial_blocking_from(address: SocketAddr, source: SocketAddr, patience: &mut Patience) -> io::Result<TcpStream> {
+    established(dialled(address, Some(source))?, patience)
+}
+
+/// Waits until a connection is there.
+fn established(socket: OwnedFd, patience: &mut Patience) -> io::Result<TcpStream> {
     loop {
         let left = patience.left()?;
         let left = Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos().into() };

@@ -1,11 +1,14 @@
 //! The answer in a sentence, what to know before it, and the claims with their remedies.
 
+mod members;
 mod ops;
+mod paths;
 mod ports;
 mod slow;
 
 use linerate_record::finding::{Confidence, Severity};
 use linerate_record::lines::listed;
+use linerate_record::net::NetOp;
 use linerate_record::units::{duration_ns, percent};
 
 use super::pairs::NetSeen;
@@ -43,6 +46,9 @@ pub(super) fn pair_name(view: &NetView, from: u32, to: u32) -> String {
 
 /// The whole in a sentence or two.
 pub(super) fn answer(view: &NetView) -> String {
+    if view.load.op == NetOp::Mtu && view.compared().any(|pair| pair.path.is_some()) {
+        return paths::answer(view);
+    }
     let Some(whole) = view.whole() else {
         let reason = view.pairs.iter().flat_map(|pair| &pair.reasons).next();
         return match reason {
@@ -115,6 +121,7 @@ pub(super) fn warnings(view: &NetView, seen: &NetSeen<'_>) -> Vec<String> {
     }
     warnings.extend(clocks(view, seen));
     warnings.extend(cut_short(view, seen));
+    warnings.extend(paths::unfinished(view));
     if seen.strange > 0 {
         warnings.push(format!("{} of machines that the run does not have are left out", plural(seen.strange, "pair")));
     }
@@ -159,15 +166,19 @@ fn cut_short(view: &NetView, seen: &NetSeen<'_>) -> Option<String> {
 
 /// All claims, the most severe first.
 pub(super) fn findings(view: &NetView, seen: &NetSeen<'_>, compared: &NetCompared) -> Vec<NetFinding> {
-    let mut all: Vec<NetFinding> = slow::nodes(view);
+    let mut all: Vec<NetFinding> = paths::findings(view);
+    all.extend(slow::nodes(view));
     all.extend(slow::pairs(view));
     all.extend(slow::visits(seen, compared));
-    all.extend(ports::uneven(view));
+    // Who does not take what others send is named with that.
+    let is_named = all.iter().any(|finding| finding.kind == NetFindingKind::MtuMismatch);
+    all.extend(ports::uneven(view).into_iter().filter(|uneven| !is_named || !uneven.claim.ends_with("MTU")));
     all.extend(not_finished(view));
     all.extend(by_machines(view));
     all.extend(losses(view));
     all.extend(ops::lost(view));
     all.extend(unfair(view));
+    all.extend(members::findings(view));
     all.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     all
 }

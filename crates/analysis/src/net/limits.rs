@@ -43,6 +43,7 @@ pub(super) fn limit(seen: &NetSeen<'_>, figures: &NetPairFigures, readings: &Pai
         NetOp::Stream => {}
         NetOp::Request { .. } | NetOp::Connect => return Some(of_exchanges(seen, figures, readings)),
         NetOp::Udp { .. } => return Some(of_datagrams(seen, figures, readings, rate)),
+        NetOp::Mtu => return None,
     }
     let found = link(seen, figures, readings)
         .or_else(|| member(seen, figures, readings, rate))

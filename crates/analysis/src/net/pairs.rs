@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use linerate_record::net::{NetLoad, NetMachine, NetOp, NetPair, NetRun, NetSent, NetVisit};
 use linerate_record::readings::ReadMeasure;
 
-use super::ops;
 use super::ports::{self, NetPort};
 use super::view::{NetInterval, NetPairFigures};
+use super::{ops, paths};
 use crate::estimate::mean_with_interval;
 use crate::median::median;
 use crate::student;
@@ -122,6 +122,10 @@ pub(super) fn rate<'p>(pair: &'p NetPair, load: &NetLoad) -> Result<f64, &'p str
     if let Some(error) = &pair.error {
         return Err(error);
     }
+    if load.op == NetOp::Mtu {
+        // What was found of its path is no rate.
+        return if pair.probed.is_empty() { Err("its path was not probed") } else { Ok(0.0) };
+    }
     if pair.exchanges.is_some() == load.op.is_of_bytes() {
         return Err("what it counted is not of this load");
     }
@@ -140,7 +144,7 @@ fn payload_per_s(op: NetOp, per_s: f64) -> [f64; 2] {
         NetOp::Request { request_bytes, answer_bytes } => {
             [per_s * f64::from(request_bytes), per_s * f64::from(answer_bytes)]
         }
-        NetOp::Connect => [0.0; 2],
+        NetOp::Connect | NetOp::Mtu => [0.0; 2],
     }
 }
 
@@ -186,12 +190,16 @@ pub(super) fn figures(seen: &NetSeen<'_>, key: (u32, u32, u32), of: &SeenPair<'_
         visits: u32::try_from(of.visits.len()).unwrap_or(u32::MAX),
         failed: u32::try_from(of.failed.len()).unwrap_or(u32::MAX),
         reasons,
-        per_s: interval(seen, of),
         ..NetPairFigures::default()
     };
     if of.visits.is_empty() {
         return (figures, PairReadings::default());
     }
+    if seen.run.load.op == NetOp::Mtu {
+        figures.path = paths::figures(seen, (from, to), of);
+        return (figures, PairReadings::default());
+    }
+    figures.per_s = interval(seen, of);
     let rates = || of.visits.iter().map(|visit| visit.per_s);
     if of.visits.len() > 1 {
         let (low, high) = rates().fold((f64::INFINITY, 0.0_f64), |(low, high), rate| (low.min(rate), high.max(rate)));

@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use linerate_record::machine::MachineNic;
+use linerate_record::machine::{Machine, MachineBond, MachineNic};
 use linerate_record::net::NetNode;
 
 /// Drivers whose speed is a constant of their source and no limit: `veth_get_link_ksettings` states 10 Gb/s
@@ -34,6 +34,8 @@ pub(super) struct NetPort {
     pub(super) member_bits_per_s: Option<f64>,
     /// How the bond spreads flows; empty where it does not say.
     pub(super) hash_policy: String,
+    /// The bond that it is, or that it stands on; empty where there is none.
+    pub(super) bond: String,
     /// Whether its address is one of IPv6.
     is_v6: bool,
 }
@@ -54,6 +56,7 @@ pub(super) fn port(node: &NetNode) -> NetPort {
         speed_bits_per_s: speed(nic),
         mtu_bytes: Some(nic.mtu_bytes).filter(|mtu| *mtu >= MTU_LEAST),
         member_bits_per_s: bond.and_then(speeds),
+        bond: bond.map_or_else(String::new, |nic| nic.name.clone()),
         hash_policy: bond.and_then(|nic| nic.bond.as_ref()?.xmit_hash_policy.clone()).unwrap_or_default(),
         is_v6,
     }
@@ -82,6 +85,14 @@ fn bond<'n>(nic: &'n MachineNic, named: &impl Fn(&str) -> Option<&'n MachineNic>
     None
 }
 
+/// The bond that an interface of a machine is, or that it stands on alone, and its name.
+#[must_use]
+pub fn bond_of<'m>(machine: &'m Machine, interface: &str) -> Option<(&'m str, &'m MachineBond)> {
+    let named = |name: &str| machine.nics.iter().find(|nic| nic.name == name);
+    let found = bond(named(interface)?, &named)?;
+    Some((found.name.as_str(), found.bond.as_ref()?))
+}
+
 /// Bytes on the wire for each byte of payload between two machines, in full packets of the smaller MTU; absent where
 /// that is not known.
 pub(super) fn wire_share(from: &NetPort, to: &NetPort) -> Option<f64> {
@@ -93,8 +104,6 @@ pub(super) fn wire_share(from: &NetPort, to: &NetPort) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::machine::{Machine, MachineBond};
-
     use super::*;
 
     fn node(address: &str, nics: Vec<MachineNic>) -> NetNode {
@@ -138,7 +147,7 @@ mod tests {
         let found =
             port(&node("10.0.0.1", vec![vlan.clone(), bonded.clone(), nic("p0", 25, 9000), nic("p1", 25, 9000)]));
         assert_eq!((found.speed_bits_per_s, found.member_bits_per_s), (Some(50e9), Some(25e9)));
-        assert_eq!(found.hash_policy, "layer2");
+        assert_eq!((found.hash_policy.as_str(), found.bond.as_str()), ("layer2", "bond0"));
         let backup = MachineBond { mode: "active-backup".to_owned(), ..bond };
         let backed = MachineNic { bond: Some(backup), ..bonded };
         let found = port(&node("10.0.0.1", vec![vlan, backed, nic("p0", 25, 9000), nic("p1", 25, 9000)]));

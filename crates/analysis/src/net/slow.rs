@@ -8,7 +8,10 @@
 //! What is slow is decided by [`odd_ones`] over all senders, receivers and pairs together. It is called only where it
 //! lies outside of the intervals of what was measured, too. How often healthy fleets are called: `docs/method/net.md`.
 
+mod few;
 mod polish;
+
+use std::collections::BTreeSet;
 
 use super::pairs::NetSeen;
 use super::streams::MATTERS;
@@ -17,6 +20,7 @@ use crate::estimate::COSINES;
 use crate::median::median;
 use crate::odd::{FALSE_ALARMS, LEAST, OddBar, OddOne, PRIOR_DEGREES, Side, odd_ones};
 use crate::student;
+use few::VISITS_LEAST;
 use polish::{NetCell, Polished, polished, scatter};
 
 /// What healthy machines and pairs are taken to scatter by, as a share: a judgement, which counts as ten observations.
@@ -85,7 +89,7 @@ pub(super) fn compare(seen: &NetSeen<'_>, pairs: &[&NetPairFigures]) -> NetCompa
         false_alarm_share: FALSE_ALARMS,
         least_share: MATTERS,
         scatter_share: Some(residuals.exp_m1()),
-        lacking: lacking(nodes, compared),
+        lacking: few::lacking(nodes, compared, &cells),
         nodes: both_sides(by_side),
         pairs: slow_pairs(&cells, &table, pairs, (measured, judged)),
     };
@@ -95,16 +99,6 @@ pub(super) fn compare(seen: &NetSeen<'_>, pairs: &[&NetPairFigures]) -> NetCompa
         visits: slow_visits(&visits),
         sends_share: share(&table.sends),
         receives_share: share(&table.receives),
-    }
-}
-
-fn lacking(nodes: usize, compared: [usize; 2]) -> String {
-    match compared {
-        [0, 0] if nodes >= LEAST => "machines are not compared: too few of them have two pairs or more".to_owned(),
-        [0, 0] => "machines are not compared: that needs three".to_owned(),
-        [0, _] => "senders are not compared: too few of them have two pairs or more".to_owned(),
-        [_, 0] => "receivers are not compared: too few of them have two pairs or more".to_owned(),
-        _ => String::new(),
     }
 }
 
@@ -189,6 +183,11 @@ fn slow_side(
     let of_pairs = of_middle(typical) * measured.max(residuals).powi(2);
     let bar = bar((PRIOR_SCATTER.powi(2) + of_pairs).sqrt(), family);
     let is_certain = |node: usize, odd: &OddOne| {
+        // Of incast, all that a machine receives may be of one visit.
+        let places = of[node].iter().flat_map(|cell| cells[*cell].visits.iter().map(|(place, _)| *place));
+        if places.collect::<BTreeSet<usize>>().len() < VISITS_LEAST {
+            return false;
+        }
         let own: Vec<f64> = of[node].iter().map(|cell| table.less_other_side(&cells[*cell], *cell, side)).collect();
         is_outside(&own, odd, measured.max(residuals), bar.least)
     };
@@ -265,10 +264,13 @@ fn slow_pairs(
     };
     let called = |odd: OddOne| {
         let cell = &cells[odd.place];
+        if cell.visits.len() < VISITS_LEAST {
+            return None;
+        }
         let rate = rate(cell)?;
         let expected = cell.value - table.residuals[odd.place] + odd.others;
         // What is within the interval of the pair itself is no difference.
-        let is_outside = cell.half.is_none_or(|half| cell.value + half < expected);
+        let is_outside = cell.half.is_some_and(|half| cell.value + half < expected);
         is_outside.then(|| NetSlowPair {
             from: u32::try_from(cell.from).unwrap_or(u32::MAX),
             to: u32::try_from(cell.to).unwrap_or(u32::MAX),

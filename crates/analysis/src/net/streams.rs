@@ -108,7 +108,7 @@ fn by_pair(pairs: &[NetPairFigures]) -> BTreeMap<(u32, u32), OfPair<'_>> {
 }
 
 /// By how much one goodput exceeds another, as the difference of logarithms, with half the width of its interval.
-fn gain(one: &NetInterval, other: &NetInterval) -> (f64, Option<f64>) {
+pub(super) fn gain(one: &NetInterval, other: &NetInterval) -> (f64, Option<f64>) {
     let half = |rate: &NetInterval| rate.high.map(|high| (high - rate.mean) / rate.mean);
     let both = half(one).zip(half(other)).map(|(a, b)| a.hypot(b));
     ((other.mean / one.mean).ln(), both)

@@ -1,4 +1,6 @@
+mod members;
 mod ops;
+mod paths;
 mod slow;
 mod world;
 
@@ -12,6 +14,11 @@ use world::{LinkWorld, USUAL};
 
 fn viewed(world: &LinkWorld) -> NetView {
     view(&world::run(world), &world::visits(world))
+}
+
+/// A healthy fleet of so many machines, measured so often.
+pub(super) fn viewed_world(nodes: u32, visits: u32, seed: u64) -> NetView {
+    viewed(&LinkWorld { visits, ..LinkWorld::healthy(nodes, seed) })
 }
 
 /// A run of two machines.

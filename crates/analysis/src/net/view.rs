@@ -1,9 +1,16 @@
-//! What a measurement of links says: every figure that a report shows.
+//! What a measurement of links says: every figure that a report shows. Members of bonds: `view/members.rs`.
+
+mod members;
+
+mod path;
 
 use linerate_record::finding::{Confidence, Severity};
 use linerate_record::net::{NetLoad, NetOp};
 use linerate_record::units::{bits_per_s, grouped};
 use serde::{Deserialize, Serialize};
+
+pub use members::{NetArrival, NetArrives, NetLeaves, NetMemberReceives, NetMemberSends, NetPairMembers};
+pub use path::{NetPathFigures, NetPathVerdict};
 
 /// The version of [`NetView`] as JSON.
 pub const NET_VIEW_SCHEMA: u32 = 2;
@@ -52,6 +59,9 @@ pub struct NetView {
     pub slow: NetSlow,
     /// Each pair with each number of streams, by sender, receiver and streams.
     pub pairs: Vec<NetPairFigures>,
+    /// Members of bonds at both ends of each pair that has one, in the same order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<NetPairMembers>,
 }
 
 /// One machine.
@@ -172,6 +182,9 @@ pub struct NetPairFigures {
     /// What became of datagrams; absent where none were sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<NetDatagramFigures>,
+    /// How long its packets may be; absent where that was not probed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<NetPathFigures>,
     /// What limited it; absent where no visit counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<NetLimit>,
@@ -472,6 +485,20 @@ pub enum NetFindingKind {
     UnevenPorts,
     /// Streams of a pair share unevenly.
     UnfairStreams,
+    /// Streams leave by other members of a bond than the kernel's hash says.
+    StrayedStreams,
+    /// What chooses the members on which streams arrive does not spread them.
+    SwitchHash,
+    /// A sender's bond does not spread the streams of a pair by their ports.
+    SenderHash,
+    /// Packets that interfaces send are lost, and nobody tells their senders.
+    MtuBlackHole,
+    /// Interfaces send more than others take.
+    MtuMismatch,
+    /// Paths carry less than interfaces do, and their senders know.
+    MtuKnown,
+    /// No probe came.
+    NoProbes,
 }
 
 /// A claim with what it rests on and what to do about it.
@@ -498,7 +525,7 @@ pub struct NetFinding {
 #[must_use]
 pub fn rate_of(op: NetOp, per_s: f64) -> String {
     match op {
-        NetOp::Stream | NetOp::Udp { .. } => bits_per_s(8.0 * per_s),
+        NetOp::Stream | NetOp::Udp { .. } | NetOp::Mtu => bits_per_s(8.0 * per_s),
         NetOp::Request { .. } => format!("{} requests/s", grouped(per_s.round() as u64)),
         NetOp::Connect => format!("{} connections/s", grouped(per_s.round() as u64)),
     }

@@ -170,7 +170,7 @@ fn known(root: &Root, asked: &[String], all: Vec<String>) -> LinksKnown {
 
 /// Whether `/sys` lists the interfaces of this thread's namespace. That the thread is in the namespace of its process
 /// is not enough: `nsenter --net` leaves `/sys` as it is.
-fn shows_this_namespace(root: &Root, mut all: Vec<String>) -> bool {
+pub(crate) fn shows_this_namespace(root: &Root, mut all: Vec<String>) -> bool {
     let space = |who: &str| std::fs::read_link(format!("/proc/{who}/ns/net")).ok();
     all.sort_unstable();
     let shown = names(root, "sys/class/net").into_iter().filter(|name| name != "bonding_masters");

@@ -1,5 +1,7 @@
 //! The agent's side of flows: the port at which it takes those of one run, and the round that it drives on threads of
-//! their own.
+//! their own. Members of bonds: `net/members.rs`.
+
+mod members;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,12 +18,14 @@ use linerate_flows::{
     AcceptedFlow, ExpectedFlows, FlowListener, FlowPlan, FlowToken, FlowsTo, PointCounts, point::ready,
 };
 use linerate_host::Root;
+use linerate_host::bonds::bonds;
 use linerate_host::live::{self, LiveAsked, LiveState};
-use linerate_record::net::NetMachine;
+use linerate_record::net::{NetAim, NetMachine};
 use linerate_record::readings::{ReadMeasure, ReadValue};
 
 use super::{AgentClock, Happening};
 use crate::processors::processors;
+use members::Aiming;
 
 /// How often whoever waits for a start, or for an instant, looks whether to end.
 const LOOK: Duration = Duration::from_millis(20);
@@ -179,8 +183,18 @@ struct Round {
 impl Round {
     fn drive(&self, starts: &Receiver<i64>, say: &dyn Fn(NetSaid)) -> Result<NetSaid, String> {
         let until = Instant::now() + Duration::from_millis(NET_FLOWS_WITHIN_MS);
+        let root = Root::live();
+        let aimings: Vec<Aiming> = self.order.sends.iter().map(|to| members::aiming(&root, &self.order, to)).collect();
         let accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
-        let flows = ready(self.plan(), &self.token, &accepted, until, &self.stop).map_err(|error| error.to_string())?;
+        let plan = self.plan(&aimings);
+        let flows = ready(plan, &self.token, &accepted, until, &self.stop).map_err(|error| error.to_string())?;
+        let aims: BTreeMap<u32, NetAim> = aimings
+            .into_iter()
+            .filter_map(|aiming| {
+                let (to, ends) = (aiming.to, flows.ends_to(aiming.to));
+                Some((to, aiming.told(&ends)?))
+            })
+            .collect();
         say(NetSaid::Ready { point: self.order.point });
         let Some(at_ns) = self.started(starts) else { return Err("its round was not started".to_owned()) };
         let begin_ns = u64::try_from(at_ns.saturating_sub(self.clock.zero_ns)).unwrap_or(0);
@@ -190,15 +204,17 @@ impl Round {
             (counts, looks.join().unwrap_or_default())
         });
         let counts = counts.map_err(|error| error.to_string())?;
-        Ok(NetSaid::Ended(Box::new(told(self.order.point, counts, NetMachine { node: self.own, ..machine }))))
+        Ok(NetSaid::Ended(Box::new(told(self.order.point, (counts, aims), NetMachine { node: self.own, ..machine }))))
     }
 
-    fn plan(&self) -> FlowPlan {
+    fn plan(&self, aimings: &[Aiming]) -> FlowPlan {
         let order = &self.order;
+        let source = |to: u32| aimings.iter().find(|aiming| aiming.to == to).and_then(|aiming| aiming.source.clone());
         let to = |of: &linerate_fleet::netting::NetSendOrder| FlowsTo {
             to: of.to,
             address: of.address,
             streams: of.streams,
+            source: source(of.to),
         };
         let from = |of: &linerate_fleet::netting::NetReceiveOrder| ExpectedFlows { from: of.from, streams: of.streams };
         FlowPlan {
@@ -236,23 +252,23 @@ impl Round {
         let counts_ns = begin_ns.saturating_add(self.order.warmup_ms.saturating_mul(1_000_000));
         let end_ns = counts_ns.saturating_add(self.order.duration_ms.saturating_mul(1_000_000));
         let mut values = BTreeMap::new();
-        let first_ms = self.look_at(counts_ns, (&root, &mut state), &mut values);
-        let last_ms = self.look_at(end_ns, (&root, &mut state), &mut values);
+        self.wait_for(counts_ns);
+        let bonds_before = bonds(&root);
+        let first_ms = self.look((&root, &mut state), &mut values);
+        self.wait_for(end_ns);
+        let bonds_after = bonds(&root);
+        let last_ms = self.look((&root, &mut state), &mut values);
         let value = |((of, part), value)| ReadValue { of, part, value };
         NetMachine {
             over_ms: last_ms.saturating_sub(first_ms),
             values: values.into_iter().map(value).collect(),
+            members: members::carried(&bonds_before, &bonds_after),
             ..NetMachine::default()
         }
     }
 
-    /// Looks at an instant; the last value of each counts. When it was, in milliseconds of the clock.
-    fn look_at(
-        &self,
-        at_ns: u64,
-        (root, state): (&Root, &mut LiveState),
-        values: &mut BTreeMap<(ReadMeasure, String), f64>,
-    ) -> u64 {
+    /// Waits for an instant of the clock.
+    fn wait_for(&self, at_ns: u64) {
         while !self.stop.load(Ordering::Relaxed) {
             let left = Duration::from_nanos(at_ns.saturating_sub(self.clock.clock.now_ns()));
             if left.is_zero() {
@@ -260,6 +276,10 @@ impl Round {
             }
             thread::sleep(left.min(LOOK));
         }
+    }
+
+    /// Looks now; the last value of each counts. When it was, in milliseconds of the clock.
+    fn look(&self, (root, state): (&Root, &mut LiveState), values: &mut BTreeMap<(ReadMeasure, String), f64>) -> u64 {
         let now_ms = self.clock.clock.now_ns() / 1_000_000;
         for value in live::look(root, state, now_ms).values.into_iter().filter(|value| TOLD.contains(&value.of)) {
             values.insert((value.of, printable(&value.part)), value.value);
@@ -269,13 +289,15 @@ impl Round {
 }
 
 /// What was counted, as it is told.
-fn told(point: u32, counts: PointCounts, machine: NetMachine) -> NetEnd {
+fn told(point: u32, (counts, mut aims): (PointCounts, BTreeMap<u32, NetAim>), machine: NetMachine) -> NetEnd {
     let error = |error: Option<String>| error.map(|why| printable(&why));
     let sent = counts.sent.into_iter().map(|of| NetSentTold {
         to: of.to,
         sent: of.sent,
         exchanges: of.exchanges,
         datagrams: of.datagrams,
+        aim: aims.remove(&of.to),
+        probed: of.probed,
         error: error(of.error),
     });
     let received = counts.received.into_iter().map(|of| NetReceivedTold {

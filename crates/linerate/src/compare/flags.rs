@@ -21,6 +21,8 @@ Examples:
   linerate compare runs/a1,runs/a2,runs/a3 runs/b1,runs/b2,runs/b3
   linerate compare runs/main1,runs/main2,runs/main3 runs/new1,runs/new2,runs/new3 --fail-if-slower 5% --format json
   linerate compare runs/1120-0931-get runs/1121-1402-get
+  linerate compare runs/1120-0931-net runs/1121-0930-net
+      two runs of linerate net, pair by pair
 
 Exit codes:
   0    compared, whatever the result

@@ -1,6 +1,6 @@
 //! Flags of `linerate net`.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,6 +9,8 @@ use ipnet::IpNet;
 use linerate_record::net::{NET_DATAGRAM_BYTES, NET_REQUEST_BYTES_MAX, NET_STREAMS_MAX, NetOp, NetWay};
 use linerate_record::units::{BitRate, ByteRate, Bytes, bits_meant, parse_duration};
 
+use super::preset::NetPreset;
+use crate::observed::SitePlane;
 use crate::reaching::flags::ReachFlags;
 
 const HELP: &str = "\
@@ -23,6 +25,9 @@ Examples:
   linerate net --fleet fleet.yaml --incast --max-rate 1Gb/s --yes-load
   linerate net --fleet fleet.yaml --op request --request-size 4KiB --answer-size 64 --yes-load
   linerate net --fleet fleet.yaml --op udp --max-rate 500Mb/s --yes-load
+  linerate net --fleet fleet.yaml --interface bond0 --members --streams 8 --yes-load
+  linerate net --fleet fleet.yaml --preset source-004 --duration 5s --yes-load
+  linerate net --fleet fleet.yaml --op mtu --yes-load
   linerate net --fleet fleet.yaml --dry-run
   linerate report runs/1120-0931-net --format html
 
@@ -48,6 +53,9 @@ pub(crate) struct NetFlags {
     /// Consent to filling the links of machines other than this one.
     #[arg(long)]
     pub(crate) yes_load: bool,
+    /// Flags of a test of the sources by its name; --dry-run shows them. A flag that is given wins.
+    #[arg(long, value_name = "NAME", value_enum)]
+    pub(crate) preset: Option<NetPreset>,
     /// What each stream does.
     #[arg(long, value_name = "OP", value_enum, default_value_t = OpWish::Stream)]
     op: OpWish,
@@ -63,10 +71,10 @@ pub(crate) struct NetFlags {
     /// Payload of a datagram of --op udp, 32B to 65507B. [default: 1472B, by IPv6 1452B, which fit an MTU of 1500]
     #[arg(long, value_name = "SIZE", value_parser = datagram_size)]
     datagram_size: Option<Bytes>,
-    /// Streams of each pair, in turn, 1 to 256.
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,8")]
+    /// Streams of each pair, in turn, 1 to 256. [default: 1,8; of --op mtu 1]
+    #[arg(long, value_name = "N,…", value_delimiter = ',')]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(NET_STREAMS_MAX)))]
-    pub(crate) streams: Vec<u32>,
+    streams: Option<Vec<u32>>,
     /// How long a pair is measured each time, 100ms to 1h.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2s")]
     pub(crate) duration: Duration,
@@ -88,6 +96,9 @@ pub(crate) struct NetFlags {
     /// Measure so many of the rounds, chosen at random. [default: all up to 16, else 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2046))]
     pub(crate) rounds: Option<u32>,
+    /// Choose source ports so that the streams of a visit leave by one member of the sender's bond, each in turn.
+    #[arg(long)]
+    pub(crate) members: bool,
     /// Network of the addresses to send to, such as 10.2.0.0/16. [default: the only one that all machines are in]
     #[arg(long, value_name = "CIDR", value_parser = network)]
     pub(crate) network: Option<IpNet>,
@@ -112,6 +123,12 @@ pub(crate) struct NetFlags {
     /// Run folder, which must not exist yet. [default: runs/DATE-TIME-net]
     #[arg(long, short, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
+    /// Site file into which the MTU and the IP version of the links are written as they were read.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) into: Option<PathBuf>,
+    /// Plane of that site that was measured. [default: the only one]
+    #[arg(long, value_name = "PLANE", value_enum, requires = "into")]
+    pub(crate) plane: Option<SitePlane>,
     /// Print the report as JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -121,9 +138,19 @@ pub(crate) struct NetFlags {
     /// Print only errors.
     #[arg(long, short, conflicts_with_all = ["json", "all"])]
     pub(crate) quiet: bool,
+    /// Address that serves OpenMetrics at /metrics during the run, such as 127.0.0.1:9091; port 0 takes a free port.
+    /// Anyone who can reach the address can read them.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<SocketAddr>,
     /// Reach no machine: show the rounds, how long they take and how much may be sent.
     #[arg(long, conflicts_with = "json")]
     pub(crate) dry_run: bool,
+    /// The tests of the preset, in turn, as the reader of the command line reads each; none without one.
+    #[arg(skip)]
+    pub(crate) tests: Vec<NetFlags>,
+    /// What the preset stands for, in words; empty without one.
+    #[arg(skip)]
+    pub(crate) stands_for: String,
 }
 
 /// What each stream does.
@@ -137,7 +164,13 @@ enum OpWish {
     Connect,
     /// Send datagrams one by one at its part of --max-rate
     Udp,
+    /// Search how long packets may be that nobody may fragment
+    Mtu,
 }
+
+/// Numbers of streams unless flags say otherwise: one and several. To find a path's MTU, one is enough.
+const STREAMS: [u32; 2] = [1, 8];
+const STREAMS_OF_PATHS: [u32; 1] = [1];
 
 /// Payload that fits an MTU of 1500 bytes, beside the headers of UDP and of IPv4 or IPv6.
 const DATAGRAM_V4_BYTES: u32 = 1_472;
@@ -157,6 +190,7 @@ impl NetFlags {
                 let usual = if is_v6 { DATAGRAM_V6_BYTES } else { DATAGRAM_V4_BYTES };
                 NetOp::Udp { datagram_bytes: bytes(self.datagram_size, usual) }
             }
+            OpWish::Mtu => NetOp::Mtu,
         }
     }
 
@@ -183,8 +217,12 @@ impl NetFlags {
                 Err("--op udp sends at the rate that is asked for: give --max-rate, such as --max-rate 500Mb/s"
                     .to_owned())
             }
-            OpWish::Request | OpWish::Connect if self.max_rate.is_some() => {
+            OpWish::Request | OpWish::Connect | OpWish::Mtu if self.max_rate.is_some() => {
                 Err("--max-rate caps bytes: leave it out, or give --op stream or --op udp".to_owned())
+            }
+            OpWish::Connect | OpWish::Udp if self.members => {
+                Err("--members chooses the ports of streams: leave it out, or give --op stream or --op request"
+                    .to_owned())
             }
             _ => Ok(()),
         }
@@ -192,8 +230,10 @@ impl NetFlags {
 
     /// Numbers of streams, each once.
     pub(crate) fn numbers_of_streams(&self) -> Vec<u32> {
+        let usual: &[u32] = if self.wished() == OpWish::Mtu { &STREAMS_OF_PATHS } else { &STREAMS };
+        let wished = self.streams.as_deref().unwrap_or(usual);
         let mut numbers: Vec<u32> = Vec::new();
-        self.streams.iter().for_each(|number| numbers.extend((!numbers.contains(number)).then_some(*number)));
+        wished.iter().for_each(|number| numbers.extend((!numbers.contains(number)).then_some(*number)));
         numbers
     }
 
@@ -313,13 +353,26 @@ mod tests {
             assert_eq!(op(flags, false), NetOp::Udp { datagram_bytes: 1_472 }, "{flags}");
             assert_eq!(op(flags, true), NetOp::Udp { datagram_bytes: 1_452 }, "{flags}");
         }
+        assert_eq!((op("--op mtu", false), op("--op mtu", true)), (NetOp::Mtu, NetOp::Mtu));
+        for (flags, streams) in [
+            ("", &[1, 8][..]),
+            ("--op mtu", &[1][..]),
+            ("--op mtu --streams 4,2,4", &[4, 2][..]),
+            ("--streams 3", &[3][..]),
+        ] {
+            assert_eq!(read(flags).unwrap().numbers_of_streams(), streams, "{flags}");
+        }
         let refused = [
             ("-u", "give --max-rate"),
+            ("--op mtu --max-rate 1Gb/s", "leave it out"),
+            ("--op mtu --datagram-size 99", "give --op udp"),
             ("--request-size 2", "give --op request"),
             ("--op connect --answer-size 2", "give --op request"),
             ("--op request --datagram-size 99", "give --op udp"),
             ("--op request --max-rate 1Gb/s", "leave it out"),
             ("--op connect --max-rate 1Gb/s", "leave it out"),
+            ("--op connect --members", "give --op stream"),
+            ("--op udp --max-rate 1Gb/s --members", "give --op stream"),
         ];
         for (flags, part) in refused {
             let why = read(flags).unwrap().check_op().unwrap_err();

@@ -57,6 +57,8 @@ pub(super) struct VisitOrder<'p> {
     pub(super) repetition: u32,
     pub(super) round: u32,
     pub(super) streams: u32,
+    /// The place of the member at which streams are aimed, where they are.
+    pub(super) member: Option<u32>,
     /// Senders and receivers, by their numbers in the run.
     pub(super) pairs: &'p [(u32, u32)],
 }
@@ -144,7 +146,7 @@ impl LinkedFleet<'_> {
             order.pairs.iter().copied().filter(|(from, to)| there.contains(from) && there.contains(to)).collect();
         let taking: BTreeSet<u32> = going.iter().flat_map(|(from, to)| [*from, *to]).collect();
         for number in &taking {
-            let round = self.round_of(*number, (load, order.streams), &going, addresses);
+            let round = self.round_of(*number, (load, order), &going, addresses);
             self.led.net_round(self.linked[*number as usize].node, round);
         }
         self.ready(&taking, is_cut)?;
@@ -155,18 +157,19 @@ impl LinkedFleet<'_> {
         let at_ms = at_ns / 1_000_000 + load.warmup_ms;
         let pairs = order.pairs.iter().map(|(from, to)| self.pair((*from, *to), &ends, &there)).collect();
         let machines: Vec<NetMachine> = ends.into_values().map(|end| end.machine).collect();
-        let VisitOrder { visit, repetition, round, streams, .. } = *order;
-        Ok(NetVisit { visit, repetition, round, streams, at_ms, pairs, machines })
+        let VisitOrder { visit, repetition, round, streams, member, .. } = *order;
+        Ok(NetVisit { visit, repetition, round, streams, member, at_ms, pairs, machines })
     }
 
     /// What one machine does in a round.
     fn round_of(
         &self,
         number: u32,
-        (load, streams): (&NetLoad, u32),
+        (load, order): (&NetLoad, &VisitOrder<'_>),
         going: &[(u32, u32)],
         addresses: &[SocketAddr],
     ) -> NetRoundOrder {
+        let streams = order.streams;
         let to = |to: u32| NetSendOrder { to, address: addresses[to as usize], streams };
         NetRoundOrder {
             point: self.point,
@@ -182,6 +185,7 @@ impl LinkedFleet<'_> {
             interval_ms: load.interval_ms,
             send_bytes: load.send_bytes,
             max_bytes_per_s: load.max_bytes_per_s,
+            member: order.member,
         }
     }
 
@@ -266,6 +270,8 @@ impl LinkedFleet<'_> {
             sent: sent.sent,
             exchanges: sent.exchanges.clone(),
             datagrams,
+            aim: sent.aim.clone(),
+            probed: sent.probed.clone(),
             error: None,
         }
     }

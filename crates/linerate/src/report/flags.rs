@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use linerate_record::threshold::Threshold;
 
+use crate::observed::SitePlane;
 use crate::output::{FormatFlags, ResultFormat};
 
 const REPORT_HELP: &str = "\
@@ -12,6 +13,7 @@ Examples:
   linerate report
       the latest run below runs/
   linerate report runs/1120-0931-get --format csv
+  linerate report runs/1120-0931-net --into site.yaml --dry-run
   linerate report runs/nightly --fail-if 'get.throughput<1GiB/s' --fail-if 'errors>0.1%' --format junit -o junit.xml
 
 Exit codes:
@@ -33,6 +35,8 @@ pub(crate) enum RunFormat {
     Html,
     /// JUnit's XML: whether requests succeeded, and a case for each threshold of --fail-if.
     Junit,
+    /// Of a run of linerate net: gauges for Prometheus, as its --metrics serves them.
+    Openmetrics,
 }
 
 impl ResultFormat for RunFormat {
@@ -64,4 +68,15 @@ pub(crate) struct ReportFlags {
     /// Of a run of linerate net: show a row for each machine and pair.
     #[arg(long)]
     pub(crate) all: bool,
+    /// Of a run of linerate net: site file into which the MTU and the IP version of its links are written as they were
+    /// read. The lines that change are printed, and no report.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "json", "output", "all"])]
+    pub(crate) into: Option<PathBuf>,
+    /// Plane of that site that was measured. [default: the only one]
+    #[arg(long, value_name = "PLANE", value_enum, requires = "into")]
+    #[arg(conflicts_with_all = ["format", "json", "output", "all"])]
+    pub(crate) plane: Option<SitePlane>,
+    /// With --into: print the lines that would change, and write nothing.
+    #[arg(long, requires = "into", conflicts_with_all = ["format", "json", "output", "all"])]
+    pub(crate) dry_run: bool,
 }

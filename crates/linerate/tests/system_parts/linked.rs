@@ -1,7 +1,8 @@
 //! Links between machines that are namespaces on one switch: figures as iperf3's, losses as the kernel counts them, and
-//! what was planted is named. Loads that are no streams: `linked/loads.rs`.
+//! what was planted is named. Loads that are no streams: `linked/loads.rs`; how long packets may be: `linked/paths.rs`.
 
 mod loads;
+mod paths;
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,13 +20,16 @@ type Check = fn() -> Result<(), Failed>;
 
 const NEEDS: &[&str] = &["root", "ip", "tc"];
 
-pub(crate) const CHECKS: [(&str, &[&str], Check); 7] = [
+pub(crate) const CHECKS: [(&str, &[&str], Check); 10] = [
     ("net_agrees_with_iperf3_on_shaped_links", &["root", "ip", "tc", "iperf3"], as_iperf3),
     ("net_counts_losses_as_the_kernel_does", NEEDS, losses),
     ("net_names_a_slow_machine_and_a_slow_pair", NEEDS, slow),
     ("net_says_who_limits_a_flow", NEEDS, limits),
     ("net_datagrams_agree_with_iperf3_and_the_queue", &["root", "ip", "tc", "iperf3"], loads::datagrams_as_iperf3),
     ("net_requests_agree_with_bare_round_trips", &["root", "ip", "tc", "python3"], loads::requests_as_round_trips),
+    ("net_names_an_mtu_black_hole_with_its_side", NEEDS, paths::black_holes),
+    ("net_names_interfaces_that_send_more_than_others_take", NEEDS, paths::mismatches),
+    ("net_tells_what_a_router_says_of_its_mtu_from_a_black_hole", NEEDS, paths::routers),
     ("net_goes_on_without_a_machine_that_is_lost", NEEDS, lost),
 ];
 

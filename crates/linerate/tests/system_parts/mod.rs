@@ -21,6 +21,7 @@ pub(crate) mod looked_at;
 pub(crate) mod many_clients;
 mod minio;
 mod namespaces;
+pub(crate) mod net_bonds;
 #[cfg(feature = "kube")]
 pub(crate) mod pods;
 #[cfg(not(feature = "kube"))]

@@ -1,4 +1,9 @@
-//! The page of links between machines: a map of all pairs, what is slow, who limited, goodput over streams.
+//! The page of links between machines: a map of all pairs, what is slow, who limited, goodput over streams. Members of
+//! bonds: `net/members.rs`.
+
+mod members;
+
+mod paths;
 
 use std::fmt::Write as _;
 
@@ -19,6 +24,11 @@ use crate::words::{self, ABSENT, percent, plural, utc};
 
 /// Slowest pairs that the page lists.
 const PAIRS_SHOWN: usize = 40;
+
+/// Widest cell of the map, the widest map, and what names take beside it, in pixels.
+const CELL_PIXELS: usize = 64;
+const MAP_PIXELS: usize = 960;
+const NAMES_PIXELS: usize = 170;
 
 /// What the script draws.
 #[derive(Serialize)]
@@ -49,7 +59,8 @@ pub(crate) fn page(view: &NetView) -> String {
         ("slow", "What is slow beyond chance", slow(view)),
         ("limits", "What limits the pairs", limits(view)),
         ("streams", over_streams(view), streams(view)),
-        ("pairs", "The slowest pairs", slowest(view)),
+        ("pairs", pairs_title(view), slowest(view)),
+        ("members", "Members of bonds", members::section(view)),
         ("nodes", "Machines", nodes(view)),
         ("measured", "How it was measured", setup(view)),
     ];
@@ -58,12 +69,21 @@ pub(crate) fn page(view: &NetView) -> String {
     sheet::sheet("links", &sheet::header("Links between machines", &facts), &sections, &drawn, NET_SCRIPT)
 }
 
+/// The title of the table of pairs.
+const fn pairs_title(view: &NetView) -> &'static str {
+    match view.load.op {
+        NetOp::Mtu => "How long packets may be",
+        _ => "The slowest pairs",
+    }
+}
+
 /// The title of rates over the number of streams.
 const fn over_streams(view: &NetView) -> &'static str {
     match view.load.op {
         NetOp::Stream | NetOp::Udp { .. } => "Goodput over streams",
         NetOp::Request { .. } => "Requests over streams",
         NetOp::Connect => "Connections over streams",
+        NetOp::Mtu => "",
     }
 }
 
@@ -86,6 +106,7 @@ fn drawn(view: &NetView) -> Drawn<'_> {
             NetOp::Stream | NetOp::Udp { .. } => "",
             NetOp::Request { .. } => "requests/s",
             NetOp::Connect => "connections/s",
+            NetOp::Mtu => "bytes",
         },
         title: over_streams(view),
         map: if cells.is_empty() { json!(null) } else { column(cells.into_iter()) },
@@ -122,13 +143,18 @@ fn answer(view: &NetView) -> String {
 fn map(view: &NetView) -> String {
     let Some(whole) = view.whole() else { return String::new() };
     let [low, high] = range(view);
+    let widest = view.nodes.len().saturating_mul(CELL_PIXELS).min(MAP_PIXELS) + NAMES_PIXELS;
     format!(
         "<figure><figcaption>{} with {}: {} from top to bottom send, the same from left to right receive\
-         </figcaption>\n<canvas class=\"heat\" style=\"width:min(100%,960px);image-rendering:pixelated\" role=\"img\" \
-         aria-label=\"{} of each pair\"></canvas>\n<p class=\"hint told\">point at a cell for names and \
-         figures</p>\n<p class=\"hint\">{} <span aria-hidden=\"true\" style=\"display:inline-block;width:160px;\
-         height:10px;background:linear-gradient(90deg,var(--h3),var(--h2),var(--h1),var(--h0))\"></span> {}; grey: not \
-         measured</p></figure>\n",
+         </figcaption>\n<div class=\"pairs\" style=\"max-width:{widest}px\"><div class=\"across\" aria-hidden=\"true\">\
+         </div><div class=\"down\" aria-hidden=\"true\"></div><div class=\"cells\">\
+         <canvas class=\"heat\" tabindex=\"0\" role=\"application\" \
+         aria-label=\"{} of each pair: arrow keys move from cell to cell, and the line below says what it is\">\
+         </canvas><i class=\"spot\" hidden></i></div></div>\n<p class=\"hint told\" aria-live=\"polite\">\
+         point at a cell, or move there with the arrow keys, for names and figures</p>\n<p class=\"hint\">{} \
+         <span aria-hidden=\"true\" style=\"display:inline-block;width:160px;height:10px;background:\
+         linear-gradient(90deg,var(--h3),var(--h2),var(--h1),var(--h0))\"></span> {}; grey: not measured</p>\
+         </figure>\n",
         counted_title(view),
         plural(u64::from(whole.streams), "stream"),
         plural(view.nodes.len() as u64, "machine"),
@@ -139,6 +165,9 @@ fn map(view: &NetView) -> String {
 }
 
 fn slow(view: &NetView) -> String {
+    if view.load.op == NetOp::Mtu {
+        return String::new();
+    }
     let chance = |chance: f64| format!("{chance:.0e}");
     let nodes = view.slow.nodes.iter().enumerate().map(|(i, slow)| {
         let at = |field: &str| format!("slow.nodes.{i}.{field}");
@@ -242,6 +271,9 @@ fn known(row: HtmlRow, field: &str, value: Option<f64>, shown: impl Fn(f64) -> S
 }
 
 fn slowest(view: &NetView) -> String {
+    if view.load.op == NetOp::Mtu {
+        return paths::pairs(view);
+    }
     let compared = view.pairs.iter().enumerate().filter(|(_, pair)| Some(pair.streams) == view.compared_streams);
     let mut pairs: Vec<(usize, &NetPairFigures)> = compared.collect();
     pairs.sort_by(|a, b| pair_rate(a.1).total_cmp(&pair_rate(b.1)));
@@ -275,6 +307,7 @@ const fn pair_heads(op: NetOp) -> &'static [&'static str] {
             "twice",
             "jitter|Of arrivals, by RFC 3550",
         ],
+        NetOp::Mtu => &[],
     }
 }
 
@@ -289,6 +322,7 @@ fn pair_row(view: &NetView, place: usize, pair: &NetPairFigures) -> String {
         NetOp::Stream => stream_cells(row, &at, pair),
         NetOp::Request { .. } | NetOp::Connect => time_cells(row, &at, pair),
         NetOp::Udp { .. } => datagram_cells(row, &at, view, pair),
+        NetOp::Mtu => row,
     };
     let said = match &pair.limit {
         Some(limit) => format!("{}: {}", limit.by.name(), limit.evidence),

@@ -46,5 +46,7 @@ pub(super) fn of(op: NetOp) -> Vec<PairColumn> {
             column("reordered", |pair| datagrams(pair, |of| of.reordered_share)),
             column("jitter", |pair| shown(pair.datagrams.map(|of| of.jitter_us), micros)),
         ],
+        // Those of paths have a table of their own.
+        NetOp::Mtu => Vec::new(),
     }
 }

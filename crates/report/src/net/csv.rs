@@ -1,6 +1,6 @@
 //! Pairs as CSV.
 
-use linerate_analysis::net::view::{NetInterval, NetPairFigures, NetView};
+use linerate_analysis::net::view::{NetInterval, NetPairFigures, NetPathFigures, NetView};
 use linerate_record::net::NetOp;
 
 use crate::csv::{cell, push_row};
@@ -73,6 +73,26 @@ const OF_DATAGRAMS: [&str; 18] = [
     "receiver_busiest_share",
 ];
 
+/// The columns of paths.
+const OF_PATHS: [&str; 16] = [
+    "from",
+    "to",
+    "streams",
+    "visits",
+    "verdict",
+    "carried_bytes",
+    "carried_most_bytes",
+    "lost_bytes",
+    "interface_bytes",
+    "receiver_interface_bytes",
+    "taken_bytes",
+    "icmp_bytes",
+    "icmp_by",
+    "probes_sent",
+    "probes_received",
+    "failed",
+];
+
 /// One row per pair and number of streams, under a row of column names.
 pub(super) fn whole(view: &NetView) -> String {
     let mut text = match view.load.op {
@@ -80,6 +100,7 @@ pub(super) fn whole(view: &NetView) -> String {
         NetOp::Request { .. } => exchanges_head("requests"),
         NetOp::Connect => exchanges_head("connections"),
         NetOp::Udp { .. } => OF_DATAGRAMS.join(","),
+        NetOp::Mtu => OF_PATHS.join(","),
     };
     text.push('\n');
     for pair in &view.pairs {
@@ -87,6 +108,7 @@ pub(super) fn whole(view: &NetView) -> String {
             NetOp::Stream => push_row(&mut text, &of_streams(view, pair)),
             NetOp::Request { .. } | NetOp::Connect => push_row(&mut text, &of_exchanges(view, pair)),
             NetOp::Udp { .. } => push_row(&mut text, &of_datagrams(view, pair)),
+            NetOp::Mtu => push_row(&mut text, &of_paths(view, pair)),
         }
     }
     text
@@ -100,6 +122,33 @@ fn exchanges_head(of: &str) -> String {
 
 fn number(value: Option<f64>) -> String {
     value.map_or_else(String::new, |value| cell(&value))
+}
+
+fn bytes(pair: &NetPairFigures, of: fn(&NetPathFigures) -> Option<u32>) -> String {
+    pair.path.as_ref().and_then(of).map_or_else(String::new, |bytes| bytes.to_string())
+}
+
+fn of_paths(view: &NetView, pair: &NetPairFigures) -> [String; OF_PATHS.len()] {
+    let path = pair.path.as_ref();
+    let text = |of: fn(&NetPathFigures) -> String| path.map_or_else(String::new, of);
+    [
+        view.name(pair.from).to_owned(),
+        view.name(pair.to).to_owned(),
+        pair.streams.to_string(),
+        pair.visits.to_string(),
+        text(|path| path.verdict.key().to_owned()),
+        bytes(pair, |path| path.carried_bytes),
+        bytes(pair, |path| path.carried_most_bytes),
+        bytes(pair, |path| path.lost_bytes),
+        bytes(pair, |path| Some(path.interface_bytes)),
+        bytes(pair, |path| path.receiver_interface_bytes),
+        bytes(pair, |path| path.taken_bytes),
+        bytes(pair, |path| path.icmp_bytes),
+        text(|path| path.icmp_by.clone().unwrap_or_default()),
+        text(|path| path.probes_sent.to_string()),
+        text(|path| path.probes_received.to_string()),
+        pair.failed.to_string(),
+    ]
 }
 
 fn rate(pair: &NetPairFigures, of: fn(NetInterval) -> Option<f64>) -> String {

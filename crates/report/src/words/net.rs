@@ -19,6 +19,7 @@ pub(crate) const fn counted(view: &NetView) -> &'static str {
         NetOp::Stream | NetOp::Udp { .. } => "goodput",
         NetOp::Request { .. } => "requests",
         NetOp::Connect => "connections",
+        NetOp::Mtu => "largest packet",
     }
 }
 
@@ -28,6 +29,7 @@ pub(crate) const fn counted_title(view: &NetView) -> &'static str {
         NetOp::Stream | NetOp::Udp { .. } => "Goodput",
         NetOp::Request { .. } => "Requests",
         NetOp::Connect => "Connections",
+        NetOp::Mtu => "Largest packet",
     }
 }
 
@@ -41,6 +43,7 @@ fn op(load: &NetLoad) -> String {
         }
         NetOp::Connect => "connections that are proven and closed".to_owned(),
         NetOp::Udp { datagram_bytes } => format!("datagrams of {datagram_bytes} B over UDP"),
+        NetOp::Mtu => "probes that nobody may fragment".to_owned(),
     }
 }
 
@@ -68,7 +71,8 @@ pub(crate) const fn way(way: NetWay) -> &'static str {
 pub(crate) fn measured(view: &NetView) -> String {
     let load = &view.load;
     let ms = |ms: u64| duration_ns(ms as f64 * 1e6);
-    let pairs = view.whole().map_or(0, |whole| u64::from(whole.pairs));
+    let probed = view.compared().filter(|pair| pair.path.is_some()).count() as u64;
+    let pairs = view.whole().map_or(probed, |whole| u64::from(whole.pairs));
     let all = (view.nodes.len() as u64) * (view.nodes.len() as u64).saturating_sub(1);
     let sample = match load.sampled_of_rounds {
         Some(rounds) => format!(" (a sample of {})", plural(u64::from(rounds), "round")),
@@ -169,6 +173,7 @@ pub(crate) fn unit(view: &NetView) -> (&'static str, f64) {
     let fastest = view.whole().map_or(0.0, |whole| whole.fastest_per_s);
     let (units, least): (&[(&str, f64)], _) = match view.load.op {
         NetOp::Stream | NetOp::Udp { .. } => (&[("Gb/s", 0.125e9), ("Mb/s", 0.125e6)], ("kb/s", 0.125e3)),
+        NetOp::Mtu => (&[], ("bytes", 1.0)),
         NetOp::Request { .. } => (&[("thousand requests/s", 1e3)], ("requests/s", 1.0)),
         NetOp::Connect => (&[("thousand connections/s", 1e3)], ("connections/s", 1.0)),
     };

@@ -5,8 +5,8 @@ use linerate_analysis::net::{rounds, turns, view};
 use linerate_record::histogram::{empty as no_times, encode};
 use linerate_record::machine::{Machine, MachineNic};
 use linerate_record::net::{
-    NET_SCHEMA, NetDatagrams, NetExchanges, NetLoad, NetMachine, NetNode, NetOp, NetPair, NetRun, NetSent, NetVisit,
-    NetWay,
+    NET_SCHEMA, NetDatagrams, NetExchanges, NetIcmpSaid, NetLoad, NetMachine, NetNode, NetOp, NetPair, NetProbeSize,
+    NetProbed, NetRun, NetSent, NetVisit, NetWay,
 };
 
 /// Bytes per second of a pair that nothing slows: 24.0 Gb/s.
@@ -42,6 +42,7 @@ fn run(nodes: u32, streams: &[u32], visits: u32) -> NetRun {
             send_bytes: 1 << 20,
             max_bytes_per_s: None,
             sampled_of_rounds: None,
+            members: None,
         },
         asked_visits: None,
         nodes: (0..nodes).map(node).collect(),
@@ -92,6 +93,7 @@ fn machine(node: u32, streams: u32) -> NetMachine {
         receive_cpu_ns: 14_000_000_000,
         receive_busiest_ns: 7_000_000_000,
         values: Vec::new(),
+        members: Vec::new(),
     }
 }
 
@@ -103,6 +105,7 @@ fn visits(nodes: u32, run: &NetRun) -> Vec<NetVisit> {
         repetition: turn.repetition,
         round: turn.round,
         streams: turn.streams,
+        member: None,
         at_ms: 12_000 * u64::from(number),
         pairs: all[turn.round as usize].iter().map(|&(from, to)| pair(from, to, turn.streams, number)).collect(),
         machines: (0..nodes).map(|node| machine(node, turn.streams)).collect(),
@@ -169,6 +172,23 @@ pub(crate) fn datagrams() -> NetView {
         let sent = received + missing;
         pair.datagrams =
             Some(NetDatagrams { sent, received, missing, reordered: 12, duplicates: 3, socket_drops: 40, jitter_ns });
+    })
+}
+
+/// Four machines between which packets are probed: to the second one, long ones are lost, and from the first to the
+/// last, a router says what it carries.
+pub(crate) fn probed() -> NetView {
+    of_op(NetOp::Mtu, |pair| {
+        let size = |bytes, sent, received| NetProbeSize { bytes, sent, received, refused: 0 };
+        let less = |carried| vec![size(576, 1, 1), size(carried, 1, 1), size(carried + 1, 6, 0), size(9_000, 3, 0)];
+        let of = |sizes, taken, icmp| NetProbed { interface_bytes: 9_000, taken_bytes: Some(taken), icmp, sizes };
+        let icmp = NetIcmpSaid { mtu_bytes: 1_450, by: "10.0.9.1".parse().expect("an address") };
+        let of_path = match (pair.from, pair.to) {
+            (_, 1) => of(less(1_500), 9_000, None),
+            (0, 3) => of(less(1_450), 1_450, Some(icmp)),
+            _ => of(vec![size(9_000, 1, 1)], 9_000, None),
+        };
+        (pair.probed, pair.sent) = (vec![of_path; 8], NetSent::default());
     })
 }
 

@@ -124,6 +124,40 @@ fn two_machines_are_not_compared_and_a_single_round_compares_pairs_alone() {
 }
 
 #[test]
+fn a_single_visit_accuses_nobody_and_the_answer_says_how_many_are_needed() {
+    let once = |nodes: u32, rounds: usize, way: NetWay, plant: Plant| {
+        let world = LinkWorld { visits: 1, rounds, way, ..LinkWorld::healthy(nodes, 4) };
+        viewed(&world.with(&[plant]))
+    };
+    for (case, view, said) in [
+        ("a pair", once(8, 7, NetWay::Ring, Plant::Pair(1, 2, 0.3)), "no pair can be called slow"),
+        ("one round", once(16, 1, NetWay::Ring, Plant::Sender(4, 0.3)), "nothing can be called slow"),
+        ("all to one", once(8, 8, NetWay::Incast, Plant::Receiver(3, 0.3)), "no pair can be called slow"),
+    ] {
+        assert_eq!(slow(&view), (vec![], vec![]), "{case}");
+        for part in [said, "--visits 3 says more, and 2 are the least"] {
+            assert!(view.answer.contains(part), "{case}: {}", view.answer);
+        }
+        let is_slow = |kind| matches!(kind, NetFindingKind::SlowNode | NetFindingKind::SlowPair);
+        assert!(!view.findings.iter().any(|finding| is_slow(finding.kind)), "{case}: {:?}", view.findings);
+    }
+    // What a machine sends in seven visits is more than one.
+    let view = once(8, 7, NetWay::Ring, Plant::Sender(4, 0.5));
+    assert_eq!(slow(&view), (vec![(4, NetSide::Sends)], vec![]), "{}", view.answer);
+}
+
+#[test]
+fn a_pair_with_one_visit_left_is_not_called_where_others_have_more() {
+    let world = LinkWorld::healthy(8, 4).with(&[Plant::Pair(1, 2, 0.3)]);
+    let run = super::world::run(&world);
+    let mut visits = super::world::visits(&world);
+    let of_pair = visits.iter_mut().flat_map(|visit| &mut visit.pairs).filter(|pair| (pair.from, pair.to) == (1, 2));
+    of_pair.skip(1).for_each(|pair| pair.error = Some("refused".to_owned()));
+    let view = crate::net::view(&run, &visits);
+    assert_eq!((slow(&view), view.slow.lacking.as_str()), ((vec![], vec![]), ""));
+}
+
+#[test]
 fn ways_without_rings_find_a_slow_machine_too() {
     for way in [NetWay::OneWay, NetWay::BothWays, NetWay::Incast] {
         let world = LinkWorld { way, rounds: 30, ..LinkWorld::healthy(12, 6) }.with(&[Plant::Sender(4, 0.6)]);

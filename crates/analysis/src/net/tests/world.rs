@@ -87,6 +87,7 @@ pub(super) fn run(world: &LinkWorld) -> NetRun {
             send_bytes: 1 << 20,
             max_bytes_per_s: None,
             sampled_of_rounds: None,
+            members: None,
         },
         asked_visits: None,
         nodes: (0..world.nodes).map(node).collect(),
@@ -146,6 +147,7 @@ pub(super) fn visits(world: &LinkWorld) -> Vec<NetVisit> {
             repetition: turn.repetition,
             round: turn.round,
             streams: turn.streams,
+            member: None,
             at_ms: 12_000 * u64::from(number),
             pairs: pairs.collect(),
             machines: (0..world.nodes).map(machine).collect(),
@@ -185,5 +187,6 @@ pub(super) fn machine(node: u32) -> NetMachine {
         receive_cpu_ns: 6_000_000_000,
         receive_busiest_ns: 5_000_000_000,
         values: Vec::new(),
+        members: Vec::new(),
     }
 }

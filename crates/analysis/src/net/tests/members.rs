@@ -1,0 +1,190 @@
+//! Members of bonds: what is said of bytes that are known.
+
+use linerate_record::machine::{MachineBond, MachineNic};
+use linerate_record::net::{NetAim, NetMember, NetMemberState, NetUnaimed};
+
+use super::world::{self, LinkWorld};
+use super::*;
+use crate::net::view::{NetArrival, NetPairMembers};
+
+const NAMES: [&str; 2] = ["a0", "a1"];
+
+/// Frames are this much larger than what they bring.
+const FRAMING: f64 = 1.06;
+
+/// Two machines with bonds, one of which sends to the other, in visits of so many streams each. `left` has the member
+/// of each stream in each visit, as predicted, and `carried` that by which it goes and on which it arrives.
+fn viewed_with(left: &[Vec<u32>], carried: &[Vec<(usize, usize)>], change: fn(&mut NetVisit)) -> NetView {
+    let world = LinkWorld { visits: 1, rounds: 1, streams: vec![1], ..LinkWorld::healthy(2, 1) };
+    let mut run = world::run(&world);
+    let bond = MachineBond {
+        mode: "802.3ad".to_owned(),
+        xmit_hash_policy: Some("layer3+4".to_owned()),
+        members: NAMES.map(str::to_owned).to_vec(),
+    };
+    for node in &mut run.nodes {
+        node.interface = "bond0".to_owned();
+        let bond = Some(bond.clone());
+        node.machine.nics =
+            vec![MachineNic { name: "bond0".to_owned(), mtu_bytes: 9_000, bond, ..MachineNic::default() }];
+    }
+    (run.load.visits, run.load.streams) = (64, vec![left[0].len() as u32]);
+    let first = world::visits(&world).remove(0);
+    let visit = |(number, (left, carried)): (usize, (&Vec<u32>, &Vec<(usize, usize)>))| {
+        let streams = left.len() as u32;
+        let mut pair = world::pair(0, 1, streams, vec![1_000_000 * u64::from(streams); 20]);
+        pair.aim = Some(NetAim {
+            bond: "bond0".to_owned(),
+            mode: "802.3ad".to_owned(),
+            policy: Some("layer3+4".to_owned()),
+            members: NAMES.map(str::to_owned).to_vec(),
+            aimed: Some(left[0]),
+            streams: left.clone(),
+            why: None,
+        });
+        let bytes = |is_it: &dyn Fn(&(usize, usize)) -> bool| {
+            let count = carried.iter().filter(|of| is_it(of)).count();
+            (count as f64 * 20e6 * FRAMING) as u64 + 9_000
+        };
+        let member = |place: usize, sent_bytes, received_bytes| NetMember {
+            bond: "bond0".to_owned(),
+            name: NAMES[place].to_owned(),
+            state: NetMemberState::Sends,
+            sent_bytes,
+            received_bytes,
+        };
+        let sends = [0, 1].map(|place| member(place, bytes(&|of| of.0 == place), 2_000));
+        let receives = [0, 1].map(|place| member(place, 2_000, bytes(&|of| of.1 == place)));
+        let machine = |node, members: [NetMember; 2]| NetMachine { members: members.to_vec(), ..world::machine(node) };
+        let mut visit = NetVisit {
+            visit: number as u32 + 1,
+            repetition: number as u32 + 1,
+            streams,
+            pairs: vec![pair],
+            machines: vec![machine(0, sends), machine(1, receives)],
+            ..first.clone()
+        };
+        change(&mut visit);
+        visit
+    };
+    let visits: Vec<NetVisit> = left.iter().zip(carried).enumerate().map(visit).collect();
+    let visits = run.checked(visits).unwrap();
+    view(&run, &visits)
+}
+
+fn only(view: &NetView) -> &NetPairMembers {
+    let [of] = view.members.as_slice() else { panic!("{:?}", view.members) };
+    of
+}
+
+fn has(view: &NetView, kind: NetFindingKind) -> bool {
+    view.findings.iter().any(|finding| finding.kind == kind)
+}
+
+/// All streams of a visit by one member, of the next by the other, as predicted.
+fn in_turn(streams: usize) -> (Vec<Vec<u32>>, Vec<Vec<(usize, usize)>>) {
+    let left = (0..4).map(|visit| vec![visit % 2; streams]).collect();
+    let carried = (0..4).map(|visit| vec![(visit % 2, visit % 2); streams]).collect();
+    (left, carried)
+}
+
+#[test]
+fn streams_that_leave_as_predicted_are_each_known_to() {
+    for streams in [1, 8, 256] {
+        let (left, carried) = in_turn(streams);
+        let view = viewed_with(&left, &carried, |_| ());
+        let leaves = only(&view).leaves.as_ref().unwrap();
+        assert_eq!((leaves.visits, leaves.left_out), (4, 0));
+        assert_eq!((leaves.alone_streams, leaves.strayed_streams), (4 * streams as u32, 0));
+        assert!(leaves.strayed_share.is_some_and(|share| share < 1e-3), "{leaves:?}");
+        let predicted: Vec<u32> = leaves.members.iter().map(|member| member.predicted_streams).collect();
+        assert_eq!(predicted, [2 * streams as u32; 2]);
+        assert!(!has(&view, NetFindingKind::StrayedStreams) && !has(&view, NetFindingKind::SwitchHash));
+        assert_eq!(only(&view).arrives.as_ref().unwrap().says, NetArrival::AsSent);
+    }
+}
+
+#[test]
+fn a_single_stream_that_strays_is_counted() {
+    for streams in [2, 8, 256] {
+        let (left, mut carried) = in_turn(streams);
+        carried[1][0].0 = 0;
+        let view = viewed_with(&left, &carried, |_| ());
+        let leaves = only(&view).leaves.as_ref().unwrap();
+        assert_eq!((leaves.alone_streams, leaves.strayed_streams), (4 * streams as u32, 1), "{streams}");
+        assert!(has(&view, NetFindingKind::StrayedStreams));
+    }
+}
+
+#[test]
+fn streams_by_several_members_are_judged_by_shares() {
+    let left = vec![vec![0, 0, 0, 1]];
+    for (carried, strayed) in [(vec![0, 0, 0, 1], 0.0), (vec![1, 1, 1, 0], 0.5)] {
+        let carried = vec![carried.into_iter().map(|place| (place, place)).collect()];
+        let view = viewed_with(&left, &carried, |_| ());
+        let leaves = only(&view).leaves.as_ref().unwrap();
+        assert_eq!((leaves.alone_streams, leaves.members[0].predicted_streams), (0, 3));
+        assert!((leaves.strayed_share.unwrap() - strayed).abs() < 1e-3, "{leaves:?}");
+        assert_eq!(has(&view, NetFindingKind::StrayedStreams), strayed > 0.0);
+    }
+}
+
+#[test]
+fn a_visit_in_which_members_came_or_went_is_left_out() {
+    let (left, carried) = in_turn(8);
+    let view = viewed_with(&left, &carried, |visit| {
+        if visit.visit == 2 {
+            visit.machines[0].members[1].state = NetMemberState::Changed;
+        }
+        if visit.visit == 3 {
+            visit.machines[0].members[1].state = NetMemberState::Rests;
+        }
+    });
+    let leaves = only(&view).leaves.as_ref().unwrap();
+    assert_eq!((leaves.visits, leaves.left_out, leaves.alone_streams), (2, 2, 16));
+}
+
+#[test]
+fn who_chose_the_member_of_arrivals_is_said_where_chance_is_not_enough() {
+    let says = |left: Vec<Vec<u32>>, arrived: Vec<Vec<usize>>| {
+        let carried: Vec<Vec<(usize, usize)>> = left
+            .iter()
+            .zip(&arrived)
+            .map(|(left, arrived)| left.iter().zip(arrived).map(|(left, at)| (*left as usize, *at)).collect())
+            .collect();
+        let view = viewed_with(&left, &carried, |_| ());
+        let arrives = only(&view).arrives.clone().unwrap();
+        (arrives.says, arrives.chance, has(&view, NetFindingKind::SwitchHash))
+    };
+    let two = |streams: usize| vec![vec![0; streams], vec![1; streams]];
+    // Sixteen streams by two members, all on one: two times 2^-16.
+    let (arrival, chance, is_found) = says(two(8), vec![vec![1; 8], vec![1; 8]]);
+    assert_eq!((arrival, is_found), (NetArrival::OneMember, true));
+    assert!((chance / 2.0_f64.powi(-15) - 1.0).abs() < 1e-6, "{chance}");
+    // Seven of eight: 2 * 9 / 256.
+    let (arrival, chance, is_found) = says(vec![vec![0, 1, 0, 1, 0, 1, 0, 1]], vec![vec![1, 1, 1, 1, 1, 1, 1, 0]]);
+    assert_eq!((arrival, is_found), (NetArrival::Spread, false));
+    assert!((chance - 18.0 / 256.0).abs() < 1e-9, "{chance}");
+    let (arrival, _, is_found) = says(two(1), vec![vec![0], vec![0]]);
+    assert_eq!((arrival, is_found), (NetArrival::Untold, false));
+    let mixed = |ones: usize| (0..32).map(|place| usize::from(place < ones)).collect::<Vec<usize>>();
+    let by_both = || vec![(0..32).map(|place| place % 2).collect::<Vec<u32>>()];
+    assert_eq!(says(by_both(), vec![mixed(16)]).0, NetArrival::Spread);
+    assert_eq!(says(by_both(), vec![mixed(29)]).0, NetArrival::Uneven);
+}
+
+#[test]
+fn what_cannot_be_predicted_is_said_with_what_was_seen() {
+    let (left, carried) = in_turn(8);
+    let view = viewed_with(&left, &carried, |visit| {
+        let aim = visit.pairs[0].aim.as_mut().unwrap();
+        (aim.streams, aim.aimed, aim.why) = (Vec::new(), None, Some(NetUnaimed::SocketHash));
+    });
+    let leaves = only(&view).leaves.as_ref().unwrap();
+    assert_eq!((leaves.strayed_share, leaves.alone_streams), (None, 0));
+    assert!((leaves.members[0].carried_share - 0.5).abs() < 1e-3, "{leaves:?}");
+    let finding = view.findings.iter().find(|finding| finding.kind == NetFindingKind::SenderHash).unwrap();
+    assert!(finding.claim.contains("not predictable"), "{finding:?}");
+    let plain = viewed(&LinkWorld::healthy(2, 1));
+    assert_eq!(plain.members, []);
+}

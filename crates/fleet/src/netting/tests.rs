@@ -1,0 +1,222 @@
+use linerate_record::net::NetMember;
+
+use super::*;
+
+const S: i64 = 1_000_000_000;
+
+fn order() -> NetRoundOrder {
+    NetRoundOrder {
+        point: 1,
+        op: NetOp::Stream,
+        sends: vec![NetSendOrder { to: 1, address: "10.0.0.1:9".parse().unwrap(), streams: 2 }],
+        receives: vec![NetReceiveOrder { from: 2, streams: 2 }],
+        warmup_ms: 100,
+        duration_ms: 400,
+        interval_ms: 100,
+        send_bytes: 65_536,
+        max_bytes_per_s: None,
+        member: None,
+    }
+}
+
+fn end() -> NetEnd {
+    NetEnd {
+        point: 1,
+        sent: vec![NetSentTold { to: 1, ..NetSentTold::default() }],
+        received: vec![NetReceivedTold {
+            from: 2,
+            interval_bytes: vec![1; 4],
+            stream_bytes: vec![2; 2],
+            ..NetReceivedTold::default()
+        }],
+        machine: NetMachine { node: 7, ..NetMachine::default() },
+    }
+}
+
+fn listening() -> NetSaid {
+    let addresses =
+        vec![NetAddress { interface: "eth0".to_owned(), address: "10.0.0.7".parse().unwrap(), prefix_bits: 24 }];
+    NetSaid::Listening { port: 9, addresses }
+}
+
+/// An agent whose round goes on from the fifth second.
+fn going() -> NetAgent {
+    going_with(order())
+}
+
+fn going_with(order: NetRoundOrder) -> NetAgent {
+    let mut agent = NetAgent::new();
+    agent.opens(7, 0);
+    agent.take(listening(), 0).unwrap();
+    agent.prepares(order, 0);
+    agent.take(NetSaid::Ready { point: 1 }, 0).unwrap();
+    assert!(agent.starts(5 * S));
+    agent
+}
+
+#[test]
+fn a_round_is_told_from_its_begin_to_its_end() {
+    let mut agent = going();
+    agent.take(NetSaid::Ended(Box::new(end())), 6 * S).unwrap();
+    let news: Vec<NetNews> = std::iter::from_fn(|| agent.next()).collect();
+    assert!(
+        matches!(&news[..], [NetNews::Listening(9, _), NetNews::Ready, NetNews::Ended(told)] if **told == end()),
+        "{news:?}"
+    );
+    assert!(!agent.starts(7 * S), "another has to be made ready first");
+}
+
+#[test]
+fn what_was_not_asked_for_is_not_believed() {
+    let ready = || NetSaid::Ready { point: 1 };
+    assert!(NetAgent::new().take(listening(), 0).is_err());
+    let mut agent = NetAgent::new();
+    agent.opens(7, 0);
+    assert!(agent.clone().take(ready(), 0).is_err());
+    agent.take(listening(), 0).unwrap();
+    assert!(agent.clone().take(listening(), 0).is_err());
+    agent.prepares(order(), 0);
+    assert!(agent.clone().take(NetSaid::Ready { point: 2 }, 0).is_err());
+    assert!(agent.clone().take(NetSaid::Ended(Box::new(end())), 0).is_err());
+    assert!(going().take(ready(), 6 * S).is_err());
+    assert!(going().take(NetSaid::Ended(Box::new(end())), 4 * S).is_err(), "before it began");
+}
+
+#[test]
+fn counts_that_cannot_be_are_not_believed() {
+    type Lie = fn(&mut NetEnd);
+    let lies: [(Lie, &str); 13] = [
+        (|end| end.point = 2, "not requested"),
+        (|end| end.sent.clear(), "other flows"),
+        (|end| end.received[0].from = 3, "other flows"),
+        (|end| end.machine.node = 8, "other flows"),
+        (|end| end.received[0].interval_bytes.push(1), "5 intervals"),
+        (|end| end.received[0].stream_bytes.clear(), "0 streams"),
+        (|end| end.received[0].interval_bytes[0] = u64::MAX, "a count of"),
+        (|end| end.sent[0].sent.busy_us = u64::MAX, "a count of"),
+        (|end| end.received[0].error = Some("\u{1b}[2J".to_owned()), "control characters"),
+        (
+            |end| end.sent[0].aim = Some(NetAim { mode: "\u{1b}[2J".to_owned(), ..NetAim::default() }),
+            "control characters",
+        ),
+        (
+            |end| end.sent[0].aim = Some(NetAim { streams: vec![0; 3], ..NetAim::default() }),
+            "members of 3 streams, of 2",
+        ),
+        (|end| end.machine.members = vec![NetMember::default(); 65], "65 members of bonds"),
+        (
+            |end| {
+                let of = linerate_record::readings::ReadMeasure::CoresBusy;
+                end.machine.values =
+                    vec![linerate_record::readings::ReadValue { of, part: String::new(), value: f64::NAN }];
+            },
+            "a reading of NaN",
+        ),
+    ];
+    for (lie, part) in lies {
+        let mut told = end();
+        lie(&mut told);
+        let why = going().take(NetSaid::Ended(Box::new(told)), 6 * S).unwrap_err();
+        assert!(why.contains(part), "{part}: {why}");
+    }
+    let mut failed = end();
+    let why = Some("0 of its 2 streams came".to_owned());
+    failed.received[0] = NetReceivedTold { from: 2, error: why, ..NetReceivedTold::default() };
+    assert_eq!(going().take(NetSaid::Ended(Box::new(failed)), 6 * S), Ok(()));
+}
+
+/// Why an agent that has this op is not believed, once it was changed what it says.
+fn why_not(op: NetOp, told: &NetEnd) -> Option<String> {
+    let order = NetRoundOrder { op, max_bytes_per_s: Some(1e6), ..order() };
+    going_with(order).take(NetSaid::Ended(Box::new(told.clone())), 6 * S).err()
+}
+
+#[test]
+fn answers_are_told_where_they_are_counted_and_as_many_as_were_timed() {
+    use linerate_record::histogram::{empty, encode};
+
+    let op = NetOp::Request { request_bytes: 1, answer_bytes: 1 };
+    let mut times = empty();
+    (0..6).for_each(|number| times.saturating_record(1_000 * number));
+    let exchanges = NetExchanges { interval_counts: vec![1, 2, 3, 0], times: encode(&times) };
+    let mut told = end();
+    told.sent[0].exchanges = Some(exchanges.clone());
+    assert_eq!(why_not(op, &told), None);
+    assert_eq!(why_not(NetOp::Connect, &told), None);
+    assert!(why_not(NetOp::Stream, &told).unwrap().contains("op stream"));
+    assert!(why_not(op, &end()).unwrap().contains("op request"));
+    type Lie = fn(&mut NetExchanges);
+    let lies: [(Lie, &str); 4] = [
+        (|of| of.interval_counts[0] = 2, "6 times of 7 answers"),
+        (|of| of.interval_counts = vec![6], "1 intervals of answers"),
+        (|of| of.interval_counts = vec![0, 0, 0, 0, 6], "5 intervals of answers"),
+        (|of| of.interval_counts[0] = u64::MAX, "a count of"),
+    ];
+    for (lie, part) in lies {
+        let mut exchanges = exchanges.clone();
+        lie(&mut exchanges);
+        told.sent[0].exchanges = Some(exchanges);
+        let why = why_not(op, &told).unwrap();
+        assert!(why.contains(part), "{part}: {why}");
+    }
+}
+
+#[test]
+fn datagrams_are_whole_and_told_by_both_ends() {
+    let op = NetOp::Udp { datagram_bytes: 100 };
+    let mut told = end();
+    told.sent[0].datagrams = Some(9);
+    told.received[0].interval_bytes = vec![100, 0, 200, 0];
+    told.received[0].datagrams = Some(NetDatagrams { received: 3, reordered: 1, ..NetDatagrams::default() });
+    assert_eq!(why_not(op, &told), None);
+    assert!(why_not(NetOp::Stream, &told).unwrap().contains("op stream"));
+    assert!(why_not(op, &end()).unwrap().contains("op udp"));
+    type Lie = fn(&mut NetEnd);
+    let lies: [(Lie, &str); 4] = [
+        (|end| end.received[0].interval_bytes[0] = 101, "101 bytes, which"),
+        (|end| end.received[0].datagrams = Some(NetDatagrams { sent: 3, ..NetDatagrams::default() }), "knows how"),
+        (|end| end.received[0].datagrams = Some(NetDatagrams { reordered: 1, ..NetDatagrams::default() }), "order"),
+        (|end| end.sent[0].datagrams = Some(u64::MAX), "a count of"),
+    ];
+    for (lie, part) in lies {
+        let mut told = told.clone();
+        lie(&mut told);
+        let why = why_not(op, &told).unwrap();
+        assert!(why.contains(part), "{part}: {why}");
+    }
+}
+
+#[test]
+fn each_step_has_its_time() {
+    let mut agent = NetAgent::new();
+    assert_eq!(agent.overdue(i64::MAX), None);
+    agent.opens(7, 0);
+    assert_eq!((agent.overdue(20 * S), agent.overdue(20 * S + 1).is_some()), (None, true));
+    agent.take(listening(), 0).unwrap();
+    assert_eq!(agent.overdue(i64::MAX), None);
+    assert_eq!(going().overdue(25 * S), None);
+    assert!(going().overdue(26 * S).unwrap().contains("what it counted"));
+}
+
+#[test]
+fn a_round_that_cannot_be_is_refused_by_an_agent() {
+    assert_eq!(order().check(), Ok(()));
+    type Wrong = fn(&mut NetRoundOrder);
+    let wrong: [Wrong; 10] = [
+        |order| order.op = NetOp::Udp { datagram_bytes: 1_472 },
+        |order| order.op = NetOp::Request { request_bytes: 0, answer_bytes: 1 },
+        |order| order.interval_ms = 0,
+        |order| order.duration_ms = 0,
+        |order| order.duration_ms = NET_DURATION_MS_MAX + 1,
+        |order| order.sends[0].streams = NET_STREAMS_MAX + 1,
+        |order| order.receives[0].streams = 0,
+        |order| order.send_bytes = 0,
+        |order| order.member = Some(64),
+        |order| order.max_bytes_per_s = Some(0.0),
+    ];
+    for (number, change) in wrong.into_iter().enumerate() {
+        let mut order = order();
+        change(&mut order);
+        assert!(order.check().is_err(), "{number}");
+    }
+}

@@ -1,0 +1,285 @@
+//! What a run of links read of them, written into a site file: `--into`.
+
+use std::collections::BTreeSet;
+use std::fs::{self, Metadata};
+use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use clap::ValueEnum;
+use linerate_analysis::net::view::{NetNodeFigures, NetView};
+use linerate_record::site::{Encapsulation, IpVersion, Plane, Site};
+use linerate_site::{SiteFile, written};
+
+use crate::failure::Failure;
+use crate::progress::say;
+use crate::whole::{not_written, replace};
+use crate::{bounded, sites};
+
+/// Largest site file.
+const SITE_BYTES_MAX: u64 = 1 << 20;
+
+/// MTUs that a site can state.
+const MTUS: std::ops::RangeInclusive<u32> = 576..=65_535;
+
+/// A plane of a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SitePlane {
+    /// That of clients, or the only one
+    Public,
+    /// That of traffic among nodes
+    Private,
+}
+
+impl SitePlane {
+    const fn name(self) -> &'static str {
+        match self {
+            SitePlane::Public => "public",
+            SitePlane::Private => "private",
+        }
+    }
+}
+
+/// What is wrong with the file to write into, as far as that shows before anything is measured.
+pub(crate) fn check(path: &Path, plane: Option<SitePlane>) -> Result<(), Failure> {
+    own(path)?;
+    chosen(&sites::read_site(path)?, path, plane).map(|_| ())
+}
+
+/// Writes what the links' interfaces say into a site file, whole or not at all; of a dry run nothing. Gives the lines
+/// that change.
+pub(crate) fn write(view: &NetView, path: &Path, plane: Option<SitePlane>, dry_run: bool) -> Result<String, Failure> {
+    let there = own(path)?;
+    if view.whole().is_none() {
+        return Err(Failure::usage(format!("nothing was measured: {} stays as it is", path.display())));
+    }
+    let (site, file) = sites::read_site_file(path)?;
+    let (plane, known) = chosen(&site, path, plane)?;
+    let (values, notes) = found(view, known);
+    notes.iter().for_each(|note| say(&format!("note: {note}")));
+    let stated = |key: &str| !site.assumed.contains_key(&format!("planes.{plane}.{key}"));
+    let news = values.iter().filter(|(key, value)| !(stated(key) && *value == of_plane(known, key)));
+    let mut text = file.text().to_owned();
+    let mut shown = String::new();
+    for (key, value) in news {
+        let after = written(&text, &format!("planes.{plane}.{key}"), value)
+            .map_err(|why| Failure::usage(format!("{}: {why}", path.display())))?;
+        shown.push_str(&difference(path, &text, &after));
+        text = after;
+    }
+    if shown.is_empty() {
+        say(&format!("{} states what was read already", path.display()));
+        return Ok(shown);
+    }
+    agrees((path, &text), &site, &values, plane)?;
+    if dry_run {
+        return Ok(shown);
+    }
+    let is_same = bounded::text(path, SITE_BYTES_MAX).is_ok_and(|now| now == file.text());
+    if !is_same || own(path)?.ino() != there.ino() {
+        return Err(Failure::usage(format!("{} was changed meanwhile, and is as it was changed", path.display())));
+    }
+    replace(path, text.as_bytes(), there.mode() & 0o777).map_err(|source| not_written(path, text.len(), source))?;
+    Ok(shown)
+}
+
+/// A file of one's own with one name, which another can take the place of.
+fn own(path: &Path) -> Result<Metadata, Failure> {
+    let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
+    let there = fs::symlink_metadata(path).map_err(failed)?;
+    let why = if there.is_symlink() {
+        "a link to another file: name that one"
+    } else if !there.is_file() {
+        "no file: name one"
+    } else if there.nlink() > 1 || there.uid() != rustix::process::geteuid().as_raw() {
+        "another user's, or has several names: copy it first"
+    } else {
+        return Ok(there);
+    };
+    Err(Failure::usage(format!("--into {}: it is {why}", path.display())))
+}
+
+/// The plane that was measured.
+fn chosen<'s>(site: &'s Site, path: &Path, plane: Option<SitePlane>) -> Result<(&'static str, &'s Plane), Failure> {
+    let refused = |why: &str| Err(Failure::usage(format!("--into {}: {why}", path.display())));
+    match (plane, &site.planes.private) {
+        (None, Some(_)) => refused("the site has two planes: say which one was measured, --plane public or private"),
+        (Some(SitePlane::Private), None) => refused("the site has no private plane: leave out --plane"),
+        (Some(SitePlane::Private), Some(private)) => Ok((SitePlane::Private.name(), private)),
+        (None | Some(SitePlane::Public), _) => Ok((SitePlane::Public.name(), &site.planes.public)),
+    }
+}
+
+fn of_plane(plane: &Plane, key: &str) -> String {
+    match key {
+        "mtu" => plane.mtu_bytes.to_string(),
+        _ => ip_word(plane.ip).to_owned(),
+    }
+}
+
+const fn ip_word(ip: IpVersion) -> &'static str {
+    match ip {
+        IpVersion::V4 => "ipv4",
+        IpVersion::V6 => "ipv6",
+    }
+}
+
+/// What all machines with figures agree on, by the keys of a plane; and why something is not known.
+fn found(view: &NetView, plane: &Plane) -> (Vec<(&'static str, String)>, Vec<String>) {
+    let measured = || view.nodes.iter().filter(|node| node.tries > node.failed);
+    let (mut values, mut notes) = (Vec::new(), Vec::new());
+    let mut take = |key: &'static str, all: BTreeSet<String>| match all.len() {
+        0 => notes.push(format!("{key} was not read, and is not written")),
+        1 => values.extend(all.into_iter().map(|one| (key, one))),
+        _ => {
+            let all: Vec<String> = all.into_iter().collect();
+            notes.push(format!("machines differ in {key}, which is not written: {}", all.join(", ")));
+        }
+    };
+    if plane.encapsulation == Encapsulation::None {
+        // That of a loopback is none that a site can state.
+        let mtu = |node: &NetNodeFigures| Some(node.mtu_bytes.filter(|mtu| MTUS.contains(mtu))?.to_string());
+        take("mtu", measured().filter_map(mtu).collect());
+    }
+    let ip = |node: &NetNodeFigures| {
+        let address: IpAddr = node.address.parse().ok()?;
+        Some(ip_word(if address.is_ipv6() { IpVersion::V6 } else { IpVersion::V4 }).to_owned())
+    };
+    take("ip", measured().filter_map(ip).collect());
+    if plane.encapsulation != Encapsulation::None {
+        notes.push("mtu is that of the physical interface, which an overlay hides: it is not written".to_owned());
+    }
+    (values, notes)
+}
+
+/// Whether the new text is a site that says what was written, and else what the file said before.
+fn agrees((path, text): (&Path, &str), before: &Site, values: &[(&str, String)], plane: &str) -> Result<(), Failure> {
+    let mut site = SiteFile::new(path.display().to_string(), text).read().map_err(Failure::Site)?;
+    let of = if plane == SitePlane::Private.name() { site.planes.private.as_ref() } else { Some(&site.planes.public) };
+    let is_so = |(key, value): &(&str, String)| of.is_some_and(|of| of_plane(of, key) == *value);
+    let are_there = values.iter().all(is_so);
+    site.planes.clone_from(&before.planes);
+    site.assumed.clone_from(&before.assumed);
+    // Clients that state no MTU have that of the plane.
+    site.clients.mtu_bytes = before.clients.mtu_bytes;
+    if are_there && site == *before {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("{} cannot be written without changing what else it says", path.display())))
+}
+
+/// The lines that differ, which are together.
+fn difference(path: &Path, before: &str, after: &str) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
+    let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let (old, new) = (&old[same..], &new[same..]);
+    let end = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
+    let lines = |sign: &str, lines: &[&str]| lines.iter().map(|line| format!("{sign}{line}\n")).collect::<String>();
+    format!(
+        "{}:{}\n{}{}",
+        path.display(),
+        same + 1,
+        lines("-", &old[..old.len() - end]),
+        lines("+", &new[..new.len() - end])
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use linerate_analysis::net::view;
+    use linerate_record::machine::{Machine, MachineNic};
+    use linerate_record::net::{NetNode, NetPair, NetRun, NetVisit};
+
+    use super::*;
+
+    const SITE: &str = "\
+# ours
+nodes:
+  count: 8
+  drives: {count: 8, capacity: 7.68TB, read: 6.5GB/s, write: 3GB/s}
+  nics: {ports: 2, speed: 25Gb/s}  # both used
+engine: minio
+planes:
+  public:
+    mtu: {assumed: 1500}  # or so
+";
+
+    /// Two machines, one of which sends to the other.
+    fn viewed(mtus: [u32; 2], has_figures: bool) -> NetView {
+        let load = r#"{"way":"one-way","streams":[1],"duration_ms":100,"warmup_ms":0,"interval_ms":50,"visits":1,
+                      "send_bytes":1024}"#;
+        let node = |mtu_bytes: u32| NetNode {
+            name: mtu_bytes.to_string(),
+            address: "10.0.0.1".to_owned(),
+            interface: "eth0".to_owned(),
+            machine: Machine {
+                nics: vec![MachineNic { name: "eth0".to_owned(), mtu_bytes, ..MachineNic::default() }],
+                ..Machine::default()
+            },
+        };
+        let run = NetRun {
+            schema: 2,
+            linerate: String::new(),
+            began_unix_ms: 0,
+            command: Vec::new(),
+            seed: 1,
+            load: serde_json::from_str(load).unwrap(),
+            asked_visits: None,
+            nodes: mtus.map(node).to_vec(),
+            remarks: Vec::new(),
+        };
+        let received_bytes = if has_figures { vec![100; 2] } else { Vec::new() };
+        let pair = NetPair { from: 0, to: 1, received_bytes, ..NetPair::default() };
+        let (pairs, machines) = (vec![pair], Vec::new());
+        view(&run, &[NetVisit { visit: 1, repetition: 1, round: 0, streams: 1, at_ms: 0, pairs, machines }])
+    }
+
+    #[test]
+    fn what_was_read_is_written_with_comments_kept_and_a_dry_run_writes_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("site.yaml");
+        fs::write(&path, SITE).unwrap();
+        let view = viewed([9_000, 9_000], true);
+        check(&path, None).unwrap();
+        write(&view, &path, None, true).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), SITE);
+        write(&view, &path, Some(SitePlane::Public), false).unwrap();
+        let after = fs::read_to_string(&path).unwrap();
+        let expected = SITE.replace("{assumed: 1500}  # or so\n", "9000  # or so\n");
+        for line in expected.lines() {
+            assert!(after.lines().any(|other| other == line), "{line}: {after}");
+        }
+        assert!(after.contains("    ip: ipv4\n") && after.lines().count() == expected.lines().count() + 1, "{after}");
+        write(&view, &path, None, false).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), after, "it states that already");
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_written_and_links_and_other_planes_are_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let (path, link) = (place.path().join("site.yaml"), place.path().join("link.yaml"));
+        fs::write(&path, SITE).unwrap();
+        symlink(&path, &link).unwrap();
+        let view = viewed([9_000, 9_000], true);
+        for (view, path, plane, part) in [
+            (&viewed([9_000, 9_000], false), &path, None, "nothing was measured"),
+            (&view, &link, None, "a link to another file"),
+            (&view, &path, Some(SitePlane::Private), "no private plane"),
+            (&view, &place.path().join("none.yaml"), None, "none.yaml"),
+        ] {
+            let why = write(view, path, plane, false).unwrap_err().to_string();
+            assert!(why.contains(part), "{part}: {why}");
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), SITE);
+        write(&viewed([9_000, 1_500], true), &path, None, false).unwrap();
+        assert!(fs::read_to_string(&path).unwrap().contains("mtu: {assumed: 1500}"), "machines differ in it");
+    }
+
+    #[test]
+    fn a_difference_is_the_lines_that_changed() {
+        let said = difference(Path::new("s"), "a\nb\nc\n", "a\nx\ny\nc\n");
+        assert_eq!(said, "s:2\n-b\n+x\n+y\n");
+    }
+}

@@ -1,0 +1,105 @@
+#!/bin/sh
+# What the first process of the virtual machine of booted.sh runs for net_bonds.rs: two nodes in network namespaces, two
+# or three cables between them that are a bond at both ends. Says what linerate net says of each way of a bond.
+set -u
+export PATH=/usr/bin:/bin HOME=/tmp
+for module in veth bonding tcp_diag; do
+    modprobe "$module" max_bonds=0 2>/dev/null || modprobe "$module" || echo "no module $module"
+done
+
+# A shell of busybox has an applet of this name, which knows no namespaces.
+ip() {
+    /usr/bin/ip "$@"
+}
+# A bond of all cables at one end: its namespace, address, members and the rest.
+bond() {
+    space=$1 address=$2 members=$3
+    shift 3
+    ip -n "$space" link add bond0 type bond miimon 100 "$@"
+    for member in $(echo a0 a1 a2 | cut -d ' ' -f "1-$members"); do
+        ip -n "$space" link set "$member" master bond0
+        ip -n "$space" link set "$member" up
+    done
+    ip -n "$space" link set lo up
+    ip -n "$space" link set bond0 up
+    ip -n "$space" addr add "$address/24" dev bond0
+}
+nodes() {
+    members=$1
+    shift
+    ip netns add node1
+    ip netns add node2
+    for member in $(echo a0 a1 a2 | cut -d ' ' -f "1-$members"); do
+        ip link add "$member" netns node1 type veth peer name "$member" netns node2
+    done
+    bond node1 10.231.79.1 "$members" "$@"
+    bond node2 10.231.79.2 "$members" "$@"
+    # LACP agrees on its groups meanwhile.
+    sleep 10
+}
+gone() {
+    ip netns del node1
+    ip netns del node2
+    rm -rf /tmp/run
+}
+measure() {
+    linerate net --fleet /tmp/fleet.yaml --interface bond0 --members --streams 128 --max-rate 32Mb/s --warmup 500ms \
+        --duration 1s --json -o /tmp/run "$@" > /tmp/said 2> /tmp/why || cat /tmp/why
+}
+say() {
+    printf 'SAID %s ' "$1"
+    tr -d '\n' < /tmp/said
+    echo
+}
+
+mkdir -p /run/netns
+cat > /tmp/fleet.yaml <<FLEET
+nodes:
+  - {name: node1, role: storage, reach: 'netns://node1'}
+  - {name: node2, role: client, reach: 'netns://node2'}
+FLEET
+
+# Both ways, each by each member: 128 streams a visit.
+nodes 2 mode 802.3ad lacp_rate fast xmit_hash_policy layer3+4
+measure --visits 3
+say lacp-2-layer3+4
+gone
+
+nodes 2 mode 802.3ad lacp_rate fast xmit_hash_policy layer2+3
+measure --visits 3
+say lacp-2-layer2+3
+gone
+
+nodes 3 mode balance-xor xmit_hash_policy layer3+4
+measure --visits 2
+say xor-3-layer3+4
+gone
+
+nodes 2 mode balance-xor xmit_hash_policy layer2
+measure --visits 3
+say xor-2-layer2
+gone
+
+nodes 2 mode active-backup
+measure --visits 3
+say backup-2
+gone
+
+# A member is lost in the middle, and comes back.
+nodes 3 mode 802.3ad lacp_rate fast xmit_hash_policy layer3+4
+measure --visits 3 &
+going=$!
+until_visits() {
+    while kill -0 "$going" 2> /dev/null && [ "$(cat /tmp/run/visits.jsonl 2> /dev/null | wc -l)" -lt "$1" ]; do
+        sleep 1
+    done
+}
+until_visits 3
+ip -n node1 link set a1 down
+until_visits 9
+ip -n node1 link set a1 up
+wait "$going"
+say lacp-3-layer3+4-lost
+gone
+read -r up _ < /proc/uptime
+echo "the machine was up for $up s"

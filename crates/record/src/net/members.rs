@@ -1,0 +1,195 @@
+//! Members of bonds: what each carried in a visit, and by which of them the streams of a pair were to leave.
+
+use serde::{Deserialize, Serialize};
+
+use crate::sound::COUNT_MAX;
+
+/// Most members of all bonds of a machine that are told.
+pub const NET_MEMBERS_MAX: usize = 64;
+
+/// What one member of a bond carried while a visit counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetMember {
+    /// The bond.
+    pub bond: String,
+    /// The member.
+    pub name: String,
+    /// Whether it sends.
+    pub state: NetMemberState,
+    /// Bytes that it sent, with headers.
+    pub sent_bytes: u64,
+    /// Bytes that it received, with headers.
+    pub received_bytes: u64,
+}
+
+/// Whether a member of a bond sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NetMemberState {
+    /// It is up, and one of those that the bond sends by.
+    Sends,
+    /// It is down, stands by, or is in a group of 802.3ad that is not the active one.
+    #[default]
+    Rests,
+    /// That changed while it counts.
+    Changed,
+}
+
+/// By which members of its bond the streams of a pair were to leave, as the sender knew before they began.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetAim {
+    /// The bond.
+    pub bond: String,
+    /// Such as `802.3ad` or `active-backup`.
+    pub mode: String,
+    /// What it hashes, such as `layer3+4`; absent in modes that do not hash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// Members that send, in the order in which the kernel counts them.
+    pub members: Vec<String>,
+    /// The place among these of the member for which source ports were chosen; absent where none were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aimed: Option<u32>,
+    /// The place among these of the member by which each stream is to leave, in the order of streams; empty where that
+    /// cannot be told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub streams: Vec<u32>,
+    /// Why that cannot be told, or why no source port chooses a member; absent where both can be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<NetUnaimed>,
+}
+
+/// Why streams cannot be aimed at a member, or why it cannot be told by which they leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NetUnaimed {
+    /// One member carries all, and the others stand by.
+    StandBy,
+    /// Packets go by each member in turn.
+    Turns,
+    /// The driver moves flows by what members carry.
+    ByLoad,
+    /// Each member carries all.
+    Everywhere,
+    /// The hash is a number that the kernel draws for each TCP socket (`encap3+4`).
+    SocketHash,
+    /// The hash looks at no port: all streams of a pair leave by one member.
+    NoPorts,
+    /// The hash looks at the MAC address of the next hop, which is not known: a router's, or by IPv6.
+    NextHop,
+    /// The hash looks at the tag of a VLAN, whose priority is not known (`vlan+srcmac`).
+    VlanTag,
+    /// No member sends, or this version of linerate does not know the mode or the policy.
+    NotKnown,
+}
+
+impl NetUnaimed {
+    /// Why, in a clause.
+    #[must_use]
+    pub const fn says(self) -> &'static str {
+        match self {
+            NetUnaimed::StandBy => "one member carries all, the others stand by",
+            NetUnaimed::Turns => "packets go by each member in turn, and can overtake each other",
+            NetUnaimed::ByLoad => "the driver moves flows by what members carry: not predictable",
+            NetUnaimed::Everywhere => "each member carries all",
+            NetUnaimed::SocketHash => "the kernel draws the hash of each TCP socket: not predictable",
+            NetUnaimed::NoPorts => "the hash looks at no port, so that all streams of a pair leave by one member",
+            NetUnaimed::NextHop => "the hash looks at the MAC address of the next hop, which is not known",
+            NetUnaimed::VlanTag => "the hash looks at a VLAN's tag, whose priority is not known: not predictable",
+            NetUnaimed::NotKnown => "no member sends, or its mode or policy is not known: not predictable",
+        }
+    }
+}
+
+impl NetAim {
+    /// What is wrong with it, of a pair with so many streams.
+    ///
+    /// # Errors
+    /// Why, in words for a person.
+    pub fn check(&self, streams: u32) -> Result<(), String> {
+        if self.members.len() > NET_MEMBERS_MAX {
+            return Err(format!("a bond of {} members", self.members.len()));
+        }
+        if self.streams.len() > streams as usize {
+            return Err(format!("members of {} streams, of {streams}", self.streams.len()));
+        }
+        let all = self.streams.iter().chain(&self.aimed);
+        match all.copied().find(|place| *place as usize >= self.members.len()) {
+            Some(place) => Err(format!("member {place} of a bond that sends by {}", self.members.len())),
+            None => Ok(()),
+        }
+    }
+
+    /// All texts of it.
+    pub fn texts(&self) -> impl Iterator<Item = &String> {
+        [&self.bond, &self.mode].into_iter().chain(&self.policy).chain(&self.members)
+    }
+
+    /// The one member by which all streams are to leave; none where there are several, or it cannot be told.
+    #[must_use]
+    pub fn only(&self) -> Option<u32> {
+        let first = self.streams.first()?;
+        self.streams.iter().all(|place| place == first).then_some(*first)
+    }
+}
+
+/// What is wrong with what members of a machine carried.
+///
+/// # Errors
+/// Why, in words for a person.
+pub fn check_members(members: &[NetMember]) -> Result<(), String> {
+    if members.len() > NET_MEMBERS_MAX {
+        return Err(format!("{} members of bonds", members.len()));
+    }
+    match members.iter().flat_map(|member| [member.sent_bytes, member.received_bytes]).find(|bytes| *bytes > COUNT_MAX)
+    {
+        Some(bytes) => Err(format!("a count of {bytes}")),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn aim() -> NetAim {
+        NetAim {
+            bond: "bond0".to_owned(),
+            mode: "802.3ad".to_owned(),
+            policy: Some("layer3+4".to_owned()),
+            members: vec!["a0".to_owned(), "a1".to_owned()],
+            aimed: Some(1),
+            streams: vec![1, 1],
+            why: None,
+        }
+    }
+
+    #[test]
+    fn members_that_a_bond_does_not_have_are_refused() {
+        assert_eq!(aim().check(2), Ok(()));
+        type Wrong = fn(&mut NetAim);
+        let wrong: [(Wrong, &str); 4] = [
+            (|aim| aim.streams.push(0), "members of 3 streams, of 2"),
+            (|aim| aim.streams[0] = 2, "member 2 of a bond that sends by 2"),
+            (|aim| aim.aimed = Some(9), "member 9"),
+            (|aim| aim.members = vec![String::new(); 65], "a bond of 65 members"),
+        ];
+        for (change, part) in wrong {
+            let mut aim = aim();
+            change(&mut aim);
+            let why = aim.check(2).unwrap_err();
+            assert!(why.contains(part), "{part}: {why}");
+        }
+        let much = NetMember { sent_bytes: u64::MAX, ..NetMember::default() };
+        assert!(check_members(&[much]).unwrap_err().contains("a count of"));
+        assert!(check_members(&vec![NetMember::default(); 65]).unwrap_err().contains("65 members"));
+    }
+
+    #[test]
+    fn all_streams_may_have_one_member() {
+        assert_eq!(aim().only(), Some(1));
+        assert_eq!(NetAim { streams: vec![1, 0], ..aim() }.only(), None);
+        assert_eq!(NetAim { streams: Vec::new(), ..aim() }.only(), None);
+        assert_eq!(aim().texts().count(), 5);
+    }
+}
