@@ -214,10 +214,13 @@ mod tests {
         };
         let seconds = |test: &NetFlags| test.duration.as_secs();
         let source_004 = &tests("source-004")[0];
-        assert_eq!((source_004.streams.as_slice(), source_004.visits), (&[1, 2, 4, 8, 16, 20][..], 5));
+        assert_eq!((source_004.numbers_of_streams().as_slice(), source_004.visits), (&[1, 2, 4, 8, 16, 20][..], 5));
         assert_eq!((source_004.send_size.0, seconds(source_004), source_004.way(9)), (4_096, 30, NetWay::OneWay));
         let shorter = &tests("source-004 --duration 1s --incast --streams 3")[0];
-        assert_eq!((seconds(shorter), shorter.way(9), shorter.streams.as_slice()), (1, NetWay::Incast, &[3][..]));
+        assert_eq!(
+            (seconds(shorter), shorter.way(9), shorter.numbers_of_streams().as_slice()),
+            (1, NetWay::Incast, &[3][..])
+        );
         assert_eq!(shorter.visits, 5);
         assert!(shorter.stands_for.contains("wins over --one-way --streams 1,2,4,8,16,20 --duration 30s"));
         let all = tests("source-002 -o all");
@@ -226,7 +229,7 @@ mod tests {
         assert_eq!(folders, ["all/a", "all/b", "all/c", "all/d"].map(std::path::PathBuf::from));
         assert_eq!(all[1].op(false).key(), "udp");
         assert_eq!(
-            (all[1].max_rate, all[2].way(9), all[3].streams.as_slice()),
+            (all[1].max_rate, all[2].way(9), all[3].numbers_of_streams().as_slice()),
             (Some(2.5e9), NetWay::BothWays, &[2, 30][..])
         );
         let one = &tests("source-002-b -o one --op connect")[0];

@@ -123,7 +123,7 @@ fn run_one(flags: &NetFlags) -> Result<ExitCode, Failure> {
     let found = found_addresses(flags, &fleet)?;
     let course = Course { members: members(flags, &fleet, &found)?, ..course };
     fleet.progress.expects(takes(flags, &course));
-    let measured = (&course, &found, &path, exported.as_ref());
+    let measured = (&course, &found[..], path.as_path(), exported.as_ref());
     let (run, visits) = measure(flags, &mut fleet, measured, &is_cut)?;
     drop(exported);
     fleet.progress.end();

@@ -233,7 +233,8 @@ planes:
         let received_bytes = if has_figures { vec![100; 2] } else { Vec::new() };
         let pair = NetPair { from: 0, to: 1, received_bytes, ..NetPair::default() };
         let (pairs, machines) = (vec![pair], Vec::new());
-        view(&run, &[NetVisit { visit: 1, repetition: 1, round: 0, streams: 1, at_ms: 0, pairs, machines }])
+        let visit = NetVisit { visit: 1, repetition: 1, round: 0, streams: 1, member: None, at_ms: 0, pairs, machines };
+        view(&run, &[visit])
     }
 
     #[test]

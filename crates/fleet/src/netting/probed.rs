@@ -34,6 +34,7 @@ mod tests {
             interval_ms: 100,
             send_bytes: 65_536,
             max_bytes_per_s: None,
+            member: None,
         }
     }
 

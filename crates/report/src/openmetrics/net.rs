@@ -58,6 +58,16 @@ const OF_DATAGRAMS: &[PairGauge] = &[
     }),
 ];
 
+/// Of paths.
+const OF_PATHS: &[PairGauge] = &[
+    gauge("path_carried", "bytes", "The largest packet that came, headers included.", |pair| {
+        pair.path.as_ref().and_then(|path| path.carried_bytes).map(f64::from)
+    }),
+    gauge("path_interface", "bytes", "The MTU of the interface by which the sender sends there.", |pair| {
+        pair.path.as_ref().map(|path| f64::from(path.interface_bytes))
+    }),
+];
+
 fn seconds(us: f64) -> f64 {
     us / 1e6
 }
@@ -70,10 +80,13 @@ pub fn net(version: &str, view: Option<&NetView>) -> String {
     if let Some(view) = view {
         of_run(&mut text, view);
         rates(&mut text, view);
+        let help = "Visits of a pair without figures.";
+        each(&mut text, view, ("linerate_net_failed_visits", "", help), |pair| Some(f64::from(pair.failed)));
         let own = match view.load.op {
             NetOp::Stream => OF_STREAMS,
             NetOp::Request { .. } | NetOp::Connect => OF_EXCHANGES,
             NetOp::Udp { .. } => OF_DATAGRAMS,
+            NetOp::Mtu => OF_PATHS,
         };
         own.iter().for_each(|gauge| of_pairs(&mut text, view, gauge));
         let help = "What the fuller port carries of its speed, framing included.";
@@ -103,8 +116,11 @@ fn rates(text: &mut String, view: &NetView) {
         NetOp::Stream | NetOp::Udp { .. } => ("goodput", "bytes_per_second"),
         NetOp::Request { .. } => ("answered", "requests_per_second"),
         NetOp::Connect => ("made", "connections_per_second"),
+        // Probes have no rate that says anything.
+        NetOp::Mtu => return,
     };
-    let ends: [(&str, &str, fn(NetInterval) -> Option<f64>); 3] = [
+    type End = fn(NetInterval) -> Option<f64>;
+    let ends: [(&str, &str, End); 3] = [
         ("", "Mean over the visits of a pair.", |rate| Some(rate.mean)),
         ("_low", "Lower end of the 95 % interval of that mean.", |rate| rate.low),
         ("_high", "Upper end of the 95 % interval of that mean.", |rate| rate.high),
@@ -113,8 +129,6 @@ fn rates(text: &mut String, view: &NetView) {
         let name = format!("linerate_net_{of}{end}_{unit}");
         each(text, view, (&name, unit, help), |pair| pair.per_s.and_then(value));
     }
-    let help = "Visits of a pair without figures.";
-    each(text, view, ("linerate_net_failed_visits", "", help), |pair| Some(f64::from(pair.failed)));
 }
 
 fn of_pairs(text: &mut String, view: &NetView, gauge: &PairGauge) {

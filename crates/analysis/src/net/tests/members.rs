@@ -7,6 +7,9 @@ use super::world::{self, LinkWorld};
 use super::*;
 use crate::net::view::{NetArrival, NetPairMembers};
 
+/// By which member each stream left, and on which one it arrived.
+type Carried = Vec<(usize, usize)>;
+
 const NAMES: [&str; 2] = ["a0", "a1"];
 
 /// Frames are this much larger than what they bring.
@@ -30,7 +33,7 @@ fn viewed_with(left: &[Vec<u32>], carried: &[Vec<(usize, usize)>], change: fn(&m
     }
     (run.load.visits, run.load.streams) = (64, vec![left[0].len() as u32]);
     let first = world::visits(&world).remove(0);
-    let visit = |(number, (left, carried)): (usize, (&Vec<u32>, &Vec<(usize, usize)>))| {
+    let visit = |(number, (left, carried)): (usize, (&Vec<u32>, &Carried))| {
         let streams = left.len() as u32;
         let mut pair = world::pair(0, 1, streams, vec![1_000_000 * u64::from(streams); 20]);
         pair.aim = Some(NetAim {
@@ -82,7 +85,7 @@ fn has(view: &NetView, kind: NetFindingKind) -> bool {
 }
 
 /// All streams of a visit by one member, of the next by the other, as predicted.
-fn in_turn(streams: usize) -> (Vec<Vec<u32>>, Vec<Vec<(usize, usize)>>) {
+fn in_turn(streams: usize) -> (Vec<Vec<u32>>, Vec<Carried>) {
     let left = (0..4).map(|visit| vec![visit % 2; streams]).collect();
     let carried = (0..4).map(|visit| vec![(visit % 2, visit % 2); streams]).collect();
     (left, carried)
