@@ -188,8 +188,11 @@ impl PathProbes {
     fn given(&mut self, socket: &UdpSocket, payload: &[u8]) -> Result<Given, String> {
         for _ in 0..GIVEN_MOST {
             match send(socket, payload, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
-                // What a queue of this machine drops was given to the path, and is lost on it.
-                Ok(_) | Err(Errno::NOBUFS) => return Ok(Given::Sent),
+                // What a queue of this machine drops was given to the path, and is lost on it; and what somebody says of
+                // an earlier one by ICMP is no word of this one.
+                Ok(_) | Err(Errno::NOBUFS | Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::CONNREFUSED) => {
+                    return Ok(Given::Sent);
+                }
                 // Its own refusal is in the queue of errors; else a router's word of an earlier one came just now.
                 Err(Errno::MSGSIZE) => {
                     if let Some(mtu_bytes) = self.hear_errors(socket) {

@@ -18,7 +18,7 @@ use linerate_fleet::netting::{NetAddress, NetOrder};
 use linerate_fleet::reach::NodeReach;
 use linerate_flows::FlowToken;
 use linerate_record::fleet::Allowed;
-use linerate_record::net::{NET_MEMBERS_MAX, NET_SCHEMA, NetLoad, NetNode, NetOp, NetRun, NetVisit, NetWay};
+use linerate_record::net::{NET_SCHEMA, NetLoad, NetNode, NetOp, NetRun, NetVisit, NetWay};
 use linerate_record::shell;
 use linerate_record::units::{bits_per_s, bytes_iec, duration_ns, whole_ns};
 use linerate_wire::clock::{Clock, unix_base_ns};
@@ -274,6 +274,9 @@ fn consent_to_load(flags: &NetFlags, nodes: &[FleetNode], course: &Course) -> Re
     )
 }
 
+/// Most members that are aimed at in turn: a machine that names more does not make a run longer than was consented to.
+const AIMED_MOST: usize = 8;
+
 /// At how many members of bonds streams are aimed in turn: as many as the machine has that has the most.
 fn members(flags: &NetFlags, fleet: &LinkedFleet<'_>, found: &[NetAddress]) -> Result<u32, Failure> {
     if !flags.members {
@@ -282,7 +285,7 @@ fn members(flags: &NetFlags, fleet: &LinkedFleet<'_>, found: &[NetAddress]) -> R
     let of = |(of, found): (&linked::Linked, &NetAddress)| {
         bond_of(&of.hello.machine, &found.interface).map(|(_, bond)| bond.members.len())
     };
-    let most = fleet.linked.iter().zip(found).filter_map(of).max().unwrap_or(0).min(NET_MEMBERS_MAX);
+    let most = fleet.linked.iter().zip(found).filter_map(of).max().unwrap_or(0).min(AIMED_MOST);
     if most == 0 {
         let why = "--members: no machine has a bond below the address that is sent to: leave it out, or name the \
                    bond with --interface";

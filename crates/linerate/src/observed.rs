@@ -50,7 +50,7 @@ pub(crate) fn check(path: &Path, plane: Option<SitePlane>) -> Result<(), Failure
 /// that change.
 pub(crate) fn write(view: &NetView, path: &Path, plane: Option<SitePlane>, dry_run: bool) -> Result<String, Failure> {
     let there = own(path)?;
-    if view.whole().is_none() {
+    if view.pairs.iter().all(|pair| pair.visits == 0) {
         return Err(Failure::usage(format!("nothing was measured: {} stays as it is", path.display())));
     }
     let (site, file) = sites::read_site_file(path)?;

@@ -92,6 +92,7 @@ fn slow_in_short(view: &NetView) -> String {
     match all.len() {
         0 if !slow.lacking.is_empty() => slow.lacking.clone(),
         0 => "no machine and no pair is slow beyond chance".to_owned(),
+        _ if !slow.lacking.is_empty() => format!("{}; {}", listed(&all, 2), slow.lacking),
         _ => listed(&all, 2),
     }
 }

@@ -20,6 +20,9 @@ pub const NET_COMPARISON_SCHEMA: u32 = 1;
 /// Fewest visits of a pair in each run by which its ratio has an interval.
 const VISITS_LEAST: u32 = 2;
 
+/// How many of such intervals have what is true in them.
+const COVERED: f64 = 0.95;
+
 /// What became of links from run A to run B.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetComparison {
@@ -92,6 +95,9 @@ pub fn compare(a: &NetView, b: &NetView) -> Result<NetComparison, String> {
     let (of_a, of_b) = (known(a), known(b));
     let both = of_a.iter().filter_map(|(key, one)| Some((key, *one, *of_b.get(key)?)));
     let mut pairs: Vec<NetPairRatio> = both.filter_map(|(key, a, b)| ratio(key, a, b)).collect();
+    if a.load.op == NetOp::Mtu {
+        return Err("paths have no rates to compare: hold the tables of linerate report against each other".to_owned());
+    }
     if pairs.is_empty() {
         return Err("the runs have no pair of machines with the same number of streams in common: measure the same \
                     machines, by the same names, with the same --streams"
@@ -171,7 +177,13 @@ fn said(of: &NetStreamsRatio) -> String {
     let intervals = if of.known == 0 {
         "no ratio has an interval, which takes two visits or more in each run".to_owned()
     } else {
-        format!("by the intervals of visits, {} give less and {} more", of.less, of.more)
+        let by_chance = f64::from(of.known) * (1.0 - COVERED);
+        format!(
+            "by the intervals of visits, {} give less and {} more, where chance alone makes about {} of them",
+            of.less,
+            of.more,
+            by_chance.round()
+        )
     };
     format!(
         "with {} B gives {gives} at the median of {}; {intervals}",
@@ -181,7 +193,8 @@ fn said(of: &NetStreamsRatio) -> String {
 }
 
 fn warnings(a: &NetLoad, b: &NetLoad, unmatched: usize) -> Vec<String> {
-    let differing: [(&str, bool); 6] = [
+    let differing: [(&str, bool); 7] = [
+        ("--members", a.members != b.members),
         ("which way flows go", a.way != b.way),
         ("--duration", a.duration_ms != b.duration_ms),
         ("--warmup", a.warmup_ms != b.warmup_ms),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use linerate_record::net::{NetAim, NetMember, NetMemberState, NetOp, NetPair};
 
 use super::pairs::{NetSeen, SeenPair, SeenVisit, share};
-use super::ports::bond_of;
+use super::ports::{self, bond_of};
 use super::view::{NetArrival, NetArrives, NetLeaves, NetMemberReceives, NetMemberSends, NetPairMembers};
 use crate::student::regularized_beta;
 
@@ -16,16 +16,28 @@ const CHATTER_BYTES_PER_S: f64 = 4096.0;
 /// 0.023.
 const ANSWERS_SHARE: f64 = 0.03;
 
-/// Chance below which as many streams on one member are no accident.
+/// Chance below which as many streams on one member are no accident, over all pairs.
 const SURE: f64 = 0.01;
+
+/// What members carry more than this of the run's own bytes is somebody else's.
+const OWN_MOST: f64 = 1.1;
+
+/// Streams whose Jain's index is less than this are not alike, so that bytes do not tell how many there are.
+const ALIKE: f64 = 0.95;
 
 /// Modes in which what is between both machines chooses the member on which packets arrive.
 const CHOSEN_OUTSIDE: [&str; 3] = ["802.3ad", "balance-xor", "balance-rr"];
 
 /// Pairs that leave by a bond, or arrive on one.
 pub(super) fn members(seen: &NetSeen<'_>) -> Vec<NetPairMembers> {
+    // Probes go by ports of their own, and by no stream.
+    if seen.run.load.op == NetOp::Mtu {
+        return Vec::new();
+    }
+    // Of all pairs together, one in a hundred runs is to say something of a switch by chance.
+    let sure = SURE / seen.pairs.len().max(1) as f64;
     let of = |(&(from, to, streams), pair): (&(u32, u32, u32), &SeenPair<'_>)| {
-        let (leaves, arrives) = (leaves(seen, from, pair), arrives(seen, to, pair));
+        let (leaves, arrives) = (leaves(seen, from, pair), arrives(seen, to, pair, sure));
         (leaves.is_some() || arrives.is_some()).then_some(NetPairMembers { from, to, streams, leaves, arrives })
     };
     seen.pairs.iter().filter_map(of).collect()
@@ -63,8 +75,22 @@ fn of_visit<'v>(
     let is_clear = other_way == 0.0 || !matches!(seen.run.load.op, NetOp::Request { .. });
     let chatter = CHATTER_BYTES_PER_S * machine.over_ms as f64 / 1e3 * members.len() as f64;
     let background_bytes = chatter + ANSWERS_SHARE * other_way;
-    let is_judged = is_only && is_steady && is_clear && !members.is_empty();
+    let payload: f64 = visit.pair.stream_bytes.iter().map(|bytes| *bytes as f64).sum();
+    let is_sender = end(visit.pair) == visit.pair.from;
+    let carried = |member: &&NetMember| if is_sender { member.sent_bytes } else { member.received_bytes } as f64;
+    let own = OWN_MOST * payload * wire(seen, visit.pair) + background_bytes;
+    // Requests are mostly headers.
+    let is_bulk = seen.run.load.op == NetOp::Stream;
+    let is_own = payload > 0.0 && (!is_bulk || members.iter().map(carried).sum::<f64>() <= own);
+    let is_judged = is_only && is_steady && is_clear && is_own && !members.is_empty();
     is_judged.then_some(MembersVisit { pair: visit.pair, members, background_bytes })
+}
+
+/// Bytes on the wire for each of payload, or the most that frames of 1,500 bytes have.
+fn wire(seen: &NetSeen<'_>, pair: &NetPair) -> f64 {
+    const OF_SMALL_FRAMES: f64 = 1.07;
+    let port = |node: u32| &seen.ports[node as usize];
+    ports::wire_share(port(pair.from), port(pair.to)).unwrap_or(OF_SMALL_FRAMES).max(1.0)
 }
 
 /// Sums of one member of the sender.
@@ -169,7 +195,7 @@ fn strays(streams: &[f64], carried: f64, beyond: f64) -> Option<u32> {
     Some((beyond / mean).round().clamp(1.0, streams.len() as f64) as u32)
 }
 
-fn arrives(seen: &NetSeen<'_>, to: u32, of: &SeenPair<'_>) -> Option<NetArrives> {
+fn arrives(seen: &NetSeen<'_>, to: u32, of: &SeenPair<'_>, sure: f64) -> Option<NetArrives> {
     let node = seen.run.nodes.get(to as usize)?;
     let (bond, _) = bond_of(&node.machine, &node.interface)
         .filter(|(_, bond)| bond.members.len() > 1 && CHOSEN_OUTSIDE.contains(&bond.mode.as_str()))?;
@@ -177,7 +203,7 @@ fn arrives(seen: &NetSeen<'_>, to: u32, of: &SeenPair<'_>) -> Option<NetArrives>
     // Of each member of the sender by which all streams of a visit were to leave, where they arrived.
     let mut led: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let mut sums: BTreeMap<&str, (u32, u64)> = BTreeMap::new();
-    let mut is_each_on_one = true;
+    let (mut is_each_on_one, mut are_alike) = (true, true);
     for visit in &of.visits {
         let Some(mut found) = of_visit(seen, visit, (to, bond), |pair| pair.to) else { continue };
         // What is sent to a bond comes only by members that are not at rest.
@@ -191,6 +217,7 @@ fn arrives(seen: &NetSeen<'_>, to: u32, of: &SeenPair<'_>) -> Option<NetArrives>
         all.streams += streams.len() as u32;
         let is_on_one = counts.iter().filter(|count| **count > 0).count() == 1;
         is_each_on_one &= is_on_one;
+        are_alike &= is_on_one || are_alike_streams(&streams);
         for (member, count) in found.members.iter().zip(counts) {
             let sum = sums.entry(member.name.as_str()).or_default();
             sum.0 += count;
@@ -211,7 +238,7 @@ fn arrives(seen: &NetSeen<'_>, to: u32, of: &SeenPair<'_>) -> Option<NetArrives>
         carried_share: share(*bytes as f64, carried).unwrap_or(0.0),
     };
     all.members = sums.iter().map(member).collect();
-    (all.says, all.chance) = says(&all, is_each_on_one.then_some(&led));
+    (all.says, all.chance) = says(&all, is_each_on_one.then_some(&led), (sure, are_alike));
     (all.visits > 0).then_some(all)
 }
 
@@ -239,9 +266,25 @@ fn dealt(count: usize, shares: &[f64]) -> Vec<u32> {
     whole
 }
 
-/// What arrivals say, and the chance of it. With where each member of the sender led to, where all streams of each
-/// visit arrived on one member.
-fn says(all: &NetArrives, led: Option<&BTreeMap<&str, BTreeSet<&str>>>) -> (NetArrival, f64) {
+fn are_alike_streams(streams: &[f64]) -> bool {
+    let (sum, squares) =
+        streams.iter().fold((0.0, 0.0), |(sum, squares), bytes| (sum + bytes, squares + bytes * bytes));
+    sum * sum >= ALIKE * squares * streams.len() as f64
+}
+
+/// Chance that streams which each arrive anywhere lead from so many members to as many others, each to one.
+fn one_to_one_chance(members: usize, streams: u32) -> f64 {
+    let ways: f64 = (1..=members).map(|one| one as f64).product();
+    ways * (members as f64).powf(-f64::from(streams))
+}
+
+/// What arrivals say, and the chance of it, where `sure` is small enough. With where each member of the sender led to,
+/// where all streams of each visit arrived on one member; and whether bytes tell how many streams there were.
+fn says(
+    all: &NetArrives,
+    led: Option<&BTreeMap<&str, BTreeSet<&str>>>,
+    (sure, are_alike): (f64, bool),
+) -> (NetArrival, f64) {
     let most = all.members.iter().map(|member| member.streams).max().unwrap_or(0);
     let members = all.members.len() as f64;
     let tail = regularized_beta(1.0 / members.max(1.0), f64::from(most), f64::from(all.streams - most) + 1.0);
@@ -250,12 +293,15 @@ fn says(all: &NetArrives, led: Option<&BTreeMap<&str, BTreeSet<&str>>>) -> (NetA
         let ends: BTreeSet<&&str> = led.values().flatten().collect();
         led.len() > 1 && led.values().all(|ends| ends.len() == 1) && ends.len() == led.len()
     });
-    let arrival = match (chance <= SURE, most == all.streams) {
-        _ if is_one_to_one => NetArrival::AsSent,
+    if is_one_to_one {
+        let chance = one_to_one_chance(all.members.len(), all.streams);
+        return (if chance <= sure { NetArrival::AsSent } else { NetArrival::Untold }, chance);
+    }
+    let arrival = match (chance <= sure, most == all.streams) {
         (true, true) => NetArrival::OneMember,
-        (true, false) => NetArrival::Uneven,
+        (true, false) if are_alike => NetArrival::Uneven,
         (false, true) => NetArrival::Untold,
-        (false, false) => NetArrival::Spread,
+        (_, false) => NetArrival::Spread,
     };
     (arrival, chance)
 }

@@ -1,6 +1,6 @@
 //! How long packets may be between machines, by what probes found.
 
-use linerate_record::net::{NetProbeSize, NetProbed};
+use linerate_record::net::{NET_PROBE_TRIES, NetProbeSize, NetProbed};
 
 use super::pairs::{NetSeen, SeenPair};
 use super::view::{NetPathFigures, NetPathVerdict};
@@ -19,11 +19,24 @@ fn lost(of: &NetProbed) -> Option<u32> {
     of.sizes.iter().find(|size| size.bytes > carried && size.is_lost()).map(|size| size.bytes)
 }
 
+/// Whether a search came to its end: of what comes, the next byte more was tried as often as it is at the end.
+fn is_finished(of: &NetProbed) -> bool {
+    let is_refuted = |size: &NetProbeSize| size.received == 0 && size.sent + size.refused >= 2 * NET_PROBE_TRIES;
+    match carried(of) {
+        Some(carried) if carried >= of.interface_bytes => true,
+        Some(carried) => of.sizes.iter().any(|size| size.bytes == carried + 1 && is_refuted(size)),
+        // The least size is tried last where nothing comes.
+        None => of.sizes.first().is_some_and(|least| least.is_lost() && least.bytes <= LEAST_MOST_BYTES),
+    }
+}
+
 /// The path of a pair; none where it was not probed. Streams and visits go by ports of their own, and so may go by
-/// different paths: what counts is the worst of them.
+/// different paths: what counts is the worst of those that were searched to the end, and of which anything came.
 pub(super) fn figures(seen: &NetSeen<'_>, (from, to): (u32, u32), of: &SeenPair<'_>) -> Option<NetPathFigures> {
     let all: Vec<&NetProbed> = of.visits.iter().flat_map(|visit| &visit.pair.probed).collect();
-    let worst = *all.iter().min_by_key(|of| carried(of).unwrap_or(0))?;
+    let of_some = || all.iter().filter(|of| is_finished(of) && carried(of).is_some());
+    let finished = of_some().min_by_key(|of| carried(of)).or_else(|| all.iter().find(|of| carried(of).is_some()));
+    let worst = *finished.or_else(|| all.iter().find(|of| is_finished(of))).or(all.first())?;
     let best = all.iter().filter_map(|of| carried(of)).max();
     let receiver = interface(seen, to, from);
     let sizes = || all.iter().flat_map(|of| &of.sizes);
@@ -53,14 +66,9 @@ fn interface(seen: &NetSeen<'_>, node: u32, other: u32) -> Option<u32> {
 }
 
 fn verdict(worst: &NetProbed, receiver: Option<u32>) -> NetPathVerdict {
-    let (carried, lost) = (carried(worst), lost(worst));
-    match carried {
+    match carried(worst) {
         Some(carried) if carried >= worst.interface_bytes => NetPathVerdict::Whole,
-        _ if lost.is_none() => NetPathVerdict::Unfinished,
-        // The least size is tried last where nothing comes.
-        None if worst.sizes.first().is_none_or(|least| !least.is_lost() || least.bytes > LEAST_MOST_BYTES) => {
-            NetPathVerdict::Unfinished
-        }
+        _ if !is_finished(worst) => NetPathVerdict::Unfinished,
         None => NetPathVerdict::Nothing,
         // Nobody on this machine sends longer ones, but those who probe.
         Some(carried) if worst.taken_bytes.is_some_and(|taken| taken <= carried) => NetPathVerdict::Known,
@@ -121,5 +129,7 @@ mod tests {
         let mut short = probed(1_500, Some(1_500), &[(576, 6), (1_500, 0)]);
         short.sizes[1].sent = 2;
         assert_eq!(verdict(&short, None), NetPathVerdict::Unfinished, "the time was over");
+        let cut = probed(9_000, Some(9_000), &[(576, 6), (7_947, 6), (8_106, 0), (9_000, 0)]);
+        assert_eq!(verdict(&cut, Some(9_000)), NetPathVerdict::Unfinished, "the time was over midway");
     }
 }

@@ -34,8 +34,6 @@ pub(super) struct NetPort {
     pub(super) member_bits_per_s: Option<f64>,
     /// How the bond spreads flows; empty where it does not say.
     pub(super) hash_policy: String,
-    /// The bond that it is, or that it stands on; empty where there is none.
-    pub(super) bond: String,
     /// Whether its address is one of IPv6.
     is_v6: bool,
 }
@@ -56,7 +54,6 @@ pub(super) fn port(node: &NetNode) -> NetPort {
         speed_bits_per_s: speed(nic),
         mtu_bytes: Some(nic.mtu_bytes).filter(|mtu| *mtu >= MTU_LEAST),
         member_bits_per_s: bond.and_then(speeds),
-        bond: bond.map_or_else(String::new, |nic| nic.name.clone()),
         hash_policy: bond.and_then(|nic| nic.bond.as_ref()?.xmit_hash_policy.clone()).unwrap_or_default(),
         is_v6,
     }
@@ -147,7 +144,7 @@ mod tests {
         let found =
             port(&node("10.0.0.1", vec![vlan.clone(), bonded.clone(), nic("p0", 25, 9000), nic("p1", 25, 9000)]));
         assert_eq!((found.speed_bits_per_s, found.member_bits_per_s), (Some(50e9), Some(25e9)));
-        assert_eq!((found.hash_policy.as_str(), found.bond.as_str()), ("layer2", "bond0"));
+        assert_eq!(found.hash_policy, "layer2");
         let backup = MachineBond { mode: "active-backup".to_owned(), ..bond };
         let backed = MachineNic { bond: Some(backup), ..bonded };
         let found = port(&node("10.0.0.1", vec![vlan, backed, nic("p0", 25, 9000), nic("p1", 25, 9000)]));

@@ -4,6 +4,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use linerate_report::openmetrics::CONTENT_TYPE;
@@ -14,6 +15,9 @@ use crate::progress;
 /// How long one caller may take, to ask and to be answered: there is one thread for all.
 const CALLER_MAX: Duration = Duration::from_secs(2);
 
+/// How long the end of a run waits for the address to be free again.
+const LET_GO_WITHIN: Duration = Duration::from_millis(500);
+
 /// Largest head of a request.
 const HEAD_BYTES_MAX: usize = 8 << 10;
 
@@ -21,6 +25,7 @@ const HEAD_BYTES_MAX: usize = 8 << 10;
 pub(crate) struct ServedText {
     stop: Arc<AtomicBool>,
     address: SocketAddr,
+    thread: Option<JoinHandle<()>>,
 }
 
 /// Takes the address of `--metrics`.
@@ -40,11 +45,11 @@ pub(crate) fn serve(
     let address = listener.local_addr().map_err(failed)?;
     let stop = Arc::new(AtomicBool::new(false));
     let asked = Arc::clone(&stop);
-    std::thread::spawn(move || answer_all(&listener, &text, &asked));
+    let thread = Some(std::thread::spawn(move || answer_all(&listener, &text, &asked)));
     if !quiet {
         progress::say(&format!("metrics  http://{address}/metrics"));
     }
-    Ok(ServedText { stop, address })
+    Ok(ServedText { stop, address, thread })
 }
 
 impl Drop for ServedText {
@@ -60,8 +65,12 @@ impl Drop for ServedText {
             };
             address.set_ip(loopback);
         }
-        // It is not waited for: a caller may say nothing, and the end of a run is not his.
         let _ = TcpStream::connect_timeout(&address, CALLER_MAX);
+        // What comes next may want the address; but a caller may say nothing, and the end of a run is not his.
+        let until = Instant::now() + LET_GO_WITHIN;
+        while self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 }
 

@@ -220,7 +220,7 @@ impl NetFlags {
             OpWish::Request | OpWish::Connect | OpWish::Mtu if self.max_rate.is_some() => {
                 Err("--max-rate caps bytes: leave it out, or give --op stream or --op udp".to_owned())
             }
-            OpWish::Connect | OpWish::Udp if self.members => {
+            OpWish::Connect | OpWish::Udp | OpWish::Mtu if self.members => {
                 Err("--members chooses the ports of streams: leave it out, or give --op stream or --op request"
                     .to_owned())
             }

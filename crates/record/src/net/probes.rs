@@ -80,6 +80,9 @@ impl NetProbed {
         if let Some(mtu) = mtus.into_iter().flatten().find(|mtu| !NET_PACKET_BYTES.contains(mtu)) {
             return Err(format!("an MTU of {mtu}"));
         }
+        if self.sizes.len() > NET_PROBES_MAX as usize || self.sizes.iter().any(|of| of.sent + of.refused.min(1) == 0) {
+            return Err(format!("{} sizes of probes, or one without any", self.sizes.len()));
+        }
         if self.sizes.windows(2).any(|two| two[0].bytes >= two[1].bytes) {
             return Err("sizes of probes out of order".to_owned());
         }
@@ -125,7 +128,9 @@ mod tests {
     fn what_probes_cannot_have_found_is_refused() {
         assert_eq!(probed().check(), Ok(()));
         type Wrong = fn(&mut NetProbed);
-        let wrong: [(Wrong, &str); 8] = [
+        let wrong: [(Wrong, &str); 10] = [
+            (|of| of.sizes[2].sent = 0, "or one without any"),
+            (|of| of.sizes = vec![NetProbeSize { bytes: 576, sent: 1, ..NetProbeSize::default() }; 513], "513 sizes"),
             (|of| of.interface_bytes = 67, "an MTU of 67"),
             (|of| of.taken_bytes = Some(65_576), "an MTU of 65576"),
             (|of| of.icmp.as_mut().unwrap().mtu_bytes = 0, "an MTU of 0"),

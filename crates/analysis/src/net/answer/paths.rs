@@ -183,6 +183,7 @@ fn black_hole(
         )
     });
     let carried = hit.iter().filter_map(|(_, path)| path.carried_bytes).min().unwrap_or(0);
+    let is_untold = hit.iter().any(|(_, path)| path.taken_bytes.is_none() || path.receiver_interface_bytes.is_none());
     let is_on_some = hit.iter().any(|(_, path)| path.carried_most_bytes.is_some());
     let where_to_look = match nodes.as_slice() {
         [node] => format!("the port of the switch at {}, its VLAN, and tunnels of that machine", port(view, *node)),
@@ -191,7 +192,7 @@ fn black_hole(
     NetFinding {
         kind: NetFindingKind::MtuBlackHole,
         severity: Severity::Critical,
-        confidence: if is_on_some { Confidence::Likely } else { Confidence::Certain },
+        confidence: if is_on_some || is_untold { Confidence::Likely } else { Confidence::Certain },
         nodes,
         claim,
         evidence: if is_on_some { format!("{evidence}; other streams carry more") } else { evidence },

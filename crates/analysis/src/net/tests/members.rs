@@ -103,7 +103,9 @@ fn streams_that_leave_as_predicted_are_each_known_to() {
         let predicted: Vec<u32> = leaves.members.iter().map(|member| member.predicted_streams).collect();
         assert_eq!(predicted, [2 * streams as u32; 2]);
         assert!(!has(&view, NetFindingKind::StrayedStreams) && !has(&view, NetFindingKind::SwitchHash));
-        assert_eq!(only(&view).arrives.as_ref().unwrap().says, NetArrival::AsSent);
+        // Four single streams lead from each of two members to one by chance in one of eight.
+        let said = if streams == 1 { NetArrival::Untold } else { NetArrival::AsSent };
+        assert_eq!(only(&view).arrives.as_ref().unwrap().says, said);
     }
 }
 

@@ -166,7 +166,7 @@ impl Leaving {
             return Some(NetUnaimed::NotKnown);
         };
         match choice(mode, Direction::Egress) {
-            MemberChoice::TransmitHash => self.chosen_by.why(!matches!(op, NetOp::Udp { .. })),
+            MemberChoice::TransmitHash => self.chosen_by.why(!op.is_of_datagrams()),
             MemberChoice::Turns => Some(NetUnaimed::Turns),
             MemberChoice::Load => Some(NetUnaimed::ByLoad),
             MemberChoice::None if mode == BondMode::Broadcast => Some(NetUnaimed::Everywhere),
