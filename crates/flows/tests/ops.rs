@@ -96,7 +96,8 @@ fn counted(exchanges: &NetExchanges) -> (u64, u64) {
     add_encoded(&mut times, &exchanges.times).expect("a histogram");
     assert_eq!(times.len(), exchanges.interval_counts.iter().sum::<u64>());
     assert_eq!(exchanges.interval_counts.len(), 4);
-    assert!(exchanges.interval_counts.iter().all(|count| *count > 0), "{:?}", exchanges.interval_counts);
+    // Kernels may stall the first large messages of a stream for a fifth of a second, while its window grows.
+    assert!(exchanges.interval_counts.last().is_some_and(|count| *count > 0), "{:?}", exchanges.interval_counts);
     (times.len(), times.value_at_quantile(0.5))
 }
 

@@ -58,6 +58,11 @@ fn line_end(text: &str) -> &'static str {
 fn replaced(text: &str, node: &YamlNode, value: &str) -> Option<String> {
     let from = byte_at(text, node.place)?;
     let there = text.get(from..)?;
+    // What does not stand behind its key is a block, or looks like one.
+    let before = text.get(..from)?.rsplit('\n').next().unwrap_or_default();
+    if !before.contains(':') {
+        return None;
+    }
     let length = match &node.content {
         Content::Scalar(word) if there.starts_with(word.as_str()) => word.len(),
         Content::Scalar(word) => {

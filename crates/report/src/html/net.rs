@@ -93,7 +93,9 @@ fn drawn(view: &NetView) -> Drawn<'_> {
     let mut limited = vec!['.'; cells.len()];
     for pair in view.compared() {
         let at = pair.from as usize * count + pair.to as usize;
-        cells[at] = pair.per_s.map(|rate| rate.mean);
+        // Paths have no rate, and no map.
+        let Some(cell) = cells.get_mut(at) else { continue };
+        *cell = pair.per_s.map(|rate| rate.mean);
         if let Some(limit) = &pair.limit {
             let place = NetLimitedBy::ALL.into_iter().position(|by| by == limit.by);
             limited[at] = place.and_then(|place| char::from_digit(u32::try_from(place).ok()?, 36)).unwrap_or('.');
