@@ -96,8 +96,13 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
     } else {
         let alike = losses::alike(&grid, &suspects, &used);
         let beside = alike.as_ref().map_or_else(String::new, |[said, _]| format!("; {said}"));
-        let next = alike.map(|[_, next]| next).or_else(|| next(&suspects, none_of_these, explanation.as_ref()));
-        let are_links_read = of_planes.iter().any(|of_node| !of_node.is_empty());
+        let are_links_read = nodes.is_empty() || of_planes.iter().any(|of_node| !of_node.is_empty());
+        let next = if are_links_read {
+            alike.map(|[_, next]| next).or_else(|| next(&suspects, none_of_these, explanation.as_ref()))
+        } else {
+            warnings.splice(0..0, nameless(&strangers));
+            Some("the same once more, with links: the warnings say what they lack".to_owned())
+        };
         (answer((&suspects, &odd), none_of_these, (nodes.len(), are_links_read)) + &beside, next)
     };
     caveats.extend(quotas::of_others(&grid));
@@ -246,6 +251,16 @@ fn unknown_links(
         (!is_there).then(|| UnknownLink { of_all: true, said: said() })
     };
     unknown.chain(given.iter().filter_map(|one| no_plane(&one))).collect()
+}
+
+/// Machines that may be the nodes whose links are lacking, by names that nobody joins.
+fn nameless(strangers: &[String]) -> Option<String> {
+    let first = strangers.first()?;
+    Some(format!(
+        "{} machines that were read are no node by any of their names, such as {first}: is node_uname_info scraped, or \
+         does --map name a label that has nodes' names?",
+        strangers.len()
+    ))
 }
 
 /// Counters of bytes that stand still while the same link carries something the other way: even acknowledgements move

@@ -184,7 +184,9 @@ pub(super) fn masked(readings: &Readings) -> Readings {
     let mut names = Vec::new();
     for OtherName { machine, name } in &readings.names {
         let count = others.len() + 1;
-        let other = others.entry(name).or_insert_with(|| format!("host-{count}")).clone();
+        // Another exporter may call a machine by that name, whose readings are to be joined still.
+        let of_machine = || machines.0.get(name.as_str()).cloned().unwrap_or_else(|| format!("host-{count}"));
+        let other = others.entry(name).or_insert_with(of_machine).clone();
         let known = machines.0.get(machine.as_str());
         names.extend(known.map(|machine| OtherName { machine: machine.clone(), name: other }));
     }

@@ -29,7 +29,10 @@ const FILE_TO_MAKE: &str = "initsecrets";
 /// Whether a flag, a query's part or a line of this name has a key, or proves that one has it.
 fn names_key(name: &str) -> bool {
     let name = bare(name);
-    name != FILE_TO_MAKE && NAMES.iter().chain(&["signature", "credential"]).any(|part| name.contains(part))
+    // A file that has a key is no key.
+    name != FILE_TO_MAKE
+        && !name.ends_with("file")
+        && NAMES.iter().chain(&["signature", "credential"]).any(|part| name.contains(part))
 }
 
 fn bare(name: &str) -> String {

@@ -210,11 +210,11 @@ fn compared(
     (plane, uses): (usize, &[NodeUse]),
 ) -> Vec<Compared> {
     let (OddKind::Value(of) | OddKind::Steadiness(of)) = row.of;
-    let take = |values: &Values| match row.take {
+    let take = |node: usize, values: &Values| match row.take {
         Take::Middle => grid.median(values),
         Take::Mean => grid.mean(values),
         Take::Clipped => grid.clipped(values),
-        Take::Standing => grid.standing(values),
+        Take::Standing => grid.standing(node, values),
     };
     let mut all = Vec::new();
     for node in (0..grid.nodes.len()).filter(|node| grid.nodes[*node].group == group) {
@@ -222,14 +222,14 @@ fn compared(
             all.extend(value.map(|value| Compared { node, part: part.to_owned(), value }));
         };
         match (row.per, row.of) {
-            (Per::Node, _) => add("", grid.whole(of, node).and_then(take)),
+            (Per::Node, _) => add("", grid.whole(of, node).and_then(|values| take(node, values))),
             (Per::Part, _) => {
                 let parts = grid.parts(of, node).iter();
-                parts.for_each(|(part, values)| add(part, take(values)));
+                parts.for_each(|(part, values)| add(part, take(node, values)));
             }
             (Per::Link, OddKind::Value(_)) => {
                 let Some(interface) = interfaces[node][plane] else { continue };
-                add(interface, grid.part(of, node, interface).and_then(take));
+                add(interface, grid.part(of, node, interface).and_then(|values| take(node, values)));
             }
             (Per::Link, OddKind::Steadiness(_)) => {
                 let Some(interface) = interfaces[node][plane] else { continue };

@@ -25,6 +25,9 @@ const BUSY_SHARE: f64 = 0.6;
 const SHORT: f64 = 0.3;
 const PEAK: f64 = 0.97;
 
+/// Where this is less than so much of the most of all, the load is shorter still.
+const MOMENT: f64 = 0.1;
+
 /// What the most is taken to be: a quantile that a moment's burst does not decide.
 const MOST: f64 = 0.75;
 
@@ -98,11 +101,20 @@ impl<'r> Grid<'r> {
         Some(busy.iter().map(|value| value.min(most)).sum::<f64>() / busy.len() as f64)
     }
 
-    /// The mean of a gauge over the judged instants, where one without a value has 0: exporters leave out what is at
-    /// rest.
-    pub(super) fn standing(&self, values: &Values) -> Option<f64> {
-        let judged = self.is_busy.iter().filter(|busy| **busy).count();
+    /// The mean of a gauge over the judged instants, where one without a value has 0, if its node was read:
+    /// exporters leave out what is at rest.
+    pub(super) fn standing(&self, node: usize, values: &Values) -> Option<f64> {
+        let is_read = self.is_read(node);
+        let judged = is_read.iter().zip(&self.is_busy).filter(|(read, busy)| **read && **busy).count();
         (judged > 0).then(|| self.busy(values).iter().sum::<f64>() / judged as f64)
+    }
+
+    /// At which instants a node was read: what it always has is there then.
+    fn is_read(&self, node: usize) -> Vec<bool> {
+        const ALWAYS: [ReadMeasure; 3] = [ReadMeasure::LinkSent, ReadMeasure::LinkReceived, ReadMeasure::CoresBusy];
+        let all: Vec<&Values> = ALWAYS.iter().flat_map(|of| self.parts(*of, node)).map(|(_, values)| *values).collect();
+        let at = |step: usize| all.iter().any(|values| values.get(step).is_some_and(Option::is_some));
+        (0..self.is_busy.len()).map(|step| all.is_empty() || at(step)).collect()
     }
 
     /// How long the judged instants are together.
@@ -112,9 +124,12 @@ impl<'r> Grid<'r> {
 
     /// Judges only the instants at which `load` is near its most. All of them where it tells nothing.
     pub(super) fn judge_where(&mut self, load: &[f64]) {
-        let mut sorted = load.to_vec();
-        let (most, peak) = (quantile(&mut sorted, MOST).unwrap_or(0.0), quantile(&mut sorted, PEAK).unwrap_or(0.0));
-        // A load that is there for less than a quarter of the window.
+        // Where nothing was read, nothing is known: links that were carry something.
+        let mut sorted: Vec<f64> = load.iter().copied().filter(|value| *value > 0.0).collect();
+        let mut at = |share| quantile(&mut sorted, share).unwrap_or(0.0);
+        let (most, peak, top) = (at(MOST), at(PEAK), at(1.0));
+        // A load that is there for a few instants, or for less than a quarter of the window.
+        let peak = if peak < MOMENT * top { top } else { peak };
         let most = if most < SHORT * peak { peak } else { most };
         let is_busy: Vec<bool> = load.iter().map(|value| most > 0.0 && *value >= BUSY_SHARE * most).collect();
         if is_busy.iter().any(|busy| *busy) {

@@ -6,7 +6,7 @@ use linerate_record::readings::ReadMeasure;
 use super::grid::{Grid, Values, quantile};
 
 /// Sum over nodes of a measure, an instant; an instant lacks what a node lacks. `of` picks what counts of a node.
-fn over_nodes<'r>(grid: &Grid<'r>, of: impl Fn(usize) -> Vec<&'r Values>) -> Vec<f64> {
+fn summed<'r>(grid: &Grid<'r>, of: impl Fn(usize) -> Vec<&'r Values>) -> Vec<f64> {
     let steps = grid.is_busy.len();
     let mut sum = vec![0.0; steps];
     for node in 0..grid.nodes.len() {
@@ -29,17 +29,29 @@ fn whole<'r>(grid: &Grid<'r>, of: ReadMeasure) -> impl Fn(usize) -> Vec<&'r Valu
 /// Bytes that links of planes carry: what the load is told by, since every engine's nodes have them.
 pub(super) fn carried<'r>(grid: &Grid<'r>, interfaces: &[Vec<&'r str>]) -> [Vec<f64>; 2] {
     [ReadMeasure::LinkSent, ReadMeasure::LinkReceived].map(|of| {
-        over_nodes(grid, |node| {
+        let links = |node: usize| -> Vec<&'r Values> {
             let links = interfaces.get(node).into_iter().flatten();
             links.filter_map(|link| grid.part(of, node, link)).collect()
-        })
+        };
+        let nodes: Vec<Vec<&Values>> = (0..grid.nodes.len()).map(links).filter(|all| !all.is_empty()).collect();
+        let is_there =
+            |all: &Vec<&Values>, step| all.iter().any(|values| values.get(step).is_some_and(Option::is_some));
+        let mut sums = summed(grid, links);
+        // Nodes that were not read at an instant are taken to do what the others do then.
+        for (step, sum) in sums.iter_mut().enumerate() {
+            let there = nodes.iter().filter(|all| is_there(all, step)).count();
+            *sum *= nodes.len() as f64 / there.max(1) as f64;
+        }
+        sums
     })
 }
 
 /// The mean of a measure over all nodes and judged instants; absent where any node lacks it.
 fn served(grid: &Grid<'_>, of: ReadMeasure) -> Option<f64> {
-    let mean = |values| if of == ReadMeasure::InFlight { grid.standing(values) } else { grid.mean(values) };
-    let each: Option<Vec<f64>> = (0..grid.nodes.len()).map(|node| grid.whole(of, node).and_then(mean)).collect();
+    let is_gauge = of == ReadMeasure::InFlight;
+    let mean = |node, values| if is_gauge { grid.standing(node, values) } else { grid.mean(values) };
+    let of_node = |node| grid.whole(of, node).and_then(|values| mean(node, values));
+    let each: Option<Vec<f64>> = (0..grid.nodes.len()).map(of_node).collect();
     each.filter(|each| !each.is_empty()).map(|each| each.iter().sum())
 }
 
@@ -102,7 +114,7 @@ fn is_trend(before: &[f64], behind: &[f64], held: usize) -> bool {
 /// The instant from which more requests in flight gave no more throughput: the one that parts the window into what has
 /// fewer of them and what has more, where throughput grows least for it.
 fn turn(grid: &Grid<'_>, carried: &[Vec<f64>; 2]) -> Option<LoadTurn> {
-    let demand = over_nodes(grid, whole(grid, ReadMeasure::InFlight));
+    let demand = summed(grid, whole(grid, ReadMeasure::InFlight));
     let bytes: Vec<f64> = carried[0].iter().zip(&carried[1]).map(|(sent, received)| sent + received).collect();
     let most = quantile(&mut bytes.clone(), 0.9)?;
     // Only once the load has begun.

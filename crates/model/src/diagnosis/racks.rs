@@ -17,7 +17,7 @@ use super::machines::{by_number, stated_group};
 use super::sockets::{ALIKE, LOST, NodePair, PAIRS_LEAST, Rows};
 use super::suspects::Scored;
 use crate::ethernet::goodput_share;
-use faults::{RackFault, RackPlace, RackWay, faults, is_nearly, lower_middle, some_of};
+use faults::{RackFault, RackPlace, RackWay, faults, is_nearly, least, lower_middle, quiet, some_of};
 
 /// More racks than this are not laid beside each other.
 const RACKS_MAX: usize = 64;
@@ -212,9 +212,13 @@ fn judge<'r>(crossings: &[Crossing<'r>], own: &BTreeSet<&str>, of_clients: &BTre
             across.insert(*way, lane.middle());
         }
     }
-    // A client's link that is full drops packets, and senders find its speed by them: more than that is a fault.
-    of_clients.iter().for_each(|rack| _ = within.entry(*rack).or_insert(LOST));
     let pooled = if pooled.len() >= PAIRS_LEAST { lower_middle(pooled) } else { None };
+    // A client's link that is full drops packets, and senders find its speed by them: more than that is a fault, and
+    // less may be one of the nodes' rack, so that it tells nothing.
+    let usual = least(pooled.or(quiet(&across)).unwrap_or(0.0));
+    let is_of_client = |way: &RackWay<'_>| of_clients.contains(way.0) || of_clients.contains(way.1);
+    across.retain(|way, lost| !is_of_client(way) || *lost < usual || *lost >= least(LOST));
+    of_clients.iter().for_each(|rack| _ = within.entry(*rack).or_insert(LOST));
     let is_path = |fault: &RackFault<'_>| {
         let is_one = |way: &RackWay<'_>| lanes.get(way).is_some_and(Lane::is_path);
         !matches!(fault.place, RackPlace::Path(_)) || fault.lossy.keys().all(is_one)

@@ -465,7 +465,7 @@ fn under_way(grid: &Grid<'_>, node: &str) -> Option<f64> {
         let served = [ReadMeasure::ClientSent, ReadMeasure::ClientReceived]
             .map(|of| grid.whole(of, place).and_then(|values| grid.clipped(values)));
         let bytes = served[0].unwrap_or(0.0) + served[1].unwrap_or(0.0);
-        let in_flight = grid.standing(grid.whole(ReadMeasure::InFlight, place)?)?;
+        let in_flight = grid.standing(place, grid.whole(ReadMeasure::InFlight, place)?)?;
         (bytes > 0.0).then(|| in_flight / bytes)
     };
     let own = each(grid.place(node)?)?;

@@ -73,7 +73,7 @@ pub(super) fn lower_middle(mut values: Vec<f64>) -> Option<f64> {
 }
 
 /// What ways lose that are not lossy, at the middle.
-fn quiet(across: &Ways<'_>) -> Option<f64> {
+pub(super) fn quiet(across: &Ways<'_>) -> Option<f64> {
     lower_middle(across.values().copied().filter(|lost| *lost < LOST).collect())
 }
 
@@ -148,7 +148,7 @@ pub(super) fn faults<'r>(
 }
 
 /// What ways lose at the least that lose more than others do.
-fn least(others: f64) -> f64 {
+pub(super) fn least(others: f64) -> f64 {
     LOST_MORE * others.max(LOST / LOST_MORE)
 }
 
