@@ -21,11 +21,8 @@ pub(crate) fn find(insecure: bool, ca_file: Option<&Path>) -> Result<Trust, Fail
     // says "unknown issuer" and what to do about it.
     let mut roots = rustls_native_certs::load_native_certs().certs;
     if let Some(path) = ca_file {
-        let pem = bounded::named(path, PEM_BYTES_MAX).map_err(|source| Failure::File {
-            what: "read",
-            path: path.to_owned(),
-            source,
-        })?;
+        let pem = bounded::named(path, PEM_BYTES_MAX)
+            .map_err(|error| Failure::usage(format!("failed to read --ca-file {}: {error}", path.display())))?;
         let added = certificates_in_pem(&pem)
             .map_err(|why| Failure::usage(format!("--ca-file {} is not a PEM certificate: {why}", path.display())))?;
         roots.extend(added);

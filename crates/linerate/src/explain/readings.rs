@@ -156,6 +156,9 @@ pub(super) fn rights(flags: &SourceFlags) -> Result<Rights, Failure> {
     for given in &flags.header {
         headers.extend(self::headers(given)?);
     }
+    if let Some(path) = &flags.ca_file {
+        drop(unread(path, bounded::open(path))?);
+    }
     Ok(Rights { access, headers, trust: trust::find(flags.insecure, flags.ca_file.as_deref())? })
 }
 
@@ -186,7 +189,7 @@ fn secret(flag: &str, path: &Path) -> Result<String, Failure> {
 }
 
 /// What was read of a file, or that it could not be.
-fn unread(path: &Path, read: io::Result<String>) -> Result<String, Failure> {
+fn unread<T>(path: &Path, read: io::Result<T>) -> Result<T, Failure> {
     read.map_err(|source| Failure::File { what: "read", path: path.to_owned(), source })
 }
 
