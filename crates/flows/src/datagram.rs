@@ -1,8 +1,8 @@
 //! What a datagram says of itself, and what a receiver makes of the numbers and times of those that come.
 //!
 //! It begins with 16 secret bytes of its flow, its number (8 bytes, the high one first, whose highest bit says that it
-//! counts) and when it was sent by the sender's clock (8 bytes, in nanoseconds); the rest means nothing. Numbers count those that count, and
-//! those of the warm-up, from 0.
+//! counts) and when it was sent by the sender's clock (8 bytes, in nanoseconds); the rest means nothing. Numbers count
+//! those that count, and those of the warm-up, from 0.
 
 use linerate_record::net::NetDatagrams;
 

@@ -17,6 +17,7 @@ mod meeting;
 mod names;
 mod pacing;
 mod path;
+mod plan;
 pub mod point;
 pub mod preface;
 mod probing;
@@ -26,5 +27,6 @@ mod sizes;
 
 pub use counted::{ReceivedFlows, SentFlows};
 pub use listener::{AcceptedFlow, FlowListener};
-pub use point::{ExpectedFlows, FlowEnds, FlowPlan, FlowSource, FlowsError, FlowsTo, PointCounts, ReadyPoint};
+pub use plan::{ExpectedFlows, FlowEnds, FlowPlan, FlowSource, FlowsError, FlowsTo};
+pub use point::{PointCounts, ReadyPoint};
 pub use preface::FlowToken;

@@ -1,7 +1,8 @@
 //! Takes flows of one run: an open port that is of no use to anybody else.
 //!
 //! Who connects has [`PROVEN_WITHIN`] to prove the token; until then nothing but the preface is read of it, and nothing
-//! is sent. One that says that it is only to prove it is closed then. So many who have not are waited for at once, and the others wait in the kernel's queue.
+//! is sent. One that says that it is only to prove it is closed then. So many who have not are waited for at once,
+//! and the others wait in the kernel's queue.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};

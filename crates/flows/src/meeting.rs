@@ -14,7 +14,7 @@ use linerate_wire::transport::dial_blocking_from;
 
 use crate::datagram::SECRET_BYTES;
 use crate::listener::AcceptedFlow;
-use crate::point::{FlowPlan, FlowsError, FlowsTo};
+use crate::plan::{FlowPlan, FlowsError, FlowsTo};
 use crate::preface::{ANSWER_BYTES, FlowName, FlowToken, is_answer, preface};
 
 /// How long one flow may take to be accepted by the other end.

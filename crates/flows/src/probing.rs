@@ -188,8 +188,8 @@ impl PathProbes {
     fn given(&mut self, socket: &UdpSocket, payload: &[u8]) -> Result<Given, String> {
         for _ in 0..GIVEN_MOST {
             match send(socket, payload, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
-                // What a queue of this machine drops was given to the path, and is lost on it; and what somebody says of
-                // an earlier one by ICMP is no word of this one.
+                // What a queue of this machine drops was given to the path, and is lost on it; and what somebody says
+                // of an earlier one by ICMP is no word of this one.
                 Ok(_) | Err(Errno::NOBUFS | Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::CONNREFUSED) => {
                     return Ok(Given::Sent);
                 }

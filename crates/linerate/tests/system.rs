@@ -40,6 +40,10 @@ const MACHINE: &[&str] =
 const MODULAR_MACHINE: &[&str] =
     &["a kernel to boot", "root", "qemu-system-x86_64", "busybox", "cpio", "timeout", "ip", "tc", "ethtool", "unshare"];
 
+/// A check of streams over real bonds.
+const BONDS: (&str, &[&str], Check) =
+    ("booted_streams_leave_by_the_member_that_is_predicted", MODULAR_MACHINE, net_bonds::predicted_is_carried);
+
 /// Checks of what `make dist` has made.
 const RELEASED: [(&str, &[&str], Check); 2] = [
     (
@@ -95,7 +99,6 @@ fn main() {
             there_and_back::on_this_kernel,
         ),
         trial("booted_members_of_a_bond_are_told_apart_live", MODULAR_MACHINE, watched_bond::members_of_a_bond),
-        trial("booted_streams_leave_by_the_member_that_is_predicted", MODULAR_MACHINE, net_bonds::predicted_is_carried),
         trial("booted_there_and_back_on_debians_kernel", MODULAR_MACHINE, there_and_back::on_another_kernel),
         trial("tune_killed_or_on_a_full_disk_leaves_nothing", &["root", "ip", "mount"], tune::killed_and_full),
         trial("booted_changes_are_watched_by_systemd", MACHINE, booted::watched_by_systemd),
@@ -158,7 +161,7 @@ fn tables() -> impl Iterator<Item = (&'static str, &'static [&'static str], Chec
     let without = without.chain(looked_at::CHECKS).chain(read_only::CHECKS).chain(live_cost::CHECKS);
     let released = released::is_asked_for().then_some(RELEASED).into_iter().flatten();
     let rendered = accepted::CHECKS.into_iter().chain(watched::CHECKS);
-    let without = without.chain(sockets::CHECKS).chain(linked::CHECKS);
+    let without = without.chain(sockets::CHECKS).chain(linked::CHECKS).chain([BONDS]);
     without.chain(released).chain(pods::CHECKS).chain(rendered).chain(kubernetes::CHECKS)
 }
 

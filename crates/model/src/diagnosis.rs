@@ -25,9 +25,9 @@ use std::borrow::Cow;
 
 use linerate_analysis::odd::FALSE_ALARMS;
 use linerate_record::diagnosis::{
-    DIAGNOSIS_SCHEMA, Diagnosis, OddReading, ReadNode, ReadWindow, SocketUse, Suspect, UsedResource,
+    DIAGNOSIS_SCHEMA, Diagnosis, MemberUse, OddReading, ReadNode, ReadWindow, SocketUse, Suspect, UsedResource,
 };
-use linerate_record::explanation::Explanation;
+use linerate_record::explanation::{Explanation, Observations};
 use linerate_record::readings::Readings;
 use linerate_record::site::Site;
 use linerate_record::units::percent;
@@ -48,9 +48,7 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
     let Machines { nodes, clients, strangers, mut caveats } = machines(site, readings);
     let grid = Grid::new(readings, &nodes);
     let planes = links::planes(site);
-    let interfaces: Vec<Vec<Option<&str>>> = (0..nodes.len())
-        .map(|node| planes.iter().map(|plane| links::interface(&grid, node, site, plane, links)).collect())
-        .collect();
+    let interfaces = interfaces(&grid, site, &planes, links);
     let unknown = unknown_links(&grid, site, &interfaces, links);
     let (believed, beyond) = impossible::without(readings, site, (&grid, &grid.among(&clients)), &interfaces);
     let mut grid = match &believed {
@@ -72,37 +70,22 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
     let at_rest = rest::is_at_rest(&used, &load);
     let judged = suspects::suspects(&grid, site, (&odd, &uses), (&used, &members), alone);
     let (suspects, none_of_these) = if at_rest { rest::at_rest(judged) } else { judged };
-    let explanation = match figures::observations(&grid, &load, site.nodes().saturating_sub(nodes.len() as u32)) {
-        Ok(observed) => match explain(site, &observed) {
-            Ok(explanation) => Some(with_members(explanation, &members)),
-            Err(ModelError::Observed(faults)) => {
-                caveats.extend(faults.into_iter().map(|fault| format!("the model was not run backward: {fault}")));
-                None
-            }
-            Err(error) => return Err(error),
-        },
-        Err(why) => {
-            caveats.push(why);
-            None
-        }
-    };
+    let lacking = site.nodes().saturating_sub(nodes.len() as u32);
+    let explanation = backward(site, figures::observations(&grid, &load, lacking), &members, &mut caveats)?;
     let (unjudged, unknown): (Vec<_>, Vec<_>) = unknown.into_iter().partition(|one| one.of_all);
     caveats.extend(unknown.into_iter().map(|one| one.said));
     let mut warnings = warnings(site, readings, &nodes, (&used, beyond));
     warnings.extend(unjudged.into_iter().map(|one| one.said));
     let window = window(&grid);
+    let are_links_read = nodes.is_empty() || of_planes.iter().any(|of_node| !of_node.is_empty());
+    warnings.splice(0..0, nameless(&strangers).filter(|_| !are_links_read));
     let (answer, next) = if at_rest {
         (rest::answer((&suspects, &odd), none_of_these, (&used, &window)), Some(rest::NEXT.to_owned()))
     } else {
         let alike = losses::alike(&grid, &suspects, &used);
         let beside = alike.as_ref().map_or_else(String::new, |[said, _]| format!("; {said}"));
-        let are_links_read = nodes.is_empty() || of_planes.iter().any(|of_node| !of_node.is_empty());
-        let next = if are_links_read {
-            alike.map(|[_, next]| next).or_else(|| next(&suspects, none_of_these, explanation.as_ref()))
-        } else {
-            warnings.splice(0..0, nameless(&strangers));
-            Some("the same once more, with links: the warnings say what they lack".to_owned())
-        };
+        let next = alike.map(|[_, next]| next).or_else(|| next(&suspects, none_of_these, explanation.as_ref()));
+        let next = if are_links_read { next } else { Some(WITH_LINKS.to_owned()) };
         (answer((&suspects, &odd), none_of_these, (nodes.len(), are_links_read)) + &beside, next)
     };
     caveats.extend(quotas::of_others(&grid));
@@ -137,6 +120,30 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
         warnings,
         caveats,
     })
+}
+
+/// The model run backward from what was served, where that is told; else a caveat says why not.
+fn backward(
+    site: &Site,
+    observed: Result<Observations, String>,
+    members: &[MemberUse],
+    caveats: &mut Vec<String>,
+) -> Result<Option<Explanation>, ModelError> {
+    let observed = match observed {
+        Ok(observed) => observed,
+        Err(why) => {
+            caveats.push(why);
+            return Ok(None);
+        }
+    };
+    match explain(site, &observed) {
+        Ok(explanation) => Ok(Some(with_members(explanation, members))),
+        Err(ModelError::Observed(faults)) => {
+            caveats.extend(faults.into_iter().map(|fault| format!("the model was not run backward: {fault}")));
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// What is seen without a comparison of nodes.
@@ -251,6 +258,20 @@ fn unknown_links(
         (!is_there).then(|| UnknownLink { of_all: true, said: said() })
     };
     unknown.chain(given.iter().filter_map(|one| no_plane(&one))).collect()
+}
+
+/// What to read next where no link of any node was read.
+const WITH_LINKS: &str = "the same once more, with links: the warnings say what they lack";
+
+/// The interface of each node for each plane, where it is known.
+fn interfaces<'r>(
+    grid: &Grid<'r>,
+    site: &Site,
+    planes: &[links::LinkPlane<'_>],
+    given: &[(String, String)],
+) -> Vec<Vec<Option<&'r str>>> {
+    let of_node = |node| planes.iter().map(|plane| links::interface(grid, node, site, plane, given)).collect();
+    (0..grid.nodes.len()).map(of_node).collect()
 }
 
 /// Machines that may be the nodes whose links are lacking, by names that nobody joins.

@@ -34,7 +34,8 @@ const LOOK_MS: u64 = 600_000;
 /// The same, so short that some have no hole in them.
 const SHORT_LOOK_MS: u64 = 150_000;
 
-/// What scrapes by a short look are of those by a long one at least, where none is lacking: a look has one more or less.
+/// What scrapes by a short look are of those by a long one at least, where none is lacking: a look has one more or
+/// less.
 const LIKE_THE_LONG: f64 = 0.9;
 
 /// Most series of all answers together: 484 machines with 60 each have 29,000.

@@ -126,7 +126,8 @@ fn names_are_those_of_a_federated_server() {
 fn relabelled(request: &str) -> String {
     if request.contains("topk") {
         matrix(
-            "{\"metric\":{\"__name__\":\"x\",\"kubernetes_node\":\"s1\",\"job\":\"node\"},\"values\":[[1000060,\"1\"]]}",
+            "{\"metric\":{\"__name__\":\"x\",\"kubernetes_node\":\"s1\",\"job\":\"node\"},\
+             \"values\":[[1000060,\"1\"]]}",
         )
     } else if request.contains("count_over_time") {
         healthy(request)

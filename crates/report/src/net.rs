@@ -54,8 +54,8 @@ pub fn html(view: &NetView) -> String {
     crate::html::net::page(view)
 }
 
-/// One row per pair and number of streams, under a row of column names. A figure that is not known is empty. Columns are
-/// those of what was measured.
+/// One row per pair and number of streams, under a row of column names. A figure that is not known is empty. Columns
+/// are those of what was measured.
 #[must_use]
 pub fn csv(view: &NetView) -> String {
     csv::whole(view)

@@ -63,8 +63,8 @@ const MEMINFO_NUMBERS: usize = 9;
 pub fn socket_drops(socket: impl AsFd) -> io::Result<u32> {
     let mut numbers = [0_u32; MEMINFO_NUMBERS];
     let mut length = size_of::<[u32; MEMINFO_NUMBERS]>() as libc::socklen_t;
-    // SAFETY: the pointer and length describe `numbers`, which outlive the call; the kernel writes no more than `length`
-    // bytes to them.
+    // SAFETY: the pointer and length describe `numbers`, which outlive the call; the kernel writes no more than
+    // `length` bytes to them.
     let result = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),

@@ -1,7 +1,7 @@
 //! Two runs of links, pair by pair: how much more or less the second one gives.
 //!
-//! Intervals are those of ratios of two means, each with its interval over visits. They know what visits of a run differ
-//! by, and not what runs do: two runs of the same links, minutes apart, differ too. So nothing is called here.
+//! Intervals are those of ratios of two means, each with its interval over visits. They know what visits of a run
+//! differ by, and not what runs do: two runs of the same links, minutes apart, differ too. So nothing is called here.
 
 use std::collections::BTreeMap;
 

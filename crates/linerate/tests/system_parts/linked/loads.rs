@@ -59,8 +59,8 @@ pub(super) fn datagrams_as_iperf3() -> Result<(), Failed> {
 fn by_python(switched: &Switched) -> Result<(f64, f64), Failed> {
     let far = "import socket\ns = socket.socket()\ns.setsockopt(1, 2, 1)\ns.bind(('10.231.90.2', 5202))\ns.listen()\n\
                print('listens', flush=True)\nc, _ = s.accept()\nc.setsockopt(6, 1, 1)\nwhile c.recv(1): c.send(b'x')";
-    let near = "import socket, time\ns = socket.create_connection(('10.231.90.2', 5202))\ns.setsockopt(6, 1, 1)\nt = []\n\
-                for _ in range(3000):\n b = time.perf_counter_ns()\n s.send(b'x')\n s.recv(1)\n \
+    let near = "import socket, time\ns = socket.create_connection(('10.231.90.2', 5202))\ns.setsockopt(6, 1, 1)\n\
+                t = []\nfor _ in range(3000):\n b = time.perf_counter_ns()\n s.send(b'x')\n s.recv(1)\n \
                 t.append(time.perf_counter_ns() - b)\nt.sort()\nprint(t[0] / 1e3, t[len(t) // 2] / 1e3)";
     let mut server = switched.within(2).args(["python3", "-c", far]).stdout(Stdio::piped()).spawn()?;
     let mut line = String::new();
