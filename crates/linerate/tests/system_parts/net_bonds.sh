@@ -61,12 +61,12 @@ FLEET
 
 # Both ways, each by each member: 128 streams a visit.
 nodes 2 mode 802.3ad lacp_rate fast xmit_hash_policy layer3+4
-measure --visits 3
+measure --visits 2
 say lacp-2-layer3+4
 gone
 
 nodes 2 mode 802.3ad lacp_rate fast xmit_hash_policy layer2+3
-measure --visits 3
+measure --visits 2
 say lacp-2-layer2+3
 gone
 
@@ -76,12 +76,12 @@ say xor-3-layer3+4
 gone
 
 nodes 2 mode balance-xor xmit_hash_policy layer2
-measure --visits 3
+measure --visits 2
 say xor-2-layer2
 gone
 
 nodes 2 mode active-backup
-measure --visits 3
+measure --visits 2
 say backup-2
 gone
 
