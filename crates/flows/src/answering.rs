@@ -8,15 +8,10 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::counted::{CountedCpu, Instants};
-use crate::edges::Edges;
+use crate::edges::{Edges, LOOK_NS};
 use crate::meeting::ReceivingFlow;
-use crate::receiving::{FlowCount, ReceivedByThread};
+use crate::receiving::{FlowCount, ReceivedByThread, TAKEN_BYTES};
 use crate::sending::body;
-
-/// Most bytes that are thrown away at once: more only delays other flows of the thread.
-pub(crate) const TAKEN_BYTES: usize = 1 << 20;
-
-const LOOK_NS: u64 = 20_000_000;
 
 /// Lengths of a request and of its answer.
 #[derive(Clone, Copy, Debug)]

@@ -12,11 +12,9 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::counted::{CountedCpu, Instants};
 use crate::datagram::{DatagramHead, Jitter, SequenceCount};
-use crate::edges::Edges;
+use crate::edges::{Edges, LOOK_NS};
 use crate::meeting::{DatagramsFrom, ReceivingFlow};
 use crate::receiving::{FlowCount, ReceivedByThread};
-
-const LOOK_NS: u64 = 20_000_000;
 
 /// Longer than any datagram.
 const DATAGRAM_BYTES: usize = 1 << 16;

@@ -8,14 +8,12 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use crate::answering::{ExchangeBytes, TAKEN_BYTES};
+use crate::answering::ExchangeBytes;
 use crate::counted::{CountedCpu, ExchangeCount, FlowSent, Instants, SentByThread};
-use crate::edges::Edges;
+use crate::edges::{Edges, LOOK_NS};
 use crate::meeting::SendingFlow;
+use crate::receiving::TAKEN_BYTES;
 use crate::sending::body;
-
-/// How often a thread that waits for answers looks whether it is to end.
-const LOOK_NS: u64 = 20_000_000;
 
 /// Where a flow is.
 struct Asking {

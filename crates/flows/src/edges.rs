@@ -7,6 +7,9 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 
+/// How often a thread that has nothing to do looks whether it is to end.
+pub(crate) const LOOK_NS: u64 = 20_000_000;
+
 /// Sockets by their numbers. They stay until the thread ends.
 pub(crate) struct Edges {
     epoll: OwnedFd,

@@ -11,12 +11,9 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::counted::{CountedCpu, FlowSent, Instants, SentByThread};
 use crate::datagram::DatagramHead;
-use crate::edges::Edges;
+use crate::edges::{Edges, LOOK_NS};
 use crate::meeting::SendingFlow;
 use crate::sending::body;
-
-/// How often a thread looks whether its flows are to end.
-const LOOK_NS: u64 = 20_000_000;
 
 /// A flow that is later than this with its next datagram makes no more up for: what was not sent meanwhile would come
 /// at once, and overflow queues by which nothing is wrong.

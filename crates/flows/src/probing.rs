@@ -16,14 +16,11 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::counted::{CountedCpu, FlowSent, Instants, SentByThread};
 use crate::datagram::DatagramHead;
-use crate::edges::Edges;
+use crate::edges::{Edges, LOOK_NS};
 use crate::meeting::{DatagramsTo, SendingFlow};
 use crate::path::{IpLengths, PAYLOAD_MOST_BYTES, taken_bytes, unfragmented};
 use crate::sending::body;
 use crate::sizes::PathSizes;
-
-/// How often a thread looks whether its flows are to end.
-const LOOK_NS: u64 = 20_000_000;
 
 /// Between two probes of a flow: a queue that is shorter than two of them drains meanwhile.
 const GAP_NS: u64 = 3_000_000;

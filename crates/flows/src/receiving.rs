@@ -10,13 +10,11 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
 use crate::counted::{CountedCpu, Instants};
-use crate::edges::Edges;
+use crate::edges::{Edges, LOOK_NS};
 use crate::meeting::ReceivingFlow;
 
 /// Most bytes that are thrown away at once: more only delays other flows of the thread.
-const TAKEN_BYTES: usize = 1 << 20;
-
-const LOOK_NS: u64 = 20_000_000;
+pub(crate) const TAKEN_BYTES: usize = 1 << 20;
 
 /// What one flow brought.
 pub(crate) struct FlowCount {

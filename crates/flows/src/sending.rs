@@ -9,11 +9,8 @@ use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
 use crate::counted::{CountedCpu, FlowSent, Instants, SentByThread};
-use crate::edges::Edges;
+use crate::edges::{Edges, LOOK_NS};
 use crate::meeting::SendingFlow;
-
-/// How often a thread that has nothing to do looks whether it is to end.
-const LOOK_NS: u64 = 20_000_000;
 
 /// A limited flow is given what it may send in so long at once: finer than any queue drains, coarser than a timer.
 const GIVEN_NS: f64 = 4e6;

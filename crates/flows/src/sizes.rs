@@ -2,11 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use linerate_record::net::{NET_PROBE_TRIES, NetProbeSize};
-
-/// How often the least size that does not come is tried before it is believed: probes that are lost by chance in the
-/// middle of a search make it end at their size.
-const TRIES_AT_END: u32 = 2 * NET_PROBE_TRIES;
+use linerate_record::net::{NET_PROBE_TRIES, NET_PROBE_TRIES_AT_END, NetProbeSize};
 
 /// The sizes that were tried between two ends.
 #[derive(Clone, Debug)]
@@ -32,7 +28,7 @@ impl PathSizes {
 
     /// How often a size was tried.
     pub(crate) fn tries(&self, bytes: u32) -> u32 {
-        self.tried.get(&bytes).map_or(0, |of| of.sent.saturating_add(of.refused))
+        self.tried.get(&bytes).map_or(0, NetProbeSize::tries)
     }
 
     /// All that were tried, in ascending order.
@@ -46,7 +42,7 @@ impl PathSizes {
         let again = |bytes: u32, most: u32| (self.tries(bytes) < most).then_some(bytes);
         let Some(carried) = self.tried.values().rev().find(|of| of.received > 0).map(|of| of.bytes) else {
             // Most paths carry what the interface does.
-            return again(self.most_bytes, NET_PROBE_TRIES).or_else(|| again(self.least_bytes, TRIES_AT_END));
+            return again(self.most_bytes, NET_PROBE_TRIES).or_else(|| again(self.least_bytes, NET_PROBE_TRIES_AT_END));
         };
         if carried >= self.most_bytes {
             return None;
@@ -54,7 +50,7 @@ impl PathSizes {
         match self.tried.range(carried + 1..).map(|(_, of)| of).find(|of| of.is_lost()) {
             None => Some(self.most_bytes),
             Some(lost) if lost.bytes > carried + 1 => Some(carried + (lost.bytes - carried) / 2),
-            Some(lost) => again(lost.bytes, TRIES_AT_END),
+            Some(lost) => again(lost.bytes, NET_PROBE_TRIES_AT_END),
         }
     }
 }

@@ -1,42 +1,18 @@
 //! Flows between two machines that are both this one, over 127.0.0.1.
 
+mod ends;
+
 use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use ends::{End, HERE, MS};
 use linerate_flows::listener::PROVEN_WITHIN;
 use linerate_flows::preface::{ANSWER_BYTES, FlowName, PREFACE_BYTES, preface};
-use linerate_flows::{
-    AcceptedFlow, ExpectedFlows, FlowEnds, FlowListener, FlowPlan, FlowSource, FlowToken, FlowsTo, PointCounts,
-    ReadyPoint,
-};
+use linerate_flows::{ExpectedFlows, FlowEnds, FlowPlan, FlowSource, FlowToken, FlowsTo, PointCounts, ReadyPoint};
 use linerate_record::net::NetOp;
 use linerate_wire::clock::Clock;
-
-const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-const MS: u64 = 1_000_000;
-
-struct End {
-    token: FlowToken,
-    listener: FlowListener,
-    accepted: Receiver<AcceptedFlow>,
-}
-
-impl End {
-    /// Of the machine of this number.
-    fn with(own: u32, token: u8) -> End {
-        let (tell, accepted) = channel();
-        let token = FlowToken::new([token; 32]);
-        let listener = FlowListener::begin(Some(HERE), 0, (own, token.clone()), tell).expect("a port");
-        End { token, listener, accepted }
-    }
-
-    fn address(&self) -> SocketAddr {
-        SocketAddr::new(HERE, self.listener.port())
-    }
-}
 
 /// Nobody sends, and nothing is sent.
 fn plan(own: u32) -> FlowPlan {

@@ -1,43 +1,20 @@
 //! Requests, connections and datagrams between two machines that are both this one, over 127.0.0.1.
 
+mod ends;
+
 use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{TcpStream, UdpSocket};
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use ends::{End, HERE, MS};
 use linerate_flows::listener::PROVEN_WITHIN;
 use linerate_flows::point::ready;
 use linerate_flows::preface::{ANSWER_BYTES, FlowName, ONCE, preface};
-use linerate_flows::{
-    AcceptedFlow, ExpectedFlows, FlowListener, FlowPlan, FlowToken, FlowsTo, PointCounts, ReadyPoint,
-};
+use linerate_flows::{ExpectedFlows, FlowPlan, FlowsTo, PointCounts, ReadyPoint};
 use linerate_record::histogram::{add_encoded, empty};
 use linerate_record::net::{NetExchanges, NetOp};
 use linerate_wire::clock::Clock;
-
-const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-const MS: u64 = 1_000_000;
-
-struct End {
-    token: FlowToken,
-    listener: FlowListener,
-    accepted: Receiver<AcceptedFlow>,
-}
-
-impl End {
-    /// Of the machine of this number.
-    fn with(own: u32) -> End {
-        let (tell, accepted) = channel();
-        let token = FlowToken::new([7; 32]);
-        let listener = FlowListener::begin(Some(HERE), 0, (own, token.clone()), tell).expect("a port");
-        End { token, listener, accepted }
-    }
-
-    fn address(&self) -> SocketAddr {
-        SocketAddr::new(HERE, self.listener.port())
-    }
-}
 
 fn plan(own: u32, op: NetOp, most_bytes_per_s: Option<f64>) -> FlowPlan {
     FlowPlan {
@@ -57,7 +34,7 @@ fn plan(own: u32, op: NetOp, most_bytes_per_s: Option<f64>) -> FlowPlan {
 
 /// Both ends of a point in which machine 0 sends to machine 1.
 fn made_ready(op: NetOp, streams: u32, most_bytes_per_s: Option<f64>) -> ([ReadyPoint; 2], [End; 2]) {
-    let (near, far) = (End::with(0), End::with(1));
+    let (near, far) = (End::with(0, 7), End::with(1, 7));
     let sends = vec![FlowsTo { to: 1, address: far.address(), streams, source: None }];
     let sender = FlowPlan { sends, ..plan(0, op, most_bytes_per_s) };
     let receiver = FlowPlan { receives: vec![ExpectedFlows { from: 0, streams }], ..plan(1, op, most_bytes_per_s) };
@@ -146,7 +123,7 @@ fn connections_leave_no_port_behind() {
 
 #[test]
 fn a_connection_that_is_to_be_proven_alone_is_closed_and_takes_no_bytes() {
-    let end = End::with(1);
+    let end = End::with(1, 7);
     let said = preface(&end.token, FlowName { point: 1, from: 0, to: 1, flow: ONCE }, [1; 16]);
     let mut stream = TcpStream::connect(end.address()).expect("it listens");
     stream.set_read_timeout(Some(PROVEN_WITHIN)).expect("it can be done");

@@ -11,9 +11,6 @@ type Found = BTreeMap<(ReadMeasure, String, String), Vec<Option<f64>>>;
 /// So many instants without a value are a hole; rates bridge one.
 const LEAST: usize = 2;
 
-/// What every node_exporter has.
-const ALWAYS: [ReadMeasure; 3] = [ReadMeasure::LinkReceived, ReadMeasure::LinkSent, ReadMeasure::CoresBusy];
-
 /// A hole in what is known of a machine, by its first step and the one behind its last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Hole {
@@ -48,7 +45,7 @@ fn longest(is_there: &[bool]) -> Option<Hole> {
 /// What is told of holes: how many machines have one, and where the longest is. `at` says when a step is.
 pub(crate) fn told(found: &Found, steps: usize, at: impl Fn(usize) -> i64) -> Option<String> {
     let mut machines: BTreeMap<&str, Vec<bool>> = BTreeMap::new();
-    for ((_, machine, _), values) in found.iter().filter(|((of, ..), _)| ALWAYS.contains(of)) {
+    for ((_, machine, _), values) in found.iter().filter(|((of, ..), _)| ReadMeasure::ALWAYS.contains(of)) {
         let is_there = machines.entry(machine).or_insert_with(|| vec![false; steps]);
         is_there.iter_mut().zip(values).for_each(|(there, value)| *there |= value.is_some());
     }

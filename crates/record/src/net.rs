@@ -10,7 +10,8 @@ mod probes;
 use serde::{Deserialize, Serialize};
 
 pub use probes::{
-    NET_PACKET_BYTES, NET_PROBE_TRIES, NET_PROBES_MAX, NetIcmpSaid, NetProbeSize, NetProbed, check_probed,
+    NET_PACKET_BYTES, NET_PROBE_TRIES, NET_PROBE_TRIES_AT_END, NET_PROBES_MAX, NetIcmpSaid, NetProbeSize, NetProbed,
+    check_probed,
 };
 
 use crate::histogram::{EncodedHistogram, add_encoded, empty};

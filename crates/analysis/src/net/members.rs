@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use linerate_record::net::{NetAim, NetMember, NetMemberState, NetOp, NetPair};
 
-use super::pairs::{NetSeen, SeenPair, SeenVisit, share};
+use super::pairs::{NetSeen, SeenPair, SeenVisit, fairness, share};
 use super::ports::{self, bond_of};
 use super::view::{NetArrival, NetArrives, NetLeaves, NetMemberReceives, NetMemberSends, NetPairMembers};
 use crate::student::regularized_beta;
@@ -217,7 +217,7 @@ fn arrives(seen: &NetSeen<'_>, to: u32, of: &SeenPair<'_>, sure: f64) -> Option<
         all.streams += streams.len() as u32;
         let is_on_one = counts.iter().filter(|count| **count > 0).count() == 1;
         is_each_on_one &= is_on_one;
-        are_alike &= is_on_one || are_alike_streams(&streams);
+        are_alike &= is_on_one || are_alike_streams(visit.pair);
         for (member, count) in found.members.iter().zip(counts) {
             let sum = sums.entry(member.name.as_str()).or_default();
             sum.0 += count;
@@ -266,10 +266,10 @@ fn dealt(count: usize, shares: &[f64]) -> Vec<u32> {
     whole
 }
 
-fn are_alike_streams(streams: &[f64]) -> bool {
-    let (sum, squares) =
-        streams.iter().fold((0.0, 0.0), |(sum, squares), bytes| (sum + bytes, squares + bytes * bytes));
-    sum * sum >= ALIKE * squares * streams.len() as f64
+/// Whether those streams that brought something brought alike.
+fn are_alike_streams(pair: &NetPair) -> bool {
+    let brought: Vec<u64> = pair.stream_bytes.iter().copied().filter(|bytes| *bytes > 0).collect();
+    fairness(&brought).is_none_or(|fairness| fairness >= ALIKE)
 }
 
 /// Chance that streams which each arrive anywhere lead from so many members to as many others, each to one.

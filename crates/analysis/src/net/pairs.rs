@@ -274,7 +274,7 @@ fn sockets(seen: &NetSeen<'_>, figures: &mut NetPairFigures, of: &SeenPair<'_>) 
 }
 
 /// Jain's index (Jain, Chiu and Hawe, DEC-TR-301, 1984).
-fn fairness(stream_bytes: &[u64]) -> Option<f64> {
+pub(super) fn fairness(stream_bytes: &[u64]) -> Option<f64> {
     let sum = total(stream_bytes);
     let squares: f64 = stream_bytes.iter().map(|bytes| (*bytes as f64).powi(2)).sum();
     share(sum * sum, squares * stream_bytes.len() as f64)

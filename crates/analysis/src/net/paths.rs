@@ -1,6 +1,6 @@
 //! How long packets may be between machines, by what probes found.
 
-use linerate_record::net::{NET_PROBE_TRIES, NetProbeSize, NetProbed};
+use linerate_record::net::{NET_PROBE_TRIES_AT_END, NetProbeSize, NetProbed};
 
 use super::pairs::{NetSeen, SeenPair};
 use super::view::{NetPathFigures, NetPathVerdict};
@@ -21,7 +21,7 @@ fn lost(of: &NetProbed) -> Option<u32> {
 
 /// Whether a search came to its end: of what comes, the next byte more was tried as often as it is at the end.
 fn is_finished(of: &NetProbed) -> bool {
-    let is_refuted = |size: &NetProbeSize| size.received == 0 && size.sent + size.refused >= 2 * NET_PROBE_TRIES;
+    let is_refuted = |size: &NetProbeSize| size.received == 0 && size.tries() >= NET_PROBE_TRIES_AT_END;
     match carried(of) {
         Some(carried) if carried >= of.interface_bytes => true,
         Some(carried) => of.sizes.iter().any(|size| size.bytes == carried + 1 && is_refuted(size)),
@@ -34,9 +34,11 @@ fn is_finished(of: &NetProbed) -> bool {
 /// different paths: what counts is the worst of those that were searched to the end, and of which anything came.
 pub(super) fn figures(seen: &NetSeen<'_>, (from, to): (u32, u32), of: &SeenPair<'_>) -> Option<NetPathFigures> {
     let all: Vec<&NetProbed> = of.visits.iter().flat_map(|visit| &visit.pair.probed).collect();
-    let of_some = || all.iter().filter(|of| is_finished(of) && carried(of).is_some());
-    let finished = of_some().min_by_key(|of| carried(of)).or_else(|| all.iter().find(|of| carried(of).is_some()));
-    let worst = *finished.or_else(|| all.iter().find(|of| is_finished(of))).or(all.first())?;
+    let rank = |of: &&&NetProbed| {
+        let (carried, is_finished) = (carried(of), is_finished(of));
+        (carried.is_none(), !is_finished, carried.filter(|_| is_finished))
+    };
+    let worst = *all.iter().min_by_key(rank)?;
     let best = all.iter().filter_map(|of| carried(of)).max();
     let receiver = interface(seen, to, from);
     let sizes = || all.iter().flat_map(|of| &of.sizes);

@@ -111,8 +111,8 @@ impl<'r> Grid<'r> {
 
     /// At which instants a node was read: what it always has is there then.
     fn is_read(&self, node: usize) -> Vec<bool> {
-        const ALWAYS: [ReadMeasure; 3] = [ReadMeasure::LinkSent, ReadMeasure::LinkReceived, ReadMeasure::CoresBusy];
-        let all: Vec<&Values> = ALWAYS.iter().flat_map(|of| self.parts(*of, node)).map(|(_, values)| *values).collect();
+        let all: Vec<&Values> =
+            ReadMeasure::ALWAYS.iter().flat_map(|of| self.parts(*of, node)).map(|(_, values)| *values).collect();
         let at = |step: usize| all.iter().any(|values| values.get(step).is_some_and(Option::is_some));
         (0..self.is_busy.len()).map(|step| all.is_empty() || at(step)).collect()
     }

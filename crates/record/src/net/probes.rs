@@ -17,6 +17,10 @@ pub const NET_PROBES_MAX: u32 = 512;
 /// From so many probes of one size on, that none came is no chance.
 pub const NET_PROBE_TRIES: u32 = 3;
 
+/// How often the least size that does not come is tried before it is believed: probes that are lost by chance in the
+/// middle of a search make it end at their size.
+pub const NET_PROBE_TRIES_AT_END: u32 = 2 * NET_PROBE_TRIES;
+
 /// What one stream found of its path in a visit. Lengths are those of whole packets, headers of IP and UDP included.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetProbed {
@@ -63,10 +67,16 @@ const fn is_none_refused(count: &u32) -> bool {
 }
 
 impl NetProbeSize {
+    /// How often it was tried.
+    #[must_use]
+    pub const fn tries(&self) -> u32 {
+        self.sent.saturating_add(self.refused)
+    }
+
     /// Whether so many were tried that something of this size would have come.
     #[must_use]
     pub const fn is_lost(&self) -> bool {
-        self.received == 0 && self.sent.saturating_add(self.refused) >= NET_PROBE_TRIES
+        self.received == 0 && self.tries() >= NET_PROBE_TRIES
     }
 }
 
@@ -80,7 +90,7 @@ impl NetProbed {
         if let Some(mtu) = mtus.into_iter().flatten().find(|mtu| !NET_PACKET_BYTES.contains(mtu)) {
             return Err(format!("an MTU of {mtu}"));
         }
-        if self.sizes.len() > NET_PROBES_MAX as usize || self.sizes.iter().any(|of| of.sent + of.refused.min(1) == 0) {
+        if self.sizes.len() > NET_PROBES_MAX as usize || self.sizes.iter().any(|of| of.tries() == 0) {
             return Err(format!("{} sizes of probes, or one without any", self.sizes.len()));
         }
         if self.sizes.windows(2).any(|two| two[0].bytes >= two[1].bytes) {
@@ -128,7 +138,8 @@ mod tests {
     fn what_probes_cannot_have_found_is_refused() {
         assert_eq!(probed().check(), Ok(()));
         type Wrong = fn(&mut NetProbed);
-        let wrong: [(Wrong, &str); 10] = [
+        let wrong: [(Wrong, &str); 11] = [
+            (|of| (of.sizes[3].sent, of.sizes[3].refused) = (u32::MAX, u32::MAX), "probes, of 512"),
             (|of| of.sizes[2].sent = 0, "or one without any"),
             (|of| of.sizes = vec![NetProbeSize { bytes: 576, sent: 1, ..NetProbeSize::default() }; 513], "513 sizes"),
             (|of| of.interface_bytes = 67, "an MTU of 67"),

@@ -83,6 +83,9 @@ pub enum ReadMeasure {
 }
 
 impl ReadMeasure {
+    /// What every machine has whenever it is read at all, as long as anything is read of it.
+    pub const ALWAYS: [ReadMeasure; 3] = [ReadMeasure::LinkReceived, ReadMeasure::LinkSent, ReadMeasure::CoresBusy];
+
     /// All of them.
     pub const ALL: [ReadMeasure; 36] = [
         ReadMeasure::LinkReceived,
