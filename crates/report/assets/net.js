@@ -7,6 +7,9 @@
   const STEPS = 64;
   const rated = (rate) => (data.unit ? `${Math.round(rate).toLocaleString("en")} ${data.unit}` : bitsPerS(rate));
 
+  // Beside an axis there is no room for what is counted, which the title says.
+  const perS = (rate) => (data.unit ? `${Math.round(rate).toLocaleString("en")}/s` : bitsPerS(rate));
+
   const cells = () => {
     const { scale, v } = data.map;
     const level = (i) => DIGITS.indexOf(v[2 * i]) * 64 + DIGITS.indexOf(v[2 * i + 1]);
@@ -121,7 +124,7 @@
     const host = figure(into, data.title, "mean of all pairs with its 95 % interval", 300);
     draw(host, {
       scales: { x: { time: false, distr: 3, log: 2, range: () => [first * 0.9, last * 1.1] }, y: fromZero },
-      axes: [axis({ size: 26 }), yAxis(rated)],
+      axes: [axis({ size: 26 }), yAxis(perS)],
       series: [{ label: "streams", value: reading(String) }, dotted("mean of pairs", color(0), reading(rated))],
       hooks: { draw: [intervals(points)] },
     }, [points.map(([streams]) => streams), points.map(([, mean]) => mean)]);
