@@ -1,6 +1,8 @@
 # The two commands of the README are `make demo` and `make test`; the others are for those who work on linerate.
 
 CARGO ?= cargo
+# Where the program stands already, as in `.ci/run`, it is called by its path.
+XTASK ?= $(CARGO) xtask
 MINIO_VERSION = v0.0.0-20260212201848-7aac2a2c5b7c
 SERVERS = $(CURDIR)/target/servers
 
@@ -11,28 +13,35 @@ TRIPLE_arm64 = aarch64-unknown-linux-musl
 TRIPLES = $(foreach architecture,$(ARCHITECTURES),$(TRIPLE_$(architecture)))
 ZIG = $(CURDIR)/target/zig/bin
 
-.PHONY: demo test test-system test-cluster servers watched kubernetes kubernetes-scale cilium machine bench soak scale streams placed series shapes live-cost worlds test-series fuzz fuzz-build lint dist test-dist
+.PHONY: demo test test-system fetched test-machines test-cluster servers watched kubernetes kubernetes-scale cilium machine bench soak scale streams placed series shapes live-cost rollouts sites worlds test-series fuzz lint clippy tidy dist test-dist
 
 # The main job, on the embedded S3 target: about a minute after the build, which leaves Kubernetes out.
 demo:
 	$(CARGO) build --profile demo -p linerate --no-default-features
 	target/demo/linerate bench --target embedded --duration 1500ms
 
-# No root, and nothing on the machine is changed. TESTS='--exact NAME' runs one.
+# No root, and nothing on the machine is changed. TESTS='--exact NAME' runs one. What runs them is built with them: by
+# itself it asks for fewer features of what they share, and analysis, model and all below them would be built once more.
 TESTS ?=
 test:
-	$(CARGO) xtask tests $(TESTS)
+	$(CARGO) build --workspace --tests --bin xtask
+	$(or $(CARGO_TARGET_DIR),target)/debug/xtask tests $(TESTS)
 
 # Root: installs Debian packages that are missing, builds MinIO, makes network namespaces, boots a virtual machine.
 # What `linerate tune export` prints is read by udev, TuneD and the types of Kubernetes; a Kubernetes runs in namespaces.
 UNPACKED = $(addprefix $(SERVERS)/,debian logins prometheus)
-test-system: servers kubernetes watched $(SERVERS)/vmlinuz $(SERVERS)/pod $(UNPACKED)
+FETCHED = servers $(SERVERS)/vmlinuz $(SERVERS)/pod $(UNPACKED)
+# LATER= builds nothing of Kubernetes, for tests that do not need it.
+LATER ?= kubernetes watched
+# Whoever has built it may name the program itself, where cargo is busy with something else.
+SYSTEM ?= $(CARGO) test --workspace --test system --
+test-system: $(FETCHED) $(LATER)
 	MINIO=$(SERVERS)/minio KERNEL=$(SERVERS)/vmlinuz POD=$(SERVERS)/pod KUBERNETES=$(KUBERNETES) \
-	DEFINITIONS=$(SERVERS)/definitions RULES=$(SERVERS)/rules \
+	DEFINITIONS=$(SERVERS)/definitions \
 	LOGINS=$(SERVERS)/logins PROMETHEUS=$(SERVERS)/prometheus \
 	TUNED=$(SERVERS)/debian/usr/lib/python3/dist-packages \
 	PATH="$$PATH:$(SERVERS)/debian/bin" \
-	$(CARGO) test --workspace --test system -- --test-threads 1 $(TESTS)
+	$(SYSTEM) --test-threads 1 $(TESTS)
 
 servers: $(SERVERS)/minio
 	.ci/install
@@ -47,7 +56,7 @@ $(SERVERS)/vmlinuz:
 $(SERVERS)/debian:
 	.ci/unpack $@ udev tuned || echo 'no packages of Debian: what udev and TuneD read is skipped'
 
-# What scrapes a cluster and what it scrapes.
+# What scrapes a cluster, reads its rules, and what it scrapes.
 $(SERVERS)/prometheus:
 	.ci/unpack $@ prometheus prometheus-node-exporter || echo 'no packages of Debian: what needs Prometheus is skipped'
 
@@ -55,18 +64,13 @@ $(SERVERS)/prometheus:
 $(SERVERS)/logins:
 	.ci/unpack $@ csh fish libpcre2-32-0 sudo tcsh || echo 'no packages of Debian: what needs other shells is skipped'
 
-# The definitions and the parser that rendered monitors and alerts are held against.
+# Definitions of Prometheus Operator's and Argo CD's resources, which rendered monitors and alerts are held against.
 WATCHED_SOURCE = crates/linerate/tests/system_parts/watched
-watched: $(SERVERS)/definitions $(SERVERS)/rules
+watched: $(SERVERS)/definitions
 
-# Definitions of Prometheus Operator's and Argo CD's resources.
 $(SERVERS)/definitions: $(WATCHED_SOURCE)/definitions.sh
 	rm -rf $@ $@.new
 	$< $@ || echo 'no definitions of others: what the API server holds against them is skipped'
-
-# Prometheus's own parser.
-$(SERVERS)/rules: $(addprefix $(WATCHED_SOURCE)/rules/,main.go go.mod go.sum)
-	go build -C $(WATCHED_SOURCE)/rules -o $@ .
 
 POD_SOURCE = crates/linerate/tests/system_parts/pod
 $(SERVERS)/pod: $(POD_SOURCE)/main.go $(POD_SOURCE)/go.mod $(POD_SOURCE)/go.sum
@@ -77,6 +81,9 @@ KUBERNETES = $(SERVERS)/kubernetes
 KUBERNETES_SOURCE = crates/linerate/tests/system_parts/kubernetes
 KUBERNETES_PARTS = $(addprefix $(KUBERNETES_SOURCE)/,components/main.go components/go.mod components/go.sum build.sh)
 kubernetes: servers $(KUBERNETES)/bin/kubelet $(KUBERNETES)/debian $(KUBERNETES)/pause
+
+# All that system tests take from others, but for what is compiled for long.
+fetched: $(FETCHED) $(KUBERNETES)/debian
 
 # Nodes that are pretended, for hundreds of pods.
 kubernetes-scale: kubernetes $(KUBERNETES)/bin/kwok
@@ -119,6 +126,24 @@ machine: servers $(MACHINE)/vmlinuz
 
 $(MACHINE)/vmlinuz:
 	.ci/kernel $@ linux-image-6.12-cloud-amd64 || echo 'no kernel of Debian: what needs one is skipped'
+
+# A Debian whose first process is systemd, with sshd, for machines of system_parts/systemd: everything that it needs.
+SYSTEMD_PACKAGES = systemd systemd-sysv libsystemd-shared libsystemd0 udev libudev1 dbus dbus-bin dbus-daemon \
+    dbus-system-bus-common libdbus-1-3 libapparmor1 libaudit1 libcap-ng0 libexpat1 kmod libkmod2 openssh-server \
+    openssh-client libwrap0 libnsl2 libtirpc3 libgssapi-krb5-2 libk5crypto3 libkrb5-3 libkrb5support0 libkeyutils1 \
+    libcom-err2 libcap2 libacl1 libattr1 libargon2-1 libblkid1 libmount1 libsmartcols1 libfdisk1 libcryptsetup12 \
+    libdevmapper1.02.1 libgcrypt20 libgpg-error0 libip4tc2 liblz4-1 liblzma5 libzstd1 libbz2-1.0 libpam0g \
+    libseccomp2 libselinux1 libpcre2-8-0 libssl3 libcrypt1 libjson-c5 libuuid1 libc6 libgcc-s1 iproute2 ethtool \
+    libbpf1 libelf1 libmnl0 libtinfo6 libxtables12 zlib1g libcap2-bin libdb5.3 mount util-linux util-linux-extra \
+    dash bash coreutils grep sed findutils mawk procps libproc2-0 libncursesw6 libgmp10 hostname login base-passwd \
+    base-files
+$(SERVERS)/systemd:
+	.ci/unpack $@ $(SYSTEMD_PACKAGES) || echo 'no packages of Debian: what boots systemd is skipped'
+
+# Root: three emulated machines with that systemd and sshd, changed as one while they are cut off, frozen and reset.
+test-machines: servers $(SERVERS)/vmlinuz $(SERVERS)/systemd
+	KERNEL=$(SERVERS)/vmlinuz SYSTEMD=$(SERVERS)/systemd \
+	$(CARGO) test -p linerate --test system -- --test-threads 1 --nocapture booted_fleet
 
 # CoreDNS, by which pods find each other.
 DNS_SOURCE = crates/linerate/tests/system_parts/dns
@@ -201,6 +226,28 @@ live-cost:
 	        --exact live_at_ten_thousand_sockets_costs_little || exit 1; \
 	done
 
+# Root: tune --fleet on namespaced machines, disturbed at ROLLOUT_MOMENTS random moments, into runs/rollouts-DATE: 25
+# minutes, mostly waiting. ROLLOUT_SEED=SEED ROLLOUT_MOMENTS=1 does the moment of that seed again.
+ROLLOUT_MOMENTS ?= 300
+ROLLOUT_NODES ?= 16
+ROLLOUT_FLEETS ?= 10
+ROLLOUT_SEED ?=
+ROLLOUTS = $(CURDIR)/runs/rollouts-$(shell date -u +%F)
+rollouts:
+	LINERATE_NO_SKIP=1 LINERATE_ROLLOUT_OUT=$(ROLLOUTS) LINERATE_ROLLOUT_SEED=$(ROLLOUT_SEED) \
+	LINERATE_ROLLOUT_MOMENTS=$(ROLLOUT_MOMENTS) LINERATE_ROLLOUT_NODES=$(ROLLOUT_NODES) \
+	LINERATE_ROLLOUT_FLEETS=$(ROLLOUT_FLEETS) \
+	$(CARGO) test $(ROLLOUT_FLAGS) -p linerate --test system -- \
+	    --exact tune_fleet_at_random_moments_is_in_no_state_that_no_report_tells
+
+# A thousand sites with a planted cause, and as many times three of six hundred with one that linerate does not know, of
+# which CI draws a quarter: into runs/sites-DATE, minutes.
+SITES = $(CURDIR)/runs/sites-$(shell date -u +%F)
+sites:
+	mkdir -p $(SITES)
+	LINERATE_ALL_SITES=1 $(CARGO) test --release --workspace --test planted --test unmodelled -- --nocapture \
+	    > $(SITES)/told.txt
+
 test-series:
 	cd $(SERIES) && test -z "$$(gofmt -l .)" && go vet ./... && go test ./...
 
@@ -213,10 +260,7 @@ $(SERVERS)/ceph:
 # What others send, made up by libFuzzer: each target for FUZZ_SECONDS. Needs a C++ compiler.
 FUZZ_SECONDS ?= 20
 fuzz:
-	$(CARGO) xtask fuzz --seconds $(FUZZ_SECONDS)
-
-fuzz-build:
-	$(CARGO) xtask fuzz --build
+	$(XTASK) fuzz --seconds $(FUZZ_SECONDS)
 
 # Static binaries in dist/, with their parts (CycloneDX), checksums, manual pages and completions. Zig, from PyPI, is
 # the C compiler and linker for both architectures; ARCHITECTURES=amd64 builds one.
@@ -233,11 +277,16 @@ $(ZIG)/cargo-zigbuild:
 	python3 -m venv $(CURDIR)/target/zig
 	$(ZIG)/pip install --quiet --require-hashes --only-binary :all: --requirement .ci/zig-requirements.txt
 
-lint:
+# Before a change is proposed. CI leaves clippy out, which compiles everything once more.
+lint: tidy clippy
+
+clippy:
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+tidy:
 	$(CARGO) fmt --check
 	git ls-files '*.sh' | xargs -n 1 bash -n
 	rustfmt --check --edition 2024 fuzz/targets/*.rs
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	$(CARGO) xtask arrows
-	$(CARGO) xtask tidy
-	$(CARGO) xtask knobs --check
+	$(XTASK) arrows
+	$(XTASK) tidy
+	$(XTASK) knobs --check

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use linerate_fleet::agent::Agent;
+use linerate_fleet::changing::ChangeOrder;
 use linerate_fleet::conversation::Conversation;
 use linerate_fleet::loading::LoadSaid;
-use linerate_fleet::protocol::{AgentHello, Decoder, FromAgent, PROTOCOL};
+use linerate_fleet::protocol::{AgentHello, Decoder, FromAgent, PROTOCOL, ToAgent};
 use linerate_record::fleet::Allowed;
 use linerate_record::machine::Machine;
 
@@ -71,6 +72,21 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = Agent::new(hello(), Duration::ZERO).take(bytes, Duration::ZERO, 0, 0);
     let loads = AgentHello { allowed: Allowed::Load, ..hello() };
     let _ = Agent::new(loads.clone(), Duration::ZERO).take(bytes, Duration::ZERO, 0, 0);
+    let changes = AgentHello { allowed: Allowed::Change, ..hello() };
+    let mut changer = Agent::new(changes.clone(), Duration::ZERO);
+    let greeting = ToAgent::Hello { protocol: PROTOCOL, token: "t".to_owned() };
+    let _ = changer.take(&linerate_fleet::protocol::frame(&greeting).unwrap_or_default(), Duration::ZERO, 0, 0);
+    let _ = changer.take(bytes, Duration::ZERO, 0, 0);
+    // One that was told to change settings says anything, as a message and as the text of its answer.
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let answer = framed(&FromAgent::Changed { text, is_last: true });
+    for said in [bytes, answer.as_slice()] {
+        let (mut changing, _) = Conversation::stay("t".to_owned(), 0, 1);
+        let _ = changing.take(&framed(&FromAgent::Hello(Box::new(changes.clone()))), 0);
+        let _ = changing.change(&ChangeOrder::Tell { rollout: None, settings: true }, 0);
+        let _ = changing.take(said, 1);
+        while changing.changed().is_some() {}
+    }
     // One that was told to drive a point says anything.
     let (mut leading, _) = Conversation::stay("t".to_owned(), 0, 1);
     let _ = leading.take(&framed(&FromAgent::Hello(Box::new(loads))), 0);

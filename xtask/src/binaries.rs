@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::error::Error;
+use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
@@ -16,6 +17,23 @@ use crate::{Outcome, success_if};
 /// Binaries that run at once. Each runs as many tests at once as `RUST_TEST_THREADS` says.
 const LANES: usize = 3;
 
+/// Binaries of more than half a minute, which begin first: one that began last would end alone.
+const LONGEST: [&str; 13] = [
+    "tests/bounds.rs",
+    "tests/planted.rs",
+    "tests/unmodelled.rs",
+    "tests/embedded.rs",
+    "tests/hostile.rs",
+    "tests/plan.rs",
+    "tests/live_fleet.rs",
+    "tests/experiment_conduct.rs",
+    "tests/pages.rs",
+    "tests/impossible.rs",
+    "tests/exec.rs",
+    "tests/worlds.rs",
+    "tests/browser.rs",
+];
+
 /// A binary of tests.
 struct Binary {
     /// As cargo names it: `tests/plan.rs`.
@@ -25,9 +43,9 @@ struct Binary {
     place: PathBuf,
 }
 
-/// Builds all binaries, runs them with these arguments, and then the examples of the documentation.
+/// Builds all binaries, runs them with these arguments, and then the examples of the documentation, if it has some.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
-    let binaries = Mutex::new(built()?);
+    let binaries = Mutex::new(longest_first(built()?).into());
     let is_passed = AtomicBool::new(true);
     thread::scope(|scope| {
         for _ in 0..LANES {
@@ -42,18 +60,54 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     });
     let mut examples = by_hand("cargo");
     examples.args(["test", "--workspace", "--no-fail-fast", "--doc", "--"]).args(arguments);
-    let are_examples_passed = examples.status()?.success();
+    let are_examples_passed = !has_examples()? || examples.status()?.success();
     Ok(success_if(is_passed.into_inner() && are_examples_passed))
+}
+
+/// Whether any documentation of the packages has an example. To look costs nothing; rustdoc takes half a minute to find
+/// none, and compiles packages once more where they were compiled for CI.
+fn has_examples() -> Result<bool, Box<dyn Error>> {
+    let listed = Command::new("git").args(["ls-files", "-z", "--", "*.rs"]).output()?;
+    let listed = String::from_utf8(listed.stdout)?;
+    for path in listed.split('\0').filter(|path| !path.is_empty()) {
+        if fs::read_to_string(path).is_ok_and(|source| is_example(&source)) {
+            return Ok(true);
+        }
+    }
+    // Where this is no checkout, they are asked for.
+    Ok(listed.is_empty())
+}
+
+/// Whether comments of a source have a block that rustdoc takes for Rust.
+fn is_example(source: &str) -> bool {
+    let comments = source.lines().filter_map(|line| {
+        let line = line.trim_start();
+        line.strip_prefix("///").or_else(|| line.strip_prefix("//!"))
+    });
+    let mut fences = comments.filter_map(|comment| comment.trim().strip_prefix("```"));
+    // Every second one ends a block.
+    while let Some(language) = fences.next() {
+        if language.is_empty() || language.starts_with("rust") {
+            return true;
+        }
+        fences.next();
+    }
+    false
+}
+
+fn longest_first(mut binaries: Vec<Binary>) -> Vec<Binary> {
+    binaries.sort_by_key(|binary| LONGEST.iter().position(|name| *name == binary.name).unwrap_or(LONGEST.len()));
+    binaries
 }
 
 fn next(binaries: &Mutex<VecDeque<Binary>>) -> Option<Binary> {
     binaries.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
 }
 
-fn built() -> Result<VecDeque<Binary>, Box<dyn Error>> {
+fn built() -> Result<Vec<Binary>, Box<dyn Error>> {
     let flags = ["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"];
     let mut child = by_hand("cargo").args(flags).stdout(Stdio::piped()).spawn()?;
-    let mut binaries = VecDeque::new();
+    let mut binaries = Vec::new();
     for line in BufReader::new(child.stdout.take().ok_or("cargo has no output")?).lines() {
         binaries.extend(binary(&line?));
     }
@@ -104,6 +158,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn blocks_of_rust_are_examples_and_others_are_not() {
+        let cases = [
+            ("/// ```\n/// let a = 1;\n/// ```\n", true),
+            ("//! ```rust,no_run\n//! ```\n", true),
+            ("    /// ```text\n    /// a\n    /// ```\n", false),
+            ("//! ```text\n//! ```\n/// ```\n/// ```\n", true),
+            ("// ```\nlet fence = \"```\";\n", false),
+        ];
+        for (source, is_one) in cases {
+            assert_eq!(is_example(source), is_one, "{source}");
+        }
+    }
+
+    #[test]
     fn binaries_of_tests_are_told_from_all_else_that_is_built() {
         let line = [
             r#"{"reason":"compiler-artifact","manifest_path":"/w/crates/a/Cargo.toml","profile":{"test":true},"#,
@@ -116,5 +184,13 @@ mod tests {
         assert!(binary(&line.replace("\"test\":true", "\"test\":false")).is_none());
         assert!(binary(&line.replace("\"/w/target/debug/deps/plan-1\"", "null")).is_none());
         assert!(binary("   Compiling a v0.1.0").is_none());
+    }
+
+    #[test]
+    fn what_takes_longest_begins_first_and_all_else_stays_in_order() {
+        let named = |name: &str| Binary { name: name.into(), executable: PathBuf::new(), place: PathBuf::new() };
+        let order = ["src/lib.rs", "tests/planted.rs", "tests/compare.rs", "tests/bounds.rs"].map(named);
+        let names: Vec<_> = longest_first(order.into()).into_iter().map(|binary| binary.name).collect();
+        assert_eq!(names, ["tests/bounds.rs", "tests/planted.rs", "src/lib.rs", "tests/compare.rs"]);
     }
 }

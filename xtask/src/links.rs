@@ -3,6 +3,9 @@
 //! Both run in each round, one after the other, in turn who is first, and ratios are taken within a round. Both send
 //! blocks of the same size; linerate's receiver discards what came without a copy, and iperf3's reads it. On loopback
 //! the sender's processor time has what the kernel receives with: of both alike. Figures are written as they arrive.
+//! What kernels save, of which there is no bound: `links/offloads.rs`.
+
+mod offloads;
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -15,12 +18,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::median::median;
 use crate::process::Running;
 use crate::{Outcome, success_if};
 
 pub(crate) const USAGE: &str = "usage: cargo xtask links [--rounds N] [--seconds S] [--linerate PATH] [--iperf3 PATH] \
                                 [--out FOLDER]
-  N (7) rounds of linerate net beside iperf3 on 127.0.0.1, S (3) seconds each, with 1 stream and with 8";
+  N (7) rounds of linerate net beside iperf3 on 127.0.0.1, S (3) seconds each, with 1 stream and with 8;
+  then of datagrams at once (GSO, GRO) beside single ones, and of sends without a copy beside others";
 
 /// Most of iperf3's processor time that each end may take, as the median of rounds.
 const SENDER_MOST: f64 = 1.0;
@@ -74,6 +79,11 @@ struct Cost {
 }
 
 impl Cost {
+    /// What the sender and the receiver cost, as parts of what they cost elsewhere.
+    fn by(self, other: Cost) -> [f64; 2] {
+        [self.sender_s_per_gib / other.sender_s_per_gib, self.receiver_s_per_gib / other.receiver_s_per_gib]
+    }
+
     fn as_json(self, client: &str, round: usize, streams: u32) -> Value {
         json!({
             "client": client, "round": round, "streams": streams, "bytes_per_s": self.bytes_per_s,
@@ -95,18 +105,10 @@ pub(crate) fn run(args: &[String]) -> Outcome {
         for streams in STREAMS {
             let ours = || by_linerate(&options, &fleet, streams);
             let theirs = || by_iperf3(&options, streams);
-            // Who is first alternates, so that a drift of the machine meets both alike.
-            let (ours, theirs) = if round % 2 == 0 {
-                let ours = ours()?;
-                (ours, theirs()?)
-            } else {
-                let theirs = theirs()?;
-                (ours()?, theirs)
-            };
+            let (ours, theirs) = in_turn(round, ours, theirs)?;
             writeln!(rounds, "{}", ours.as_json("linerate", round, streams))?;
             writeln!(rounds, "{}", theirs.as_json("iperf3", round, streams))?;
-            let ratio =
-                [ours.sender_s_per_gib / theirs.sender_s_per_gib, ours.receiver_s_per_gib / theirs.receiver_s_per_gib];
+            let ratio = ours.by(theirs);
             println!("round {round}, {streams} streams: sender {:.3}, receiver {:.3} of iperf3's", ratio[0], ratio[1]);
             ratios.entry(streams).or_default().push(ratio);
         }
@@ -114,17 +116,33 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     let table = table(&ratios);
     fs::write(options.out.join("table.md"), &table)?;
     print!("{table}");
+    let saved = offloads::run(&options, &fleet, &mut rounds)?;
+    fs::write(options.out.join("table.md"), format!("{table}\n{saved}"))?;
+    print!("\n{saved}");
     let medians = |end: usize| ratios.values().map(move |of| of_all(of, end).1);
     Ok(success_if(medians(0).all(|median| median <= SENDER_MOST) && medians(1).all(|median| median <= RECEIVER_MOST)))
 }
 
+/// What both give. Who is first alternates, so that a drift of the machine meets both alike.
+fn in_turn<T>(
+    round: usize,
+    one: impl FnOnce() -> Result<T, Box<dyn Error>>,
+    other: impl FnOnce() -> Result<T, Box<dyn Error>>,
+) -> Result<(T, T), Box<dyn Error>> {
+    if round.is_multiple_of(2) {
+        let one = one()?;
+        Ok((one, other()?))
+    } else {
+        let other = other()?;
+        Ok((one()?, other))
+    }
+}
+
 /// Least, median and most of one end's ratios.
 fn of_all(ratios: &[[f64; 2]], end: usize) -> (f64, f64, f64) {
-    let mut all: Vec<f64> = ratios.iter().map(|ratio| ratio[end]).collect();
-    all.sort_by(f64::total_cmp);
-    let (first, last) = (all.first().copied(), all.last().copied());
-    let median = all.get(all.len() / 2).copied().unwrap_or(f64::NAN);
-    (first.unwrap_or(f64::NAN), median, last.unwrap_or(f64::NAN))
+    let all: Vec<f64> = ratios.iter().map(|ratio| ratio[end]).collect();
+    let middle = median(&all).unwrap_or(f64::NAN);
+    (all.iter().copied().fold(f64::NAN, f64::min), middle, all.iter().copied().fold(f64::NAN, f64::max))
 }
 
 fn table(ratios: &BTreeMap<u32, Vec<[f64; 2]>>) -> String {
@@ -140,14 +158,19 @@ fn table(ratios: &BTreeMap<u32, Vec<[f64; 2]>>) -> String {
     table
 }
 
-/// Each machine sends to the other in turn: what both did, as one.
 fn by_linerate(options: &Options, fleet: &Path, streams: u32) -> Result<Cost, Box<dyn Error>> {
+    cost(&measured(options, fleet, streams, &[])?)
+}
+
+/// What `linerate net` says of a run with these flags besides: each machine sends to the other in turn.
+fn measured(options: &Options, fleet: &Path, streams: u32, more: &[&str]) -> Result<Value, Box<dyn Error>> {
     let folder = options.out.join("of-one-run");
     let _ = fs::remove_dir_all(&folder);
     let output = Command::new(&options.linerate)
         .args(["net", "--fleet"])
         .arg(fleet)
         .args(["--network", "127.0.0.0/8", "--one-way", "--visits", "1", "--warmup", "100ms", "--send-size", "128KiB"])
+        .args(more)
         .args(["--json", "--yes-load", "--streams", &streams.to_string(), "--duration"])
         .arg(format!("{}s", options.seconds))
         .arg("-o")
@@ -159,15 +182,23 @@ fn by_linerate(options: &Options, fleet: &Path, streams: u32) -> Result<Cost, Bo
     }
     let view: Value = serde_json::from_slice(&output.stdout)?;
     fs::remove_dir_all(&folder)?;
+    Ok(view)
+}
+
+/// The mean of a figure over the pairs of a run.
+fn mean(view: &Value, of: &dyn Fn(&Value) -> Option<f64>) -> Result<f64, Box<dyn Error>> {
     let pairs = view["pairs"].as_array().filter(|pairs| !pairs.is_empty()).ok_or("linerate net told no pairs")?;
-    let mean = |of: &dyn Fn(&Value) -> Option<f64>| {
-        let all: Option<Vec<f64>> = pairs.iter().map(of).collect();
-        all.map(|all| all.iter().sum::<f64>() / all.len() as f64).ok_or("a pair of linerate net lacks a figure")
-    };
+    let all: Option<Vec<f64>> = pairs.iter().map(of).collect();
+    let all = all.ok_or("a pair of linerate net lacks a figure")?;
+    Ok(all.iter().sum::<f64>() / all.len() as f64)
+}
+
+/// What both ends of a run cost, over its pairs.
+fn cost(view: &Value) -> Result<Cost, Box<dyn Error>> {
     Ok(Cost {
-        sender_s_per_gib: mean(&|pair| pair["sender_cpu_s_per_gib"].as_f64())?,
-        receiver_s_per_gib: mean(&|pair| pair["receiver_cpu_s_per_gib"].as_f64())?,
-        bytes_per_s: mean(&|pair| pair["per_s"]["mean"].as_f64())?,
+        sender_s_per_gib: mean(view, &|pair| pair["sender_cpu_s_per_gib"].as_f64())?,
+        receiver_s_per_gib: mean(view, &|pair| pair["receiver_cpu_s_per_gib"].as_f64())?,
+        bytes_per_s: mean(view, &|pair| pair["per_s"]["mean"].as_f64())?,
     })
 }
 

@@ -11,6 +11,7 @@ mod fuzz;
 mod knobs;
 mod kubernetes;
 mod links;
+mod median;
 mod modules;
 mod placed;
 mod process;

@@ -1,21 +1,32 @@
 //! Links between machines: in which rounds pairs are measured, and what their flows say.
 //!
-//! `rounds.rs` has the schedule. [`view()`] turns visits into figures of pairs (`pairs.rs`), says what limited each
-//! (`limits.rs` with `ports.rs`), how long requests took and what became of datagrams (`ops.rs`), how long packets may
-//! be (`paths.rs`), which members of bonds carried them (`members.rs`), from which number of streams on more give no
-//! more (`streams.rs`), which machines and pairs are slow beyond chance (`slow.rs`), and all of it in sentences
-//! (`answer.rs`). `compared.rs` holds two runs against each other. How: `docs/method/net.md`.
+//! `rounds.rs` has the schedule, `splits.rs` that of racks against each other. [`view()`] turns visits into figures of
+//! pairs (`pairs.rs`), says what limited each (`limits.rs` with `ports.rs` and `drops.rs`), how long requests took and
+//! what became of datagrams (`ops.rs`), what kernels took off programs' hands (`offloads.rs`), how long packets may be
+//! (`paths.rs`), which members of bonds carried them (`members.rs`), from which number of streams on more give no more
+//! (`streams.rs`), which machines and pairs are slow beyond chance (`slow.rs`), what classes of pairs give beside each
+//! other (`classes.rs` with `framing.rs`), what racks carry at once (`bisection.rs`), and all of it in sentences
+//! (`answer.rs`). `halving.rs` finds streams that strayed, by what to send again, `compared.rs` holds runs against each
+//! other, and `held.rs` one against thresholds. How: `docs/method/net.md`.
 
 mod answer;
+mod bisection;
+mod classes;
 pub mod compared;
+mod drops;
+mod framing;
+pub mod halving;
+pub mod held;
 mod limits;
 mod members;
+mod offloads;
 mod ops;
 mod pairs;
 mod paths;
 mod ports;
 pub mod rounds;
 mod slow;
+pub mod splits;
 mod streams;
 #[cfg(test)]
 mod tests;
@@ -23,41 +34,46 @@ pub mod view;
 
 use std::collections::BTreeMap;
 
-use linerate_record::net::{NetLoad, NetOp, NetRun, NetVisit};
+use linerate_record::net::{NetLoad, NetOp, NetRun, NetThrough, NetVisit, NetWay};
 use linerate_record::units::bits_per_s;
 
 pub use ports::bond_of;
-pub use rounds::{NetTurn, rounds, sampled, turns};
+pub use rounds::{NetTurn, rounds, rounds_of_hosts, sampled, sampled_of_hosts, turns};
+pub use splits::{NetSplits, splits};
 
 use crate::median::median;
 use pairs::NetSeen;
 use slow::NetCompared;
-use view::{NET_VIEW_SCHEMA, NetLimitCount, NetLimitedBy, NetNodeFigures, NetPairFigures, NetStreamsFigures, NetView};
+use view::{
+    NET_VIEW_SCHEMA, NetBisection, NetLimitCount, NetLimitedBy, NetNodeFigures, NetPairFigures, NetStreamsFigures,
+    NetView,
+};
 
 /// What a run and its visits say.
 #[must_use]
 pub fn view(run: &NetRun, visits: &[NetVisit]) -> NetView {
-    let seen = pairs::seen(run, visits);
+    let classed = classes::classed(run, visits);
+    let (made, visits) = (visits.len(), classes::of_way(visits, NetThrough::Direct));
+    let seen = pairs::seen(run, &visits);
     let pairs: Vec<NetPairFigures> = seen
         .pairs
         .iter()
         .map(|(key, of)| {
             let (figures, readings) = pairs::figures(&seen, *key, of);
             let limit = limits::limit(&seen, &figures, &readings);
-            NetPairFigures { limit, ..figures }
+            let class = run.class_of((key.0, key.1), NetThrough::Direct);
+            NetPairFigures { class, limit, ..figures }
         })
         .collect();
     let streams = streams::whole(&seen, &pairs);
+    let bisection = bisection::bisection(&seen);
     let compared_streams = match run.load.op {
         // Each probes: the most say the most.
         NetOp::Mtu => pairs.iter().filter(|pair| pair.visits > 0).map(|pair| pair.streams).max(),
-        _ => compared_streams(&streams),
+        _ => carrying_streams(&bisection).or_else(|| compared_streams(&streams)),
     };
     let of_one: Vec<&NetPairFigures> = pairs.iter().filter(|pair| Some(pair.streams) == compared_streams).collect();
-    let mut compared = slow::compare(&seen, &of_one);
-    if run.load.op == NetOp::Mtu {
-        compared.slow.lacking = "lengths of packets are no rates: none is slow".to_owned();
-    }
+    let mut compared = judged(&seen, &of_one, classes::direct_classes(&classed));
     let counts: Vec<u32> = streams.iter().map(|of| of.streams).collect();
     let (enough, enough_of_pairs) = streams::over_streams(&seen, &pairs, &counts);
     let mut view = NetView {
@@ -67,7 +83,7 @@ pub fn view(run: &NetRun, visits: &[NetVisit]) -> NetView {
         command: run.command.clone(),
         seed: run.seed,
         load: run.load.clone(),
-        visits: u32::try_from(visits.len()).unwrap_or(u32::MAX),
+        visits: u32::try_from(made).unwrap_or(u32::MAX),
         answer: String::new(),
         warnings: Vec::new(),
         remarks: remarks(&seen),
@@ -81,11 +97,38 @@ pub fn view(run: &NetRun, visits: &[NetVisit]) -> NetView {
         slow: std::mem::take(&mut compared.slow),
         pairs,
         members: members::members(&seen),
+        classes: classes::classes(run, &classed),
+        against: classes::against(run, &classed),
+        bisection,
     };
+    view.against.iter_mut().for_each(|of| of.said = answer::against(of));
+    view.bisection.iter_mut().for_each(|of| of.said = answer::bisected(of));
     view.answer = answer::answer(&view);
     view.warnings = answer::warnings(&view, &seen);
     view.findings = answer::findings(&view, &seen, &compared);
     view
+}
+
+/// Which machines and pairs are slow, where pairs are peers of each other.
+fn judged(seen: &NetSeen<'_>, pairs: &[&NetPairFigures], kinds: usize) -> NetCompared {
+    let nodes = seen.run.nodes.len();
+    let mut compared = if seen.run.load.way == NetWay::Bisection {
+        slow::nothing(nodes, "pairs share the uplinks of racks on purpose: none is called slow".to_owned())
+    } else if kinds > 1 {
+        slow::nothing(nodes, format!("pairs of {kinds} classes are no peers of each other: none is called slow"))
+    } else {
+        slow::compare(seen, pairs)
+    };
+    if seen.run.load.op == NetOp::Mtu {
+        compared.slow.lacking = "lengths of packets are no rates: none is slow".to_owned();
+    }
+    compared
+}
+
+/// The number of streams with which racks carry most; `None` where that was not measured.
+fn carrying_streams(all: &[NetBisection]) -> Option<u32> {
+    let carried = all.iter().filter_map(|of| Some((of.streams, of.across_per_s?.mean)));
+    carried.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(streams, _)| streams)
 }
 
 /// The rate of the median pair of a visit; `None` where no pair has figures.
@@ -111,7 +154,7 @@ fn remarks(seen: &NetSeen<'_>) -> Vec<String> {
         let stated = bits_per_s(stated);
         format!("{} of {} carried more than the {stated} that it states: that is no limit", of.interface, of.name)
     });
-    seen.run.remarks.iter().cloned().chain(beyond).collect()
+    seen.run.remarks.iter().cloned().chain(beyond).chain(offloads::remarks(seen)).collect()
 }
 
 fn nodes(seen: &NetSeen<'_>, pairs: &[&NetPairFigures], compared: &NetCompared) -> Vec<NetNodeFigures> {
@@ -138,6 +181,7 @@ fn nodes(seen: &NetSeen<'_>, pairs: &[&NetPairFigures], compared: &NetCompared) 
         name: node.name.clone(),
         address: node.address.clone(),
         interface: node.interface.clone(),
+        rack: node.rack.clone(),
         speed_bits_per_s: seen.ports[place].speed_bits_per_s.map(|speed| speed as u64),
         mtu_bytes: seen.ports[place].mtu_bytes,
         sends_to: sends_to[place],

@@ -93,8 +93,17 @@ pub fn odd_ones(values: &[f64], bar: &OddBar) -> Vec<OddOne> {
 
 /// The one of a rank against the others; `None` where it is not odd.
 fn held(sorted: &[f64], rank: usize, place: usize, bar: &OddBar) -> Option<OddOne> {
-    let count = sorted.len() - 1;
-    let at = |i: usize| sorted[i + usize::from(i >= rank)];
+    against(|i| sorted[i + usize::from(i >= rank)], sorted.len() - 1, (place, sorted[rank]), bar)
+}
+
+/// One, by its place and value, against so many others, which `at` gives in ascending order; `None` where it is not
+/// odd.
+pub(crate) fn against(
+    at: impl Fn(usize) -> f64,
+    count: usize,
+    (place, value): (usize, f64),
+    bar: &OddBar,
+) -> Option<OddOne> {
     let quantile = |share: f64| {
         let position = share * (count - 1) as f64;
         let below = position.floor();
@@ -102,7 +111,7 @@ fn held(sorted: &[f64], rank: usize, place: usize, bar: &OddBar) -> Option<OddOn
         low + (position - below) * (high - low)
     };
     let others = quantile(0.5);
-    let distance = sorted[rank] - others;
+    let distance = value - others;
     let is_that_side = match bar.side {
         Side::High => distance > 0.0,
         Side::Low => distance < 0.0,
@@ -112,7 +121,7 @@ fn held(sorted: &[f64], rank: usize, place: usize, bar: &OddBar) -> Option<OddOn
         return None;
     }
     let (scatter, degrees) = if count < MANY {
-        let mean = (0..count).map(at).sum::<f64>() / count as f64;
+        let mean = (0..count).map(&at).sum::<f64>() / count as f64;
         let squares: f64 = (0..count).map(|i| (at(i) - mean).powi(2)).sum();
         ((squares / (count - 1) as f64).sqrt(), (count - 1) as f64)
     } else {

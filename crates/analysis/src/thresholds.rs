@@ -3,7 +3,7 @@
 use linerate_record::threshold::{Fails, Threshold};
 use linerate_record::units::{Rate, bytes_per_s_iec, count, grouped, percent};
 
-use crate::view::{Measure, Series, View};
+use crate::view::{Measure, Point, Series, View};
 
 /// One threshold and one series that it is of.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,8 +30,8 @@ pub fn held<'t>(view: &View, thresholds: &'t [Threshold]) -> Result<Vec<Held>, &
         let before = all.len();
         for (number, series) in view.series.iter().enumerate() {
             let name = series.workload.kind();
-            if threshold.workload.as_ref().is_none_or(|asked| asked == name) {
-                let (missed, reported) = of_series(series, threshold.fails);
+            let is_its = threshold.workload.as_ref().is_none_or(|asked| asked == name);
+            if let Some((missed, reported)) = of_series(series, threshold.fails).filter(|_| is_its) {
                 all.push(Held { series: number, threshold: threshold.to_string(), missed, reported });
             }
         }
@@ -46,40 +46,43 @@ pub fn held<'t>(view: &View, thresholds: &'t [Threshold]) -> Result<Vec<Held>, &
     Ok(all)
 }
 
-fn of_series(series: &Series, fails: Fails) -> (bool, String) {
-    let Some(point) = series.best_point() else { return (true, "nothing was measured".to_owned()) };
+/// Whether a series misses a threshold, and by what; `None` where that is of links.
+fn of_series(series: &Series, fails: Fails) -> Option<(bool, String)> {
+    let nothing = || (true, "nothing was measured".to_owned());
+    let point = series.best_point();
     match fails {
-        Fails::ThroughputBelow(bound) => {
-            let (measure, bound) = match bound {
-                Rate::Bytes(bound) => (Measure::Bytes, bound),
-                Rate::Requests(bound) => (Measure::Requests, bound),
-            };
-            // What all visits say together is known of the throughput that tells the story.
-            let pooled = series.best().filter(|_| measure == series.measure);
-            let mean = pooled.map_or(point.throughput(measure).mean, |best| best.mean);
-            let reported = match measure {
-                Measure::Bytes => bytes_per_s_iec(mean),
-                Measure::Requests => format!("{} req/s", count(mean)),
-            };
-            (mean.is_nan() || mean < bound, format!("the best throughput was {reported}"))
-        }
-        Fails::ErrorsAbove(bound) => {
-            // Whoever wants no errors wants none in a warm-up either.
-            let of_warmup: u64 = series.points.iter().map(|p| p.warmup_error_count()).sum();
-            let failed = of_warmup + series.points.iter().map(|p| p.error_count()).sum::<u64>();
-            let all: u64 = series.points.iter().map(|p| p.ended_with_warmup()).sum();
-            if all == 0 {
-                return (true, "no request was answered in the time measured".to_owned());
-            }
-            let share = failed as f64 / all as f64;
-            let there =
-                if of_warmup > 0 { format!(", {} of them in the warm-up", grouped(of_warmup)) } else { String::new() };
-            (
-                share > bound,
-                format!("{} of {} requests failed, {}{there}", grouped(failed), grouped(all), percent(share)),
-            )
-        }
+        Fails::ThroughputBelow(bound) => Some(point.map_or_else(nothing, |point| throughput(series, point, bound))),
+        Fails::ErrorsAbove(bound) => Some(point.map_or_else(nothing, |_| errors(series, bound))),
+        Fails::GoodputBelow(_) | Fails::LossAbove(_) | Fails::SlowAbove(_) => None,
     }
+}
+
+fn throughput(series: &Series, point: &Point, bound: Rate) -> (bool, String) {
+    let (measure, bound) = match bound {
+        Rate::Bytes(bound) => (Measure::Bytes, bound),
+        Rate::Requests(bound) => (Measure::Requests, bound),
+    };
+    // What all visits say together is known of the throughput that tells the story.
+    let pooled = series.best().filter(|_| measure == series.measure);
+    let mean = pooled.map_or(point.throughput(measure).mean, |best| best.mean);
+    let reported = match measure {
+        Measure::Bytes => bytes_per_s_iec(mean),
+        Measure::Requests => format!("{} req/s", count(mean)),
+    };
+    (mean.is_nan() || mean < bound, format!("the best throughput was {reported}"))
+}
+
+fn errors(series: &Series, bound: f64) -> (bool, String) {
+    // Whoever wants no errors wants none in a warm-up either.
+    let of_warmup: u64 = series.points.iter().map(|p| p.warmup_error_count()).sum();
+    let failed = of_warmup + series.points.iter().map(|p| p.error_count()).sum::<u64>();
+    let all: u64 = series.points.iter().map(|p| p.ended_with_warmup()).sum();
+    if all == 0 {
+        return (true, "no request was answered in the time measured".to_owned());
+    }
+    let share = failed as f64 / all as f64;
+    let there = if of_warmup > 0 { format!(", {} of them in the warm-up", grouped(of_warmup)) } else { String::new() };
+    (share > bound, format!("{} of {} requests failed, {}{there}", grouped(failed), grouped(all), percent(share)))
 }
 
 #[cfg(test)]
@@ -121,7 +124,9 @@ mod tests {
             reported.len() == 1 && reported[0].missed && reported[0].reported == "nothing was measured",
             "{reported:?}"
         );
-        let none = ["put.errors>1%".parse::<Threshold>().unwrap()];
-        assert_eq!(held(&view, &none), Err(&none[0]));
+        for text in ["put.errors>1%", "goodput<1Gb/s", "loss>0", "slow>0"] {
+            let none = [text.parse::<Threshold>().unwrap()];
+            assert_eq!(held(&view, &none), Err(&none[0]), "{text}");
+        }
     }
 }

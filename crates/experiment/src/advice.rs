@@ -115,6 +115,7 @@ mod tests {
             restart: None,
             space: Space::Host,
             spaces: Vec::new(),
+            fleet: None,
         };
         let mut report = crate::steps::report(&state::begin(design));
         for (effect, (share, decision)) in

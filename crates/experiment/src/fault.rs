@@ -36,6 +36,12 @@ pub fn of_failed_load(said: &str) -> CellOutcome {
     CellOutcome { fault: Some(format!("the load failed: {said}")), ..CellOutcome::default() }
 }
 
+/// The outcome of a cell whose arm did not come to be in place on all nodes of a fleet, and why.
+#[must_use]
+pub fn of_arm_not_in_place(why: &str) -> CellOutcome {
+    CellOutcome { fault: Some(format!("the arm was not in place on all nodes: {why}")), ..CellOutcome::default() }
+}
+
 /// Cells of an arm in a row without a figure, after which the arm is given up.
 const FAILED_IN_A_ROW_MAX: u32 = 3;
 

@@ -28,6 +28,10 @@ pub(crate) fn faults(
 ) -> Vec<String> {
     let arm = design.arms.get(cell.arm as usize).map_or("an arm", |arm| arm.name.as_str());
     let mut faults: Vec<String> = outcome.fault.iter().map(|fault| format!("{arm}: {fault}")).collect();
+    // Of a cell that was never loaded there is nothing more to say: its arm was not in place.
+    if outcome.fault.is_some() && outcome.fingerprint.is_empty() && outcome.moment.is_empty() {
+        return faults;
+    }
     let buffered = 1.0 + BUFFERED_NS / (design.measure_ns as f64).max(BUFFERED_NS);
     match (cell.throughput_per_s, design.link_bytes_per_s) {
         (None, _) => faults.push(format!("{arm}: nothing was measured once the time to settle was over")),
@@ -64,6 +68,33 @@ mod tests {
     use super::*;
     use crate::design::{design, tests::asked};
 
+    fn cell(throughput_per_s: Option<f64>) -> MeasuredCell {
+        MeasuredCell {
+            arm: 0,
+            started_ns: 0,
+            ended_ns: 1,
+            throughput_per_s,
+            settled_ns: Some(0),
+            trend: None,
+            later: None,
+            settle_ns: 0,
+            faulty: false,
+            secondary: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn of_an_arm_that_was_not_in_place_nothing_else_is_said() {
+        let design = design(&asked()).unwrap();
+        let first = BTreeMap::from([("node n1 boot".to_owned(), "b".to_owned())]);
+        let reference = Reference { fingerprint: &first, moment: &BTreeMap::new() };
+        let refused = crate::fault::of_arm_not_in_place("n1: no");
+        let found = faults(&design, &cell(None), &refused, reference);
+        assert_eq!(found, ["default: the arm was not in place on all nodes: n1: no"]);
+        let seen = CellOutcome { fingerprint: first.clone(), ..refused };
+        assert_eq!(faults(&design, &cell(None), &seen, reference).len(), 2, "it was loaded, and gave nothing");
+    }
+
     #[test]
     fn what_differs_beyond_the_factor_and_what_cannot_be_is_told() {
         let mut asked = asked();
@@ -81,18 +112,7 @@ mod tests {
             (Some(1.88e9), first.clone(), &[]),
             (None, first.clone(), &["nothing was measured"]),
         ] {
-            let cell = MeasuredCell {
-                arm: 0,
-                started_ns: 0,
-                ended_ns: 1,
-                throughput_per_s: got,
-                settled_ns: Some(0),
-                trend: None,
-                later: None,
-                settle_ns: 0,
-                faulty: false,
-                secondary: BTreeMap::new(),
-            };
+            let cell = cell(got);
             let outcome = CellOutcome { fingerprint: now, ..CellOutcome::default() };
             let calm = print(&[("stolen", "no")]);
             let outcome = CellOutcome { moment: calm.clone(), ..outcome };

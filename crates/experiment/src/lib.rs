@@ -20,6 +20,7 @@ pub mod looks;
 mod missing;
 mod modality;
 pub mod moment;
+pub mod nodes;
 pub mod outcome;
 mod positions;
 pub mod randomisation;

@@ -6,10 +6,11 @@ use linerate_record::fleet::Allowed;
 use linerate_record::run::StopReason;
 
 use crate::bounds::in_parts;
+use crate::changing::{CHANGE_ORDER_BYTES_MAX, ChangeAnswer, ChangeOrder, JoinedParts, order_of};
 use crate::lease::{EndReason, Lease};
 use crate::loading::{LoadOrder, PointOrder};
 use crate::netting::{NetOrder, NetRoundOrder};
-use crate::protocol::{AgentHello, Decoder, FrameError, FromAgent, PROTOCOL, ToAgent, frame};
+use crate::protocol::{ANSWER_BYTES_MAX, AgentHello, Decoder, FrameError, FromAgent, PROTOCOL, ToAgent, frame};
 use crate::watching::WatchOrder;
 
 /// What an agent is to do.
@@ -35,6 +36,8 @@ pub enum Deed {
     Start(i64),
     /// End it before its time.
     Stop(StopReason),
+    /// Do what an order about settings says, and give what comes of it to [`Agent::changed`].
+    Change(Box<ChangeOrder>),
     /// End.
     End(EndReason),
 }
@@ -46,6 +49,8 @@ pub struct Agent {
     is_greeted: bool,
     is_reading: bool,
     is_watching: bool,
+    is_changing: bool,
+    change: JoinedParts,
     decoder: Decoder,
     lease: Lease,
 }
@@ -60,7 +65,16 @@ impl Agent {
     /// The same with a lease of its own length.
     #[must_use]
     pub fn with_lease(hello: AgentHello, lease: Lease) -> Agent {
-        Agent { hello, is_greeted: false, is_reading: false, is_watching: false, decoder: Decoder::default(), lease }
+        Agent {
+            hello,
+            is_greeted: false,
+            is_reading: false,
+            is_watching: false,
+            is_changing: false,
+            change: JoinedParts::default(),
+            decoder: Decoder::default(),
+            lease,
+        }
     }
 
     /// What to do about bytes that were taken at `taken_ns` of this machine's clock; it is `answered_ns` by now. `now`
@@ -77,57 +91,91 @@ impl Agent {
                     return deeds;
                 }
             };
+            let has_lapsed = self.lease.has_lapsed(now);
             self.lease.renew(now);
-            match message {
-                ToAgent::Hello { protocol, token } if !self.is_greeted => {
-                    self.is_greeted = true;
-                    self.hello.token = token;
-                    deeds.push(said(&FromAgent::Hello(Box::new(self.hello.clone()))));
-                    if protocol != PROTOCOL {
-                        deeds.push(Deed::End(EndReason::Unread));
-                        return deeds;
-                    }
-                }
-                ToAgent::Exchange { number } if self.is_greeted => {
-                    deeds.push(said(&FromAgent::Exchange { number, taken_ns, answered_ns }));
-                }
-                ToAgent::ReadMachine if self.is_greeted && !self.is_reading => {
-                    self.is_reading = true;
-                    deeds.push(Deed::ReadMachine);
-                }
-                ToAgent::Watch(order) if self.is_greeted && !self.is_watching => {
-                    self.is_watching = true;
-                    deeds.push(Deed::Watch(order));
-                }
-                ToAgent::EndWatch if self.is_watching => deeds.push(Deed::EndWatch),
-                ToAgent::End => {
-                    deeds.push(Deed::End(EndReason::Asked));
-                    return deeds;
-                }
-                ToAgent::Load(_)
-                | ToAgent::Point(_)
-                | ToAgent::Net(_)
-                | ToAgent::NetRound(_)
-                | ToAgent::Start { .. }
-                | ToAgent::Stop { .. }
-                    if self.is_greeted && self.hello.allowed < Allowed::Load =>
-                {
-                    let why = "it may only read: start it with linerate agent --allow load".to_owned();
-                    deeds.push(said(&FromAgent::Refused { why }));
-                }
-                ToAgent::Load(order) if self.is_greeted => deeds.push(Deed::Load(order)),
-                ToAgent::Point(order) if self.is_greeted => deeds.push(Deed::Point(order)),
-                ToAgent::Net(order) if self.is_greeted => deeds.push(Deed::Net(order)),
-                ToAgent::NetRound(order) if self.is_greeted => deeds.push(Deed::NetRound(order)),
-                ToAgent::Start { at_ns } if self.is_greeted => deeds.push(Deed::Start(at_ns)),
-                ToAgent::Stop { reason } if self.is_greeted => deeds.push(Deed::Stop(reason)),
-                // A second greeting, watch, or reading while one goes on, the end of a watch that was not begun, or a
-                // question before any greeting.
-                _ => {
-                    deeds.push(Deed::End(EndReason::Unread));
-                    return deeds;
-                }
+            if let Some(why) = self.refusal(&message) {
+                deeds.push(said(&FromAgent::Refused { why: why.to_owned() }));
+                continue;
             }
+            deeds.extend(match message {
+                ToAgent::Exchange { number } if self.is_greeted => {
+                    vec![said(&FromAgent::Exchange { number, taken_ns, answered_ns })]
+                }
+                // Whoever gave this order may have given it up long ago, and found another way.
+                ToAgent::Change { .. } if has_lapsed => vec![Deed::End(EndReason::Lapsed)],
+                message => self.deeds(message),
+            });
+            if matches!(deeds.last(), Some(Deed::End(_))) {
+                return deeds;
+            }
+        }
+    }
+
+    fn deeds(&mut self, message: ToAgent) -> Vec<Deed> {
+        let deed = match message {
+            ToAgent::Hello { protocol, token } if !self.is_greeted => {
+                self.is_greeted = true;
+                self.hello.token = token;
+                let hello = said(&FromAgent::Hello(Box::new(self.hello.clone())));
+                return if protocol == PROTOCOL { vec![hello] } else { vec![hello, Deed::End(EndReason::Unread)] };
+            }
+            ToAgent::End => Deed::End(EndReason::Asked),
+            ToAgent::EndWatch if self.is_watching => Deed::EndWatch,
+            _ if !self.is_greeted => Deed::End(EndReason::Unread),
+            ToAgent::ReadMachine if !self.is_reading => {
+                self.is_reading = true;
+                Deed::ReadMachine
+            }
+            ToAgent::Watch(order) if !self.is_watching => {
+                self.is_watching = true;
+                Deed::Watch(order)
+            }
+            ToAgent::Load(order) => Deed::Load(order),
+            ToAgent::Point(order) => Deed::Point(order),
+            ToAgent::Net(order) => Deed::Net(order),
+            ToAgent::NetRound(order) => Deed::NetRound(order),
+            ToAgent::Start { at_ns } => Deed::Start(at_ns),
+            ToAgent::Stop { reason } => Deed::Stop(reason),
+            ToAgent::Change { text, is_last } if !self.is_changing => return self.change(&text, is_last),
+            // A second greeting or watch, a reading or a change while one goes on, or the end of a watch that was not
+            // begun.
+            _ => Deed::End(EndReason::Unread),
+        };
+        vec![deed]
+    }
+
+    /// Takes a part of an order about settings.
+    fn change(&mut self, text: &str, is_last: bool) -> Vec<Deed> {
+        let whole = self.change.take(text, is_last, CHANGE_ORDER_BYTES_MAX);
+        match whole.and_then(|json| json.map(|json| order_of(&json)).transpose()) {
+            Ok(None) => Vec::new(),
+            Ok(Some(order)) => {
+                self.is_changing = true;
+                vec![Deed::Change(Box::new(order))]
+            }
+            Err(_) => vec![Deed::End(EndReason::Unread)],
+        }
+    }
+
+    /// Why it does not do what it is told, where whoever started it does not let it.
+    fn refusal(&self, message: &ToAgent) -> Option<&'static str> {
+        let is_of_load = matches!(message, ToAgent::Load(_) | ToAgent::Point(_));
+        let is_of_flows =
+            matches!(message, ToAgent::Net(_) | ToAgent::NetRound(_) | ToAgent::Start { .. } | ToAgent::Stop { .. });
+        let is_of_reading = matches!(message, ToAgent::ReadMachine | ToAgent::Watch(_) | ToAgent::EndWatch);
+        let is_of_change = matches!(message, ToAgent::Change { .. });
+        match self.hello.allowed {
+            _ if !self.is_greeted => None,
+            Allowed::Read if is_of_load || is_of_flows => {
+                Some("it may only read: start it with linerate agent --allow load")
+            }
+            Allowed::Flows if is_of_load || is_of_reading || is_of_change => {
+                Some("it is a linerate net serve, which sends and receives flows and does nothing else")
+            }
+            Allowed::Read | Allowed::Load if is_of_change => {
+                Some("it may not change settings: start it with linerate agent --allow change")
+            }
+            _ => None,
         }
     }
 
@@ -146,6 +194,18 @@ impl Agent {
         };
         let part = |(text, is_last): (&str, bool)| said(&FromAgent::Part { text: text.to_owned(), is_last });
         in_parts(json).map(part).collect()
+    }
+
+    /// The messages of an answer to [`Deed::Change`]. Another order may be given then.
+    pub fn changed(&mut self, answer: &ChangeAnswer) -> Vec<Deed> {
+        self.is_changing = false;
+        let json = match serde_json::to_string(answer) {
+            Ok(json) if json.len() <= ANSWER_BYTES_MAX => json,
+            // How it stands can be asked for again, without all settings.
+            _ => return vec![said(&FromAgent::Refused { why: "its answer is too long".to_owned() })],
+        };
+        let part = |(text, is_last): (&str, bool)| said(&FromAgent::Changed { text: text.to_owned(), is_last });
+        in_parts(&json).map(part).collect()
     }
 }
 
@@ -169,6 +229,7 @@ fn said(message: &FromAgent) -> Deed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::changing::DiffOrder;
     use crate::protocol::PART_BYTES;
     use crate::protocol::tests::hello;
 
@@ -243,6 +304,70 @@ mod tests {
         let mut loads = Agent::new(AgentHello { allowed: Allowed::Load, ..hello() }, AT);
         loads.take(&frame(&greeting(PROTOCOL)).unwrap(), AT, 0, 0);
         assert_eq!(loads.take(&ask, AT, 0, 0), [Deed::Stop(StopReason::Interrupted)]);
+    }
+
+    fn parts(order: &ChangeOrder) -> Vec<u8> {
+        crate::changing::ordered(order).unwrap()
+    }
+
+    fn changer() -> Agent {
+        let mut agent = Agent::new(AgentHello { allowed: Allowed::Change, ..hello() }, AT);
+        agent.take(&frame(&greeting(PROTOCOL)).unwrap(), AT, 0, 0);
+        agent
+    }
+
+    #[test]
+    fn settings_are_changed_by_an_agent_that_may_and_one_order_after_the_other() {
+        let tell = ChangeOrder::Tell { rollout: None, settings: true };
+        let mut loads = Agent::new(AgentHello { allowed: Allowed::Load, ..hello() }, AT);
+        loads.take(&frame(&greeting(PROTOCOL)).unwrap(), AT, 0, 0);
+        let refused = messages(&loads.take(&parts(&tell), AT, 0, 0));
+        assert!(matches!(&refused[..], [FromAgent::Refused { why }] if why.contains("--allow change")), "{refused:?}");
+
+        let mut agent = changer();
+        let long = DiffOrder { set: vec!["x".repeat(9_000); 200], ..DiffOrder::default() };
+        let long = ChangeOrder::Diff(Box::new(long));
+        assert!(parts(&long).len() > PART_BYTES * 4);
+        assert_eq!(agent.take(&parts(&long), AT, 0, 0), [Deed::Change(Box::new(long))]);
+        assert_eq!(agent.take(&parts(&tell), AT, 0, 0), [Deed::End(EndReason::Unread)], "one at a time");
+
+        let mut agent = changer();
+        for _ in 0..3 {
+            assert_eq!(agent.take(&parts(&tell), AT, 0, 0), [Deed::Change(Box::new(tell.clone()))]);
+            let said = messages(&agent.changed(&ChangeAnswer::Failed { why: "no".to_owned(), told: None }));
+            assert!(matches!(&said[..], [FromAgent::Changed { is_last: true, .. }]), "{said:?}");
+        }
+        let text = "{}".to_owned();
+        let odd = frame(&ToAgent::Change { text, is_last: true }).unwrap();
+        assert_eq!(agent.take(&odd, AT, 0, 0), [Deed::End(EndReason::Unread)]);
+    }
+
+    #[test]
+    fn an_order_that_was_read_after_the_lease_lapsed_is_not_done() {
+        let tell = ChangeOrder::Tell { rollout: None, settings: false };
+        let mut agent = changer();
+        let later = AT + Duration::from_secs(3);
+        assert_eq!(agent.take(&parts(&tell), later, 0, 0), [Deed::End(EndReason::Lapsed)]);
+    }
+
+    #[test]
+    fn one_that_serves_flows_is_asked_for_nothing_else() {
+        let mut flows = Agent::new(AgentHello { allowed: Allowed::Flows, ..hello() }, AT);
+        flows.take(&frame(&greeting(PROTOCOL)).unwrap(), AT, 0, 0);
+        let net = NetOrder { token: "0f".repeat(32), own: 1, port: 0, threads: None };
+        for (asked, deed) in [
+            (ToAgent::Net(Box::new(net.clone())), Deed::Net(Box::new(net))),
+            (ToAgent::Start { at_ns: 5 }, Deed::Start(5)),
+            (ToAgent::Stop { reason: StopReason::Interrupted }, Deed::Stop(StopReason::Interrupted)),
+        ] {
+            assert_eq!(flows.take(&frame(&asked).unwrap(), AT, 0, 0), [deed], "{asked:?}");
+        }
+        for asked in [ToAgent::ReadMachine, ToAgent::EndWatch] {
+            let refused = messages(&flows.take(&frame(&asked).unwrap(), AT, 0, 0));
+            let [FromAgent::Refused { why }] = &refused[..] else { panic!("{asked:?}: {refused:?}") };
+            assert!(why.contains("linerate net serve"), "{asked:?}: {why}");
+        }
+        assert!(Allowed::Flows < Allowed::Load, "who has to load is not content with it");
     }
 
     #[test]

@@ -77,6 +77,12 @@ pub enum Refusal {
     /// It ends, or its time is over.
     #[error("the agent is ending")]
     Ending,
+    /// Its machine cannot be changed through it.
+    #[error("{why}")]
+    Unfit {
+        /// Why not.
+        why: String,
+    },
 }
 
 /// The first word of a stream, taken from bytes in any pieces.

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use linerate_record::fleet::MachineState;
 use linerate_record::load::Server;
 
+use crate::changing::{ChangeAnswer, ChangeOrder, ChangingAgent, ordered};
 use crate::clocks::{ClockExchange, ClockOffset, Clocks};
 use crate::driven::DrivenLoad;
 pub use crate::driven::LoadNews;
@@ -70,6 +71,7 @@ pub struct Conversation {
     stays: bool,
     load: DrivenLoad,
     net: NetAgent,
+    changing: ChangingAgent,
     /// How far it is with what it reads of its machine, and what it said of that since.
     watch: Option<WatchedAgent>,
     watched: VecDeque<WatchSaid>,
@@ -101,6 +103,7 @@ impl Conversation {
             stays: false,
             load: DrivenLoad::new(),
             net: NetAgent::new(),
+            changing: ChangingAgent::default(),
             watch: None,
             watched: VecDeque::new(),
             heard_ns: i64::MIN,
@@ -166,6 +169,21 @@ impl Conversation {
     pub fn net_round(&mut self, order: NetRoundOrder, now_ns: i64) -> Result<Vec<u8>, FrameError> {
         self.net.prepares(order.clone(), now_ns);
         frame(&ToAgent::NetRound(Box::new(order)))
+    }
+
+    /// Tells it what to do about its settings.
+    ///
+    /// # Errors
+    /// [`FrameError`] where the order is longer than orders may be.
+    pub fn change(&mut self, order: &ChangeOrder, now_ns: i64) -> Result<Vec<u8>, FrameError> {
+        let bytes = ordered(order)?;
+        self.changing.asks(order, now_ns);
+        Ok(bytes)
+    }
+
+    /// What it said about its settings since, checked.
+    pub fn changed(&mut self) -> Option<ChangeAnswer> {
+        self.changing.next()
     }
 
     /// Tells it to begin at an instant of the coordinator's clock; `offset_ns` is what is thought of its own.
@@ -287,6 +305,7 @@ impl Conversation {
                 self.watched.push_back(*said);
                 Ok(())
             }
+            FromAgent::Changed { text, is_last } => self.changing.take(&text, is_last).map_err(|why| lie(&why)),
             FromAgent::Refused { why } => Err(Fault::Refused(why.chars().take(TEXT_BYTES_MAX).collect())),
             FromAgent::End { reason: EndReason::Signalled } => Err(Fault::Signalled),
             FromAgent::End { reason } => Err(Fault::Left(reason)),
@@ -317,7 +336,8 @@ impl Conversation {
             return Err(Fault::Slow(seconds(READ_WITHIN_NS)));
         }
         let of_watch = self.watch.as_ref().and_then(|watch| watch.overdue(now_ns));
-        let late = self.load.overdue(now_ns).or_else(|| self.net.overdue(now_ns)).or(of_watch);
+        let of_flows = || self.net.overdue(now_ns).or_else(|| self.changing.overdue(now_ns));
+        let late = self.load.overdue(now_ns).or_else(of_flows).or(of_watch);
         if let Some(why) = late.filter(|_| !is_excused) {
             return Err(Fault::Failed(why));
         }

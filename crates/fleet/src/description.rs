@@ -1,8 +1,12 @@
 //! `fleet.yaml`: nodes with their roles and how each is reached, all mistakes told at once.
 
+mod places;
+
+use core::net::SocketAddr;
 use std::str::FromStr;
 
 use linerate_record::fleet::NodeRole;
+use linerate_record::net::NetSpace;
 use linerate_record::ranges::{RangeError, expanded};
 use linerate_site::mistake::{Mistake, SiteError};
 use linerate_site::place::SourcePosition;
@@ -11,6 +15,7 @@ use linerate_site::{nearest, quoted};
 
 use crate::reach::{KubePlace, NodeReach, PodChoice};
 use crate::ssh_options::SshOptionError;
+use places::{labels, network, services};
 
 /// Most nodes of a fleet.
 pub const NODES_MAX: usize = 1024;
@@ -31,9 +36,15 @@ pub struct FleetNode {
     pub site_node: Option<String>,
     /// The rack that it is in.
     pub rack: Option<String>,
+    /// The host that it is on, where that is another machine's name: of a pod the node of the cluster.
+    pub host: Option<String>,
+    /// In whose network it is.
+    pub network: Option<NetSpace>,
+    /// Address and port of a Service in front of its agent.
+    pub service: Option<SocketAddr>,
 }
 
-const KEYS: [&str; 7] = ["name", "role", "reach", "site", "rack", "become", "cache"];
+const KEYS: [&str; 10] = ["name", "role", "reach", "site", "rack", "host", "network", "service", "become", "cache"];
 
 /// Reads what a person wrote. `file_name` is what messages call the file.
 ///
@@ -120,7 +131,10 @@ fn nodes_of(entries: &[YamlEntry], place: SourcePosition, mistakes: &mut Vec<Mis
         role
     });
     let site_node = scalar(entries, "site", mistakes).map(|(text, _)| text.to_owned());
-    let racks = racks(entries, names.as_deref(), mistakes);
+    let racks = labels(entries, "rack", names.as_deref(), mistakes);
+    let hosts = labels(entries, "host", names.as_deref(), mistakes);
+    let network = network(entries, mistakes);
+    let services = services(entries, names.as_deref(), mistakes);
     let reach = scalar(entries, "reach", mistakes);
     // Each is looked at, whatever is wrong with the others.
     let one = ["node".to_owned()];
@@ -145,8 +159,18 @@ fn nodes_of(entries: &[YamlEntry], place: SourcePosition, mistakes: &mut Vec<Mis
             }
         }
     }
-    let node = |((name, reach), rack)| FleetNode { name, role, reach, site_node: site_node.clone(), rack };
-    names.into_iter().zip(reaches).zip(racks).map(node).collect()
+    let places = racks.zip(hosts).zip(services);
+    let node = |((name, reach), ((rack, host), service))| FleetNode {
+        name,
+        role,
+        reach,
+        site_node: site_node.clone(),
+        rack,
+        host,
+        network,
+        service,
+    };
+    names.into_iter().zip(reaches).zip(places).map(node).collect()
 }
 
 type Written<'y> = (&'y str, SourcePosition);
@@ -202,23 +226,6 @@ fn names(text: &str, key: &str, place: SourcePosition, mistakes: &mut Vec<Mistak
         return None;
     }
     Some(names)
-}
-
-/// The rack of each name: one for all of them, or as many as there are names. Without end where none is stated.
-fn racks(
-    entries: &[YamlEntry],
-    names: Option<&[String]>,
-    mistakes: &mut Vec<Mistake>,
-) -> impl Iterator<Item = Option<String>> + use<> {
-    let written = scalar(entries, "rack", mistakes);
-    let mut read = written.and_then(|(text, place)| self::names(text, "rack", place, mistakes)).unwrap_or_default();
-    let wrong = written.zip(names).filter(|(_, names)| read.len() > 1 && read.len() != names.len());
-    if let Some(((_, place), names)) = wrong {
-        let what = format!("{} racks for {} named", read.len(), names.len());
-        mistakes.push(Mistake::new(place, what, "write one rack, or a range of as many numbers as that of name"));
-    }
-    let for_all = if read.len() == 1 { read.pop() } else { None };
-    read.into_iter().map(Some).chain(std::iter::repeat(for_all))
 }
 
 /// What stands for the name of a node in its reach.
@@ -297,6 +304,17 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// A file is refused for so many mistakes, which are told with all of these parts.
+    #[track_caller]
+    pub(super) fn refused(text: &str, parts: &[&str], count: usize) {
+        let error = read(text, "f.yaml").unwrap_err();
+        let told = error.to_string();
+        for part in parts {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+        assert_eq!(error.count(), count, "{told}");
+    }
+
     #[test]
     fn many_ranges_in_one_name_are_refused_before_they_are_expanded() {
         let text = format!("nodes:\n  - {{name: '{}', role: storage}}\n", "{1...1}".repeat(10_000));
@@ -360,9 +378,7 @@ nodes:
   - {name: 'f{1..2}', role: storage, rack: 'r{1...2}'}
   - {name: g, role: storage, rak: r1}
 ";
-        let error = read(text, "f.yaml").unwrap_err();
-        let told = error.to_string();
-        for part in [
+        let parts = [
             "f.yaml:2:45: 2 racks for 3 named",
             "write one rack, or a range of as many numbers as that of name",
             "f.yaml:3:36: invalid range in rack \"r{2...1}\"",
@@ -371,10 +387,8 @@ nodes:
             "f.yaml:6:36: invalid rack \"\"",
             "invalid range in name \"f{1..2}\"",
             "did you mean \"rack\"?",
-        ] {
-            assert!(told.contains(part), "{part}: {told}");
-        }
-        assert_eq!(error.count(), 7, "{told}");
+        ];
+        refused(text, &parts, 7);
     }
 
     #[test]
@@ -422,17 +436,13 @@ nodes:
   - {name: b, role: client, reach: here, become: sudo -n}
   - {name: c, role: client, become: [sudo]}
 ";
-        let error = read(text, "f.yaml").unwrap_err();
-        let told = error.to_string();
-        for part in [
+        let parts = [
             "invalid become \"-n sudo\"",
             "invalid cache \"x/y\"",
             "f.yaml:3:5: become and cache are for nodes that are reached by SSH",
             "become without a value",
-        ] {
-            assert!(told.contains(part), "{part}: {told}");
-        }
-        assert_eq!(error.count(), 4, "{told}");
+        ];
+        refused(text, &parts, 4);
     }
 
     #[test]
@@ -450,9 +460,7 @@ nodes:
   - node
 extra: 1
 ";
-        let error = read(text, "f.yaml").unwrap_err();
-        let told = error.to_string();
-        for part in [
+        let parts = [
             "f.yaml:2:11: invalid range in name \"a{1..3}\"",
             "node{01...56}",
             "f.yaml:3:11: unknown role \"storge\"",
@@ -465,10 +473,8 @@ extra: 1
             "a second node \"c\"",
             "a node that is not a mapping",
             "unknown key \"extra\" of a fleet",
-        ] {
-            assert!(told.contains(part), "{part}: {told}");
-        }
-        assert_eq!(error.count(), 9, "{told}");
+        ];
+        refused(text, &parts, 9);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 pub mod agent;
 pub mod attachment;
 pub mod bounds;
+pub mod changing;
 pub mod clocks;
 pub mod conversation;
 pub mod description;

@@ -1,16 +1,19 @@
 //! What is said about flows between machines: where an agent listens, which flows it has in a round, and what it
 //! counted of them; and what of that cannot be.
 
+mod offloads;
 mod probed;
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::VecDeque;
 
 use linerate_record::net::{
-    NET_DURATION_MS_MAX, NET_INTERVALS_MAX, NET_MEMBERS_MAX, NET_NODES_MAX, NET_STREAMS_MAX, NetAim, NetDatagrams,
-    NetExchanges, NetMachine, NetOp, NetProbed, NetSent, check_members, counts_of,
+    NET_DURATION_MS_MAX, NET_INTERVALS_MAX, NET_MEMBERS_MAX, NET_NODES_MAX, NET_STREAMS_MAX, NetAim, NetBursts,
+    NetDatagrams, NetExchanges, NetMachine, NetOffloads, NetOp, NetProbed, NetSent, NetZeroCopy, check_members,
+    check_queues, counts_of,
 };
 use linerate_record::sound::COUNT_MAX;
+use linerate_record::units::bits_per_s;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::checked_text;
@@ -29,6 +32,17 @@ const LISTENS_WITHIN_NS: i64 = 20_000_000_000;
 const READY_WITHIN_NS: i64 = 60_000_000_000;
 const TOLD_WITHIN_NS: i64 = 20_000_000_000;
 
+/// Ports below this need rights (`net.ipv4.ip_unprivileged_port_start`).
+const OWN_PORTS_FROM: u16 = 1_024;
+
+/// Machines of a run with one that serves another: both say their numbers, and the round's, where nothing is proven
+/// yet. What they say there is not for a coordinator to choose byte by byte: any port of any machine may hear it.
+const SERVED_NODES: u32 = 2;
+const SERVED_POINTS: u32 = 1 << 24;
+
+/// So much more than a cap is none: a rate is told with three digits, and is given as it was told.
+const CAP_ROUNDED: f64 = 1.01;
+
 /// What an agent needs before any round.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetOrder {
@@ -41,6 +55,17 @@ pub struct NetOrder {
     /// Threads that send and threads that receive; as many as there are processors where it is not said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
+}
+
+impl NetOrder {
+    /// What is wrong with it for a machine that serves one other.
+    ///
+    /// # Errors
+    /// Why.
+    pub fn check_served(&self) -> Result<(), String> {
+        let is_sound = self.own < SERVED_NODES;
+        is_sound.then_some(()).ok_or_else(|| format!("it serves one other machine, and is number {} here", self.own))
+    }
 }
 
 impl std::fmt::Debug for NetOrder {
@@ -69,6 +94,9 @@ pub struct NetSendOrder {
     pub address: SocketAddr,
     /// How many.
     pub streams: u32,
+    /// The source port of each, where they are chosen one by one; empty where they are not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<u16>,
 }
 
 /// Flows of one machine.
@@ -102,6 +130,9 @@ pub struct NetRoundOrder {
     /// Most bytes per second to one machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_bytes_per_s: Option<f64>,
+    /// What flows ask of kernels.
+    #[serde(default, skip_serializing_if = "NetOffloads::is_none")]
+    pub offloads: NetOffloads,
     /// The place of the member of its bond at which it aims its flows, modulo how many send; absent where source ports
     /// are not chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -146,6 +177,12 @@ pub struct NetSentTold {
     /// Datagrams that were sent while it counts, where there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<u64>,
+    /// Sends of these, where several went at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gso: Option<NetBursts>,
+    /// What became of sends without a copy, where they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zerocopy: Option<NetZeroCopy>,
     /// By which members of its bond they were to leave, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aim: Option<NetAim>,
@@ -169,6 +206,9 @@ pub struct NetReceivedTold {
     /// What became of datagrams, but for how many were sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<NetDatagrams>,
+    /// Reads that brought them, where several came at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gro: Option<NetBursts>,
     /// Why there are no figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -329,6 +369,7 @@ fn check_end(end: &NetEnd, order: &NetRoundOrder, own: u32) -> Result<(), String
     }
     check_exchanges(end, order.op, intervals)?;
     check_datagrams(end, order)?;
+    offloads::check(end, order)?;
     check_bonds(end, order)?;
     probed::check(end, order)?;
     let counts = end.received.iter().flat_map(|of| of.interval_bytes.iter().chain(&of.stream_bytes)).copied();
@@ -348,7 +389,7 @@ fn check_end(end: &NetEnd, order: &NetRoundOrder, own: u32) -> Result<(), String
     })
 }
 
-/// What is wrong with what is told of bonds.
+/// What is wrong with what is told of bonds and queues.
 fn check_bonds(end: &NetEnd, order: &NetRoundOrder) -> Result<(), String> {
     for (of, asked) in end.sent.iter().zip(&order.sends) {
         let Some(aim) = &of.aim else { continue };
@@ -357,6 +398,9 @@ fn check_bonds(end: &NetEnd, order: &NetRoundOrder) -> Result<(), String> {
     }
     let members = &end.machine.members;
     check_members(members)?;
+    let queues = &end.machine.queues;
+    check_queues(queues)?;
+    queues.iter().flat_map(|queue| [&queue.interface, &queue.discipline]).try_for_each(|name| checked_text(name))?;
     members.iter().flat_map(|member| [&member.bond, &member.name]).try_for_each(|name| checked_text(name))
 }
 
@@ -408,6 +452,14 @@ fn check_datagrams(end: &NetEnd, order: &NetRoundOrder) -> Result<(), String> {
     Ok(())
 }
 
+impl NetSendOrder {
+    /// Whether ports are one for each stream, and none of them is one that needs rights.
+    fn has_sound_ports(&self) -> bool {
+        let is_whole = self.ports.is_empty() || self.ports.len() == self.streams as usize;
+        is_whole && self.ports.iter().all(|port| *port >= OWN_PORTS_FROM)
+    }
+}
+
 impl NetRoundOrder {
     /// What is wrong with a round, where an agent is told it.
     ///
@@ -424,13 +476,54 @@ impl NetRoundOrder {
             (!(1..=16 << 20).contains(&self.send_bytes), "too many bytes at once"),
             (self.max_bytes_per_s.is_some_and(|most| !(most.is_finite() && most >= 1.0)), "a limit that is none"),
             (self.member.is_some_and(|place| place as usize >= NET_MEMBERS_MAX), "more members than a bond has"),
+            (self.sends.iter().any(|to| !to.has_sound_ports()), "other ports than its streams can have"),
             (!self.op.is_sound(), "requests, answers or datagrams of sizes that cannot be sent"),
+            (!self.offloads.is_of(self.op), "datagrams at once, or sends without a copy, of an op that has none"),
             (matches!(self.op, NetOp::Udp { .. }) && self.max_bytes_per_s.is_none(), "datagrams without a rate"),
         ];
         match wrong.iter().find(|(is_wrong, _)| *is_wrong) {
             Some((_, why)) => Err((*why).to_owned()),
             None => Ok(()),
         }
+    }
+
+    /// What is wrong with a round for a machine that serves one other, and lets it fill the link up to so many bytes
+    /// per second each way. Only who came from the machine itself has it send to what it is alone.
+    ///
+    /// # Errors
+    /// Why, with what to do about it.
+    pub fn check_served(&self, most_bytes_per_s: Option<f64>, is_from_here: bool) -> Result<(), String> {
+        let numbers = self.sends.iter().map(|to| to.to).chain(self.receives.iter().map(|of| of.from));
+        let is_of_two = self.sends.len() < 2 && self.receives.len() < 2 && numbers.max() < Some(SERVED_NODES);
+        if !is_of_two || self.point >= SERVED_POINTS {
+            return Err("it serves one other machine, and this is a round of several".to_owned());
+        }
+        let is_own = |to: &NetSendOrder| {
+            let address = to.address.ip().to_canonical();
+            address.is_loopback() || address.is_unspecified()
+        };
+        if let Some(to) = self.sends.iter().find(|to| is_own(to) && !is_from_here) {
+            return Err(format!("it sends nothing to {}, which is its own machine", to.address));
+        }
+        let Some(most) = most_bytes_per_s else { return Ok(()) };
+        let asked = match self.op {
+            // Some dozens of datagrams a stream.
+            NetOp::Mtu => return Ok(()),
+            // Connections have packets too: some ten each.
+            NetOp::Request { .. } | NetOp::Connect => {
+                return Err(format!(
+                    "it has a --max-rate, which nothing caps --op {} to: start linerate net serve without it, or \
+                     leave --op {0} out",
+                    self.op.key()
+                ));
+            }
+            NetOp::Stream | NetOp::Udp { .. } => self.max_bytes_per_s,
+        };
+        if asked.is_some_and(|asked| asked <= CAP_ROUNDED * most) {
+            return Ok(());
+        }
+        let most = bits_per_s(8.0 * most).replace(' ', "");
+        Err(format!("it takes and sends {most} at the most: give --max-rate {most}"))
     }
 }
 

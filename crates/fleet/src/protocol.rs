@@ -16,7 +16,7 @@ use crate::netting::{NetOrder, NetRoundOrder, NetSaid};
 use crate::watching::{WatchOrder, WatchSaid};
 
 /// The version of what is said. Both ends speak the same, or do not speak.
-pub const PROTOCOL: u32 = 6;
+pub const PROTOCOL: u32 = 8;
 
 /// Longest message.
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
@@ -64,6 +64,13 @@ pub enum ToAgent {
         /// Why.
         reason: StopReason,
     },
+    /// A part of an order about settings, in order: at most [`crate::changing::CHANGE_ORDER_BYTES_MAX`] together.
+    Change {
+        /// Of the order, as JSON of [`crate::changing::ChangeOrder`].
+        text: String,
+        /// Whether nothing follows.
+        is_last: bool,
+    },
     /// Ends the agent.
     End,
 }
@@ -96,6 +103,13 @@ pub enum FromAgent {
     Net(Box<NetSaid>),
     /// Something about what its machine does.
     Watched(Box<WatchSaid>),
+    /// A part of what became of an order about settings, in order.
+    Changed {
+        /// Of the answer, as JSON of [`crate::changing::ChangeAnswer`].
+        text: String,
+        /// Whether nothing follows.
+        is_last: bool,
+    },
     /// What was asked for cannot be done.
     Refused {
         /// Why.

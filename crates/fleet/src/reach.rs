@@ -1,6 +1,6 @@
 //! How an agent is started: the words of `reach` in `fleet.yaml`.
 
-use core::net::Ipv6Addr;
+use core::net::{Ipv6Addr, SocketAddr};
 use std::fmt;
 use std::str::FromStr;
 
@@ -21,6 +21,23 @@ pub enum NodeReach {
     Kube(KubePlace),
     /// By a command of the user's, which is given to a shell.
     Exec(String),
+    /// It is there already, and serves flows at a port for who has its token. No fleet file has that.
+    Served(ServedPlace),
+}
+
+/// Where a `linerate net serve` listens, and what it is proven by.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ServedPlace {
+    /// Its address and port.
+    pub address: SocketAddr,
+    /// Its token, as 64 hexadecimal digits. It is shown nowhere.
+    pub token: String,
+}
+
+impl fmt::Debug for ServedPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ServedPlace({})", self.address)
+    }
 }
 
 /// A container of a pod, by the Kubernetes API.
@@ -238,6 +255,7 @@ impl fmt::Display for NodeReach {
             NodeReach::Netns(name) => write!(f, "netns://{name}"),
             NodeReach::Pid(pid) => write!(f, "pid://{pid}"),
             NodeReach::Exec(command) => write!(f, "exec:{command}"),
+            NodeReach::Served(place) => write!(f, "served:{}", place.address),
         }
     }
 }
@@ -313,6 +331,15 @@ mod tests {
             let error = text.parse::<NodeReach>().expect_err(text).to_string();
             assert!(error.contains("write "), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn a_place_that_is_served_is_told_without_its_token_and_read_from_no_file() {
+        let place = ServedPlace { address: "[::1]:5210".parse().unwrap(), token: "0f".repeat(32) };
+        let reach = NodeReach::Served(place);
+        assert_eq!(reach.to_string(), "served:[::1]:5210");
+        assert!(!format!("{reach:?}").contains("0f0f"), "{reach:?}");
+        assert!(reach.to_string().parse::<NodeReach>().is_err());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use linerate_record::histogram::{Latencies, empty, encode};
-use linerate_record::net::{NetDatagrams, NetExchanges, NetProbed, NetSent};
+use linerate_record::net::{NetBursts, NetDatagrams, NetExchanges, NetProbed, NetSent, NetZeroCopy};
 use linerate_record::tcp_info::{
     ACKNOWLEDGED, BUFFER_LIMITED, BUSY, CONGESTION_WINDOW, DATA_SEGMENTS, LEAST_ROUND_TRIP, RETRANSMITTED, ROUND_TRIP,
     SENT_SEGMENT_BYTES, WINDOW_LIMITED,
@@ -23,6 +23,10 @@ pub struct SentFlows {
     pub exchanges: Option<NetExchanges>,
     /// Datagrams that were sent while it counts, where there are any.
     pub datagrams: Option<u64>,
+    /// Sends of these, where several were to go at once.
+    pub gso: Option<NetBursts>,
+    /// What became of sends without a copy, where they were asked for.
+    pub zerocopy: Option<NetZeroCopy>,
     /// What each of them found of its path, where paths are probed.
     pub probed: Vec<NetProbed>,
     /// Why there are no figures.
@@ -40,6 +44,8 @@ pub struct ReceivedFlows {
     pub stream_bytes: Vec<u64>,
     /// What became of datagrams, but for how many were sent.
     pub datagrams: Option<NetDatagrams>,
+    /// Reads that brought them, where several were to come at once.
+    pub gro: Option<NetBursts>,
     /// Why there are no figures.
     pub error: Option<String>,
 }
@@ -88,6 +94,10 @@ pub(crate) struct FlowSent {
     pub(crate) exchanges: Option<ExchangeCount>,
     /// Datagrams that were sent while it counts.
     pub(crate) datagrams: Option<u64>,
+    /// Sends of these, where several were to go at once.
+    pub(crate) gso: Option<NetBursts>,
+    /// What became of sends without a copy, where they were asked for.
+    pub(crate) zerocopy: Option<NetZeroCopy>,
     /// What it found of its path.
     pub(crate) probed: Option<NetProbed>,
 }

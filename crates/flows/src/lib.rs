@@ -8,6 +8,7 @@
 mod answering;
 mod arriving;
 mod asking;
+mod bursts;
 mod connecting;
 mod counted;
 mod datagram;
@@ -23,6 +24,7 @@ pub mod preface;
 mod probing;
 mod receiving;
 mod sending;
+pub mod session;
 mod sizes;
 
 pub use counted::{ReceivedFlows, SentFlows};

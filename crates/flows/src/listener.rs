@@ -1,8 +1,8 @@
 //! Takes flows of one run: an open port that is of no use to anybody else.
 //!
 //! Who connects has [`PROVEN_WITHIN`] to prove the token; until then nothing but the preface is read of it, and nothing
-//! is sent. One that says that it is only to prove it is closed then. So many who have not are waited for at once,
-//! and the others wait in the kernel's queue.
+//! is sent. One that says that it is only to prove it is closed then. So many who have not are waited for at once, and
+//! the others wait in the kernel's queue; where there are others, nobody has longer than half a second.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -21,8 +21,12 @@ use crate::preface::{FlowName, FlowToken, PREFACE_BYTES, named};
 /// How long one that connects may take to prove the token.
 pub const PROVEN_WITHIN: Duration = Duration::from_secs(3);
 
-/// Most that have not proved it and are waited for.
-const STRANGERS_MAX: usize = 1_024;
+/// The same where others wait for it to end.
+const CROWDED_WITHIN: Duration = Duration::from_millis(500);
+
+/// Most that have not proved it and are waited for: half of the files that a process may have open as a rule
+/// (`RLIMIT_NOFILE` is 1,024), so that a crowd leaves it some for its own.
+const STRANGERS_MAX: usize = 512;
 
 /// How often it looks whether it is to end.
 const LOOK_NS: u64 = 50_000_000;
@@ -141,7 +145,7 @@ impl Doors {
             }
             if looked.elapsed() > PROVEN_WITHIN / 8 {
                 looked = Instant::now();
-                self.turn_away(&mut places);
+                self.turn_away(&mut places, PROVEN_WITHIN);
             }
         }
         Ok(())
@@ -151,7 +155,12 @@ impl Doors {
     fn take_all(&mut self, places: &mut Places<AtDoor>, port: usize) {
         while self.strangers < STRANGERS_MAX {
             let Some(AtDoor::Port(listener)) = places.get(port) else { return };
-            let Ok((stream, _)) = listener.accept() else { return };
+            let stream = match listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // Such as for want of descriptors.
+                Err(_) => break,
+            };
             if stream.set_nonblocking(true).is_err() {
                 continue;
             }
@@ -161,6 +170,7 @@ impl Doors {
                 self.strangers += 1;
             }
         }
+        self.turn_away(places, CROWDED_WITHIN);
         // They are level-triggered, and those behind would be told again and again.
         thread::sleep(Duration::from_millis(1));
     }
@@ -192,10 +202,10 @@ impl Doors {
         }
     }
 
-    /// Sends those away that did not prove the token in time.
-    fn turn_away(&mut self, places: &mut Places<AtDoor>) {
+    /// Sends those away that did not prove the token within a time.
+    fn turn_away(&mut self, places: &mut Places<AtDoor>, within: Duration) {
         for place in 0..places.count() {
-            let is_late = |at: &AtDoor| matches!(at, AtDoor::Stranger { since, .. } if since.elapsed() > PROVEN_WITHIN);
+            let is_late = |at: &AtDoor| matches!(at, AtDoor::Stranger { since, .. } if since.elapsed() > within);
             if places.get(place).is_some_and(is_late) {
                 places.close(place);
                 self.strangers -= 1;

@@ -78,7 +78,7 @@ pub(crate) fn drawn<const N: usize>() -> Result<[u8; N], rustix::io::Errno> {
 pub(crate) fn reached(plan: &FlowPlan, token: &FlowToken, stop: &AtomicBool) -> Result<Met<SendingFlow>, FlowsError> {
     let (mut sending, mut unsent) = (Vec::new(), BTreeMap::new());
     for to in &plan.sends {
-        let most_bytes_per_s = plan.max_bytes_per_s.map(|most| most / f64::from(to.streams.max(1)));
+        let most_bytes_per_s = plan.stream_bytes_per_s(to.streams);
         let mut places = places_of(to);
         for flow in 0..to.streams {
             if stop.load(Ordering::Relaxed) {
@@ -116,7 +116,7 @@ fn opened_from(places: &mut impl Iterator<Item = SocketAddr>, address: SocketAdd
     for place in places {
         match dial_blocking_from(address, place, &mut Patience::new(CONNECTED_WITHIN, &Heed::Nothing)) {
             Err(error) if matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable) => {}
-            made => return made.and_then(|stream| with_limits(stream, CONNECTED_WITHIN)),
+            made => return made.and_then(|stream| with_limits(freed_at_once(stream)?, CONNECTED_WITHIN)),
         }
     }
     Err(io::Error::other("none of the ports to send from is free"))
@@ -131,6 +131,13 @@ pub(crate) fn connected(
 ) -> io::Result<TcpStream> {
     let stream = with_limits(TcpStream::connect_timeout(&address, within)?, within)?;
     proven(stream, token, named)
+}
+
+/// A flow whose port is free again once it is closed: what is left of it is dropped then (`SO_LINGER` of 0), and
+/// nothing is kept of it (`TIME_WAIT`). Its ports may be asked for again in the next round.
+fn freed_at_once(stream: TcpStream) -> io::Result<TcpStream> {
+    rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO))?;
+    Ok(stream)
 }
 
 fn with_limits(stream: TcpStream, within: Duration) -> io::Result<TcpStream> {

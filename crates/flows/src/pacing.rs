@@ -1,18 +1,21 @@
-//! One thread that sends datagrams, on flows of its own: each one by itself, when it is due.
+//! One thread that sends datagrams, on flows of its own: each one by itself when it is due, or a burst of those that
+//! are due together.
 
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use linerate_record::net::{NetBursts, NetGso};
 use linerate_wire::clock::Clock;
-use linerate_wire::sys::wake_on_time;
+use linerate_wire::sys::{set_datagram_cut, wake_on_time};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
+use crate::bursts::{asked, burst, is_of_bursts, number};
 use crate::counted::{CountedCpu, FlowSent, Instants, SentByThread};
 use crate::datagram::DatagramHead;
 use crate::edges::{Edges, LOOK_NS};
-use crate::meeting::SendingFlow;
+use crate::meeting::{DatagramsTo, SendingFlow};
 use crate::sending::body;
 
 /// A flow that is later than this with its next datagram makes no more up for: what was not sent meanwhile would come
@@ -32,9 +35,9 @@ impl Pacer {
         (self.due_ns > now_ns as f64).then(|| self.due_ns.ceil() as u64)
     }
 
-    /// One was sent, or is not to be.
-    fn step(&mut self, now_ns: u64) {
-        self.due_ns = (self.due_ns + self.gap_ns).max(now_ns as f64 - LATE_MOST_NS);
+    /// So many were sent, or are not to be.
+    fn step(&mut self, count: usize, now_ns: u64) {
+        self.due_ns = (self.due_ns + self.gap_ns * count as f64).max(now_ns as f64 - LATE_MOST_NS);
     }
 }
 
@@ -44,35 +47,83 @@ struct Progress {
     /// The number of the next datagram, among those that count or those that do not.
     number: u64,
     counts: bool,
+    /// How many are sent at once.
+    burst: usize,
+    /// What is counted of that, where it is more than one or was to be.
+    bursts: Option<NetBursts>,
     is_blocked: bool,
     failed: Option<String>,
 }
 
 pub(crate) fn pace_all(
     flows: Vec<SendingFlow>,
-    datagram_bytes: usize,
+    (datagram_bytes, gso): (usize, NetGso),
     (instants, clock): (Instants, Clock),
     stop: &AtomicBool,
 ) -> (SentByThread, Vec<SendingFlow>) {
     let mut cpu = CountedCpu::default();
-    let progress = |flow: &SendingFlow| {
-        // A rate is always asked for; without one, a datagram each second fills nothing.
-        let gap_ns = 1e9 * datagram_bytes as f64 / flow.most_bytes_per_s.unwrap_or(datagram_bytes as f64);
-        let due_ns = instants.begin_ns as f64 + flow.place_share * gap_ns;
-        Progress { pacer: Pacer { gap_ns, due_ns }, number: 0, counts: false, is_blocked: false, failed: None }
-    };
-    let mut all: Vec<Progress> = flows.iter().map(progress).collect();
+    let mut all: Vec<Progress> =
+        flows.iter().map(|flow| Progress::of(flow, (datagram_bytes, gso), instants.begin_ns)).collect();
     wake_on_time();
     match Edges::of(sockets(&flows).iter(), EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP) {
         Ok(edges) => paces(&flows, (&mut all, datagram_bytes), edges, (instants, clock), (stop, &mut cpu)),
         Err(errno) => all.iter_mut().for_each(|of| of.failed = Some(errno.to_string())),
     }
     let told = |(flow, of): (&SendingFlow, Progress)| {
-        let datagrams = Some(if of.counts { of.number } else { 0 });
-        (flow.to, of.failed.map_or_else(|| Ok(FlowSent { datagrams, ..FlowSent::default() }), Err))
+        // What does not count yet is of the warm-up.
+        let (sent, gso) = match (of.counts, of.bursts) {
+            (true, bursts) => (of.number, bursts),
+            (false, bursts) => (0, bursts.map(|bursts| NetBursts { calls: 0, ..bursts })),
+        };
+        let told = FlowSent { datagrams: Some(sent), gso, ..FlowSent::default() };
+        (flow.to, of.failed.map_or(Ok(told), Err))
     };
     let told = flows.iter().zip(all).map(told).collect();
     (SentByThread { flows: told, cpu_ns: cpu.used_ns() }, flows)
+}
+
+impl Progress {
+    fn of(flow: &SendingFlow, (datagram_bytes, gso): (usize, NetGso), begin_ns: u64) -> Progress {
+        // A rate is always asked for; without one, a datagram each second fills nothing.
+        let gap_ns = 1e9 * datagram_bytes as f64 / flow.most_bytes_per_s.unwrap_or(datagram_bytes as f64);
+        let burst = burst(gso, datagram_bytes, flow.most_bytes_per_s);
+        let due_ns = begin_ns as f64 + flow.place_share * gap_ns * burst as f64;
+        let cut_bytes = u16::try_from(datagram_bytes).unwrap_or(u16::MAX);
+        let ask = |to: &DatagramsTo| asked(burst > 1, || set_datagram_cut(&to.socket, cut_bytes));
+        let bursts = flow.datagrams.as_ref().and_then(ask);
+        let is_taken = bursts.is_some_and(|bursts| bursts.refused.is_none());
+        Progress {
+            pacer: Pacer { gap_ns, due_ns },
+            number: 0,
+            counts: false,
+            burst: if is_taken { burst } else { 1 },
+            bursts,
+            is_blocked: false,
+            failed: None,
+        }
+    }
+
+    /// From now on it counts.
+    fn begin_to_count(&mut self) {
+        (self.counts, self.number) = (true, 0);
+        self.bursts.iter_mut().for_each(|bursts| bursts.calls = 0);
+    }
+
+    /// What is due was sent.
+    fn has_sent(&mut self, now_ns: u64) {
+        self.number += self.burst as u64;
+        self.bursts.iter_mut().for_each(|bursts| bursts.calls += 1);
+        self.pacer.step(self.burst, now_ns);
+    }
+
+    /// The kernel refused a burst: from now on, each goes by itself.
+    fn goes_singly(&mut self, to: &DatagramsTo, errno: Errno) {
+        self.burst = 1;
+        self.bursts.iter_mut().for_each(|bursts| bursts.refused = Some(number(&errno.into())));
+        if let Err(error) = set_datagram_cut(&to.socket, 0) {
+            self.failed = Some(error.to_string());
+        }
+    }
 }
 
 /// Two of each flow: that of its datagrams, and that which says that the other end is there.
@@ -91,13 +142,14 @@ fn paces(
     (instants, clock): (Instants, Clock),
     (stop, cpu): (&AtomicBool, &mut CountedCpu),
 ) {
-    let mut datagram = body(datagram_bytes);
+    let most = all.iter().map(|of| of.burst).max().unwrap_or(1);
+    let mut datagrams = body(most * datagram_bytes);
     if !instants.wait_to_begin(clock, stop) {
         return;
     }
     let mut looked_ns = 0;
     loop {
-        let wake_ns = one_turn(flows, all, &mut datagram, (instants, clock));
+        let wake_ns = one_turn(flows, all, (&mut datagrams, datagram_bytes), (instants, clock));
         let now_ns = clock.now_ns();
         cpu.at(now_ns, &instants);
         if now_ns >= instants.end_ns || stop.load(Ordering::Relaxed) {
@@ -122,11 +174,11 @@ fn is_over(flow: &SendingFlow) -> bool {
     !matches!(recv(&flow.stream, &mut [0_u8; 1][..], RecvFlags::DONTWAIT), Err(Errno::AGAIN | Errno::INTR))
 }
 
-/// Sends one datagram on each flow of which one is due; where none is, when the next one is.
+/// Sends one datagram or burst on each flow of which one is due; where none is, when the next one is.
 fn one_turn(
     flows: &[SendingFlow],
     all: &mut [Progress],
-    datagram: &mut [u8],
+    (datagrams, datagram_bytes): (&mut [u8], usize),
     (instants, clock): (Instants, Clock),
 ) -> Option<u64> {
     let (mut is_idle, mut wake_ns) = (true, u64::MAX);
@@ -142,18 +194,19 @@ fn one_turn(
         }
         is_idle = false;
         if !of.counts && now_ns >= instants.counts_ns {
-            (of.counts, of.number) = (true, 0);
+            of.begin_to_count();
         }
-        DatagramHead { number: of.number, counts: of.counts, sent_ns: now_ns }.write(&to.secret, datagram);
-        match send(&to.socket, datagram, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
-            Ok(_) => {
-                of.number += 1;
-                of.pacer.step(now_ns);
-            }
+        let given = &mut datagrams[..of.burst * datagram_bytes];
+        for (number, datagram) in (of.number..).zip(given.chunks_exact_mut(datagram_bytes)) {
+            DatagramHead { number, counts: of.counts, sent_ns: now_ns }.write(&to.secret, datagram);
+        }
+        match send(&to.socket, given, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            Ok(_) => of.has_sent(now_ns),
             // This machine's own queue is full: it was not sent.
-            Err(Errno::NOBUFS) => of.pacer.step(now_ns),
+            Err(Errno::NOBUFS) => of.pacer.step(of.burst, now_ns),
             Err(Errno::AGAIN) => of.is_blocked = true,
             Err(Errno::INTR) => {}
+            Err(errno) if of.burst > 1 && is_of_bursts(errno) => of.goes_singly(to, errno),
             Err(errno) => of.failed = Some(errno.to_string()),
         }
     }
@@ -164,15 +217,16 @@ fn one_turn(
 mod tests {
     use super::*;
 
-    /// How many are sent within a second by one that wakes at these instants, and how many at the most at one.
-    fn sent(gap_ns: f64, wakes: impl Iterator<Item = u64>) -> (u64, u64) {
+    /// How many are sent within a second by one that wakes at these instants and sends so many at once, and how many at
+    /// the most at one of them.
+    fn sent(gap_ns: f64, burst: usize, wakes: impl Iterator<Item = u64>) -> (u64, u64) {
         let mut pacer = Pacer { gap_ns, due_ns: 0.0 };
         let (mut all, mut most) = (0, 0);
         for now_ns in wakes {
             let mut at_once = 0;
             while pacer.waits(now_ns).is_none() {
-                pacer.step(now_ns);
-                at_once += 1;
+                pacer.step(burst, now_ns);
+                at_once += burst as u64;
             }
             (all, most) = (all + at_once, most.max(at_once));
         }
@@ -188,7 +242,7 @@ mod tests {
                 match pacer.waits(now_ns) {
                     Some(due_ns) => now_ns = due_ns,
                     None => {
-                        pacer.step(now_ns);
+                        pacer.step(1, now_ns);
                         count += 1;
                         assert!(pacer.waits(now_ns).is_some(), "{gap_ns}: two at once");
                     }
@@ -202,10 +256,21 @@ mod tests {
     fn one_that_wakes_late_makes_up_for_a_little_and_never_for_a_long_time() {
         let every = |ns: u64| (0..1_000_000_000 / ns).map(move |number| number * ns);
         // 60 µs late with datagrams of 10 µs: all are sent, some at once.
-        let (all, most) = sent(10_000.0, every(60_000));
+        let (all, most) = sent(10_000.0, 1, every(60_000));
         assert!((99_990..=100_000).contains(&all) && most <= 6, "{all}, {most} at once");
         // 100 ms late: 5 ms of each.
-        let (all, most) = sent(10_000.0, every(100_000_000));
+        let (all, most) = sent(10_000.0, 1, every(100_000_000));
         assert!(most <= 502 && all < 10 * 502, "{all}, {most} at once");
+    }
+
+    #[test]
+    fn bursts_are_due_as_seldom_as_they_are_long() {
+        let every = |ns: u64| (0..1_000_000_000 / ns).map(move |number| number * ns);
+        for burst in [8, 44, 64] {
+            // Looked at more often than one is due: a burst at a time, and together the rate and one burst.
+            let (all, most) = sent(10_000.0, burst, every(1_000));
+            assert_eq!(most, burst as u64);
+            assert!((100_000..100_000 + most).contains(&all), "{burst}: {all}");
+        }
     }
 }

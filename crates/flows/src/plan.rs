@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use linerate_record::net::NetOp;
+use linerate_record::net::{NetOffloads, NetOp};
 use linerate_wire::threads::ThreadsError;
 
 /// Flows to one receiver.
@@ -68,8 +68,17 @@ pub struct FlowPlan {
     pub send_bytes: u32,
     /// Most bytes per second to one receiver, over all flows to it.
     pub max_bytes_per_s: Option<f64>,
+    /// What flows ask of kernels.
+    pub offloads: NetOffloads,
     /// Threads that send, and threads that receive, at the most.
     pub threads: u32,
+}
+
+impl FlowPlan {
+    /// Most bytes per second of each of so many streams to one receiver: both ends have to come to the same.
+    pub(crate) fn stream_bytes_per_s(&self, streams: u32) -> Option<f64> {
+        self.max_bytes_per_s.map(|most| most / f64::from(streams.max(1)))
+    }
 }
 
 /// Why nothing of a point was measured.

@@ -9,7 +9,7 @@ use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use linerate_record::net::{NetDatagrams, NetOp, NetSent};
+use linerate_record::net::{NetBursts, NetDatagrams, NetOp, NetSent, NetZeroCopy};
 use linerate_wire::clock::Clock;
 use linerate_wire::threads::{self, ThreadsError};
 
@@ -179,9 +179,11 @@ fn sends(plan: &FlowPlan, work: Work, at: (Instants, Clock), stop: &AtomicBool) 
         (Work::Flows(flows), NetOp::Request { request_bytes, answer_bytes }) => {
             ask_all(flows, exchange_bytes(request_bytes, answer_bytes), at, stop)
         }
-        (Work::Flows(flows), NetOp::Udp { datagram_bytes }) => pace_all(flows, datagram_bytes as usize, at, stop),
+        (Work::Flows(flows), NetOp::Udp { datagram_bytes }) => {
+            pace_all(flows, (datagram_bytes as usize, plan.offloads.gso), at, stop)
+        }
         (Work::Flows(flows), NetOp::Mtu) => probe_all(flows, at, stop),
-        (Work::Flows(flows), _) => send_all(flows, plan.send_bytes.max(1) as usize, at, stop),
+        (Work::Flows(flows), _) => send_all(flows, (plan.send_bytes.max(1) as usize, plan.offloads.zerocopy), at, stop),
     }
 }
 
@@ -196,7 +198,7 @@ fn receives(
         NetOp::Request { request_bytes, answer_bytes } => {
             answer_all(flows, exchange_bytes(request_bytes, answer_bytes), at, stop)
         }
-        NetOp::Udp { .. } | NetOp::Mtu => arrive_all(flows, at, stop),
+        NetOp::Udp { .. } | NetOp::Mtu => arrive_all(flows, &|flow| plan.joins(flow.from), at, stop),
     }
 }
 
@@ -219,8 +221,10 @@ fn sent_to(to: u32, told: &[ToldFlow], why: Option<&String>) -> SentFlows {
     let sent = if infos.is_empty() { NetSent::default() } else { sum_of(&infos) };
     let exchanges = ExchangeCount::sum(flows().filter_map(|flow| flow.exchanges.as_ref()));
     let datagrams = flows().filter_map(|flow| flow.datagrams).reduce(|sum, sent| sum + sent);
+    let gso = NetBursts::sum(flows().filter_map(|flow| flow.gso));
+    let zerocopy = NetZeroCopy::sum(flows().filter_map(|flow| flow.zerocopy));
     let probed = flows().filter_map(|flow| flow.probed.clone()).collect();
-    SentFlows { to, sent, exchanges, datagrams, probed, error: None }
+    SentFlows { to, sent, exchanges, datagrams, gso, zerocopy, probed, error: None }
 }
 
 fn received_of(from: u32, flows: &[FlowCount], why: Option<&String>) -> ReceivedFlows {
@@ -236,6 +240,7 @@ fn received_of(from: u32, flows: &[FlowCount], why: Option<&String>) -> Received
         interval_bytes: (0..intervals).map(sum).collect(),
         stream_bytes: own.iter().map(|flow| flow.interval_bytes.iter().sum()).collect(),
         datagrams: datagram::sum_of(&datagrams),
+        gro: NetBursts::sum(own.iter().filter_map(|flow| flow.gro)),
         error,
     }
 }

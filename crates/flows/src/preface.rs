@@ -16,7 +16,7 @@ const MAGIC: [u8; 16] = *b"linerate-flow-2\n";
 /// What an answer begins with before its proof is made; it is not sent.
 const ANSWER: [u8; 16] = *b"linerate-takes-2";
 const SAID_BYTES: usize = 48;
-const PROOF_BYTES: usize = 32;
+pub(crate) const PROOF_BYTES: usize = 32;
 
 /// Length of what the one that connects says.
 pub const PREFACE_BYTES: usize = SAID_BYTES + PROOF_BYTES;
@@ -69,13 +69,13 @@ impl FlowToken {
         Some(mac)
     }
 
-    fn proof(&self, parts: &[&[u8]]) -> [u8; PROOF_BYTES] {
+    pub(crate) fn proof(&self, parts: &[&[u8]]) -> [u8; PROOF_BYTES] {
         // A key of any length will do for HMAC.
         self.mac(parts).map(|mac| mac.finalize().into_bytes().into()).unwrap_or_default()
     }
 
     /// Whether a proof is one of these parts, in a time that does not depend on where it differs.
-    fn is_proof(&self, parts: &[&[u8]], proof: &[u8]) -> bool {
+    pub(crate) fn is_proof(&self, parts: &[&[u8]], proof: &[u8]) -> bool {
         self.mac(parts).is_some_and(|mac| mac.verify_slice(proof).is_ok())
     }
 }

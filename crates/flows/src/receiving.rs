@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use linerate_record::net::NetDatagrams;
+use linerate_record::net::{NetBursts, NetDatagrams};
 use linerate_wire::clock::Clock;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -24,6 +24,8 @@ pub(crate) struct FlowCount {
     pub(crate) interval_bytes: Vec<u64>,
     /// What became of datagrams, where it has them.
     pub(crate) datagrams: Option<NetDatagrams>,
+    /// Reads that brought them, where several were to come at once.
+    pub(crate) gro: Option<NetBursts>,
     /// Why it ended before its time.
     pub(crate) failed: Option<String>,
     pub(crate) is_empty: bool,
@@ -52,7 +54,15 @@ pub(crate) fn receive_all(
 impl FlowCount {
     pub(crate) fn new(of: &ReceivingFlow, instants: &Instants) -> FlowCount {
         let interval_bytes = vec![0; instants.intervals()];
-        FlowCount { from: of.from, flow: of.flow, interval_bytes, datagrams: None, failed: None, is_empty: false }
+        FlowCount {
+            from: of.from,
+            flow: of.flow,
+            interval_bytes,
+            datagrams: None,
+            gro: None,
+            failed: None,
+            is_empty: false,
+        }
     }
 
     /// Counts bytes that came at an instant, if that counts.

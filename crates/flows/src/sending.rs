@@ -1,4 +1,7 @@
-//! One thread that sends, on flows of its own: in turn on each that takes more, until the point ends.
+//! One thread that sends, on flows of its own: in turn on each that takes more, until the point ends. Sends without a
+//! copy: `sending/uncopied.rs`.
+
+mod uncopied;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,6 +14,7 @@ use rustix::net::{SendFlags, send};
 use crate::counted::{CountedCpu, FlowSent, Instants, SentByThread};
 use crate::edges::{Edges, LOOK_NS};
 use crate::meeting::SendingFlow;
+use uncopied::Uncopied;
 
 /// A limited flow is given what it may send in so long at once: finer than any queue drains, coarser than a timer.
 const GIVEN_NS: f64 = 4e6;
@@ -18,32 +22,68 @@ const GIVEN_NS: f64 = 4e6;
 /// The least that is sent at once on a limited flow: a segment.
 const LEAST_BYTES: f64 = 1_448.0;
 
+/// A limited flow that was held up, or begun late, makes up for no more than this: what was not sent meanwhile would
+/// come at once, as fast as the path takes it. Threads of a busy machine wake up later than those of datagrams may.
+const MADE_UP_MOST_NS: f64 = 50e6;
+
+/// What a flow may send, and when.
+#[derive(Clone, Copy, Debug)]
+struct Allowed {
+    bytes_per_s: Option<f64>,
+    /// When the next bytes are due, in nanoseconds since the begin.
+    due_ns: f64,
+}
+
+impl Allowed {
+    const fn of(bytes_per_s: Option<f64>) -> Allowed {
+        Allowed { bytes_per_s, due_ns: 0.0 }
+    }
+
+    /// How much may be sent now, so long after the begin; else when, in nanoseconds since then.
+    fn at(&self, since_ns: u64, send_bytes: usize) -> Result<usize, u64> {
+        let Some(bytes_per_s) = self.bytes_per_s else { return Ok(send_bytes) };
+        if self.due_ns > since_ns as f64 {
+            return Err(self.due_ns as u64);
+        }
+        let most = send_bytes as f64;
+        Ok((bytes_per_s * GIVEN_NS / 1e9).clamp(LEAST_BYTES.min(most), most) as usize)
+    }
+
+    /// So much was sent then.
+    fn step(&mut self, since_ns: u64, bytes: usize) {
+        let Some(bytes_per_s) = self.bytes_per_s else { return };
+        self.due_ns = self.due_ns.max(since_ns as f64 - MADE_UP_MOST_NS) + bytes as f64 * 1e9 / bytes_per_s;
+    }
+}
+
 /// Where a flow is.
 struct Progress {
-    sent_bytes: u64,
+    allowed: Allowed,
     is_blocked: bool,
     failed: Option<Errno>,
+    /// Where it sends without a copy.
+    uncopied: Option<Uncopied>,
 }
 
 pub(crate) fn send_all(
     flows: Vec<SendingFlow>,
-    send_bytes: usize,
+    (send_bytes, zerocopy): (usize, bool),
     (instants, clock): (Instants, Clock),
     stop: &AtomicBool,
 ) -> (SentByThread, Vec<SendingFlow>) {
     let mut cpu = CountedCpu::default();
     let ended = Edges::of(flows.iter().map(|flow| &flow.stream), EventFlags::OUT | EventFlags::RDHUP)
-        .map(|edges| turns(&flows, edges, send_bytes, (instants, clock), (stop, &mut cpu)));
+        .map(|edges| turns(&flows, edges, (send_bytes, zerocopy), (instants, clock), (stop, &mut cpu)));
     let of = |(number, flow): (usize, &SendingFlow)| {
-        let failed = match &ended {
-            Ok(progress) => progress[number].failed,
-            Err(errno) => Some(*errno),
+        let (failed, zerocopy) = match &ended {
+            Ok(progress) => (progress[number].failed, progress[number].uncopied.as_ref().map(Uncopied::counted)),
+            Err(errno) => (Some(*errno), None),
         };
         let told = match failed {
             Some(errno) => Err(errno.to_string()),
             None => tcp_info(&flow.stream).map_err(|error| error.to_string()),
         };
-        let told = told.map(|info| FlowSent { info: Some(info), ..FlowSent::default() });
+        let told = told.map(|info| FlowSent { info: Some(info), zerocopy, ..FlowSent::default() });
         (flow.to, told)
     };
     let told = flows.iter().enumerate().map(of).collect();
@@ -53,13 +93,16 @@ pub(crate) fn send_all(
 fn turns(
     flows: &[SendingFlow],
     mut edges: Edges,
-    send_bytes: usize,
+    (send_bytes, zerocopy): (usize, bool),
     (instants, clock): (Instants, Clock),
     (stop, cpu): (&AtomicBool, &mut CountedCpu),
 ) -> Vec<Progress> {
     let body = body(send_bytes);
-    let mut progress: Vec<Progress> =
-        flows.iter().map(|_| Progress { sent_bytes: 0, is_blocked: false, failed: None }).collect();
+    let of = |flow: &SendingFlow| {
+        let uncopied = zerocopy.then(|| Uncopied::begun(&flow.stream));
+        Progress { allowed: Allowed::of(flow.most_bytes_per_s), is_blocked: false, failed: None, uncopied }
+    };
+    let mut progress: Vec<Progress> = flows.iter().map(of).collect();
     if !instants.wait_to_begin(clock, stop) {
         return progress;
     }
@@ -68,6 +111,9 @@ fn turns(
         let now_ns = clock.now_ns();
         cpu.at(now_ns, &instants);
         if now_ns >= instants.end_ns || stop.load(Ordering::Relaxed) {
+            for (flow, of) in flows.iter().zip(&mut progress) {
+                of.uncopied.iter_mut().for_each(|uncopied| uncopied.read(&flow.stream));
+            }
             return progress;
         }
         if let Some(wake_ns) = wake_ns {
@@ -93,18 +139,21 @@ fn one_turn(
         if progress.is_blocked || progress.failed.is_some() {
             continue;
         }
-        let bytes =
-            match due(flow.most_bytes_per_s, body.len(), progress.sent_bytes, now_ns.saturating_sub(instants.begin_ns))
-            {
-                Ok(bytes) => bytes,
-                Err(due_ns) => {
-                    wake_ns = wake_ns.min(instants.begin_ns.saturating_add(due_ns));
-                    continue;
-                }
-            };
-        match send(&flow.stream, &body[..bytes], SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+        let since_ns = now_ns.saturating_sub(instants.begin_ns);
+        let bytes = match progress.allowed.at(since_ns, body.len()) {
+            Ok(bytes) => bytes,
+            Err(due_ns) => {
+                wake_ns = wake_ns.min(instants.begin_ns.saturating_add(due_ns));
+                continue;
+            }
+        };
+        let sent = match &mut progress.uncopied {
+            Some(uncopied) => uncopied.send(&flow.stream, bytes),
+            None => send(&flow.stream, &body[..bytes], SendFlags::NOSIGNAL | SendFlags::DONTWAIT),
+        };
+        match sent {
             Ok(count) => {
-                progress.sent_bytes += count as u64;
+                progress.allowed.step(since_ns, count);
                 is_idle = false;
             }
             Err(Errno::AGAIN) => progress.is_blocked = true,
@@ -113,14 +162,6 @@ fn one_turn(
         }
     }
     is_idle.then_some(wake_ns)
-}
-
-/// How much may be sent now on a flow that has sent so much since its begin; else when, in nanoseconds since then.
-fn due(most_bytes_per_s: Option<f64>, send_bytes: usize, sent_bytes: u64, since_ns: u64) -> Result<usize, u64> {
-    let Some(bytes_per_s) = most_bytes_per_s else { return Ok(send_bytes) };
-    let piece = (bytes_per_s * GIVEN_NS / 1e9).clamp(LEAST_BYTES.min(send_bytes as f64), send_bytes as f64);
-    let due_ns = sent_bytes as f64 * 1e9 / bytes_per_s;
-    if due_ns <= since_ns as f64 { Ok(piece as usize) } else { Err(due_ns as u64) }
 }
 
 /// Bytes that nothing on the way can make fewer of.
@@ -141,26 +182,55 @@ pub(crate) fn body(bytes: usize) -> Vec<u8> {
 mod tests {
     use super::*;
 
+    /// What a limited flow sends until an instant, and when it looks again.
+    fn sent_until(allowed: &mut Allowed, send_bytes: usize, (mut now_ns, until_ns): (u64, u64)) -> u64 {
+        let mut sent = 0;
+        while now_ns < until_ns {
+            match allowed.at(now_ns, send_bytes) {
+                Ok(bytes) => {
+                    assert!((1..=send_bytes).contains(&bytes), "{allowed:?}: {bytes}");
+                    allowed.step(now_ns, bytes);
+                    sent += bytes as u64;
+                }
+                Err(due_ns) => {
+                    assert!(due_ns + 1 >= now_ns, "{allowed:?}");
+                    now_ns = due_ns.max(now_ns + 1);
+                }
+            }
+        }
+        sent
+    }
+
     #[test]
     fn a_limited_flow_sends_no_more_than_its_rate_and_one_piece() {
         for (rate, send_bytes) in [(1e5, 262_144), (12.5e6, 262_144), (3.1e9, 262_144), (1e6, 1_000)] {
-            let (mut sent, mut now_ns) = (0_u64, 0);
-            while now_ns < 1_000_000_000 {
-                match due(Some(rate), send_bytes, sent, now_ns) {
-                    Ok(bytes) => {
-                        assert!((1..=send_bytes).contains(&bytes), "{rate}: {bytes}");
-                        sent += bytes as u64;
-                    }
-                    Err(due_ns) => {
-                        assert!(due_ns + 1 >= now_ns, "{rate}");
-                        now_ns = due_ns.max(now_ns + 1);
-                    }
-                }
-            }
+            let sent = sent_until(&mut Allowed::of(Some(rate)), send_bytes, (0, 1_000_000_000));
             let share = sent as f64 / rate;
             assert!((0.99..1.02).contains(&share), "{rate}: {share}");
         }
-        assert_eq!(due(None, 4096, u64::MAX, 0), Ok(4096));
+        let mut free = Allowed::of(None);
+        free.step(0, usize::MAX);
+        assert_eq!(free.at(0, 4096), Ok(4096));
+    }
+
+    #[test]
+    fn a_limited_flow_that_was_held_up_does_not_send_at_once_what_it_did_not_send_meanwhile() {
+        let rate = 5e6;
+        let mut allowed = Allowed::of(Some(rate));
+        sent_until(&mut allowed, 262_144, (0, 100_000_000));
+        // Two seconds long nothing was taken, and then all that is sent.
+        let sent = sent_until(&mut allowed, 262_144, (2_100_000_000, 2_200_000_000));
+        let share = sent as f64 / (0.1 * rate);
+        assert!((1.0..1.75).contains(&share), "{share} of what is due in this time");
+        // One whose begin is long over is one that was held up, too.
+        let late = sent_until(&mut Allowed::of(Some(rate)), 262_144, (3_600_000_000_000, 3_600_100_000_000));
+        assert!((late as f64) < 1.75 * 0.1 * rate, "{late}");
+        // A thread that wakes up late loses nothing.
+        let mut behind = Allowed::of(Some(rate));
+        let sent: u64 = (0..50)
+            .map(|wake| sent_until(&mut behind, 262_144, (40_000_000 * wake + 39_999_999, 40_000_000 * (wake + 1))))
+            .sum();
+        assert!((0.97..1.02).contains(&(sent as f64 / (2.0 * rate))), "{sent}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use linerate_flows::point::ready;
 use linerate_flows::preface::{ANSWER_BYTES, FlowName, ONCE, preface};
 use linerate_flows::{ExpectedFlows, FlowPlan, FlowsTo, PointCounts, ReadyPoint};
 use linerate_record::histogram::{add_encoded, empty};
-use linerate_record::net::{NetExchanges, NetOp};
+use linerate_record::net::{NetExchanges, NetGso, NetOffloads, NetOp};
 use linerate_wire::clock::Clock;
 
 fn plan(own: u32, op: NetOp, most_bytes_per_s: Option<f64>) -> FlowPlan {
@@ -28,16 +28,27 @@ fn plan(own: u32, op: NetOp, most_bytes_per_s: Option<f64>) -> FlowPlan {
         interval_ns: 100 * MS,
         send_bytes: 64 << 10,
         max_bytes_per_s: most_bytes_per_s,
+        offloads: NetOffloads::default(),
         threads: 2,
     }
 }
 
 /// Both ends of a point in which machine 0 sends to machine 1.
 fn made_ready(op: NetOp, streams: u32, most_bytes_per_s: Option<f64>) -> ([ReadyPoint; 2], [End; 2]) {
+    made_ready_by((op, NetGso::Off, NetGso::Off), streams, most_bytes_per_s)
+}
+
+/// The same, where the sender and the receiver are told each for itself whether datagrams go at once.
+fn made_ready_by(
+    (op, sends_so, receives_so): (NetOp, NetGso, NetGso),
+    streams: u32,
+    most_bytes_per_s: Option<f64>,
+) -> ([ReadyPoint; 2], [End; 2]) {
     let (near, far) = (End::with(0, 7), End::with(1, 7));
     let sends = vec![FlowsTo { to: 1, address: far.address(), streams, source: None }];
-    let sender = FlowPlan { sends, ..plan(0, op, most_bytes_per_s) };
-    let receiver = FlowPlan { receives: vec![ExpectedFlows { from: 0, streams }], ..plan(1, op, most_bytes_per_s) };
+    let of = |own, gso| FlowPlan { offloads: NetOffloads { gso, zerocopy: false }, ..plan(own, op, most_bytes_per_s) };
+    let sender = FlowPlan { sends, ..of(0, sends_so) };
+    let receiver = FlowPlan { receives: vec![ExpectedFlows { from: 0, streams }], ..of(1, receives_so) };
     let until = Instant::now() + Duration::from_secs(3);
     let stop = AtomicBool::new(false);
     // Who sends datagrams waits until it is told where they are taken.
@@ -155,6 +166,58 @@ fn datagrams_come_at_the_rate_that_was_asked_for_and_all_of_them() {
         assert!(bytes.is_multiple_of(u64::from(datagram_bytes)) && bytes > 0, "{received:?}");
         assert!((0.9..1.1).contains(&(bytes as f64 / 0.4 / most_bytes_per_s)), "{bytes}");
         assert!(sent.exchanges.is_none());
+    }
+}
+
+#[test]
+fn of_bursts_each_datagram_is_counted_whichever_kernel_takes_them_at_once() {
+    use NetGso::{Off, On};
+
+    let (datagram_bytes, most_bytes_per_s) = (1_000, 20e6);
+    for (sends_so, receives_so, streams) in [(On, On, 1), (On, On, 3), (On, Off, 1), (Off, On, 1)] {
+        let case = format!("{sends_so:?}, {receives_so:?}, {streams}");
+        let op = NetOp::Udp { datagram_bytes };
+        let (both, _ends) = made_ready_by((op, sends_so, receives_so), streams, Some(most_bytes_per_s));
+        let (sent, received) = driven(both, &AtomicBool::new(false));
+        let (sent, received) = (&sent.sent[0], &received.received[0]);
+        assert_eq!((&sent.error, &received.error), (&None, &None), "{case}");
+        let (count, came) = (sent.datagrams.expect("datagrams"), received.datagrams.expect("datagrams"));
+        let asked = most_bytes_per_s * 0.4 / f64::from(datagram_bytes);
+        // Twenty thousand a second, one by one, is more than a busy machine may send: how many is not asked here.
+        assert!((0.3..1.06).contains(&(count as f64 / asked)), "{case}: {count} of {asked} were sent");
+        assert_eq!((came.received, came.missing, came.socket_drops), (count, 0, 0), "{case}: {came:?}");
+        assert_eq!((came.reordered, came.duplicates), (0, 0), "{case}: {came:?}");
+        assert!(came.jitter_ns < 50 * MS, "{case}: {came:?}");
+        let bytes: u64 = received.interval_bytes.iter().sum();
+        assert!(bytes.is_multiple_of(u64::from(datagram_bytes)) && bytes > 0, "{case}: {received:?}");
+        // 64 datagrams of this length go at once, and come so where the receiver takes them so.
+        let per_call = |calls: u64, of: u64| of as f64 / calls as f64;
+        match (sends_so, sent.gso) {
+            (On, Some(gso)) => assert!(gso.refused.is_none() && per_call(gso.calls, count) == 64.0, "{case}: {gso:?}"),
+            (_, gso) => assert_eq!((sends_so, gso), (Off, None), "{case}"),
+        }
+        match (receives_so, received.gro) {
+            (On, Some(gro)) => {
+                let least = if sends_so == On { 32.0 } else { 1.0 };
+                assert!(gro.refused.is_none() && per_call(gro.calls, count) >= least, "{case}: {gro:?}");
+            }
+            (_, gro) => assert_eq!((receives_so, gro), (Off, None), "{case}"),
+        }
+    }
+}
+
+#[test]
+fn datagrams_go_at_once_by_themselves_where_that_is_short() {
+    // 8 MB/s are 8 datagrams of 100 bytes in 100 µs, and 1 MB/s is one.
+    for (most_bytes_per_s, is_at_once) in [(8e6, true), (1e6, false)] {
+        let op = NetOp::Udp { datagram_bytes: 100 };
+        let (both, _ends) = made_ready_by((op, NetGso::Auto, NetGso::Auto), 1, Some(most_bytes_per_s));
+        let (sent, received) = driven(both, &AtomicBool::new(false));
+        let (sent, received) = (&sent.sent[0], &received.received[0]);
+        assert_eq!((&sent.error, &received.error), (&None, &None));
+        assert_eq!((sent.gso.is_some(), received.gro.is_some()), (is_at_once, is_at_once), "{most_bytes_per_s}");
+        let (count, came) = (sent.datagrams.expect("some"), received.datagrams.expect("some"));
+        assert!(came.received > count / 2 && came.received + came.missing <= count, "{count} sent, {came:?}");
     }
 }
 

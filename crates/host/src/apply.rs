@@ -1,6 +1,7 @@
 //! Changes applied, confirmed and taken back, such that a machine is never left worse: whatever dies on the way, what a
 //! setting was is on the disk before it is changed, and a watch that runs already takes it back.
 
+mod keeping;
 mod moved;
 mod refusal;
 mod undo;
@@ -18,17 +19,18 @@ use crate::boot::{are_two_boots, boot_id, known_boot};
 pub use crate::clock::since_boot_ms;
 pub use crate::failure::TuneError;
 pub use crate::ground::Ground;
-use crate::journal::{Journal, JournalContent};
+use crate::journal::Journal;
 use crate::lock::{Lock, Whole};
 use crate::owner;
 use crate::root::{Root, text};
 use crate::setting::{self, Before, Built, Gone, SettingTarget};
 use crate::waiting;
 pub use crate::waiting::{LostWatch, can_be_confirmed, lost};
+pub use keeping::{confirm, confirm_only, extend, forbid};
 use moved::MovedBeside;
 pub use refusal::{readable, refusal};
 use undo::settle;
-pub use undo::{Rolled, present, rollback};
+pub use undo::{Rolled, present, rollback, rollback_because};
 pub(crate) use undo::{anew, take_back};
 
 /// A moment in the course of an application or of taking it back, told as it passes.
@@ -95,6 +97,8 @@ pub struct Terms {
     pub within: Duration,
     /// The process with whose end it is taken back, however long it would still wait: see [`crate::owner`].
     pub owner: Option<Owner>,
+    /// The wave of a rollout that it is in, from 1.
+    pub wave: Option<u32>,
 }
 
 /// Applies changes. `arm` starts the watch, which must be running when it returns: only then is anything changed.
@@ -111,7 +115,7 @@ pub fn apply(
 ) -> Result<Applied, TuneError> {
     refusal::of_file(ground.root, set)?;
     let _lock = lock(ground)?;
-    let begin = begin(ground.root, set, terms)?;
+    let begin = begin(ground.root, &set.profile, terms)?;
     none_pending(ground, &begin.boot)?;
     waiting::require_none(ground, &begin)?;
     let built = Built::of(ground.root);
@@ -120,8 +124,9 @@ pub fn apply(
     step(ApplyStep::Begun);
     // Noted once its journal is there: one that is noted and is not has been moved or removed.
     let armed = waiting::begin(ground, &begin).and_then(|()| arm(&begin).map_err(TuneError::Watch));
-    let by = armed.inspect_err(|_| {
-        let _ = journal.append(&JournalLine::Closed { by: By::Failure, at_ms: unix_ms(), left: 0 });
+    let by = armed.inspect_err(|error| {
+        let why = Some(error.to_string());
+        let _ = journal.append(&JournalLine::Closed { by: By::Failure, at_ms: unix_ms(), left: 0, why });
         waiting::end(ground, &begin.id);
     })?;
     step(ApplyStep::Armed);
@@ -141,8 +146,9 @@ pub fn apply(
     if let Err(error) = go_through() {
         let journal = applying.journal;
         let reported = ground.state.read(&begin.id).or_else(|_| journal.content())?;
-        let rolled = take_back(ground, &anew(reported), By::Failure, false, step)?;
-        return Err(TuneError::Reverted { why: error.to_string(), left: rolled.left() });
+        let why = error.to_string();
+        let rolled = take_back(ground, &anew(reported), (By::Failure, Some(why.as_str())), false, step)?;
+        return Err(TuneError::Reverted { why, left: rolled.left() });
     }
     let overridden = overridden(ground, set, &outcomes);
     let is_pending = outcomes.contains(&ChangeOutcome::Made) || {
@@ -255,7 +261,8 @@ fn one(applying: &mut Applying<'_, '_>, number: u32, change: &Change) -> Result<
     let why = match written {
         Ok((value, became)) if is_same(&value, &change.new) => {
             applying.moved.extend(MovedBeside::of(knob, place.device.as_deref(), net, &became));
-            applying.journal.append(&JournalLine::Made { number, value, beside: became })?;
+            let at_ms = Some(unix_ms());
+            applying.journal.append(&JournalLine::Made { number, value, beside: became, at_ms })?;
             (applying.step)(ApplyStep::Recorded);
             return Ok(ChangeOutcome::Made);
         }
@@ -287,55 +294,6 @@ fn overridden(ground: &Ground<'_>, set: &ChangeSet, outcomes: &[ChangeOutcome]) 
     made.filter_map(|(change, _)| is_moved(change)).collect()
 }
 
-/// Keeps the changes of the application that waits.
-///
-/// # Errors
-/// Where none waits, it waits no more, it has an owner, or it was not gone through to its end.
-pub fn confirm(ground: &Ground<'_>) -> Result<JournalContent, TuneError> {
-    let _lock = lock(ground)?;
-    settle(ground)?;
-    let reported = match ground.state.newest_open()? {
-        Some(reported) if reported.is_pending() => reported,
-        _ => {
-            let folder = ground.state.path().display();
-            return Err(TuneError::Nothing(format!("no changes are pending in the journals in {folder}")));
-        }
-    };
-    let id = &reported.begin.id;
-    if has_booted(ground.root, &reported.begin) {
-        let why = "the machine has been rebooted since, which reset its run-time settings";
-        return Err(TuneError::Nothing(format!("{id} cannot be confirmed: {why}; apply the file again")));
-    }
-    if let Some(owner) = reported.begin.owner {
-        let pid = owner.pid;
-        let why =
-            if owner::is_gone(owner) { "has ended: they are being rolled back" } else { "rolls them back itself" };
-        return Err(TuneError::Nothing(format!(
-            "{id} cannot be confirmed: its changes are process {pid}'s, which {why}"
-        )));
-    }
-    if !reported.is_applied {
-        let why = "it ended before all changes were made";
-        return Err(TuneError::Nothing(format!(
-            "{id} cannot be confirmed: {why}; roll it back: linerate tune rollback"
-        )));
-    }
-    if reported.is_being_undone() {
-        let why = "it is partly rolled back";
-        return Err(TuneError::Nothing(format!("{id} cannot be confirmed: {why}; finish with linerate tune rollback")));
-    }
-    // Opened before the time is looked at: where somebody takes it back from here on, the line is refused.
-    let mut journal = Journal::resume(ground.state, id)?;
-    if since_boot_ms() >= reported.begin.deadline_since_boot_ms || ground.state.read(id)? != reported {
-        return Err(TuneError::Nothing(format!(
-            "{id} cannot be confirmed: its time is over, and it is being rolled back"
-        )));
-    }
-    journal.append(&JournalLine::Confirmed { at_ms: unix_ms() })?;
-    waiting::end(ground, id);
-    ground.state.read(id)
-}
-
 /// The right to change settings, or why not: of those with these journals, and of all who change this machine.
 pub(crate) fn lock(ground: &Ground<'_>) -> Result<Lock, TuneError> {
     let own = match ground.state.lock() {
@@ -354,8 +312,8 @@ pub(crate) fn lock(ground: &Ground<'_>) -> Result<Lock, TuneError> {
 /// that has ended is taken back: its watch may not have begun.
 fn none_pending(ground: &Ground<'_>, boot: &str) -> Result<(), TuneError> {
     settle(ground)?;
-    match ground.state.newest_open()? {
-        Some(reported) if reported.is_pending() && !are_two_boots(&reported.begin.boot, boot) => {
+    match ground.state.pending()? {
+        Some(reported) if !are_two_boots(&reported.begin.boot, boot) => {
             match reported.begin.owner {
                 // It rolls them back itself when it is done.
                 Some(owner) if !owner::is_gone(owner) => return Err(TuneError::Busy),
@@ -363,30 +321,31 @@ fn none_pending(ground: &Ground<'_>, boot: &str) -> Result<(), TuneError> {
                 None if can_be_confirmed(&reported) => return Err(TuneError::Pending(reported.begin.id)),
                 None => return Err(TuneError::Lapsing(reported.begin.id)),
             }
-            let rolled = take_back(ground, &reported, By::Lapse, false, &mut |_| ())?;
+            let rolled = take_back(ground, &reported, (By::Lapse, None), false, &mut |_| ())?;
             let is_back = rolled.left() == 0 && rolled.unrecorded.is_none();
             if is_back { Ok(()) } else { Err(TuneError::Lapsing(reported.begin.id)) }
         }
-        Some(reported) if reported.is_pending() => {
-            let closed = JournalLine::Closed { by: By::Reboot, at_ms: unix_ms(), left: 0 };
+        Some(reported) => {
+            let closed = JournalLine::Closed { by: By::Reboot, at_ms: unix_ms(), left: 0, why: None };
             Journal::resume(ground.state, &reported.begin.id)?.append(&closed)
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 
-fn begin(root: &Root, set: &ChangeSet, terms: &Terms) -> Result<Begin, TuneError> {
+fn begin(root: &Root, profile: &str, terms: &Terms) -> Result<Begin, TuneError> {
     let within_ms = u64::try_from(terms.within.as_millis()).unwrap_or(u64::MAX);
     Ok(Begin {
         schema: JOURNAL_SCHEMA,
         id: terms.id.clone(),
         machine: machine_hash(root)?,
         boot: known_boot(boot_id(root), root.is_live())?,
-        profile: set.profile.clone(),
+        profile: profile.to_owned(),
         root: terms.root.clone(),
         began_ms: unix_ms(),
         deadline_since_boot_ms: since_boot_ms().saturating_add(within_ms),
         owner: terms.owner,
+        wave: terms.wave,
     })
 }
 

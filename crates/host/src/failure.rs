@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use linerate_record::knob::SettingPlace;
+use linerate_record::rollout::RolloutName;
 
 /// Why changes were not applied, confirmed or taken back.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +57,7 @@ pub enum TuneError {
     #[error("another linerate is changing settings: wait until it has finished")]
     Busy,
     /// An application waits to be confirmed.
-    #[error("{0} is pending: run linerate tune confirm or linerate tune rollback first")]
+    #[error("{} is pending: {} first", .0, ending(.0))]
     Pending(String),
     /// An application waits that cannot be confirmed.
     #[error("{0} can no longer be confirmed, and is not rolled back yet: run linerate tune rollback first")]
@@ -131,10 +132,33 @@ pub enum TuneError {
     },
 }
 
+/// How an application that waits is ended: one that is of several machines, on all of them.
+fn ending(id: &str) -> &'static str {
+    match RolloutName::of_application(id) {
+        Some(_) => "run linerate tune confirm --fleet or linerate tune rollback --fleet",
+        None => "run linerate tune confirm or linerate tune rollback",
+    }
+}
+
 fn refused_text(refused: &[(SettingPlace, String)]) -> String {
     refused.iter().map(|(place, why)| format!("\n  {place}: {why}")).collect()
 }
 
 fn left_text(left: u32) -> String {
     if left == 0 { String::new() } else { format!(", except {left}: see linerate tune status") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_on_several_machines_is_ended_on_all_of_them() {
+        let of_one = "20260102T030405123456Z-7".to_owned();
+        let of_several = RolloutName { token: 7, nodes: 2 }.application(&of_one);
+        let said = |id: String| TuneError::Pending(id).to_string();
+        assert!(said(of_one).ends_with("is pending: run linerate tune confirm or linerate tune rollback first"));
+        let several = said(of_several);
+        assert!(several.contains("n2 is pending: run linerate tune confirm --fleet or"), "{several}");
+    }
 }

@@ -177,6 +177,21 @@ impl JournalFolder {
         self.newest(|reported| !reported.is_closed())
     }
 
+    /// The journal that waits. It is the newest by its name, unless the machine's clock was put back before it began:
+    /// then names of what was confirmed earlier come later, and do not hide it.
+    ///
+    /// # Errors
+    /// As of [`JournalFolder::newest_open`].
+    pub(crate) fn pending(&self) -> Result<Option<JournalContent>, TuneError> {
+        let Some(newest) = self.newest_open()? else { return Ok(None) };
+        if newest.is_pending() {
+            return Ok(Some(newest));
+        }
+        // What cannot be read among those before is of another version, or was no matter until now.
+        let mut earlier = self.ids()?.into_iter().rev().filter_map(|id| self.read(&id).ok());
+        Ok(earlier.find(JournalContent::is_pending))
+    }
+
     /// The newest journal of which something is so.
     ///
     /// # Errors
@@ -296,7 +311,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 /// What a journal holds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JournalContent {
-    /// For which machine, since when.
+    /// For which machine, since when, and until when by now.
     pub begin: Begin,
     /// Who watches it, where that is known.
     pub watchers: Vec<Watcher>,
@@ -310,6 +325,16 @@ pub struct JournalContent {
     pub confirmed_ms: Option<u64>,
     /// Who took it back, when, and how many settings are left.
     pub closed: Option<(By, u64, u32)>,
+    /// Why it was taken back, by the first who said so.
+    pub closed_why: Option<String>,
+    /// When the last change was made, in milliseconds since 1970; absent where nothing was, or the journal is of an
+    /// earlier version.
+    pub made_ms: Option<u64>,
+    /// Until when it waits as it began, in milliseconds since the machine booted.
+    pub first_deadline_since_boot_ms: u64,
+    /// How that was put off, in order: when, in milliseconds since 1970, and to when, in milliseconds since the machine
+    /// booted.
+    pub extended: Vec<(Option<u64>, u64)>,
 }
 
 /// A change that was announced, and what became of it.
@@ -392,6 +417,7 @@ fn parsed(bytes: &[u8]) -> Result<JournalContent, String> {
         _ => return Err("it has no first line".to_owned()),
     };
     let mut reported = JournalContent {
+        first_deadline_since_boot_ms: begin.deadline_since_boot_ms,
         begin,
         watchers: Vec::new(),
         made: Vec::new(),
@@ -399,6 +425,9 @@ fn parsed(bytes: &[u8]) -> Result<JournalContent, String> {
         is_applied: false,
         confirmed_ms: None,
         closed: None,
+        closed_why: None,
+        made_ms: None,
+        extended: Vec::new(),
     };
     for line in lines {
         add(&mut reported, line?)?;
@@ -417,18 +446,26 @@ fn add(reported: &mut JournalContent, line: JournalLine) -> Result<(), String> {
             let change = *change;
             reported.made.push(Made { number, change, prior, net, beside, devices, became: None, undone: None });
         }
-        JournalLine::Made { number, value, beside } => {
+        JournalLine::Made { number, value, beside, at_ms } => {
             let index = known(&mut reported.made, number)?;
             reported.made[index].became = Some((value, beside));
+            reported.made_ms = at_ms;
         }
         JournalLine::Refused { place, why, .. } => reported.refused.push((place, why)),
         JournalLine::Applied => reported.is_applied = true,
+        JournalLine::Extended { deadline_since_boot_ms, at_ms } => {
+            reported.begin.deadline_since_boot_ms = deadline_since_boot_ms;
+            reported.extended.push((at_ms, deadline_since_boot_ms));
+        }
         JournalLine::Confirmed { at_ms } => reported.confirmed_ms = Some(at_ms),
         JournalLine::Undone { number, outcome } => {
             let index = known(&mut reported.made, number)?;
             reported.made[index].undone = Some(outcome);
         }
-        JournalLine::Closed { by, at_ms, left } => reported.closed = Some((by, at_ms, left)),
+        JournalLine::Closed { by, at_ms, left, why } => {
+            reported.closed = Some((by, at_ms, left));
+            reported.closed_why = reported.closed_why.take().or(why);
+        }
     }
     Ok(())
 }
@@ -450,6 +487,7 @@ mod tests {
             began_ms: 1,
             deadline_since_boot_ms: 2,
             owner: None,
+            wave: None,
         }
     }
 
@@ -507,13 +545,28 @@ mod tests {
     }
 
     #[test]
+    fn the_last_instant_counts_that_it_was_put_off_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = JournalFolder::open(dir.path()).unwrap();
+        let mut journal = Journal::begin(&state, &begin()).unwrap();
+        for (deadline_since_boot_ms, at_ms) in [(7, None), (9, Some(8))] {
+            journal.append(&JournalLine::Extended { deadline_since_boot_ms, at_ms }).unwrap();
+            let reported = state.read(&begin().id).unwrap();
+            assert_eq!(reported.begin, Begin { deadline_since_boot_ms, ..begin() });
+            assert_eq!(reported.first_deadline_since_boot_ms, 2);
+            assert_eq!(reported.extended.last(), Some(&(at_ms, deadline_since_boot_ms)));
+        }
+        assert_eq!(state.read(&begin().id).unwrap().extended.len(), 2);
+    }
+
+    #[test]
     fn two_that_write_at_once_lose_no_line_and_the_first_is_told() {
         let dir = tempfile::tempdir().unwrap();
         let state = JournalFolder::open(dir.path()).unwrap();
         let mut first = Journal::begin(&state, &begin()).unwrap();
         first.append(&JournalLine::Applied).unwrap();
         first.require_own().unwrap();
-        let closed = JournalLine::Closed { by: By::Lapse, at_ms: 7, left: 0 };
+        let closed = JournalLine::Closed { by: By::Lapse, at_ms: 7, left: 0, why: None };
         Journal::resume(&state, &begin().id).unwrap().append(&closed).unwrap();
         let whole = std::fs::read(state.file(&begin().id).unwrap()).unwrap();
         assert!(matches!(first.require_own(), Err(TuneError::Overtaken { .. })));

@@ -28,6 +28,7 @@ mod nic;
 pub mod owner;
 mod pressure;
 mod process;
+pub mod queues;
 mod reading;
 mod root;
 mod serving;
@@ -35,6 +36,7 @@ pub mod setting;
 mod snapshot;
 mod tcp;
 pub mod trusted;
+pub mod unit;
 mod waiting;
 pub mod watch;
 

@@ -32,6 +32,7 @@ use linerate_record::readings::{ReadMeasure, ReadValue};
 
 pub use about::{ABOUT, ReadingAbout};
 pub(crate) use links::shows_this_namespace;
+pub use rings::{PortsNow, ports_between, ports_now};
 
 use crate::root::{Parsed, Pass, Root, Unreadable, note, text};
 

@@ -39,7 +39,7 @@ pub use beside::in_words as beside_in_words;
 pub use built::Built;
 pub(crate) use device::Gone;
 pub(crate) use ethtool::{PortStatistics, interface_mbits_per_s, pauses_received, port_statistics};
-pub(crate) use netlink::{interface_kinds, interface_name, interface_to};
+pub(crate) use netlink::{QueueCount, interface_kinds, interface_name, interface_to, queue_counts};
 pub use space::identity;
 pub(crate) use space::within_process;
 use space::{Inside, within};

@@ -189,6 +189,7 @@ mod tests {
             began_ms: 1,
             deadline_since_boot_ms: since_boot_ms() + 3_600_000,
             owner: None,
+            wave: None,
         }
     }
 
@@ -217,8 +218,8 @@ mod tests {
         assert_eq!(refused(&other, "b"), None, "nothing is noted");
         for (id, ends) in [
             ("1", JournalLine::Confirmed { at_ms: 1 }),
-            ("2", JournalLine::Closed { by: By::Command, at_ms: 1, left: 0 }),
-            ("3", JournalLine::Closed { by: By::Lapse, at_ms: 1, left: 0 }),
+            ("2", JournalLine::Closed { by: By::Command, at_ms: 1, left: 0, why: None }),
+            ("3", JournalLine::Closed { by: By::Lapse, at_ms: 1, left: 0, why: None }),
         ] {
             let mut journal = Journal::begin(&one, &begin(id)).unwrap();
             note(&file, &one, &begin(id)).unwrap();

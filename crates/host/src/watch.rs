@@ -17,6 +17,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::apply::{ApplyStep, Ground, Rolled, TuneError, anew, has_booted, lock, since_boot_ms, take_back};
 use crate::journal::JournalContent;
 use crate::lock::{Lock, Whole};
+use crate::root::Root;
 use crate::{owner, setting};
 
 /// How often a waiting watch looks whether it is still needed.
@@ -77,26 +78,47 @@ pub fn this_process() -> std::io::Result<Watcher> {
 /// # Errors
 /// Where its journal is gone, or cannot be read until its time is over.
 pub fn watch(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(ApplyStep)) -> Result<Option<Rolled>, TuneError> {
+    loop {
+        if !comes_due(ground, id)? {
+            return Ok(None);
+        }
+        let held = had_in_time(ground, id);
+        if is_put_off(ground, id) {
+            continue;
+        }
+        let rolled = lapse(ground, id, step);
+        if held.is_none() && matches!(rolled, Ok(Some(_))) {
+            return once_more(ground, id, step);
+        }
+        return rolled;
+    }
+}
+
+/// Whether the instant was put off by whoever had the lock until now.
+fn is_put_off(ground: &Ground<'_>, id: &str) -> bool {
+    let is_so = |reported: JournalContent| {
+        let Begin { owner, deadline_since_boot_ms, .. } = &reported.begin;
+        reported.is_pending() && owner.is_none() && since_boot_ms() < *deadline_since_boot_ms
+    };
+    ground.state.read(id).is_ok_and(is_so)
+}
+
+/// Waits until an application is to be taken back; whether it is, or needs no watch any more.
+fn comes_due(ground: &Ground<'_>, id: &str) -> Result<bool, TuneError> {
     let mut deadline_ms = 0;
     loop {
         let reported = read(ground, id, deadline_ms)?;
         if !reported.is_pending() {
-            return Ok(None);
+            return Ok(false);
         }
         deadline_ms = reported.begin.deadline_since_boot_ms;
         let left_ms = deadline_ms.saturating_sub(since_boot_ms());
         let (look, is_owned) = reported.begin.owner.map_or((LOOK, true), |owner| (OWNER_LOOK, !owner::is_gone(owner)));
         if left_ms == 0 || !is_owned {
-            break;
+            return Ok(true);
         }
         std::thread::sleep(look.min(Duration::from_millis(left_ms)));
     }
-    let held = had_in_time(ground, id);
-    let rolled = lapse(ground, id, step);
-    if held.is_none() && matches!(rolled, Ok(Some(_))) {
-        return once_more(ground, id, step);
-    }
-    rolled
 }
 
 /// Takes the lock. A process that has it and is stopped is ended, and so is one that has written nothing to the journal
@@ -144,8 +166,11 @@ fn once_more(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(ApplyStep)) -> 
                 // A later application was made on what this one left.
                 let is_last = ground.state.ids()?.last().is_some_and(|last| last == id);
                 let reported = anew(read(ground, id, 0)?);
-                let rolled =
-                    if is_last { take_back(ground, &reported, By::Lapse, false, step).map(Some) } else { Ok(None) };
+                let rolled = if is_last {
+                    take_back(ground, &reported, (By::Lapse, None), false, step).map(Some)
+                } else {
+                    Ok(None)
+                };
                 return rolled;
             }
         }
@@ -187,14 +212,14 @@ fn lapse(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(ApplyStep)) -> Resu
     if !reported.is_pending() {
         return Ok(None);
     }
-    let mut rolled = take_back(ground, &reported, By::Lapse, false, step)?;
+    let mut rolled = take_back(ground, &reported, (By::Lapse, None), false, step)?;
     for _ in 1..ATTEMPTS {
         if !rolled.has_failed() {
             break;
         }
         std::thread::sleep(LOOK * 2);
         reported = read(ground, id, 0)?;
-        rolled = take_back(ground, &reported, By::Lapse, false, step)?;
+        rolled = take_back(ground, &reported, (By::Lapse, None), false, step)?;
     }
     Ok(Some(rolled))
 }
@@ -202,7 +227,12 @@ fn lapse(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(ApplyStep)) -> Resu
 /// Whether systemd runs this machine: `sd_booted(3)`.
 #[must_use]
 pub fn systemd_runs() -> bool {
-    Path::new("/run/systemd/system").is_dir()
+    systemd_runs_on(&Root::live())
+}
+
+/// The same of any machine.
+pub(crate) fn systemd_runs_on(root: &Root) -> bool {
+    root.0.join("run/systemd/system").is_dir()
 }
 
 /// The unit of the watch of an application.
@@ -239,14 +269,14 @@ pub fn start_service(program: &Path, arguments: &[&str], trial: &[&str], begin: 
 }
 
 fn tried(program: &Path, arguments: &[&str], trial: &[&str], begin: &Begin) -> Result<(), String> {
-    let said = systemd_run(&trial_arguments(&begin.id), program, trial)?;
+    let said = systemd_run(&trial_arguments(&trial_unit(&begin.id)), program, trial)?;
     if said.status.success() {
         return Ok(());
     }
     Err(untried(program, arguments, &begin.id, &String::from_utf8_lossy(&said.stderr)))
 }
 
-fn systemd_run(options: &[String], program: &Path, arguments: &[&str]) -> Result<Output, String> {
+pub(crate) fn systemd_run(options: &[String], program: &Path, arguments: &[&str]) -> Result<Output, String> {
     let program = program.to_str().ok_or("this program has a name that is not UTF-8")?;
     let words = [program].into_iter().chain(arguments.iter().copied());
     if let Some(word) = words.clone().find(|word| mistaken(word)) {
@@ -259,7 +289,7 @@ fn systemd_run(options: &[String], program: &Path, arguments: &[&str]) -> Result
     command.output().map_err(|error| format!("systemd-run: {error}"))
 }
 
-fn done(said: &Output) -> Result<(), String> {
+pub(crate) fn done(said: &Output) -> Result<(), String> {
     if said.status.success() {
         return Ok(());
     }
@@ -290,11 +320,12 @@ fn trial_unit(id: &str) -> String {
     format!("{}-trial", unit(id))
 }
 
-fn trial_arguments(id: &str) -> Vec<String> {
+/// For a unit that is tried.
+pub(crate) fn trial_arguments(unit: &str) -> Vec<String> {
     // Of this type, systemd-run returns when it has ended, and needs no message bus for that. What hangs is ended.
     let fixed = ["--quiet", "--collect", "--service-type=oneshot", "--property=TimeoutStartSec=10s"];
-    let fixed = fixed.into_iter().chain(["--property=DefaultDependencies=no", "--unit"]).map(str::to_owned);
-    fixed.chain([trial_unit(id), "--".to_owned()]).collect()
+    let fixed = fixed.into_iter().chain(["--property=DefaultDependencies=no", "--unit"]);
+    fixed.chain([unit, "--"]).map(str::to_owned).collect()
 }
 
 /// Of a watch, as a timer's service and as one of its own.
@@ -463,6 +494,7 @@ mod tests {
             began_ms: 0,
             deadline_since_boot_ms: 0,
             owner: None,
+            wave: None,
         };
         // Only the trial has a word that is not given to systemd, so no other can be what is refused.
         for start in [start_timer, start_service] {

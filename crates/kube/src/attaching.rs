@@ -141,6 +141,9 @@ pub(crate) async fn attach(
     };
     let (taken, lease_ms) = match answer {
         AttachAnswer::Taken { taken, lease_ms } => (taken, lease_ms),
+        AttachAnswer::Refused(Refusal::Unfit { why }) => {
+            return Err(KubeFault::Refused(Refusal::Unfit { why: in_one_line(&why) }));
+        }
         AttachAnswer::Refused(refusal) => return Err(KubeFault::Refused(refusal)),
     };
     outbound.is_begun = true;

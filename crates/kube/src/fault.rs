@@ -142,6 +142,10 @@ impl KubeFault {
             }
             KubeFault::Refused(Refusal::Busy { .. }) => "wait for it to end, or start clients of your own: fleet up",
             KubeFault::Refused(Refusal::Version { .. }) => "use the same version of linerate on both",
+            KubeFault::Refused(Refusal::Unfit { .. }) => {
+                "see to it there, or reach the machine by ssh://: changes are made only where their watch outlives the \
+                 pod"
+            }
             KubeFault::Refused(_) => "start again; linerate agent --lease says for how long it waits",
             KubeFault::Unreachable(_) => "check the server of the kubeconfig, and the network on the way",
             KubeFault::Untrusted(_) => "check certificate-authority-data of the kubeconfig's cluster",

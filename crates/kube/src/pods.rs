@@ -6,6 +6,7 @@ use linerate_fleet::reach::{KubePlace, PodChoice};
 
 use crate::access::KubeCluster;
 use crate::fault::{Asked, KubeFault, of_client};
+use crate::manifest::ON_NODE;
 
 /// Where the index of a pod of an indexed Job is.
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
@@ -31,11 +32,23 @@ pub(crate) async fn found(cluster: &KubeCluster, place: &KubePlace) -> Result<(S
 async fn running(cluster: &KubeCluster, namespace: &str, selector: &str) -> Result<Vec<String>, KubeFault> {
     let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), namespace);
     let asked = Asked { verb: "list", resource: "pods", namespace };
-    let params = ListParams::default().labels(selector).limit(PODS_MAX);
+    let (labels, node) = on_node(selector);
+    let mut params = ListParams::default().labels(labels).limit(PODS_MAX);
+    if let Some(node) = node {
+        params = params.fields(&format!("spec.nodeName={node}"));
+    }
     let listed = pods.list(&params).await.map_err(|error| of_client(&error, asked))?;
     let mut names: Vec<(u64, String)> = listed.items.iter().filter(|pod| runs(pod)).filter_map(ordered).collect();
     names.sort_by(|(a, first), (b, second)| a.cmp(b).then_with(|| counted(first).cmp(&counted(second))));
     Ok(names.into_iter().map(|(_, name)| name).collect())
+}
+
+/// The labels of a selector, and the node that it names behind them: the API selects by that apart.
+fn on_node(selector: &str) -> (&str, Option<&str>) {
+    match selector.rsplit_once(ON_NODE) {
+        Some((labels, node)) if !node.contains(',') => (labels, Some(node)),
+        _ => (selector, None),
+    }
 }
 
 /// Whether a pod runs, and goes on.
@@ -69,6 +82,19 @@ fn counted(name: &str) -> Vec<(u64, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_node_behind_labels_is_selected_by_apart() {
+        for (selector, labels, node) in [
+            ("a=b,spec.nodeName=n1", "a=b", Some("n1")),
+            ("a in (b, c),d=e,spec.nodeName=n1.example", "a in (b, c),d=e", Some("n1.example")),
+            ("a=b", "a=b", None),
+            ("spec.nodeName=n1", "spec.nodeName=n1", None),
+            ("a=b,spec.nodeName=n1,c=d", "a=b,spec.nodeName=n1,c=d", None),
+        ] {
+            assert_eq!(on_node(selector), (labels, node), "{selector}");
+        }
+    }
 
     #[test]
     fn pods_are_in_the_order_in_which_people_count() {

@@ -1,5 +1,6 @@
 //! Clients brought up and taken down: what is applied, whether it is there, and whether it is gone.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
@@ -7,15 +8,16 @@ use serde_json::{Value, json};
 
 use crate::access::KubeCluster;
 use crate::fault::{Asked, KubeFault};
-use crate::manifest::{INSTANCE_LABEL, MANAGER, MANAGER_LABEL, StoragePod, Wishes};
+use crate::manifest::{INDEX_LABEL, INSTANCE_LABEL, MANAGER, MANAGER_LABEL, PlacedClient, StoragePod, Wishes};
 
 /// What there is of each kind: its name, its version, its resource, and whether it is in a namespace.
-const KINDS: [(&str, &str, &str); 6] = [
+const KINDS: [(&str, &str, &str); 7] = [
     ("Job", "apis/batch/v1", "jobs"),
     ("DaemonSet", "apis/apps/v1", "daemonsets"),
     ("RoleBinding", "apis/rbac.authorization.k8s.io/v1", "rolebindings"),
     ("Role", "apis/rbac.authorization.k8s.io/v1", "roles"),
     ("ServiceAccount", "api/v1", "serviceaccounts"),
+    ("Service", "api/v1", "services"),
     ("Pod", "api/v1", "pods"),
 ];
 
@@ -80,7 +82,11 @@ pub enum NamespaceOwner {
 pub struct Readiness {
     /// Clients that are ready.
     pub clients: usize,
-    /// Readers of storage nodes that are ready.
+    /// Clients in the network of their hosts that are ready.
+    pub host_clients: usize,
+    /// Where all of these are, but for their Services.
+    pub placed: Vec<PlacedClient>,
+    /// Pods on storage nodes that are ready.
     pub storage: Vec<StoragePod>,
     /// Of how many; none until that is known.
     pub storage_wanted: Option<usize>,
@@ -93,7 +99,11 @@ impl Readiness {
     #[must_use]
     pub fn is_whole(&self, wishes: &Wishes) -> bool {
         let reads = wishes.storage_until.is_none() || self.storage_wanted == Some(self.storage.len());
-        self.clients >= wishes.clients as usize && reads
+        if wishes.changes {
+            return reads && !self.storage.is_empty();
+        }
+        let are_all = self.clients >= wishes.clients as usize && self.host_clients >= wishes.host_clients as usize;
+        are_all && reads
     }
 }
 
@@ -127,7 +137,9 @@ impl KubeCluster {
     /// # Errors
     /// [`KubeFault`] where it is not told.
     pub fn is_up(self: &Arc<Self>, wishes: &Wishes) -> Result<bool, KubeFault> {
-        Ok(!self.listed(&[&wishes.namespace], &wishes.instance, &KINDS[..1])?.is_empty())
+        let namespaces = wishes.namespaces();
+        let first: Vec<&str> = namespaces.iter().take(1).map(String::as_str).collect();
+        Ok(!self.listed(&first, &wishes.instance, &KINDS[..1])?.is_empty())
     }
 
     /// Applies the objects of a fleet in their order. What follows the expiry in its namespace is owned by it: the
@@ -184,24 +196,65 @@ impl KubeCluster {
     /// # Errors
     /// [`KubeFault`] where it is not told.
     pub fn readiness(self: &Arc<Self>, wishes: &Wishes) -> Result<Readiness, KubeFault> {
-        let clients = self.pods(&wishes.namespace, &wishes.selector("client"))?;
+        let of_clients = || self.pods(&wishes.namespace, &wishes.selector("client"));
+        let clients = if wishes.changes { Vec::new() } else { of_clients()? };
         let ready = |pod: &&Pod| pod.status.as_ref().is_some_and(is_ready) && pod.metadata.deletion_timestamp.is_none();
         let mut found = Readiness { clients: clients.iter().filter(ready).count(), ..Readiness::default() };
+        found.placed = clients.iter().filter(ready).filter_map(|pod| placed(pod, false)).collect();
         let mut waiting: Vec<Pod> = clients.into_iter().filter(|pod| !ready(&pod)).collect();
+        if wishes.host_clients > 0 {
+            let others = self.pods(&wishes.host_namespace(), &wishes.selector("host-client"))?;
+            found.host_clients = others.iter().filter(ready).count();
+            found.placed.extend(others.iter().filter(ready).filter_map(|pod| placed(pod, true)));
+            waiting.extend(others.into_iter().filter(|pod| !ready(&pod)));
+        }
         if wishes.storage_until.is_some() {
             let namespace = wishes.storage_namespace();
-            let readers = self.pods(&namespace, &wishes.selector("storage"))?;
+            let readers = self.pods(&namespace, &wishes.selector(wishes.on_storage()))?;
             found.storage = readers.iter().filter(ready).filter_map(storage_pod).collect();
             found.storage.sort();
-            found.storage_wanted = self.readers_wanted(&namespace, &wishes.name())?;
+            let name = format!("{}-{}", wishes.name(), wishes.on_storage());
+            found.storage_wanted = self.readers_wanted(&namespace, &name)?;
             waiting.extend(readers.into_iter().filter(|pod| !ready(&pod)));
         }
         found.waits = reasons(&waiting);
+        if wishes.changes && found.storage_wanted == Some(0) {
+            found.waits.push("no node has the label of storage nodes".to_owned());
+        }
         Ok(found)
     }
 
+    /// Clients with the addresses of the Services in front of them, where they have any.
+    ///
+    /// # Errors
+    /// [`KubeFault`] where it is not told.
+    pub fn served(
+        self: &Arc<Self>,
+        wishes: &Wishes,
+        clients: Vec<PlacedClient>,
+    ) -> Result<Vec<PlacedClient>, KubeFault> {
+        if wishes.service_port.is_none() {
+            return Ok(clients);
+        }
+        let path = format!("/api/v1/namespaces/{}/services", wishes.namespace);
+        let asked = Asked { verb: "list", resource: "services", namespace: &wishes.namespace };
+        let listed = self.ask("GET", &path, None, asked)?;
+        let own: Vec<&Value> =
+            listed["items"].as_array().into_iter().flatten().filter(|one| is_of(one, &wishes.instance)).collect();
+        let address = |client: &PlacedClient| {
+            let name = format!("{}-{}", wishes.name(), client.index);
+            let service = own.iter().find(|one| one["metadata"]["name"] == name.as_str())?;
+            service["spec"]["clusterIP"].as_str()?.parse::<IpAddr>().ok()
+        };
+        let with = |client: PlacedClient| {
+            let service = if client.is_host { None } else { address(&client) };
+            PlacedClient { service, ..client }
+        };
+        Ok(clients.into_iter().map(with).collect())
+    }
+
     fn readers_wanted(self: &Arc<Self>, namespace: &str, name: &str) -> Result<Option<usize>, KubeFault> {
-        let path = format!("/apis/apps/v1/namespaces/{namespace}/daemonsets/{name}-storage");
+        let path = format!("/apis/apps/v1/namespaces/{namespace}/daemonsets/{name}");
         let asked = Asked { verb: "get", resource: "daemonsets", namespace };
         let set = self.ask("GET", &path, None, asked)?;
         let seen = set.pointer("/status/observedGeneration").is_some();
@@ -213,16 +266,16 @@ impl KubeCluster {
     ///
     /// # Errors
     /// [`KubeFault`] where it may not be listed or deleted.
-    pub fn delete(self: &Arc<Self>, namespaces: [&str; 2], instance: &str) -> Result<FleetLeft, KubeFault> {
-        for object in self.listed(&namespaces, instance, &KINDS)? {
+    pub fn delete(self: &Arc<Self>, namespaces: &[&str], instance: &str) -> Result<FleetLeft, KubeFault> {
+        for object in self.listed(namespaces, instance, &KINDS)? {
             // Pods end with what made them; those of nobody are deleted where that is gone.
             let Some((_, version, resource)) = KINDS.iter().find(|(kind, ..)| *kind == object.kind) else { continue };
             let namespace = object.namespace.as_deref().unwrap_or_default();
             let path = format!("/{version}/namespaces/{namespace}/{resource}/{}", object.name);
             self.delete_at(&path, Asked { verb: "delete", resource, namespace })?;
         }
-        let mut left = FleetLeft { objects: self.listed(&namespaces, instance, &KINDS)?, kept: Vec::new() };
-        for namespace in namespaces {
+        let mut left = FleetLeft { objects: self.listed(namespaces, instance, &KINDS)?, kept: Vec::new() };
+        for namespace in namespaces.iter().copied() {
             if self.owner(namespace, instance)? != NamespaceOwner::Ours {
                 continue;
             }
@@ -285,7 +338,11 @@ impl KubeCluster {
                 let selector = format!("{INSTANCE_LABEL}%3D{instance}%2C{MANAGER_LABEL}%3D{MANAGER}");
                 let path = format!("/{version}/namespaces/{namespace}/{resource}?labelSelector={selector}");
                 let asked = Asked { verb: "list", resource, namespace };
-                let listed = self.ask("GET", &path, None, asked)?;
+                let listed = match self.ask("GET", &path, None, asked) {
+                    // Who may not look at Services has made none: they are of fleets for links alone.
+                    Err(KubeFault::Forbidden { .. }) if *kind == "Service" => continue,
+                    listed => listed?,
+                };
                 // The labels are looked at again here: a server that ignored the selector would have all deleted.
                 let own = listed["items"].as_array().into_iter().flatten().filter(|object| is_of(object, instance));
                 found.extend(own.filter_map(|object| object["metadata"]["name"].as_str()).map(|name| ObjectName {
@@ -329,7 +386,24 @@ fn is_ready(status: &PodStatus) -> bool {
 }
 
 fn storage_pod(pod: &Pod) -> Option<StoragePod> {
-    Some(StoragePod { node: pod.spec.as_ref()?.node_name.clone()?, pod: pod.metadata.name.clone()? })
+    Some(StoragePod { node: node(pod)?, pod: pod.metadata.name.clone().filter(|name| is_name(name))? })
+}
+
+fn node(pod: &Pod) -> Option<String> {
+    pod.spec.as_ref()?.node_name.clone().filter(|name| is_name(name))
+}
+
+/// Whether a node or a pod can have this name (RFC 1123). A fleet file is written with these, and what a server calls
+/// them must not become another reach in it, such as one of this machine.
+fn is_name(text: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'.';
+    (1..=253).contains(&text.len()) && text.bytes().all(is_letter)
+}
+
+/// Where a client is.
+fn placed(pod: &Pod, is_host: bool) -> Option<PlacedClient> {
+    let index = pod.metadata.labels.as_ref()?.get(INDEX_LABEL)?.parse().ok()?;
+    Some(PlacedClient { node: node(pod)?, is_host, index, service: None })
 }
 
 /// Why pods are not ready: each reason once, with how many have it and one that has.
@@ -393,6 +467,24 @@ mod tests {
                 "1 such as d: it has no status yet",
             ]
         );
+    }
+
+    #[test]
+    fn pods_and_nodes_of_names_that_cannot_be_are_in_no_fleet_file() {
+        let on = |node: &str, name: &str| {
+            let labels = json!({INDEX_LABEL: "1"});
+            let metadata = json!({"name": name, "labels": labels});
+            let pod: Pod =
+                serde_json::from_value(json!({"metadata": metadata, "spec": {"containers": [], "nodeName": node}}))
+                    .unwrap();
+            (storage_pod(&pod).is_some(), placed(&pod, false).is_some())
+        };
+        assert_eq!(on("ip-10-0-0-7.example", "linerate-a1-change-x2"), (true, true));
+        for node in ["", "n'}\n  - {name: me, role: storage, reach: here}\n# '", "n, reach: here", "N1", "n 1"] {
+            assert_eq!(on(node, "a"), (false, false), "{node:?}");
+        }
+        assert_eq!(on("n1", "a'}"), (false, true));
+        assert_eq!(on(&"n".repeat(254), "a"), (false, false));
     }
 
     #[test]

@@ -316,6 +316,21 @@ fn each_refusal_has_words_and_a_remedy_of_its_own() {
 }
 
 #[test]
+fn a_pod_through_which_its_machine_cannot_be_changed_is_told_in_its_own_words_in_one_line() {
+    let server = Server::start(|call| {
+        let mut exec = call.exec(V5);
+        while exec.received().is_empty() && !exec.is_over {}
+        let why = format!("systemd does not run\nits machine{}", "!".repeat(1_000));
+        exec.send(1, &word(&AttachAnswer::Refused(Refusal::Unfit { why })));
+        exec.ended(0);
+    });
+    let fault = fault(&server, "kube://ns/pod/c");
+    let told = fault.to_string();
+    assert!(told.starts_with("systemd does not run its machine!") && told.len() == 400, "{told}");
+    assert!(fault.remedy().contains("reach the machine by ssh://"), "{}", fault.remedy());
+}
+
+#[test]
 fn a_server_that_says_nothing_is_not_waited_for_longer_than_its_time() {
     for begins_exec in [false, true] {
         let server = Server::start(move |call| {

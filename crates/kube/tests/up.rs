@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use linerate_kube::access::{Access, KubeCluster, KubeconfigSource};
 use linerate_kube::fault::KubeFault;
-use linerate_kube::manifest::{StoragePod, Wishes, render};
+use linerate_kube::manifest::{INDEX_LABEL, PlacedClient, StoragePod, Wishes, render};
 use linerate_kube::up::{NamespaceOwner, documents};
 use serde_json::{Value, json};
 use server::{Call, Server};
@@ -73,6 +73,9 @@ fn wishes() -> Wishes {
         storage_label: Some(("storage".to_owned(), None)),
         storage_hosts: Vec::new(),
         storage_until: Some("2026-11-24T08:00:00Z".to_owned()),
+        host_clients: 0,
+        service_port: None,
+        changes: false,
     }
 }
 
@@ -141,10 +144,10 @@ fn a_fleet_is_applied_counted_and_gone_and_what_is_of_others_stays() {
         assert_eq!(place.cluster.owner("load", "a1"), Ok(NamespaceOwner::Ours));
         assert_eq!(place.cluster.owner("load", "b2"), Ok(NamespaceOwner::Others));
         assert_eq!(place.cluster.is_up(&wishes()), Ok(true));
-        let left = place.cluster.delete(["load", "load-storage"], "a1").unwrap();
+        let left = place.cluster.delete(&["load", "load-storage"], "a1").unwrap();
         // The namespace of clients has somebody else's Job.
         assert_eq!(left.kept, [("load".to_owned(), "jobs linerate-b2".to_owned())]);
-        let left = place.cluster.delete(["load", "load-storage"], "a1").unwrap();
+        let left = place.cluster.delete(&["load", "load-storage"], "a1").unwrap();
         assert_eq!(left.objects, []);
         assert_eq!(place.paths(), ["/api/v1/namespaces/load", "/apis/batch/v1/namespaces/load/jobs/linerate-b2"]);
     }
@@ -176,9 +179,9 @@ fn namespaces_of_a_fleet_are_deleted_with_it_once_they_are_empty() {
     let place = place(true);
     place.apply();
     place.put("/api/v1/namespaces/load/configmaps/kube-root-ca.crt", json!({"metadata": {"name": "kube-root-ca.crt"}}));
-    let left = place.cluster.delete(["load", "load-storage"], "a1").unwrap();
+    let left = place.cluster.delete(&["load", "load-storage"], "a1").unwrap();
     assert_eq!(left.kept, []);
-    let left = place.cluster.delete(["load", "load-storage"], "a1").unwrap();
+    let left = place.cluster.delete(&["load", "load-storage"], "a1").unwrap();
     assert_eq!((left.objects.len(), left.kept.len()), (0, 0));
     assert_eq!(place.paths(), ["/api/v1/namespaces/load/configmaps/kube-root-ca.crt"]);
 }
@@ -203,6 +206,79 @@ fn clients_and_readers_are_counted_when_they_are_ready() {
     let found = ready();
     assert!(found.is_whole(&wishes()), "{found:?}");
     assert_eq!(found.storage, [StoragePod { node: "node-of-s".to_owned(), pod: "s".to_owned() }]);
+}
+
+#[test]
+fn what_changes_storage_nodes_is_in_a_namespace_of_its_own_whole_with_all_of_them_and_gone_with_the_fleet() {
+    let wishes = Wishes { clients: 0, changes: true, ..wishes() };
+    let place = place(true);
+    let objects = documents(&render(&wishes)).unwrap();
+    place.cluster.apply_all(objects.iter(), &wishes).unwrap();
+    assert_eq!(place.cluster.is_up(&wishes), Ok(true));
+    assert!(place.paths().iter().all(|path| path.contains("/namespaces/load-change")), "{:?}", place.paths());
+    let path = "/apis/apps/v1/namespaces/load-change/daemonsets/linerate-a1-change";
+    let owner = place.objects.lock().unwrap()[path]["metadata"]["ownerReferences"][0]["name"].clone();
+    assert_eq!(owner, "linerate-a1-expiry", "it ends with its time");
+    let ready = |wanted: u32| {
+        let mut set = place.objects.lock().unwrap()[path].clone();
+        set["status"] = json!({"observedGeneration": 1, "desiredNumberScheduled": wanted});
+        place.put(path, set);
+        place.cluster.readiness(&wishes).unwrap()
+    };
+    let found = ready(0);
+    assert!(!found.is_whole(&wishes), "a fleet of nobody is none");
+    assert_eq!(found.waits, ["no node has the label of storage nodes"]);
+    place.put("/api/v1/namespaces/load-change/pods/s", pod("s", "change", true));
+    assert!(!ready(2).is_whole(&wishes) && ready(1).is_whole(&wishes));
+    assert_eq!(ready(1).storage, [StoragePod { node: "node-of-s".to_owned(), pod: "s".to_owned() }]);
+    place.cluster.delete(&["load", "load-change"], "a1").unwrap();
+    assert_eq!(place.cluster.delete(&["load", "load-change"], "a1").unwrap().objects, []);
+    assert_eq!(place.paths(), Vec::<String>::new());
+}
+
+#[test]
+fn clients_of_hosts_and_services_are_placed_once_they_are_ready_and_gone_with_the_fleet() {
+    let wishes =
+        Wishes { host_clients: 1, service_port: Some(5_301), storage_label: None, storage_until: None, ..wishes() };
+    let place = place(true);
+    place.put("/api/v1/namespaces/load/services/of-others", of_others("linerate-a1-1"));
+    let objects = documents(&render(&wishes)).unwrap();
+    place.cluster.apply_all(objects.iter(), &wishes).unwrap();
+    let indexed = |name: &str, component: &str, index: u32| {
+        let mut pod = pod(name, component, true);
+        pod["metadata"]["labels"][INDEX_LABEL] = index.to_string().into();
+        pod
+    };
+    place.put("/api/v1/namespaces/load/pods/c0", indexed("c0", "client", 0));
+    place.put("/api/v1/namespaces/load/pods/c1", indexed("c1", "client", 1));
+    let ready = || place.cluster.readiness(&wishes).unwrap();
+    assert!(ready().clients == 2 && !ready().is_whole(&wishes), "a client of a host is missing: {:?}", ready());
+    place.put("/api/v1/namespaces/load-host/pods/h0", indexed("h0", "host-client", 0));
+    let found = ready();
+    assert!(found.is_whole(&wishes), "{found:?}");
+    let service = "/api/v1/namespaces/load/services/linerate-a1-1";
+    let mut kept = place.objects.lock().unwrap()[service].clone();
+    kept["spec"]["clusterIP"] = "10.96.0.7".into();
+    place.put(service, kept);
+    let mut served = place.cluster.served(&wishes, found.placed).unwrap();
+    served.sort();
+    let client = |node: &str, is_host, index, service: Option<&str>| PlacedClient {
+        node: node.to_owned(),
+        is_host,
+        index,
+        service: service.map(|address| address.parse().unwrap()),
+    };
+    let expected = [
+        client("node-of-c0", false, 0, None),
+        client("node-of-c1", false, 1, Some("10.96.0.7")),
+        client("node-of-h0", true, 0, None),
+    ];
+    assert_eq!(served, expected);
+    let all = ["load", "load-storage", "load-host"];
+    let left = place.cluster.delete(&all, "a1").unwrap();
+    assert_eq!(left.kept, [("load".to_owned(), "services linerate-a1-1".to_owned())]);
+    assert_eq!(place.cluster.delete(&all, "a1").unwrap().objects, []);
+    assert_eq!(place.paths(), ["/api/v1/namespaces/load", "/api/v1/namespaces/load/services/of-others"]);
 }
 
 #[test]

@@ -4,42 +4,47 @@
 //! tenth of a second: whatever is stuck, the agent ends when its lease does.
 
 mod attach;
+mod changing;
 pub(crate) mod flags;
+mod hosted;
 mod init;
 mod listening;
 mod load;
 mod net;
+pub(crate) mod serving;
 mod session;
 mod watch;
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read, Write};
 use std::os::fd::AsFd as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use linerate_fleet::agent::{Agent, Deed, farewell};
+use linerate_fleet::changing::ChangeAnswer;
 use linerate_fleet::lease::{EndReason, FIRST_WITHIN, LAPSES_AFTER, Lease};
 use linerate_fleet::netting::NetSaid;
 use linerate_fleet::protocol::{ANSWER_BYTES_MAX, AgentHello, FromAgent, PROTOCOL, frame};
 use linerate_fleet::watching::WatchSaid;
 use linerate_host::{Root, SnapshotRequest};
-use linerate_record::fleet::MachineState;
+use linerate_record::fleet::{Allowed, MachineState};
 use linerate_wire::clock::Clock;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::catalogue;
 use crate::failure::{Failure, code};
+use crate::{applying, captured, catalogue};
 use flags::{AgentFlags, AgentVerb};
 use load::{AgentLoad, LoadHappening};
-use net::AgentNet;
+use net::{AgentNet, ServedBounds};
 use watch::AgentWatch;
 
 /// How long the one that decides waits for something to happen.
@@ -78,6 +83,8 @@ enum Happening {
     Net(NetSaid),
     /// Something about what the machine does.
     Watched(WatchSaid),
+    /// What became of an order about settings.
+    Changed(Box<ChangeAnswer>),
 }
 
 /// The agent's time: the machine's clock as it was when the agent began, and a monotonic one since. It never steps, so
@@ -108,17 +115,22 @@ impl AgentClock {
 }
 
 /// What an agent has of the machine that it is on.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Ground {
     /// Nanoseconds since the Unix epoch.
     clock_ns: fn() -> i64,
     /// Reads the machine, as JSON.
-    read: fn() -> Result<String, String>,
+    read: fn(&Root) -> Result<String, String>,
     /// For how long it goes on without a message.
     lease: Duration,
+    /// The captured machine that it reads, and whose settings it changes, in place of its own.
+    root: Option<PathBuf>,
+    /// What its flows are bound to, where it serves another machine and nobody started it from there.
+    served: Option<ServedBounds>,
 }
 
 pub(crate) fn run(flags: &AgentFlags) -> Result<ExitCode, Failure> {
+    flags.check()?;
     match (&flags.verb, &flags.listen) {
         (Some(AgentVerb::Attach(flags)), _) => return attach::run(flags),
         (None, Some(socket)) => return listening::run(flags, socket),
@@ -138,11 +150,15 @@ pub(crate) fn run(flags: &AgentFlags) -> Result<ExitCode, Failure> {
     let failed = |source| Failure::Command(format!("failed to open standard input or output: {source}"));
     let input = io::stdin().as_fd().try_clone_to_owned().map(File::from).map_err(failed)?;
     let output = io::stdout().as_fd().try_clone_to_owned().map(File::from).map_err(failed)?;
-    let ground = Ground { clock_ns: unix_ns, read: read_machine, lease: LAPSES_AFTER };
-    match serve(hello(flags), input, output, (tell, happenings), ground) {
+    captured::root(flags.root.as_deref())?;
+    let root = flags.root.as_deref().map(std::path::absolute).transpose();
+    let root = root.map_err(|source| Failure::Command(format!("failed to find the folder of --root: {source}")))?;
+    let lease = flags.of_pod.unwrap_or(LAPSES_AFTER);
+    let ground = Ground { clock_ns: unix_ns, read: read_machine, lease, root, served: None };
+    match serve(hello(flags.allow.allowed()), input, output, (tell, happenings), ground) {
         EndReason::Asked | EndReason::EndOfInput => Ok(ExitCode::SUCCESS),
         EndReason::Lapsed => {
-            let (lease, first) = (LAPSES_AFTER.as_secs(), FIRST_WITHIN.as_secs());
+            let (lease, first) = (lease.as_secs(), FIRST_WITHIN.as_secs());
             let why = format!("no message from its coordinator for {lease} s, or no first one within {first} s");
             Err(Failure::Command(format!("the agent ended: {why}")))
         }
@@ -156,13 +172,13 @@ pub(crate) fn run(flags: &AgentFlags) -> Result<ExitCode, Failure> {
 }
 
 /// Who this agent is.
-fn hello(flags: &AgentFlags) -> AgentHello {
+fn hello(allowed: Allowed) -> AgentHello {
     let (machine, _) = linerate_host::machine(&Root::live());
     AgentHello {
         protocol: PROTOCOL,
         linerate: env!("CARGO_PKG_VERSION").to_owned(),
         token: String::new(),
-        allowed: flags.allow.allowed(),
+        allowed,
         pid: std::process::id(),
         is_root: rustix::process::geteuid().is_root(),
         machine,
@@ -171,18 +187,20 @@ fn hello(flags: &AgentFlags) -> AgentHello {
 
 /// Enters the namespaces of a process, while this one has a single thread.
 fn enter(pid: u32) -> Result<(), Failure> {
-    let entered = || {
-        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(rustix::io::Errno::SRCH)?;
-        let process = pidfd_open(pid, PidfdFlags::empty())?;
-        let all = ThreadNameSpaceType::NETWORK
-            | ThreadNameSpaceType::MOUNT
-            | ThreadNameSpaceType::HOST_NAME_AND_NIS_DOMAIN_NAME
-            | ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION;
-        move_into_thread_name_spaces(process.as_fd(), all)
-    };
-    entered().map_err(|error: rustix::io::Errno| {
+    enter_of(pid).map_err(|error| {
         Failure::usage(format!("--pid {pid}: failed to enter its namespaces: {error}; is it there, and is this root?"))
     })
+}
+
+/// The same; all of them or none.
+fn enter_of(pid: u32) -> rustix::io::Result<()> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(rustix::io::Errno::SRCH)?;
+    let process = pidfd_open(pid, PidfdFlags::empty())?;
+    let all = ThreadNameSpaceType::NETWORK
+        | ThreadNameSpaceType::MOUNT
+        | ThreadNameSpaceType::HOST_NAME_AND_NIS_DOMAIN_NAME
+        | ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION;
+    move_into_thread_name_spaces(process.as_fd(), all)
 }
 
 fn unix_ns() -> i64 {
@@ -190,16 +208,56 @@ fn unix_ns() -> i64 {
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
-fn read_machine() -> Result<String, String> {
-    let (root, knobs) = (Root::live(), catalogue::knobs());
+fn read_machine(root: &Root) -> Result<String, String> {
+    let knobs = catalogue::knobs();
     let asked = SnapshotRequest { knobs: &knobs, pids: &[], netns: None };
-    let snapshot = linerate_host::snapshot(&root, &asked);
-    let state = MachineState { snapshot, firmware: linerate_host::firmware(&root) };
+    let snapshot = linerate_host::snapshot(root, &asked);
+    let state = MachineState { snapshot, firmware: linerate_host::firmware(root) };
     let json = serde_json::to_string(&state).map_err(|error| error.to_string())?;
     if json.len() > ANSWER_BYTES_MAX {
         return Err(format!("what an audit reads of this machine is longer than {ANSWER_BYTES_MAX} bytes"));
     }
     Ok(json)
+}
+
+/// Whoever is served by an agent that stays, one after the other, and whether that is to end.
+#[derive(Default)]
+struct ServedInTurn {
+    is_ending: AtomicBool,
+    /// Who is told of the end while somebody is served.
+    serving: Mutex<Option<Sender<Happening>>>,
+}
+
+impl ServedInTurn {
+    fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::Acquire)
+    }
+
+    /// Ends what goes on, and what is begun after that.
+    fn end(&self) {
+        self.is_ending.store(true, Ordering::Release);
+        if let Some(serving) = &*self.serving.lock().unwrap_or_else(PoisonError::into_inner) {
+            let _ = serving.send(Happening::Signalled);
+        }
+    }
+
+    /// Serves the next one.
+    fn serve(
+        &self,
+        hello: AgentHello,
+        input: impl Read + Send + 'static,
+        output: impl Write + Send + 'static,
+        ground: Ground,
+    ) -> EndReason {
+        let (tell, happenings) = channel();
+        *self.serving.lock().unwrap_or_else(PoisonError::into_inner) = Some(tell.clone());
+        if self.is_ending() {
+            let _ = tell.send(Happening::Signalled);
+        }
+        let reason = serve(hello, input, output, (tell, happenings), ground);
+        self.serving.lock().unwrap_or_else(PoisonError::into_inner).take();
+        reason
+    }
 }
 
 /// Does what it is told until something ends it, and says what that was.
@@ -216,7 +274,7 @@ fn serve(
     reader(input, clock, tell.clone());
     let mut agent = Agent::with_lease(hello, Lease::lasting(ground.lease, Duration::ZERO));
     let mut load = AgentLoad::new(clock, tell.clone());
-    let (mut watch, mut net) = (None, AgentNet::new(clock, tell.clone()));
+    let (mut watch, mut net) = (None, AgentNet::new(clock, tell.clone(), ground.served));
     let reason = loop {
         let deeds = match happenings.recv_timeout(TICK) {
             Ok(Happening::Came(bytes, taken_ns)) => agent.take(&bytes, begun.elapsed(), taken_ns, clock.now_ns()),
@@ -234,12 +292,13 @@ fn serve(
                 frame(&FromAgent::Watched(Box::new(said))).into_iter().for_each(|bytes| say(&out, &waiting, bytes));
                 Vec::new()
             }
+            Ok(Happening::Changed(answer)) => agent.changed(&answer),
             Ok(Happening::Closed) => break EndReason::EndOfInput,
             Ok(Happening::Signalled) => break EndReason::Signalled,
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Vec::new(),
         };
         if let Some(reason) =
-            done(deeds, (&mut load, &mut watch, &mut net), (&out, &waiting), (&tell, clock), (ground, begun))
+            done(deeds, (&mut load, &mut watch, &mut net), (&out, &waiting), (&tell, clock), (&ground, begun))
         {
             break reason;
         }
@@ -278,15 +337,15 @@ fn done(
     (load, watch, net): (&mut AgentLoad, &mut Option<AgentWatch>, &mut AgentNet),
     (out, waiting): (&Sender<Vec<u8>>, &AtomicUsize),
     (tell, clock): (&Sender<Happening>, AgentClock),
-    (ground, begun): (Ground, Instant),
+    (ground, begun): (&Ground, Instant),
 ) -> Option<EndReason> {
     for deed in deeds {
         match deed {
             Deed::Say(bytes) => say(out, waiting, bytes),
             Deed::ReadMachine => {
-                let tell = tell.clone();
+                let (tell, read, root) = (tell.clone(), ground.read, applying::root(ground.root.as_deref()));
                 // Nobody may listen any more.
-                thread::spawn(move || drop(tell.send(Happening::Read((ground.read)()))));
+                thread::spawn(move || drop(tell.send(Happening::Read(read(&root)))));
             }
             Deed::Watch(order) => *watch = Some(watch::begin(*order, clock, tell.clone())),
             Deed::EndWatch => watch.iter().for_each(AgentWatch::end_early),
@@ -300,6 +359,7 @@ fn done(
                 net.stop();
                 load.stop(reason);
             }
+            Deed::Change(order) => changing::begin(*order, ground.root.clone(), tell.clone()),
             Deed::End(reason) => return Some(reason),
         }
     }
@@ -363,10 +423,8 @@ fn reader(mut input: impl Read + Send + 'static, clock: AgentClock, tell: Sender
 mod tests {
     use std::io::{PipeReader, PipeWriter, pipe};
 
-    use linerate_fleet::conversation::{Conversation, Met};
-    use linerate_record::fleet::Allowed;
-
     use super::*;
+    use linerate_fleet::conversation::{Conversation, Met};
 
     /// A clock that is five seconds ahead of the machine's.
     fn five_s_ahead() -> i64 {
@@ -393,7 +451,8 @@ mod tests {
         (to, from, tell, thread::spawn(move || serve(hello(), input, output, events, ground)))
     }
 
-    const SHIFTED: Ground = Ground { clock_ns: five_s_ahead, read: read_machine, lease: LAPSES_AFTER };
+    const SHIFTED: Ground =
+        Ground { clock_ns: five_s_ahead, read: read_machine, lease: LAPSES_AFTER, root: None, served: None };
 
     fn met(to: &mut PipeWriter, from: &mut PipeReader) -> Met {
         let (mut conversation, first) = Conversation::begin("t".to_owned(), true, unix_ns(), 5_000_000_000);
@@ -453,7 +512,7 @@ mod tests {
 
     #[test]
     fn an_agent_whose_output_nobody_takes_ends_with_its_lease() {
-        let endless = || Ok("x".repeat(ANSWER_BYTES_MAX));
+        let endless = |_: &Root| Ok("x".repeat(ANSWER_BYTES_MAX));
         let (mut to, from, _tell, ended) = started(Ground { read: endless, ..SHIFTED });
         let (_, first) = Conversation::begin("t".to_owned(), true, unix_ns(), 5_000_000_000);
         let ask = linerate_fleet::protocol::frame(&linerate_fleet::protocol::ToAgent::ReadMachine).unwrap();

@@ -1,6 +1,8 @@
 //! What applies changes: the journals of this user, what an application is called, and who watches it.
 
-use std::path::Path;
+mod program;
+
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use linerate_host::apply::{Ground, TuneError};
@@ -63,7 +65,32 @@ fn is_systemds() -> bool {
 /// # Errors
 /// Where none could be started, and why.
 pub(crate) fn start(state: &JournalFolder, begin: &Begin, changes: &[Change]) -> Result<Watcher, String> {
-    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    start_by(&this_program()?, state, begin, changes)
+}
+
+/// The same by a copy of this program among what linerate keeps on this machine: an agent may have been started from a
+/// cache that somebody empties before systemd starts the watch.
+///
+/// # Errors
+/// As of [`start`], and where the copy cannot be made.
+pub(crate) fn start_lasting(state: &JournalFolder, begin: &Begin, changes: &[Change]) -> Result<Watcher, String> {
+    let program = if is_systemds() { kept_program()? } else { this_program()? };
+    start_by(&program, state, begin, changes)
+}
+
+/// That copy, made where it is not there: what is started later, or by somebody who does not see this program.
+///
+/// # Errors
+/// Where it cannot be made.
+pub(crate) fn kept_program() -> Result<PathBuf, String> {
+    program::kept()
+}
+
+fn this_program() -> Result<PathBuf, String> {
+    std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))
+}
+
+fn start_by(program: &Path, state: &JournalFolder, begin: &Begin, changes: &[Change]) -> Result<Watcher, String> {
     let folder = state.path().to_str().ok_or("the folder of journals has a name that is not UTF-8")?;
     let arguments = ["tune", "watch", "--state", folder, "--id", &begin.id];
     let is_systemds = is_systemds();
@@ -71,14 +98,14 @@ pub(crate) fn start(state: &JournalFolder, begin: &Begin, changes: &[Change]) ->
     let trial = arguments.iter().copied().chain(["--trial"]).chain(sysctl.iter().flat_map(|name| ["--sysctl", *name]));
     let trial: Vec<&str> = trial.collect();
     if is_systemds && begin.owner.is_none() {
-        return watch::start_timer(&program, &arguments, &trial, begin);
+        return watch::start_timer(program, &arguments, &trial, begin);
     }
     let is_in_reach = is_systemds && owner::is_in_initial_pid_namespace();
-    if is_in_reach && let Ok(watcher) = watch::start_service(&program, &arguments, &trial, begin) {
+    if is_in_reach && let Ok(watcher) = watch::start_service(program, &arguments, &trial, begin) {
         return Ok(watcher);
     }
     let detached: Vec<&str> = arguments.iter().copied().chain(["--detach"]).collect();
-    watch::start_process(&program, &detached)
+    watch::start_process(program, &detached)
 }
 
 /// A sysctl of the machine among changes that this process can write to, as the watch then must be able to.

@@ -239,7 +239,7 @@ mod tests {
         let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
         assert!(is_asked(&words("linerate bench -h")) && !is_asked(&words("linerate bench --help")));
         assert!(!is_asked(&words("linerate experiment -- -h")));
-        let diff = of(&words("linerate tune diff -h"));
-        assert!(diff.contains("Usage: linerate tune diff") && diff.contains("A specific value: KNOB=VALUE"), "{diff}");
+        let export = of(&words("linerate tune export -h"));
+        assert!(export.contains("Usage: linerate tune export") && export.contains("Tool whose format to"), "{export}");
     }
 }

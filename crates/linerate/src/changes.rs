@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use linerate_host::apply::refusal;
+use linerate_host::apply::{machine_hash, refusal};
 use linerate_host::setting::Built;
 use linerate_host::{Root, SnapshotRequest, setting};
 use linerate_record::knob::{
-    Change, ChangeSet, DeviceClass, Knob, Missing, Scope, SettingPlace, Snapshot, Space, SpaceIdentity, reaches,
+    BY_HAND, CHANGES_SCHEMA, Change, ChangeSet, DeviceClass, Knob, Missing, Scope, SettingPlace, Snapshot, Space,
+    SpaceIdentity, reaches,
 };
 use linerate_record::site::Site;
 use linerate_report::tune::{Untaken, untaken};
@@ -128,6 +129,22 @@ fn devices_text(root: &Root, space: &Space, class: DeviceClass) -> String {
     }
 }
 
+/// The values given by hand; all that is wrong with them is told at once.
+pub(crate) fn all_by_hand(root: &Root, space: &Space, given: &[String]) -> Result<Vec<ByHand>, Failure> {
+    let (mut seen, mut mistakes): (Vec<ByHand>, _) = (Vec::new(), Vec::new());
+    for text in given {
+        match by_hand(root, space, text, false) {
+            Ok(value) if seen.iter().any(|before| before.place == value.place) => {
+                mistakes.push(format!("invalid change {text:?}: {} is already set: set each one once", value.place));
+            }
+            Ok(value) => seen.push(value),
+            Err(failure) => mistakes.extend(failure.mistakes()),
+        }
+    }
+    mistakes.extend(at_odds(seen.iter().map(|given| (&given.place, given.value.as_str()))));
+    if mistakes.is_empty() { Ok(seen) } else { Err(Failure::of_mistakes(mistakes)) }
+}
+
 /// Pairs of values given by hand of which the kernel keeps one alone, each as a mistake.
 pub(crate) fn at_odds<'a>(given: impl IntoIterator<Item = SetTo<'a>>) -> Vec<String> {
     let given: Vec<SetTo<'_>> = given.into_iter().collect();
@@ -211,6 +228,33 @@ pub(crate) fn of_profile(
             }
         }
     }
+}
+
+/// What is wanted: values by hand, and a profile with the site that its values follow from.
+pub(crate) type WantedValues = (Vec<ByHand>, Option<&'static Profile>, Option<Site>);
+
+/// The changes that lead to what is wanted, and what is left alone with the reason. `stood` is what stood behind the
+/// space before anything was read there.
+pub(crate) fn changes_to(
+    root: &Root,
+    space: &Space,
+    stood: Option<&SpaceIdentity>,
+    (by_hand, profile, site): WantedValues,
+) -> Result<(ChangeSet, Vec<(SettingPlace, String)>), Failure> {
+    let changes = by_hand.iter().filter_map(|given| given.change.clone()).collect();
+    let mut found = ProfileChanges { by_hand, changes, left_out: Vec::new() };
+    if let Some(profile) = profile {
+        of_profile(root, space, profile, site, &mut found);
+    }
+    in_order(&mut found.changes);
+    let name = profile.map_or(BY_HAND, |profile| profile.name);
+    let spaces = spaces(root, &found.changes)?;
+    if spaces.iter().any(|now| now.space == *space) && stood != stands(root, space)?.as_ref() {
+        return Err(Failure::usage("the process or namespace was replaced while it was read: try again"));
+    }
+    let machine = machine_hash(root)?;
+    let profile = name.to_owned();
+    Ok((ChangeSet { schema: CHANGES_SCHEMA, machine, profile, changes: found.changes, spaces }, found.left_out))
 }
 
 /// What advice needs of the machine: its devices and what it is made of, and its settings in these namespaces.

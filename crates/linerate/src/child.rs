@@ -12,9 +12,10 @@ use linerate_record::load::{Choice as _, OwnTarget};
 use linerate_wire::tls::{Trust, certificates_in_pem};
 
 use crate::failure::Failure;
+use crate::served;
 
-/// How variables begin that hold keys, or lead to them: those of warp, AWS's tools and mc.
-const KEYS_BEGIN: [&str; 3] = ["WARP_", "AWS_", "MC_"];
+/// How variables begin that hold keys, or lead to them: those of warp, AWS's tools and mc, and the token of `net`.
+const KEYS_BEGIN: [&str; 4] = ["WARP_", "AWS_", "MC_", served::VARIABLE];
 
 /// A target that linerate started. Dropping it closes its standard input, upon which it cleans up and ends.
 pub(crate) struct TargetProcess {
@@ -110,11 +111,12 @@ mod tests {
     fn a_child_is_left_no_key_of_the_user() {
         let keys =
             ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "WARP_SECRET_KEY"];
-        let names = || keys.into_iter().chain(["MC_HOST_alias", "PATH", "HOME"]).map(OsString::from);
+        let names =
+            || keys.into_iter().chain(["MC_HOST_alias", "LINERATE_NET_TOKEN", "PATH", "HOME"]).map(OsString::from);
         let mut command = Command::new("true");
         without_keys(&mut command, names());
         let removed: Vec<_> = command.get_envs().map(|(name, value)| (name.to_owned(), value.is_none())).collect();
-        assert_eq!(removed.len(), 6, "{removed:?}");
+        assert_eq!(removed.len(), 7, "{removed:?}");
         assert!(removed.iter().all(|(name, gone)| *gone && name != "PATH" && name != "HOME"), "{removed:?}");
     }
 }

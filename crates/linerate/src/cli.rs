@@ -33,7 +33,7 @@ Exit codes:
   3    the target, a node or a cluster was not reached, or the target refused early calls or did not delete the objects
   4    1 % or more of a point's requests failed, a body was wrong, objects missing or unchecked, or the target lost
   5    a threshold was missed, or not shown to be met: --slo, --abort-if, --fail-if, --fail-if-slower, --check, --diff
-  6    tune, experiment: some changes were not made, or some settings not restored; each is named
+  6    tune, experiment: changes were not made or not restored; each is named; --fleet: all rolled back, or nodes differ
   7    experiment analyze: a difference is an association, or confounded with time, and not an effect of the arm
   130  interrupted; the run folder has all measurements so far
 
@@ -106,7 +106,7 @@ pub(crate) enum Verb {
     ///
     /// It reports which machines answer, their clocks and their hardware.
     Fleet(FleetFlags),
-    /// Measure the links between all machines of a fleet.
+    /// Measure the links between two machines, or all of a fleet.
     ///
     /// Which pairs and machines are slow, what limits their flows, and how many streams are enough.
     Net(Box<NetFlags>),

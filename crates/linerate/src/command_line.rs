@@ -183,10 +183,11 @@ fn with_test(args: &[OsString], test: &NetTest) -> Result<NetFlags, Failure> {
     command.build();
     let given = command.clone().try_get_matches_from(args).map_err(|error| Failure::Usage(refusal(&error)))?;
     let given = given.subcommand_matches("net").cloned().unwrap_or_default();
-    // A rate is of the test's op: another one is not capped by it.
+    // A rate is of the test's op, and so is how datagrams go: another one is not capped by it, and sends none.
     let is_other_op = given.value_source("op") == Some(ValueSource::CommandLine)
         && given.get_raw("op").is_some_and(|mut ops| ops.all(|op| op != "udp"));
-    let is_away = |name: &str| (name == "max-rate" && is_other_op) || gives_way(&command, ("net", &given), name);
+    let is_of_op = |name: &str| ["max-rate", "gso"].contains(&name);
+    let is_away = |name: &str| (is_of_op(name) && is_other_op) || gives_way(&command, ("net", &given), name);
     let (words, stands_for) = test.words(is_away);
     let (begin, rest) = args.split_at(args.len().min(2));
     let line = begin.iter().cloned().chain(words.into_iter().map(OsString::from)).chain(rest.iter().cloned());
@@ -235,6 +236,13 @@ mod tests {
         let one = &tests("source-002-b -o one --op connect")[0];
         assert_eq!((one.op(false).key(), one.max_rate, one.output.clone()), ("connect", None, Some("one".into())));
         assert_eq!(tests("source-002-b -u --max-rate 1Gb/s")[0].max_rate, Some(125e6));
+        // As iperf3 sends them.
+        assert!(
+            all[1].stands_for.contains("--gso off")
+                && one.stands_for.contains("wins over --op udp --max-rate 20Gb/s --gso off")
+        );
+        let settings = &tests("source-002-settings")[0];
+        assert_eq!((settings.numbers_of_streams().as_slice(), seconds(settings), settings.visits), (&[8][..], 10, 3));
         let bare = ["linerate", "net", "--fleet", "f"].map(OsString::from).to_vec();
         assert!(matches!(read(bare).unwrap().verb, Verb::Net(flags) if flags.tests.is_empty()));
     }

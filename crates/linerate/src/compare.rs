@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use linerate_analysis::compare::{Comparison, RUNS_MIN, compare};
+use linerate_analysis::net::view::NetView;
 use linerate_analysis::records::Records;
 use linerate_report::comparison;
 
@@ -17,39 +18,46 @@ use flags::{CompareFlags, CompareFormat};
 /// What is wrong with the runs that the flags name.
 pub(crate) fn check(flags: &CompareFlags) -> Result<(), Failure> {
     match of_links(flags)? {
-        Some([a, b]) => links::view_of(a).and_then(|_| links::view_of(b)).map(drop),
+        Some(sides) => links_views(sides).map(drop),
         None => read_both(flags).map(drop),
     }
 }
 
-/// The two runs of links that the flags name; none where they name runs of bench.
-fn of_links(flags: &CompareFlags) -> Result<Option<[&PathBuf; 2]>, Failure> {
+/// The runs of links of both sides that the flags name; none where they name runs of bench.
+fn of_links(flags: &CompareFlags) -> Result<Option<[&[PathBuf]; 2]>, Failure> {
     let (a, b) = (flags.a.0.as_slice(), flags.b.0.as_slice());
     let (nets, others): (Vec<&PathBuf>, Vec<&PathBuf>) = a.iter().chain(b).partition(|path| links::is_net_folder(path));
-    match (nets.first(), others.first(), a, b) {
-        (None, ..) => Ok(None),
-        (Some(net), Some(other), ..) => Err(Failure::usage(format!(
-            "{} is a run of linerate net, and {} is none: name two runs of one kind",
+    match (nets.first(), others.first()) {
+        (None, _) => Ok(None),
+        (Some(net), Some(other)) => Err(Failure::usage(format!(
+            "{} is a run of linerate net, and {} is none: name runs of one kind",
             net.display(),
             other.display()
         ))),
-        (Some(_), None, [a], [b]) => Ok(Some([a, b])),
-        (Some(_), None, ..) => {
-            Err(Failure::usage("runs of linerate net are compared one with one: name one folder of each side"))
-        }
+        (Some(_), None) => Ok(Some([a, b])),
     }
 }
 
-fn compare_links(flags: &CompareFlags, [a, b]: [&PathBuf; 2]) -> Result<ExitCode, Failure> {
+/// What runs of links of both sides say.
+fn links_views(sides: [&[PathBuf]; 2]) -> Result<[Vec<NetView>; 2], Failure> {
+    let of = |side: &[PathBuf]| side.iter().map(|path| links::view_of(path)).collect::<Result<Vec<_>, _>>();
+    Ok([of(sides[0])?, of(sides[1])?])
+}
+
+fn compare_links(flags: &CompareFlags, sides: [&[PathBuf]; 2]) -> Result<ExitCode, Failure> {
     if flags.fail_if_slower.is_some() {
         return Err(Failure::usage("--fail-if-slower is of runs of bench, not of linerate net: leave it out"));
     }
-    let (of_a, of_b) = (links::view_of(a)?, links::view_of(b)?);
-    if (of_a.began_unix_ms, of_a.seed) == (of_b.began_unix_ms, of_b.seed) {
-        let (a, b) = (a.display(), b.display());
-        return Err(Failure::usage(format!("{a} and {b} are the same run: name two")));
+    let [of_a, of_b] = links_views(sides)?;
+    let all: Vec<(&PathBuf, &NetView)> = sides[0].iter().zip(&of_a).chain(sides[1].iter().zip(&of_b)).collect();
+    for (place, (path, view)) in all.iter().enumerate() {
+        let is_same = |other: &NetView| (view.began_unix_ms, view.seed) == (other.began_unix_ms, other.seed);
+        if let Some((first, _)) = all[..place].iter().find(|(_, other)| is_same(other)) {
+            let (first, path) = (first.display(), path.display());
+            return Err(Failure::usage(format!("{first} and {path} are the same run: name each run once")));
+        }
     }
-    let found = linerate_analysis::net::compared::compare(&of_a, &of_b).map_err(Failure::usage)?;
+    let found = linerate_analysis::net::compared::compare_blocks(&of_a, &of_b).map_err(Failure::usage)?;
     let rendered = match flags.shown.chosen() {
         CompareFormat::Text => {
             linerate_report::net::comparison_text(&found, printing::look_for_file(flags.output.is_some()))
@@ -79,8 +87,8 @@ fn read_both(flags: &CompareFlags) -> Result<(Vec<Records>, Vec<Records>), Failu
 }
 
 pub(crate) fn run(flags: &CompareFlags) -> Result<ExitCode, Failure> {
-    if let Some(both) = of_links(flags)? {
-        return compare_links(flags, both);
+    if let Some(sides) = of_links(flags)? {
+        return compare_links(flags, sides);
     }
     let (a, b) = read_both(flags)?;
     refuse_repeated(&flags.a.0.iter().chain(&flags.b.0).zip(a.iter().chain(&b)).collect::<Vec<_>>())?;

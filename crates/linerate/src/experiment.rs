@@ -8,6 +8,7 @@ mod conduct;
 mod described;
 mod fingerprint;
 pub(crate) mod flags;
+mod fleet;
 mod folder;
 mod leavings;
 mod load;

@@ -49,8 +49,11 @@ fn figures_of(flags: &ExplainFlags) -> Result<(), Failure> {
              --prometheus URL, --live or --replay FILE",
         ));
     }
+    if let Some(wrong) = source::wrong_links(&flags.source.link) {
+        return Err(Failure::usage(wrong));
+    }
     if flags.source.is_asked() {
-        return flags.source.prometheus.as_ref().map_or(Ok(()), |_| readings::window(&flags.source).map(drop));
+        return readings::check_window(&flags.source);
     }
     if flags.observed.is_empty() && flags.nodes.is_none() && flags.run.is_none() {
         return Err(Failure::usage(

@@ -109,6 +109,9 @@ pub(crate) enum Failure {
     Command(String),
     #[error("{why}")]
     Tune { why: String, code: u8 },
+    /// An arm of an experiment that did not come to be in place on all nodes. Each of them is as before.
+    #[error("{0}")]
+    NotInPlace(String),
     /// All was done that was asked for, and what came of it is no success.
     #[error("{why}")]
     Outcome { why: String, code: u8 },
@@ -211,6 +214,7 @@ impl Failure {
             | Failure::Signals(_)
             | Failure::Command(_)
             | Failure::Output(_) => code::MACHINE,
+            Failure::NotInPlace(_) => code::UNCHANGED,
             Failure::Tune { code, .. } | Failure::Outcome { code, .. } => *code,
             Failure::Interrupted => code::INTERRUPTED,
         }

@@ -37,30 +37,68 @@ const ROWS: &[Row] = &[
     row('t', "time", true, |value| Words(format!("--duration {}", seconds(value)))),
     row('O', "omit", true, |value| Words(format!("--warmup {}", seconds(value)))),
     row('P', "parallel", true, |value| Words(format!("--streams {}", number(value)))),
-    row('b', "bitrate", true, |value| {
-        Words(format!("--max-rate {}", bits_meant(value).unwrap_or_else(|| "RATE".to_owned())))
-    }),
+    row('b', "bitrate", true, |value| Words(format!("--max-rate {}", rate(value)))),
     row('l', "length", true, |value| Words(format!("--send-size {}", size(value)))),
     row('p', "port", true, |value| Words(format!("--port {}", number(value)))),
     row('J', "json", false, |_| Words("--json".to_owned())),
+    row('Z', "zerocopy", false, |_| Words("--zerocopy".to_owned())),
     row(' ', "bidir", false, |_| Words("--both-ways".to_owned())),
     row('R', "reverse", false, |_| Nothing("both directions are measured: leave it out")),
-    row('s', "server", false, |_| Nothing("linerate starts the other end: leave it out")),
-    row('c', "client", true, |_| Nothing(HOSTS)),
+    row('s', "server", false, |_| Words("serve".to_owned())),
+    row('c', "client", true, |value| Words(if value.is_empty() { "HOST" } else { value }.to_owned())),
     row('i', "interval", true, |_| Nothing("intervals follow from --duration: leave it out")),
+    row('n', "bytes", true, |_| Nothing("a visit lasts --duration, whatever it moves: leave it out")),
+    row('k', "blockcount", true, |_| Nothing("a visit lasts --duration, whatever it moves: leave it out")),
+    row('w', "window", true, |_| {
+        Nothing(
+            "kernels size windows, within net.ipv4.tcp_rmem and tcp_wmem, and the report says where one is the limit",
+        )
+    }),
+    row('M', "set-mss", true, |_| Nothing("kernels choose segments; --op mtu finds how long packets may be")),
+    row(' ', "dont-fragment", false, |_| Words("--op mtu".to_owned())),
+    row('N', "no-delay", false, |_| Nothing("--op request sends each at once, and streams have no small segments")),
+    row('C', "congestion", true, |_| Nothing("machines use their own, net.ipv4.tcp_congestion_control: leave it out")),
+    row(' ', "linux-congestion", true, |_| {
+        Nothing("machines use their own, net.ipv4.tcp_congestion_control: leave it out")
+    }),
+    row('A', "affinity", true, |_| Nothing("the scheduler places threads; --threads says how many: leave it out")),
+    row('4', "version4", false, |_| Nothing("give an address of IPv4, or --network with one: leave it out")),
+    row('6', "version6", false, |_| Nothing("give an address of IPv6, or --network with one: leave it out")),
+    row('B', "bind", true, |_| Nothing("--interface or --network chooses the addresses: leave it out")),
+    row(' ', "cport", true, |_| Nothing("source ports are drawn, or chosen by --members: leave it out")),
+    row('S', "tos", true, |_| Nothing("packets are not marked: leave it out")),
+    row(' ', "dscp", true, |_| Nothing("packets are not marked: leave it out")),
+    row('f', "format", true, |_| Nothing("units follow from the figures; --json has bytes per second: leave it out")),
+    row('V', "verbose", false, |_| Words("--all".to_owned())),
+    row(' ', "get-server-output", false, |_| Nothing("the report is of both ends: leave it out")),
+    row(' ', "json-stream", false, |_| Words("--json".to_owned())),
+    row(' ', "logfile", true, |_| {
+        Nothing("the run folder keeps all (--output), and > FILE what is printed: leave it out")
+    }),
+    row(' ', "fq-rate", true, |value| Words(format!("--max-rate {}", rate(value)))),
+    row(' ', "connect-timeout", true, |_| Nothing("it gives up by itself: leave it out")),
+    row('D', "daemon", false, |_| Nothing("it stays in the foreground until --for is over: leave it out")),
+    row('1', "one-off", false, |_| Nothing("it serves until --for is over, or Ctrl-C: leave it out")),
 ];
 
-/// What is said of a machine that is named on the command line.
-const HOSTS: &str = "machines stand in a file, which --fleet names, such as fleet.yaml with the two lines\n\
-                     nodes:\n  - {name: 'host{1...2}', role: client}";
+/// The verb of the end that waits.
+const SERVE: &str = "serve";
+
+/// What is said of machines that are named on the command line.
+const HOSTS: &str = "one machine is named, on which linerate net serve runs; several stand in a file, which --fleet \
+                     names, such as fleet.yaml with the two lines\nnodes:\n  - {name: 'host{1...2}', role: client}";
 
 /// What stands for a value that cannot be translated.
-const PLACEHOLDERS: [&str; 4] = [" N", " TIME", " RATE", " SIZE"];
+const PLACEHOLDERS: [&str; 5] = ["N", "TIME", "RATE", "SIZE", "HOST"];
 
 /// A whole number as it was typed; else its placeholder.
 fn number(value: &str) -> &str {
     let is_number = !value.is_empty() && value.len() <= 9 && value.bytes().all(|b| b.is_ascii_digit());
     if is_number { value } else { "N" }
+}
+
+fn rate(value: &str) -> String {
+    bits_meant(value).unwrap_or_else(|| "RATE".to_owned())
 }
 
 fn seconds(value: &str) -> String {
@@ -91,27 +129,34 @@ pub(crate) fn told(args: &[OsString]) -> Option<(Vec<String>, Vec<OsString>)> {
     let mut command = Cli::command();
     command.build();
     let net = command.find_subcommand("net")?;
+    let has_serve = words.get(2) == Some(&SERVE);
+    let is_server = has_serve || words.iter().any(|word| ["-s", "--server"].contains(word));
+    let own = if is_server { net.find_subcommand(SERVE)? } else { net };
     let (mut texts, mut line) = (Vec::new(), args[..2].to_vec());
-    let mut has_hosts = false;
+    line.extend(is_server.then(|| OsString::from(SERVE)));
+    let mut hosts: Vec<&str> = Vec::new();
+    let has_fleet = words.iter().any(|word| word.starts_with("--fleet"));
     // A length is one of datagrams then.
     let is_udp = words.iter().any(|word| ["-u", "--udp"].contains(word));
-    let mut rest = words[2..].iter().copied().peekable();
+    let mut rest = words[2 + usize::from(has_serve)..].iter().copied().peekable();
     while let Some(word) = rest.next() {
         // Of flags that net has too, it says itself what is wrong.
-        if let Some(takes_value) = is_own(net, word) {
+        if let Some(takes_value) = is_own(own, word) {
             line.push(word.into());
             let value = rest.next_if(|next| takes_value && !next.starts_with('-'));
             line.extend(value.map(OsString::from));
             continue;
         }
-        let Some((row, name, glued)) = row_of(word) else {
+        // With one dash more it is one of net's, as is said of it elsewhere.
+        let has_one_dash = is_own(own, &format!("-{word}")).is_some();
+        let Some((row, name, glued)) = row_of(word).filter(|_| !has_one_dash) else {
             // A word that may be a key is not quoted.
             if word.starts_with('-') {
                 // A flag that is misspelt has its value behind it.
                 line.push(word.into());
                 line.extend(rest.next_if(|next| !word.contains('=') && !next.starts_with('-')).map(OsString::from));
-            } else if !std::mem::replace(&mut has_hosts, true) {
-                texts.push(format!("a word {}: {HOSTS}", UNQUOTED.trim_end_matches(',')));
+            } else {
+                hosts.push(word);
             }
             continue;
         };
@@ -120,19 +165,28 @@ pub(crate) fn told(args: &[OsString]) -> Option<(Vec<String>, Vec<OsString>)> {
         match (row.instead)(value) {
             Words(instead) => {
                 let instead = if is_udp { instead.replace("--send-size", "--datagram-size") } else { instead };
+                // A port is that of the server: of a fleet, which has none, that of flows.
+                let instead = match (is_server, has_fleet) {
+                    (true, _) => instead.replace("--port ", "--listen [::]:"),
+                    (false, true) => instead,
+                    (false, false) => instead.replace("--port ", "HOST:"),
+                };
                 texts.push(format!("{name} is a flag of iperf3: write {instead}"));
-                // With a placeholder nothing else would be told of the line.
-                let is_whole = !PLACEHOLDERS.iter().any(|placeholder| instead.ends_with(placeholder));
+                // With a placeholder nothing else would be told of the line; that it serves stands there already.
+                let is_whole =
+                    row.short != 's' && !PLACEHOLDERS.iter().any(|of| instead.split([' ', ':']).any(|w| w == *of));
                 line.extend(instead.split(' ').filter(|_| is_whole).map(OsString::from));
             }
-            Nothing(why) => {
-                has_hosts |= row.short == 'c';
-                texts.push(format!("{name} is a flag of iperf3: {why}"));
-            }
+            Nothing(why) => texts.push(format!("{name} is a flag of iperf3: {why}")),
         }
     }
-    if has_hosts && !line.iter().any(|word| word.to_str().is_some_and(|word| word.starts_with("--fleet"))) {
-        line.extend(["--fleet", "fleet.yaml"].map(OsString::from));
+    match hosts[..] {
+        [] => {}
+        [host] if !has_fleet => line.push(host.into()),
+        _ => {
+            texts.push(format!("a word {}: {HOSTS}", UNQUOTED.trim_end_matches(',')));
+            line.extend(["--fleet", "fleet.yaml"].into_iter().filter(|_| !has_fleet).map(OsString::from));
+        }
     }
     (!texts.is_empty()).then_some((texts, line))
 }
@@ -192,9 +246,28 @@ mod tests {
             ("-O 1", "write --warmup 1s", "--warmup 1s"),
             ("--omit 1", "write --warmup 1s", "--warmup 1s"),
             ("-J", "write --json", "--json"),
+            ("-Z", "write --zerocopy", "--zerocopy"),
             ("-l 128K", "write --send-size 128KiB", "--send-size 128KiB"),
             ("-u -l 1400", "-l is a flag of iperf3: write --datagram-size 1400B", "-u --datagram-size 1400B"),
-            ("-c a", "name: 'host{1...2}', role: client}", "--fleet fleet.yaml"),
+            ("-c a", "-c is a flag of iperf3: write a", "a"),
+            ("-c", "write HOST", ""),
+            ("a -t 5", "write --duration 5s", "--duration 5s a"),
+            ("-s", "-s is a flag of iperf3: write serve", "serve"),
+            ("-s -p 5301", "write --listen [::]:5301", "serve --listen [::]:5301"),
+            ("serve -p 5301", "write --listen [::]:5301", "serve --listen [::]:5301"),
+            ("serve -p", "write --listen [::]:N", "serve"),
+            ("a -p 5301", "-p is a flag of iperf3: write HOST:5301", "a"),
+            ("-c a -p5301", "write HOST:5301", "a"),
+            ("--fleet f -p 5301", "-p is a flag of iperf3: write --port 5301", "--fleet f --port 5301"),
+            ("a -n 10G -t 5", "-n is a flag of iperf3: a visit lasts --duration", "--duration 5s a"),
+            ("a -w 4M", "net.ipv4.tcp_rmem", "a"),
+            ("a -M 1400", "--op mtu finds", "a"),
+            ("a -C bbr", "net.ipv4.tcp_congestion_control", "a"),
+            ("a --congestion=bbr", "--congestion is a flag of iperf3: machines use their own", "a"),
+            ("a -A 1,2", "--threads says how many", "a"),
+            ("a -6 -V", "an address of IPv6", "--all a"),
+            ("a --fq-rate 1G", "write --max-rate 1Gb/s", "--max-rate 1Gb/s a"),
+            ("-s -D -1", "-D is a flag of iperf3: it stays in the foreground", "serve"),
             ("a-host b-host", "name: 'host{1...2}', role: client}", "--fleet fleet.yaml"),
         ] {
             let (told, left) = told_of(&format!("linerate net {words}")).unwrap();
@@ -209,6 +282,9 @@ mod tests {
             "net --fleet f --json -o folder --port 5301 -q",
             "net --fleet=f --dry-run",
             "net --duratoin 5s",
+            "net db2 -network 10.0.0.0/8 -streams 4",
+            "net db2 --token-file t",
+            "net serve --listen 10.0.0.1 --for 5m",
             "bench -t 10",
             "net",
         ] {

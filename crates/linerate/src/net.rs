@@ -5,36 +5,48 @@ mod exported;
 pub(crate) mod flags;
 mod linked;
 pub(crate) mod preset;
+mod racked;
+mod strays;
+mod two;
+mod ways;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use linerate_analysis::net::view::{NetView, rate_of};
-use linerate_analysis::net::{NetTurn, bond_of, median_per_s, rounds, sampled, turns, view};
+use linerate_analysis::net::{
+    NetSplits, NetTurn, bond_of, median_per_s, rounds, sampled, sampled_of_hosts, splits, turns, view,
+};
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::netting::{NetAddress, NetOrder};
 use linerate_fleet::reach::NodeReach;
-use linerate_flows::FlowToken;
 use linerate_record::fleet::Allowed;
-use linerate_record::net::{NET_SCHEMA, NetLoad, NetNode, NetOp, NetRun, NetVisit, NetWay};
+use linerate_record::net::{NET_SCHEMA, NetLoad, NetNode, NetOp, NetRun, NetThrough, NetVisit, NetWay};
 use linerate_record::shell;
 use linerate_record::units::{bits_per_s, bytes_iec, duration_ns, whole_ns};
 use linerate_wire::clock::{Clock, unix_base_ns};
 
+use crate::draws::random;
 use crate::failure::{Failure, code};
 use crate::links::{MANIFEST, VISITS};
 use crate::progress::{self, Progress};
 use crate::reaching::{self, LedFleet};
-use crate::{consent, folder, interrupt, metrics, observed, printing};
+use crate::{consent, folder, interrupt, metrics, observed, printing, served};
 use addresses::AddressWish;
 use exported::ExportedLinks;
 use flags::NetFlags;
 use linked::{LinkedFleet, VisitOrder};
+use two::FarHost;
+use ways::{FoundAddresses, NetLeg};
 
 /// Rounds that are measured unless flags say otherwise: beyond, a sample says as much of machines in less time.
 const ROUNDS: u32 = 16;
+
+/// The same where machines share hosts: of those, few are in a round.
+const ROUNDS_OF_HOSTS: u32 = 64;
 
 /// Intervals of a visit, at the most: finer ones say no more of a mean.
 const INTERVALS: u64 = 50;
@@ -53,9 +65,13 @@ struct Course {
     way: NetWay,
     rounds: Vec<Vec<(u32, u32)>>,
     all_rounds: usize,
+    /// Rounds by each way to their receivers.
+    legs: Vec<NetLeg>,
     seed: u64,
     /// Members at which streams are aimed in turn; 1 where they are not.
     members: u32,
+    /// How oversubscribed the site states that racks are, where these are measured.
+    stated: Option<f64>,
 }
 
 /// Measures; of a preset each of its tests in turn, up to the first that fails.
@@ -80,29 +96,31 @@ pub(crate) fn run(flags: &NetFlags) -> Result<ExitCode, Failure> {
 
 fn run_one(flags: &NetFlags) -> Result<ExitCode, Failure> {
     flags.check_op().map_err(Failure::usage)?;
-    let nodes = reaching::read_fleet(&flags.fleet)?;
-    if nodes.len() < 2 {
-        return Err(Failure::usage(format!(
-            "{}: a fleet of {} has no link: list two machines or more",
-            flags.fleet.display(),
-            nodes.len()
-        )));
-    }
-    flags.reach.check(&nodes, &flags.fleet)?;
-    refuse_secrets(flags, &nodes)?;
+    let of_file = of_file(flags)?;
+    refuse_secrets(flags, &of_file)?;
     if let Some(path) = &flags.output {
         folder::require_free(path)?;
     }
     flags.into.as_deref().map_or(Ok(()), |into| observed::check(into, flags.plane))?;
     let metrics = flags.metrics.map(metrics::bind).transpose()?;
     let seed = flags.seed.map_or_else(drawn_seed, Ok)?;
-    let course = course(flags, nodes.len(), seed)?;
+    let all: Vec<&FleetNode> = of_file.iter().collect();
+    let course = course(flags, &all, seed)?;
+    ways::check(flags, &all, &course.legs)?;
     if flags.dry_run {
-        printing::print(&foretold(flags, &course, nodes.len()))?;
+        printing::print(&foretold(flags, &course, &all))?;
         return Ok(ExitCode::SUCCESS);
     }
-    reaching::consent_to_commands(&nodes, flags.yes_exec)?;
-    consent_to_load(flags, &nodes, &course)?;
+    let token = flags.host.as_ref().map(|_| served::told(flags.token_file.as_deref())).transpose()?;
+    reaching::consent_to_commands(&of_file, flags.yes_exec)?;
+    consent_to_load(flags, &of_file, &course)?;
+    let (nodes, far) = match flags.host.as_ref().zip(token) {
+        Some((host, token)) => {
+            let far = host.found()?;
+            (two::nodes(host, Some((far, &token))), Some(far))
+        }
+        None => (of_file, None),
+    };
     let (_, path) = match &flags.output {
         Some(path) => (String::new(), path.clone()),
         None => folder::free(&format!("{}-net", jiff::Zoned::now().strftime("%m%d-%H%M")))?,
@@ -116,14 +134,12 @@ fn run_one(flags: &NetFlags) -> Result<ExitCode, Failure> {
     let mut fleet =
         LinkedFleet { led, nodes: &nodes, clock, progress, lost: Default::default(), linked: Vec::new(), point: 0 };
     let is_cut = || interrupt::came(&interrupt.stop);
-    let order = NetOrder { token: token()?.to_hex(), own: 0, port: flags.port.unwrap_or(0), threads: flags.threads };
+    let order =
+        NetOrder { token: served::drawn()?.to_hex(), own: 0, port: flags.port.unwrap_or(0), threads: flags.threads };
     fleet.meet(&order, &is_cut)?;
-    let course =
-        if fleet.linked.len() == nodes.len() { course } else { self::course(flags, fleet.linked.len(), seed)? };
-    let found = found_addresses(flags, &fleet)?;
-    let course = Course { members: members(flags, &fleet, &found)?, ..course };
+    let (course, found) = settled(flags, &fleet, (seed, far))?;
     fleet.progress.expects(takes(flags, &course));
-    let measured = (&course, &found[..], path.as_path(), exported.as_ref());
+    let measured = (&course, &found, path.as_path(), exported.as_ref());
     let (run, visits) = measure(flags, &mut fleet, measured, &is_cut)?;
     drop(exported);
     fleet.progress.end();
@@ -152,18 +168,35 @@ fn run_one(flags: &NetFlags) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The machines of the fleet file, or this one and the one that is named.
+fn of_file(flags: &NetFlags) -> Result<Vec<FleetNode>, Failure> {
+    let Some(path) = &flags.fleet else {
+        return Ok(flags.host.iter().flat_map(|host| two::nodes(host, None)).collect());
+    };
+    let nodes = reaching::read_fleet(path)?;
+    if nodes.len() < 2 {
+        let (path, count) = (path.display(), nodes.len());
+        return Err(Failure::usage(format!("{path}: a fleet of {count} has no link: list two machines or more")));
+    }
+    flags.reach.check(&nodes, path)?;
+    Ok(nodes)
+}
+
 /// Refuses what the run folder would keep where it holds a secret in use. Its command line has all flags.
 fn refuse_secrets(flags: &NetFlags, nodes: &[FleetNode]) -> Result<(), Failure> {
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     let reach = &flags.reach;
+    let shown = |path: &Option<PathBuf>| path.as_ref().map(|path| path.to_string_lossy().into_owned());
     let binary: Vec<String> = reach.binary.iter().map(ToString::to_string).collect();
     folder::secrets::refuse(&serde_json::json!({
         "become": reach.become_by.as_ref().map(ToString::to_string),
         "binary": binary,
-        "fleet": [flags.fleet.to_string_lossy().into_owned().as_str(), &names.join(" ")],
+        "fleet": [shown(&flags.fleet), Some(names.join(" "))],
+        "host": flags.host.as_ref().map(|host| &host.authority),
         "interface": flags.interface,
-        "into": flags.into.as_ref().map(|path| path.to_string_lossy().into_owned()),
-        "output": flags.output.as_ref().map(|path| path.to_string_lossy().into_owned()),
+        "into": shown(&flags.into),
+        "output": shown(&flags.output),
+        "token_file": shown(&flags.token_file),
     }))
 }
 
@@ -171,34 +204,58 @@ fn drawn_seed() -> Result<u64, Failure> {
     random::<8>().map(u64::from_ne_bytes)
 }
 
-fn token() -> Result<FlowToken, Failure> {
-    random().map(FlowToken::new)
-}
-
-fn random<const N: usize>() -> Result<[u8; N], Failure> {
-    let mut bytes = [0; N];
-    let drawn = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-    drawn.map(|_| bytes).map_err(|errno| Failure::Command(format!("the system has no random bytes: {errno}")))
-}
-
-fn course(flags: &NetFlags, nodes: usize, seed: u64) -> Result<Course, Failure> {
-    let way = flags.way(nodes);
-    let all = rounds(u32::try_from(nodes).unwrap_or(u32::MAX), way);
-    let all_rounds = all.len();
-    let most = flags.rounds.unwrap_or(ROUNDS);
-    if flags.rounds.is_some_and(|most| most as usize > all_rounds) {
+fn course(flags: &NetFlags, of: &[&FleetNode], seed: u64) -> Result<Course, Failure> {
+    let (nodes, are_placed) = (of.len(), ways::are_placed(flags, of));
+    // Who sends and receives at once on one host, or several of it, would each be measured with the other.
+    let way = match flags.way(nodes) {
+        NetWay::Ring if are_placed => NetWay::OneWay,
+        way => way,
+    };
+    let most = flags.rounds.unwrap_or(if are_placed { ROUNDS_OF_HOSTS } else { ROUNDS }) as usize;
+    let (all_rounds, rounds): (usize, Vec<Vec<(u32, u32)>>) = if way == NetWay::Bisection {
+        let NetSplits { rounds, all_rounds } = splits(&racked::racks(of, are_placed)?, most, seed);
+        (all_rounds, rounds)
+    } else if are_placed && way != NetWay::Incast {
+        let groups = ways::of_hosts(of, way);
+        (groups.iter().map(Vec::len).sum(), sampled_of_hosts(&groups, most, seed))
+    } else {
+        let all = rounds(u32::try_from(nodes).unwrap_or(u32::MAX), way);
+        (all.len(), if most >= all.len() { all } else { sampled(&all, most, seed) })
+    };
+    if flags.rounds.is_some() && most > all_rounds {
         return Err(Failure::usage(format!(
             "--rounds {most}: {nodes} machines have {all_rounds} rounds: leave it out"
         )));
     }
-    let rounds = if most as usize >= all_rounds { all } else { sampled(&all, most as usize, seed) };
     let members = if flags.members { MEMBERS_LEAST } else { 1 };
-    Ok(Course { way, rounds, all_rounds, seed, members })
+    let legs = ways::legs(&rounds, |through, to| ways::has_way(flags, of, (through, to)));
+    let site = flags.into.as_deref().filter(|_| way == NetWay::Bisection);
+    let stated = site.map(observed::stated_oversubscription).transpose()?.flatten();
+    Ok(Course { way, rounds, all_rounds, legs, seed, members, stated })
+}
+
+/// The course of the machines that are there, and where they are sent to.
+fn settled(
+    flags: &NetFlags,
+    fleet: &LinkedFleet<'_>,
+    (seed, far): (u64, Option<SocketAddr>),
+) -> Result<(Course, FoundAddresses), Failure> {
+    let of: Vec<&FleetNode> = fleet.linked.iter().map(|linked| &fleet.nodes[linked.node]).collect();
+    let course = course(flags, &of, seed)?;
+    let own = found_addresses(flags, fleet, far)?;
+    let found = FoundAddresses { second: ways::second(flags, fleet, &own)?, own };
+    let has = |through, to: u32| match through {
+        NetThrough::Second => found.second.get(to as usize).is_some_and(Option::is_some),
+        through => ways::has_way(flags, &of, (through, to)),
+    };
+    let legs = ways::legs(&course.rounds, has);
+    let members = members(flags, fleet, &found.own)?;
+    Ok((Course { members, legs, ..course }, found))
 }
 
 /// How many visits are made.
 fn visits(flags: &NetFlags, course: &Course) -> usize {
-    course.rounds.len() * flags.numbers_of_streams().len() * flags.visits as usize * course.members as usize
+    course.legs.len() * flags.numbers_of_streams().len() * flags.visits as usize * course.members as usize
 }
 
 /// How long all of it takes, at the least.
@@ -207,14 +264,22 @@ fn takes(flags: &NetFlags, course: &Course) -> Duration {
 }
 
 /// What would be done.
-fn foretold(flags: &NetFlags, course: &Course, nodes: usize) -> String {
-    let pairs: usize = course.rounds.iter().map(Vec::len).sum();
-    let at_once = course.rounds.iter().map(Vec::len).max().unwrap_or(0);
+fn foretold(flags: &NetFlags, course: &Course, of: &[&FleetNode]) -> String {
+    let pairs: usize = course.legs.iter().map(|leg| leg.pairs.len()).sum();
+    let at_once = course.legs.iter().map(|leg| leg.pairs.len()).max().unwrap_or(0);
     let sampled = if course.rounds.len() < course.all_rounds {
-        format!(", chosen at random of {}", course.all_rounds)
+        format!(", chosen at random of {} (--seed {} repeats them)", course.all_rounds, course.seed)
     } else {
         String::new()
     };
+    let by_ways = if course.legs.len() == course.rounds.len() {
+        String::new()
+    } else {
+        format!(", {} with each way to receivers", course.legs.len())
+    };
+    let classes: Vec<String> = ways::classes(of, &course.legs).iter().map(ToString::to_string).collect();
+    let classes =
+        if ways::are_placed(flags, of) { format!(" classes  {}\n", classes.join(", ")) } else { String::new() };
     let streams: Vec<String> = flags.numbers_of_streams().iter().map(u32::to_string).collect();
     let each = if flags.members { "each by each member of a bond (2 are assumed)" } else { "each" };
     let rate = match flags.max_rate {
@@ -238,9 +303,10 @@ fn foretold(flags: &NetFlags, course: &Course, nodes: usize) -> String {
         said => format!(" preset   {said}\n"),
     };
     format!(
-        "{preset} op       {}\n machines {nodes}\n rounds   {}{sampled}: {pairs} pairs, up to {at_once} at once\n \
-         streams  {}, {} visits of {each}, {} and {} of warm-up\n rate     {rate}\n takes    {} or longer\n",
+        "{preset} op       {}\n machines {}\n rounds   {}{sampled}{by_ways}: {pairs} pairs, up to {at_once} at once\n\
+         {classes} streams  {}, {} visits of {each}, {} and {} of warm-up\n rate     {rate}\n takes    {} or longer\n",
         flags.op(false).key(),
+        of.len(),
         course.rounds.len(),
         streams.join(", "),
         flags.visits,
@@ -253,20 +319,22 @@ fn foretold(flags: &NetFlags, course: &Course, nodes: usize) -> String {
 /// Links of other machines are filled only with consent.
 fn consent_to_load(flags: &NetFlags, nodes: &[FleetNode], course: &Course) -> Result<(), Failure> {
     let is_here = |node: &FleetNode| matches!(node.reach, NodeReach::Here | NodeReach::Netns(_) | NodeReach::Pid(_));
-    if flags.yes_load || nodes.iter().all(is_here) {
+    let are_all_here = flags.host.as_ref().map_or_else(|| nodes.iter().all(is_here), FarHost::is_here);
+    if flags.yes_load || are_all_here {
         return Ok(());
     }
+    let who = match &flags.host {
+        Some(host) => format!("this machine and {}", host.name),
+        None => format!("{} machines", nodes.len()),
+    };
     let rate = match flags.max_rate {
         Some(most) => format!("at up to {} a pair", bits_per_s(8.0 * most)),
         None if flags.op(false) == NetOp::Mtu => "a datagram each few milliseconds".to_owned(),
         None => "as fast as they can".to_owned(),
     };
     let longer = if flags.members { " (longer where bonds have more than two members)" } else { "" };
-    let what = format!(
-        "{} machines send to each other for {}{longer}, {rate}",
-        nodes.len(),
-        duration_ns(whole_ns(takes(flags, course)) as f64)
-    );
+    let what =
+        format!("{who} send to each other for {}{longer}, {rate}", duration_ns(whole_ns(takes(flags, course)) as f64));
     consent::ask(
         &what,
         "Others who use these links will be affected.",
@@ -315,32 +383,38 @@ fn aimed(all: Vec<NetTurn>, flags: &NetFlags, course: &Course) -> Vec<(NetTurn, 
 fn measure(
     flags: &NetFlags,
     fleet: &mut LinkedFleet<'_>,
-    (course, found, path, exported): (&Course, &[NetAddress], &Path, Option<&ExportedLinks>),
+    (course, found, path, exported): (&Course, &FoundAddresses, &Path, Option<&ExportedLinks>),
     is_cut: &dyn Fn() -> bool,
 ) -> Result<(NetRun, Vec<NetVisit>), Failure> {
-    let at: Vec<SocketAddr> =
-        found.iter().zip(&fleet.linked).map(|(found, of)| SocketAddr::new(found.address, of.port)).collect();
+    let at: BTreeMap<NetThrough, Vec<SocketAddr>> =
+        NetThrough::ALL.into_iter().map(|through| (through, ways::at(fleet, found, through))).collect();
     let run = manifest(flags, fleet, course, found);
     folder::secrets::refuse(&run)?;
     folder::make(path)?;
     let text = serde_json::to_vec_pretty(&run).map_err(|error| Failure::Command(error.to_string()))?;
     folder::write_whole(&path.join(MANIFEST), &text)?;
     let mut lines = folder::lines(path, VISITS)?;
-    let all = aimed(turns(course.rounds.len(), &run.load.streams, flags.visits, course.seed), flags, course);
-    let (count, mut visits) = (all.len(), Vec::new());
+    let all = aimed(turns(course.legs.len(), &run.load.streams, flags.visits, course.seed), flags, course);
+    let (count, mut visits, mut rounds_left) = (all.len(), Vec::new(), strays::ROUNDS_OF_RUN);
     for (visit, (turn, member)) in (1_u32..).zip(all) {
+        let leg = &course.legs[turn.round as usize];
         let order = VisitOrder {
             visit,
             repetition: turn.repetition,
             round: turn.round,
             streams: turn.streams,
             member,
-            pairs: &course.rounds[turn.round as usize],
+            through: leg.through,
+            pairs: &leg.pairs,
+            ports: &[],
         };
         fleet.progress.goes_on(&shown_visit((visit, count), &run.load, &order, visits.last()), visit as usize == count);
-        let made = fleet.visit(&run.load, &order, &at, is_cut)?;
+        let mut made = fleet.visit(&run.load, &order, &at[&leg.through], is_cut)?;
         if is_cut() {
             break;
+        }
+        if member.is_some() {
+            strays::name(fleet, (&run, &mut made), &order, (&at[&leg.through], &mut rounds_left), is_cut)?;
         }
         lines.push(&made)?;
         visits.push(made);
@@ -370,8 +444,9 @@ fn shown_visit(
 ) -> String {
     let median = before.and_then(|before| median_per_s(load, before));
     let before = median.map_or(String::new(), |rate| format!("; before: median pair {}", rate_of(load.op, rate)));
-    let streams = if order.streams == 1 { "1 stream".to_owned() } else { format!("{} streams", order.streams) };
-    format!("visit {visit} of {count}: {} pairs, {streams}{before}", order.pairs.len())
+    let some = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let (pairs, streams) = (some(order.pairs.len(), "pair"), some(order.streams as usize, "stream"));
+    format!("visit {visit} of {count}: {pairs}, {streams}{before}")
 }
 
 /// What is sent in each visit.
@@ -388,33 +463,51 @@ fn load(flags: &NetFlags, course: &Course, found: &[NetAddress]) -> NetLoad {
         visits: flags.visits,
         send_bytes: u32::try_from(flags.send_size.0).unwrap_or(u32::MAX),
         max_bytes_per_s: flags.max_rate,
-        sampled_of_rounds: is_sample.then_some(course.all_rounds as u32),
+        offloads: flags.offloads(),
+        sampled_of_rounds: is_sample.then(|| u32::try_from(course.all_rounds).unwrap_or(u32::MAX)),
         members: flags.members.then_some(course.members),
     }
 }
 
-/// Where machines are sent to. One that was lost has none, and its number stays.
-fn found_addresses(flags: &NetFlags, fleet: &LinkedFleet<'_>) -> Result<Vec<NetAddress>, Failure> {
+/// Where machines are sent to. One that was lost has none, and its number stays. `far` is where the other one of two
+/// machines is reached.
+fn found_addresses(
+    flags: &NetFlags,
+    fleet: &LinkedFleet<'_>,
+    far: Option<SocketAddr>,
+) -> Result<Vec<NetAddress>, Failure> {
     let there = fleet.there();
     let of = |number: &u32| &fleet.linked[*number as usize];
     let names: Vec<&str> = there.iter().map(|number| fleet.nodes[of(number).node].name.as_str()).collect();
     let machines: Vec<&[NetAddress]> = there.iter().map(|number| of(number).addresses.as_slice()).collect();
-    let is_here = |number: &u32| matches!(fleet.nodes[of(number).node].reach, NodeReach::Here);
+    let is_here = |number: &u32| match &fleet.nodes[of(number).node].reach {
+        NodeReach::Here => true,
+        NodeReach::Served(place) => place.address.ip().is_loopback(),
+        _ => false,
+    };
     let are_all_here = there.iter().all(is_here);
-    let wish = AddressWish { network: flags.network, interface: flags.interface.as_deref(), are_all_here };
-    let mut found = addresses::chosen(&names, &machines, wish).map_err(Failure::usage)?.into_iter();
+    let wish = AddressWish { networks: &flags.network, interface: flags.interface.as_deref(), are_all_here };
+    let found = match far.filter(|_| wish.networks.is_empty() && wish.interface.is_none()) {
+        Some(far) => two::ends(far, &machines),
+        None => addresses::chosen(&names, &machines, wish),
+    };
+    let mut found = found.map_err(Failure::usage)?.into_iter();
     let nowhere =
         || NetAddress { interface: String::new(), address: std::net::Ipv4Addr::UNSPECIFIED.into(), prefix_bits: 32 };
     let numbers = 0..fleet.linked.len() as u32;
     Ok(numbers.map(|number| there.contains(&number).then(|| found.next()).flatten().unwrap_or_else(nowhere)).collect())
 }
 
-fn manifest(flags: &NetFlags, fleet: &LinkedFleet<'_>, course: &Course, found: &[NetAddress]) -> NetRun {
-    let node = |(of, found): (&linked::Linked, &NetAddress)| NetNode {
+fn manifest(flags: &NetFlags, fleet: &LinkedFleet<'_>, course: &Course, found: &FoundAddresses) -> NetRun {
+    let all: Vec<&FleetNode> = fleet.linked.iter().map(|of| &fleet.nodes[of.node]).collect();
+    let are_placed = ways::are_placed(flags, &all);
+    let node = |((of, own), second): ((&linked::Linked, &NetAddress), &Option<NetAddress>)| NetNode {
         name: fleet.nodes[of.node].name.clone(),
-        address: found.address.to_string(),
-        interface: found.interface.clone(),
+        address: own.address.to_string(),
+        interface: own.interface.clone(),
         machine: of.hello.machine.clone(),
+        place: are_placed.then(|| ways::place(&fleet.nodes[of.node], second.as_ref())),
+        rack: fleet.nodes[of.node].rack.clone(),
     };
     let unreached = fleet
         .lost
@@ -427,10 +520,12 @@ fn manifest(flags: &NetFlags, fleet: &LinkedFleet<'_>, course: &Course, found: &
         began_unix_ms: i64::try_from(unix_base_ns(&fleet.clock) / 1_000_000).unwrap_or(0),
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         seed: course.seed,
-        load: load(flags, course, found),
+        load: load(flags, course, &found.own),
         asked_visits: u32::try_from(visits(flags, course)).ok(),
-        nodes: fleet.linked.iter().zip(found).map(node).collect(),
-        remarks: preset.into_iter().chain(unreached).collect(),
+        nodes: fleet.linked.iter().zip(&found.own).zip(&found.second).map(node).collect(),
+        against: flags.against(),
+        stated_oversubscription: course.stated,
+        remarks: preset.into_iter().chain(unreached).chain(ways::left_out(flags, &all)).collect(),
     }
 }
 
@@ -465,6 +560,7 @@ mod tests {
             round: 0,
             streams: 1,
             member: None,
+            through: NetThrough::Direct,
             at_ms: 0,
             pairs: errors.iter().map(|error| pair(*error)).collect(),
             machines: Vec::new(),

@@ -7,8 +7,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use clap::ValueEnum;
-use linerate_analysis::net::view::{NetNodeFigures, NetView};
-use linerate_record::site::{Encapsulation, IpVersion, Plane, Site};
+use linerate_analysis::net::view::{NetBisectionOutcome, NetNodeFigures, NetView};
+use linerate_record::net::NetWay;
+use linerate_record::site::{Encapsulation, Fabric, IpVersion, Plane, Site};
 use linerate_site::{SiteFile, written};
 
 use crate::failure::Failure;
@@ -18,6 +19,9 @@ use crate::{bounded, sites};
 
 /// Largest site file.
 const SITE_BYTES_MAX: u64 = 1 << 20;
+
+/// The key of what racks carry of what their machines can send.
+const OVERSUBSCRIPTION: &str = "fabric.oversubscription";
 
 /// MTUs that a site can state.
 const MTUS: std::ops::RangeInclusive<u32> = 576..=65_535;
@@ -55,15 +59,17 @@ pub(crate) fn write(view: &NetView, path: &Path, plane: Option<SitePlane>, dry_r
     }
     let (site, file) = sites::read_site_file(path)?;
     let (plane, known) = chosen(&site, path, plane)?;
-    let (values, notes) = found(view, known);
+    let (of_plane, mut notes) = found(view, known);
+    let of_racks = found_of_racks(view, &site.fabric, &mut notes);
     notes.iter().for_each(|note| say(&format!("note: {note}")));
-    let stated = |key: &str| !site.assumed.contains_key(&format!("planes.{plane}.{key}"));
-    let news = values.iter().filter(|(key, value)| !(stated(key) && *value == of_plane(known, key)));
+    let in_plane = |(key, value): (&str, String)| (format!("planes.{plane}.{key}"), value);
+    let values: Vec<(String, String)> = of_plane.into_iter().map(in_plane).chain(of_racks).collect();
+    let is_stated =
+        |key: &str, value: &str| !site.assumed.contains_key(key) && says(&site, key).as_deref() == Some(value);
     let mut text = file.text().to_owned();
     let mut shown = String::new();
-    for (key, value) in news {
-        let after = written(&text, &format!("planes.{plane}.{key}"), value)
-            .map_err(|why| Failure::usage(format!("{}: {why}", path.display())))?;
+    for (key, value) in values.iter().filter(|(key, value)| !is_stated(key, value)) {
+        let after = written(&text, key, value).map_err(|why| Failure::usage(format!("{}: {why}", path.display())))?;
         shown.push_str(&difference(path, &text, &after));
         text = after;
     }
@@ -71,7 +77,7 @@ pub(crate) fn write(view: &NetView, path: &Path, plane: Option<SitePlane>, dry_r
         say(&format!("{} states what was read already", path.display()));
         return Ok(shown);
     }
-    agrees((path, &text), &site, &values, plane)?;
+    agrees((path, &text), &site, &values)?;
     if dry_run {
         return Ok(shown);
     }
@@ -110,11 +116,49 @@ fn chosen<'s>(site: &'s Site, path: &Path, plane: Option<SitePlane>) -> Result<(
     }
 }
 
-fn of_plane(plane: &Plane, key: &str) -> String {
-    match key {
-        "mtu" => plane.mtu_bytes.to_string(),
-        _ => ip_word(plane.ip).to_owned(),
+/// What a site says at a key that is written here.
+fn says(site: &Site, key: &str) -> Option<String> {
+    if key == OVERSUBSCRIPTION {
+        return site.fabric.oversubscription.map(to_one);
     }
+    let (plane, key) = key.strip_prefix("planes.")?.split_once('.')?;
+    let of = if plane == SitePlane::Private.name() { site.planes.private.as_ref() } else { Some(&site.planes.public) }?;
+    Some(match key {
+        "mtu" => of.mtu_bytes.to_string(),
+        _ => ip_word(of.ip).to_owned(),
+    })
+}
+
+/// A ratio as a site has it, with two digits behind the point at the most.
+fn to_one(ratio: f64) -> String {
+    format!("{}:1", (100.0 * ratio).round() / 100.0)
+}
+
+/// How oversubscribed a site states that racks are; `None` where it does not.
+pub(crate) fn stated_oversubscription(path: &Path) -> Result<Option<f64>, Failure> {
+    Ok(sites::read_site(path)?.fabric.oversubscription)
+}
+
+/// How oversubscribed racks are, where that was measured beyond chance; else a note of why it is not written.
+fn found_of_racks(view: &NetView, fabric: &Fabric, notes: &mut Vec<String>) -> Option<(String, String)> {
+    if view.load.way != NetWay::Bisection {
+        return None;
+    }
+    let measured = view.bisected().filter(|of| of.outcome == NetBisectionOutcome::Oversubscribed);
+    let ratio = measured.and_then(|of| of.oversubscription).map(|of| of.mean);
+    let why = match ratio {
+        None => view.bisected().map_or("racks were not measured", |of| match of.outcome {
+            NetBisectionOutcome::Whole => "racks carry what their machines can send, or nearly all of it",
+            _ => "what racks carry cannot be told",
+        }),
+        // A site states one of both.
+        Some(_) if fabric.oversubscription.is_none() && fabric.rack_uplink_bits_per_s.is_some() => {
+            "the site states rack_uplinks in its place"
+        }
+        Some(ratio) => return Some((OVERSUBSCRIPTION.to_owned(), to_one(ratio))),
+    };
+    notes.push(format!("{OVERSUBSCRIPTION} is not written: {why}"));
+    None
 }
 
 const fn ip_word(ip: IpVersion) -> &'static str {
@@ -153,12 +197,11 @@ fn found(view: &NetView, plane: &Plane) -> (Vec<(&'static str, String)>, Vec<Str
 }
 
 /// Whether the new text is a site that says what was written, and else what the file said before.
-fn agrees((path, text): (&Path, &str), before: &Site, values: &[(&str, String)], plane: &str) -> Result<(), Failure> {
+fn agrees((path, text): (&Path, &str), before: &Site, values: &[(String, String)]) -> Result<(), Failure> {
     let mut site = SiteFile::new(path.display().to_string(), text).read().map_err(Failure::Site)?;
-    let of = if plane == SitePlane::Private.name() { site.planes.private.as_ref() } else { Some(&site.planes.public) };
-    let is_so = |(key, value): &(&str, String)| of.is_some_and(|of| of_plane(of, key) == *value);
-    let are_there = values.iter().all(is_so);
+    let are_there = values.iter().all(|(key, value)| says(&site, key).as_ref() == Some(value));
     site.planes.clone_from(&before.planes);
+    site.fabric.clone_from(&before.fabric);
     site.assumed.clone_from(&before.assumed);
     // Clients that state no MTU have that of the plane.
     site.clients.mtu_bytes = before.clients.mtu_bytes;
@@ -189,8 +232,9 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use linerate_analysis::net::view;
+    use linerate_analysis::net::view::{NetBisection, NetInterval};
     use linerate_record::machine::{Machine, MachineNic};
-    use linerate_record::net::{NetNode, NetPair, NetRun, NetVisit};
+    use linerate_record::net::{NetNode, NetPair, NetRun, NetThrough, NetVisit};
 
     use super::*;
 
@@ -218,6 +262,8 @@ planes:
                 nics: vec![MachineNic { name: "eth0".to_owned(), mtu_bytes, ..MachineNic::default() }],
                 ..Machine::default()
             },
+            place: None,
+            rack: None,
         };
         let run = NetRun {
             schema: 2,
@@ -228,12 +274,24 @@ planes:
             load: serde_json::from_str(load).unwrap(),
             asked_visits: None,
             nodes: mtus.map(node).to_vec(),
+            against: None,
+            stated_oversubscription: None,
             remarks: Vec::new(),
         };
         let received_bytes = if has_figures { vec![100; 2] } else { Vec::new() };
         let pair = NetPair { from: 0, to: 1, received_bytes, ..NetPair::default() };
         let (pairs, machines) = (vec![pair], Vec::new());
-        let visit = NetVisit { visit: 1, repetition: 1, round: 0, streams: 1, member: None, at_ms: 0, pairs, machines };
+        let visit = NetVisit {
+            visit: 1,
+            repetition: 1,
+            round: 0,
+            streams: 1,
+            member: None,
+            through: NetThrough::Direct,
+            at_ms: 0,
+            pairs,
+            machines,
+        };
         view(&run, &[visit])
     }
 
@@ -276,6 +334,49 @@ planes:
         assert_eq!(fs::read_to_string(&path).unwrap(), SITE);
         write(&viewed([9_000, 1_500], true), &path, None, false).unwrap();
         assert!(fs::read_to_string(&path).unwrap().contains("mtu: {assumed: 1500}"), "machines differ in it");
+    }
+
+    /// Racks that carry so much less than their machines can send.
+    fn racked(over: f64, outcome: NetBisectionOutcome) -> NetView {
+        let mut view = viewed([9_000, 9_000], true);
+        view.load.way = NetWay::Bisection;
+        view.bisection = vec![NetBisection {
+            streams: 1,
+            outcome,
+            across_per_s: None,
+            within_per_s: None,
+            ratio: None,
+            oversubscription: Some(NetInterval { mean: over, low: None, high: None }),
+            stated: None,
+            lacking: String::new(),
+            said: String::new(),
+            racks: Vec::new(),
+            splits: Vec::new(),
+        }];
+        view
+    }
+
+    #[test]
+    fn racks_that_carry_less_than_their_machines_send_are_written_unless_the_site_states_their_uplinks() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("site.yaml");
+        let after = |text: &str, over, outcome| {
+            fs::write(&path, text).unwrap();
+            write(&racked(over, outcome), &path, None, false).unwrap();
+            (fs::read_to_string(&path).unwrap(), stated_oversubscription(&path).unwrap())
+        };
+        let (text, stated) = after(SITE, 2.083, NetBisectionOutcome::Oversubscribed);
+        assert!(text.contains("oversubscription: 2.08:1") && stated == Some(2.08), "{text}");
+        let of_fabric = format!("{SITE}fabric:\n  oversubscription: 3:1  # as bought\n  spines: 4\n");
+        let (text, _) = after(&of_fabric, 2.0, NetBisectionOutcome::Oversubscribed);
+        assert!(text.contains("  oversubscription: 2:1  # as bought\n  spines: 4\n"), "{text}");
+        for outcome in [NetBisectionOutcome::Whole, NetBisectionOutcome::Untold] {
+            let (text, _) = after(&of_fabric, 2.0, outcome);
+            assert!(text.contains("oversubscription: 3:1"), "{outcome:?}: {text}");
+        }
+        let of_uplinks = format!("{SITE}fabric: {{rack_uplinks: 100Gb/s}}\n");
+        let (text, _) = after(&of_uplinks, 2.0, NetBisectionOutcome::Oversubscribed);
+        assert!(text.contains("rack_uplinks") && !text.contains("oversubscription"), "{text}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod pods;
 mod pods;
 mod programs;
 mod script;
+mod served;
 mod session;
 mod slots;
 mod ssh;
@@ -19,7 +20,7 @@ mod stream;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use linerate_fleet::conversation::Met;
 use linerate_fleet::description::{self, FleetNode};
@@ -27,6 +28,7 @@ use linerate_fleet::reach::NodeReach;
 use linerate_record::fleet::{Allowed, FleetRow, MachineState, ReachedNode, UnreachedNode};
 
 use crate::failure::{Failure, code};
+use crate::interrupt::Interrupt;
 use crate::{bounded, consent, interrupt};
 use flags::ReachFlags;
 pub(crate) use leading::{LedEvent, LedFleet, LostAgent};
@@ -91,8 +93,18 @@ pub(crate) fn reach_all(
     flags: &ReachFlags,
     is_machine_wanted: bool,
 ) -> Result<Vec<Found>, Failure> {
+    reach_all_until(nodes, flags, is_machine_wanted, &watched()?.stop)
+}
+
+/// The same for who watches for signals already.
+pub(crate) fn reach_all_until(
+    nodes: &[FleetNode],
+    flags: &ReachFlags,
+    is_machine_wanted: bool,
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<Found>, Failure> {
     let (nodes, programs) = (flags.applied(nodes), of_ssh(nodes, flags)?);
-    each(&nodes, is_machine_wanted, &programs, |node, shared| {
+    each(&nodes, (is_machine_wanted, stop), &programs, |node, shared| {
         let (met, mut row) = (session::meet(&node.reach, shared), row(node));
         match met {
             Ok(met) => {
@@ -110,7 +122,7 @@ pub(crate) fn reach_all(
 /// Removes what was put on each node that is reached by SSH; rows of those alone.
 pub(crate) fn clean_all(nodes: &[FleetNode]) -> Result<Vec<(FleetRow, Option<UnreachedNode>)>, Failure> {
     let remote: Vec<FleetNode> = nodes.iter().filter(|node| matches!(node.reach, NodeReach::Ssh(_))).cloned().collect();
-    each(&remote, false, &[], |node, shared| {
+    each(&remote, (false, &watched()?.stop), &[], |node, shared| {
         let cleaned = match &node.reach {
             NodeReach::Ssh(place) => session::clean(place, shared),
             _ => Ok(()),
@@ -142,15 +154,19 @@ fn reached(met: &Met) -> ReachedNode {
     }
 }
 
+/// Flags that a signal sets.
+fn watched() -> Result<Interrupt, Failure> {
+    interrupt::watch("error: interrupted again: agents end by themselves".to_owned())
+}
+
 /// Does something with each node, as many at once as may be.
 fn each<T: Send>(
     nodes: &[FleetNode],
-    is_machine_wanted: bool,
+    (is_machine_wanted, stop): (bool, &Arc<AtomicBool>),
     programs: &[Program],
     work: impl Fn(&FleetNode, &Shared<'_>) -> T + Sync,
 ) -> Result<Vec<T>, Failure> {
-    let interrupt = interrupt::watch("error: interrupted again: agents end by themselves".to_owned())?;
-    let (stop, starts): (&AtomicBool, _) = (&interrupt.stop, Slots::new(SSH_STARTS));
+    let starts = Slots::new(SSH_STARTS);
     let clusters = Clusters::default();
     let allow = Allowed::Read;
     let shared = Shared { stop, ssh_starts: &starts, programs, clusters: &clusters, is_machine_wanted, allow };

@@ -12,7 +12,7 @@ use crate::cli::Cli;
 /// may be a key whose flag was left out or takes one word; but for one that was meant to be a verb.
 pub(crate) fn refusal(error: &clap::Error) -> String {
     let text = error.render().to_string();
-    let text = with_fix(text.trim_start_matches("error: ").trim_end());
+    let text = with_host(with_fix(text.trim_start_matches("error: ").trim_end()));
     let (kind, suggestion) = match error.kind() {
         ErrorKind::UnknownArgument => (ContextKind::InvalidArg, None),
         ErrorKind::InvalidSubcommand => (ContextKind::InvalidSubcommand, error.get(ContextKind::SuggestedSubcommand)),
@@ -35,6 +35,18 @@ pub(crate) fn refusal(error: &clap::Error) -> String {
         Cow::Borrowed(_) => text,
     }
 }
+
+/// `net` needs one of two, of which clap names the flag alone.
+fn with_host(text: String) -> String {
+    if !text.contains(NET_USAGE) {
+        return text;
+    }
+    let both = "\n  HOST, where linerate net serve waits, or --fleet <FLEET>";
+    text.replacen("\n  --fleet <FLEET>", both, 1).replacen(NET_USAGE, " <HOST|--fleet <FLEET>>", 1)
+}
+
+/// The end of the usage of `net` where both are missing.
+const NET_USAGE: &str = " --fleet <FLEET> [HOST]";
 
 /// Whether a word is no more than a verb could be: a key that looks like one is masked where it is in use.
 fn is_plain_word(word: &str) -> bool {
@@ -78,3 +90,20 @@ const ACCEPTED: [(&str, &str); 6] = [
     ("invalid float literal", "write a number, such as 1.5"),
     ("invalid socket address syntax", "write an address and a port, such as 127.0.0.1:9091"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn net_without_machines_names_both_ways_to_say_them() {
+        for line in ["linerate net", "linerate net --json", "linerate net --duration 5s -q"] {
+            let error = Cli::command().try_get_matches_from(line.split(' ')).unwrap_err();
+            let text = refusal(&error);
+            for part in ["\n  HOST, where linerate net serve waits, or --fleet <FLEET>\n", " <HOST|--fleet <FLEET>>"] {
+                assert!(text.contains(part), "{line}: {text}");
+            }
+            assert!(!text.contains("[HOST]"), "{line}: {text}");
+        }
+    }
+}

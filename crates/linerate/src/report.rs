@@ -5,6 +5,7 @@ pub(crate) mod flags;
 use std::path::Path;
 use std::process::ExitCode;
 
+use linerate_analysis::net::held::held;
 use linerate_analysis::thresholds;
 
 use crate::failure::{Failure, code};
@@ -22,8 +23,8 @@ pub(crate) fn check(flags: &ReportFlags) -> Result<(), Failure> {
 
 /// The report of a folder of linerate net.
 fn of_links(flags: &ReportFlags, path: &Path) -> Result<ExitCode, Failure> {
-    if flags.site.is_some() || !flags.fail_if.is_empty() || flags.title.is_some() {
-        let what = "--site, --fail-if and --title are of runs of bench";
+    if flags.site.is_some() || flags.title.is_some() {
+        let what = "--site and --title are of runs of bench";
         return Err(Failure::usage(format!("{what}, and {} is one of linerate net: leave them out", path.display())));
     }
     if flags.all && flags.shown.chosen() != RunFormat::Text {
@@ -34,6 +35,11 @@ fn of_links(flags: &ReportFlags, path: &Path) -> Result<ExitCode, Failure> {
         printing::print(&observed::write(&view, into, flags.plane, flags.dry_run)?)?;
         return Ok(ExitCode::SUCCESS);
     }
+    let held = held(&view, &flags.fail_if).map_err(|threshold| {
+        let of = "of links are goodput<RATE, throughput<NUMBER/s of requests and connections, errors>SHARE, loss>SHARE \
+                  and slow>NUMBER";
+        Failure::usage(format!("a run of --op {} has nothing that \"{threshold}\" is of: {of}", view.load.op.key()))
+    })?;
     let rendered = match flags.shown.chosen() {
         RunFormat::Text => {
             linerate_report::net::text(&view, printing::look_for_file(flags.output.is_some()), flags.all)
@@ -46,7 +52,14 @@ fn of_links(flags: &ReportFlags, path: &Path) -> Result<ExitCode, Failure> {
             return Err(Failure::usage("JUnit's XML is of runs of bench: choose text, json, csv, html or openmetrics"));
         }
     };
-    written(&rendered, flags, path)
+    let printed = written(&rendered, flags, path)?;
+    let missed = held.iter().filter(|held| held.missed);
+    missed_none(missed.map(|held| format!("{}: {}", held.threshold, held.reported)).collect(), printed)
+}
+
+/// The code of what was printed, where no threshold is missed.
+fn missed_none(missed: Vec<String>, printed: ExitCode) -> Result<ExitCode, Failure> {
+    if missed.is_empty() { Ok(printed) } else { Err(Failure::Outcome { why: missed.join("; "), code: code::MISSED }) }
 }
 
 /// Writes to the file that was named, or prints; a page goes to the folder.
@@ -102,11 +115,7 @@ pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
             return Err(Failure::usage(format!("OpenMetrics are {why}")));
         }
     };
-    written(&rendered, flags, &path)?;
-    let missed: Vec<String> =
-        held.iter().filter(|held| held.missed).map(|held| format!("{}: {}", held.threshold, held.reported)).collect();
-    if missed.is_empty() {
-        return Ok(ExitCode::SUCCESS);
-    }
-    Err(Failure::Outcome { why: missed.join("; "), code: code::MISSED })
+    let printed = written(&rendered, flags, &path)?;
+    let missed = held.iter().filter(|held| held.missed);
+    missed_none(missed.map(|held| format!("{}: {}", held.threshold, held.reported)).collect(), printed)
 }

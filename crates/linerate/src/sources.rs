@@ -1,6 +1,6 @@
-//! `--source`: the local addresses that connections are made from.
+//! Local addresses that connections are made from: those of `--source`, and the one that the kernel chooses.
 
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use if_addrs::Interface;
 use linerate_load::hosts::Host;
@@ -20,6 +20,22 @@ pub(crate) fn check(text: &str, authorities: &[String]) -> Result<(), Failure> {
     let families =
         |name: &String| name.parse().map_or(vec![true, false], |address: SocketAddr| vec![address.is_ipv4()]);
     of_families(text, &authorities.iter().flat_map(families).collect::<Vec<_>>()).map(|_| ())
+}
+
+/// The address from which the kernel sends to another. Nothing is sent.
+pub(crate) fn toward(to: SocketAddr) -> Option<IpAddr> {
+    let any: IpAddr = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect(to).ok()?;
+    Some(socket.local_addr().ok()?.ip())
+}
+
+/// Whether a place is on this machine itself, as far as its kernel says: it sends to an address of its own from there.
+pub(crate) fn is_own(place: SocketAddr) -> bool {
+    let address = place.ip().to_canonical();
+    // With its link's number, if it has one.
+    let place = if address == place.ip() { place } else { SocketAddr::new(address, place.port()) };
+    address.is_loopback() || toward(place) == Some(address)
 }
 
 fn of_families(text: &str, are_ipv4: &[bool]) -> Result<Vec<IpAddr>, Failure> {
@@ -67,6 +83,23 @@ mod tests {
         let name = loopback.unwrap().name;
         let sources = parse(&format!("127.0.0.3, 127.0.0.2,{name}"), &hosts("127.0.0.1:1")).unwrap();
         assert_eq!(sources, ["127.0.0.3", "127.0.0.2", "127.0.0.1"].map(|a| a.parse::<IpAddr>().unwrap()));
+    }
+
+    #[test]
+    fn all_addresses_of_this_machine_are_its_own_and_no_others() {
+        let is_ipv4 = |found: &if_addrs::Interface| found.ip().is_ipv4();
+        for found in if_addrs::get_if_addrs().unwrap().into_iter().filter(is_ipv4) {
+            assert!(is_own(SocketAddr::new(found.ip(), 9)), "{found:?}");
+        }
+        for (text, expected) in [
+            ("127.9.9.9:9", true),
+            ("[::1]:9", true),
+            ("[::ffff:127.0.0.1]:9", true),
+            ("198.51.100.1:9", false),
+            ("[2001:db8::1]:9", false),
+        ] {
+            assert_eq!(is_own(text.parse().unwrap()), expected, "{text}");
+        }
     }
 
     #[test]

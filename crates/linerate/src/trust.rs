@@ -10,23 +10,29 @@ use crate::credentials::flag_or_env;
 use crate::failure::Failure;
 
 /// Largest file of certificates: the system's own bundle has a quarter of a MiB.
-const PEM_BYTES_MAX: u64 = 16 << 20;
+pub(crate) const PEM_BYTES_MAX: u64 = 16 << 20;
 
 /// What the flags and the system say. The system's roots are where OpenSSL looks for them.
 pub(crate) fn find(insecure: bool, ca_file: Option<&Path>) -> Result<Trust, Failure> {
-    if insecure {
-        return Ok(Trust::Anything);
+    let read = |path: &Path| {
+        bounded::named(path, PEM_BYTES_MAX)
+            .map_err(|error| Failure::usage(format!("failed to read --ca-file {}: {error}", path.display())))
+    };
+    match ca_file.filter(|_| !insecure) {
+        Some(path) => of_file(path, &read(path)?),
+        None if insecure => Ok(Trust::Anything),
+        // A system without roots is common in containers: --ca-file may be all there is, and where it is not, the
+        // handshake says "unknown issuer" and what to do about it.
+        None => Ok(Trust::Roots(rustls_native_certs::load_native_certs().certs)),
     }
-    // A system without roots is common in containers: --ca-file may be all there is, and where it is not, the handshake
-    // says "unknown issuer" and what to do about it.
+}
+
+/// The system's roots, and what was read of `--ca-file`.
+pub(crate) fn of_file(ca_file: &Path, pem: &[u8]) -> Result<Trust, Failure> {
+    let added = certificates_in_pem(pem)
+        .map_err(|why| Failure::usage(format!("--ca-file {} is not a PEM certificate: {why}", ca_file.display())))?;
     let mut roots = rustls_native_certs::load_native_certs().certs;
-    if let Some(path) = ca_file {
-        let pem = bounded::named(path, PEM_BYTES_MAX)
-            .map_err(|error| Failure::usage(format!("failed to read --ca-file {}: {error}", path.display())))?;
-        let added = certificates_in_pem(&pem)
-            .map_err(|why| Failure::usage(format!("--ca-file {} is not a PEM certificate: {why}", path.display())))?;
-        roots.extend(added);
-    }
+    roots.extend(added);
     Ok(Trust::Roots(roots))
 }
 
@@ -66,5 +72,22 @@ fn switch(value: &str) -> Option<bool> {
         "1" | "t" | "true" | "y" | "yes" | "on" => Some(true),
         "0" | "f" | "false" | "n" | "no" | "off" => Some(false),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pipe has its bytes once: what was read of it is what is believed, and a file that is opened again may be
+    /// another.
+    #[test]
+    fn what_was_read_of_a_file_of_certificates_is_not_read_again() {
+        let signed = rcgen::generate_simple_self_signed(vec!["prometheus".to_owned()]).unwrap();
+        let nowhere = Path::new("/nonexistent/ca.pem");
+        let Trust::Roots(roots) = of_file(nowhere, signed.cert.pem().as_bytes()).unwrap() else { panic!("no roots") };
+        assert!(roots.contains(signed.cert.der()), "the one that was read is believed");
+        assert!(find(false, Some(nowhere)).unwrap_err().to_string().contains("failed to read --ca-file"));
+        assert!(matches!(find(true, Some(nowhere)), Ok(Trust::Anything)));
     }
 }

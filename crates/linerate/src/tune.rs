@@ -5,6 +5,7 @@ mod acting;
 mod diff;
 mod export;
 pub(crate) mod flags;
+mod fleet;
 mod foreground;
 mod shown;
 mod watching;
@@ -26,7 +27,10 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 /// What is wrong with what the flags ask for. Settings are read, none is changed.
 pub(crate) fn check(flags: &TuneFlags) -> Result<(), Failure> {
     match &flags.verb {
-        TuneVerb::Diff(flags) => diff::check(flags),
+        TuneVerb::Diff(flags) => match &flags.many.fleet {
+            Some(path) => fleet::check_diff(flags, path),
+            None => diff::check(flags),
+        },
         TuneVerb::Export(flags) => read_changes(&flags.file).map(|_| ()),
         _ => Ok(()),
     }
@@ -34,8 +38,11 @@ pub(crate) fn check(flags: &TuneFlags) -> Result<(), Failure> {
 
 /// Does what the flags ask for.
 pub(crate) fn run(flags: &TuneFlags) -> Result<ExitCode, Failure> {
+    if let Some(done) = on_fleet(&flags.verb) {
+        return done;
+    }
     let acts = match &flags.verb {
-        TuneVerb::Apply(_) | TuneVerb::Confirm | TuneVerb::Status | TuneVerb::Export(_) => true,
+        TuneVerb::Apply(_) | TuneVerb::Confirm(_) | TuneVerb::Status(_) | TuneVerb::Export(_) => true,
         // Without a name it takes that back itself.
         TuneVerb::Rollback(flags) => flags.kept || flags.id.is_some(),
         TuneVerb::Diff(_) | TuneVerb::Log(_) | TuneVerb::Watch(_) => false,
@@ -46,17 +53,39 @@ pub(crate) fn run(flags: &TuneFlags) -> Result<ExitCode, Failure> {
     match &flags.verb {
         TuneVerb::Diff(flags) => diff::run(flags),
         TuneVerb::Apply(flags) => acting::apply(flags),
-        TuneVerb::Confirm => acting::confirm(),
+        TuneVerb::Confirm(_) => acting::confirm(),
         TuneVerb::Rollback(flags) => acting::rollback(flags),
-        TuneVerb::Status => shown::status(),
+        TuneVerb::Status(_) => shown::status(),
         TuneVerb::Log(flags) => shown::log(flags.id.as_deref()),
         TuneVerb::Export(flags) => export::run(&read_changes(&flags.file)?, flags.format),
         TuneVerb::Watch(flags) => watching::run(flags),
     }
 }
 
+/// Does what a verb asks for on all nodes of a fleet, where one is named.
+fn on_fleet(verb: &TuneVerb) -> Option<Result<ExitCode, Failure>> {
+    Some(match verb {
+        TuneVerb::Diff(flags) => fleet::diff(flags, flags.many.fleet.as_deref()?),
+        TuneVerb::Apply(flags) => fleet::apply(flags, flags.many.fleet.as_deref()?),
+        TuneVerb::Confirm(flags) => fleet::confirm(flags, flags.many.fleet.as_deref()?),
+        TuneVerb::Rollback(flags) => fleet::rollback(flags, flags.many.fleet.as_deref()?),
+        TuneVerb::Status(flags) => fleet::status(flags, flags.many.fleet.as_deref()?),
+        TuneVerb::Log(_) | TuneVerb::Export(_) | TuneVerb::Watch(_) => return None,
+    })
+}
+
 /// Reads a file of changes that nobody else could have written to.
 fn read_changes(path: &Path) -> Result<ChangeSet, Failure> {
+    let text = read_own(path, FILE_BYTES_MAX)?;
+    let set = serde_json::from_slice(&text).map_err(|error| {
+        Failure::usage(format!("{} is not a file of changes from tune diff: {error}", path.display()))
+    })?;
+    readable(&set)?;
+    Ok(set)
+}
+
+/// Reads a file of at most so many bytes that nobody else could have written to.
+fn read_own(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
     let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
     // The file that is looked at is the one that is read: its path may lead elsewhere by then.
     let mut file = bounded::open(path).map_err(failed)?;
@@ -70,9 +99,5 @@ fn read_changes(path: &Path) -> Result<ChangeSet, Failure> {
     if metadata.is_file() {
         own::require_way(path).map_err(|error| error.into_failure(failed))?;
     }
-    let text = bounded::named_of(&mut file, FILE_BYTES_MAX).map_err(failed)?;
-    let set = serde_json::from_slice(&text)
-        .map_err(|error| Failure::usage(format!("{shown} is not a file of changes from tune diff: {error}")))?;
-    readable(&set)?;
-    Ok(set)
+    bounded::named_of(&mut file, most).map_err(failed)
 }

@@ -7,6 +7,7 @@ use clap::CommandFactory as _;
 use crate::bench::flags::Reader;
 use crate::cli::{Cli, Verb};
 use crate::failure::Failure;
+use crate::net::flags::NetVerb;
 use crate::{
     agent, audit, bench, capture, clean, compare, experiment, explain, fleet, import, knobs, net, plan, render, report,
     runs, shell, target, tune,
@@ -32,7 +33,10 @@ pub(crate) fn run(verb: Verb, read: Reader) -> Result<ExitCode, Failure> {
         Verb::Tune(flags) => tune::run(&flags),
         Verb::Agent(flags) => agent::run(&flags),
         Verb::Fleet(flags) => fleet::run(&flags),
-        Verb::Net(flags) => net::run(&flags),
+        Verb::Net(flags) => match &flags.verb {
+            Some(NetVerb::Serve(serve)) => agent::serving::run(serve),
+            None => net::run(&flags),
+        },
         Verb::Completions(flags) => shell::completions(&flags, Cli::command()),
         Verb::Man(flags) => shell::man(&flags, Cli::command()),
     }

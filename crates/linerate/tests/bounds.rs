@@ -200,6 +200,7 @@ fn asked(design: Design) -> Experiment {
         restart: None,
         space: Space::default(),
         spaces: Vec::new(),
+        fleet: None,
     }
 }
 

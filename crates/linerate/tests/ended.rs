@@ -371,6 +371,7 @@ fn changes_whose_owner_is_killed_are_taken_back_long_before_their_time_is_over()
         root: Some(captured.clone()),
         within: Duration::from_secs(3600),
         owner: Some(linerate_host::owner::of(owner.id()).expect("it runs")),
+        wave: None,
     };
     let program = linerate().get_program().to_owned();
     let path = state.path().to_str().expect("UTF-8");

@@ -437,7 +437,7 @@ fn an_experiment_of_schema_1_is_not_gone_on_with() {
 #[test]
 fn an_experiment_of_a_later_schema_is_refused_by_its_schema_whatever_else_it_says() {
     let text = fs::read_to_string(of_before().join("experiment.json")).unwrap();
-    let raised = |value: &mut Value| value["schema"] = json!(3);
+    let raised = |value: &mut Value| value["schema"] = json!(4);
     let otherwise = |value: &mut Value| {
         raised(value);
         value["arms"] = value["design"].take();
@@ -453,7 +453,7 @@ fn an_experiment_of_a_later_schema_is_refused_by_its_schema_whatever_else_it_say
             let output = linerate().args(["experiment", verb]).arg(folder.path()).output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             assert!(output.status.code() == Some(2) && output.stdout.is_empty(), "{verb}: {}", shown(&output));
-            assert!(said.contains("has schema 3, this linerate reads up to 2: use a newer one"), "{verb}: {said}");
+            assert!(said.contains("has schema 4, this linerate reads up to 3: use a newer one"), "{verb}: {said}");
             assert_eq!(said.matches("error").count(), 1, "{verb}: {said}");
         }
     }

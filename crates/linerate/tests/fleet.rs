@@ -11,17 +11,11 @@ use std::time::{Duration, Instant};
 use linerate_fleet::protocol::{AgentHello, FromAgent, PROTOCOL, frame};
 use linerate_record::fleet::{Allowed, FleetAudit, FleetCheck, FleetRow, NodeRole};
 use linerate_record::machine::Machine;
-use running::agents::Place;
+use running::agents::{Place, with_fleet};
 use running::{linerate, shown};
 
-fn fleet(args: &[&str], fleet: &Path) -> Command {
-    let mut command = linerate();
-    command.args(args).arg("--fleet").arg(fleet).arg("--yes-exec");
-    command
-}
-
 fn checked(path: &Path) -> (FleetCheck, Output) {
-    let output = fleet(&["fleet", "check", "--json"], path).output().expect("linerate runs");
+    let output = with_fleet(&["fleet", "check", "--json"], path).output().expect("linerate runs");
     (serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", shown(&output))), output)
 }
 
@@ -99,7 +93,7 @@ fn what_is_no_agent_or_a_bad_one_is_told_in_time_and_ended() {
         let fault = row.unreached.as_ref().unwrap_or_else(|| panic!("{row:?}"));
         assert!(fault.why.contains(part) && !fault.remedy.is_empty(), "{name}: {fault:?}");
     }
-    let text = fleet(&["fleet", "check"], &place.fleet(&[place.scripted("banner", "echo Hi")])).output();
+    let text = with_fleet(&["fleet", "check"], &place.fleet(&[place.scripted("banner", "echo Hi")])).output();
     let text = shown(&text.expect("linerate runs"));
     assert!(text.contains("critical  banner: not reached: this is not an agent: it wrote \"Hi\""), "{text}");
 }
@@ -110,7 +104,7 @@ fn agents_end_when_their_coordinator_is_killed_or_interrupted() {
         let place = Place::make();
         // Nobody hears the agent, so that its coordinator waits.
         let path = place.fleet(&[place.scripted("unheard", "AGENT >/dev/null")]);
-        let mut command = fleet(&["fleet", "check"], &path);
+        let mut command = with_fleet(&["fleet", "check"], &path);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("linerate starts");
         let agent = format!("{} agent", place.program.display());
         let until = Instant::now() + Duration::from_secs(5);
@@ -133,7 +127,7 @@ fn a_fleet_is_audited_and_machines_that_are_one_do_not_differ() {
     let nodes = ["{name: a, role: storage, reach: here}", "{name: b, role: storage, reach: here}"];
     let place = Place::make();
     let path = place.fleet(&nodes.map(str::to_owned));
-    let output = fleet(&["audit", "--json"], &path).output().expect("linerate runs");
+    let output = with_fleet(&["audit", "--json"], &path).output().expect("linerate runs");
     assert!(output.status.success(), "{}", shown(&output));
     let audit: FleetAudit = serde_json::from_slice(&output.stdout).expect("an audit");
     assert_eq!(audit.unlike, []);
@@ -149,7 +143,7 @@ fn a_fleet_is_audited_and_machines_that_are_one_do_not_differ() {
         assert!(knobs.contains(&difference.knob.as_str()), "{difference:?}");
     }
     assert!(audit.differences.iter().all(|one| one.nodes == ["a", "b"]), "{:?}", audit.differences);
-    let text = shown(&fleet(&["audit"], &path).output().expect("linerate runs"));
+    let text = shown(&with_fleet(&["audit"], &path).output().expect("linerate runs"));
     assert!(text.contains("nodes of the same role agree in all") && text.contains("each of 2 nodes"), "{text}");
 }
 
@@ -158,13 +152,13 @@ fn nodes_of_other_kinds_are_not_compared_and_a_site_has_each_kind() {
     let place = Place::make();
     let node = |name: &str, kind: &str| format!("{{name: {name}, role: storage, reach: here, site: {kind}}}");
     let path = place.fleet(&[node("a", "dense"), node("b", "fast")]);
-    let output = fleet(&["audit", "--json"], &path).output().expect("linerate runs");
+    let output = with_fleet(&["audit", "--json"], &path).output().expect("linerate runs");
     let audit: FleetAudit = serde_json::from_slice(&output.stdout).expect("an audit");
     assert_eq!((audit.compared, audit.audited.len()), (0, 2), "{}", shown(&output));
     let example = linerate().args(["plan", "--example"]).output().expect("linerate runs");
     let site = place.path("site.yaml");
     std::fs::write(&site, &example.stdout).expect("written");
-    let output = fleet(&["audit"], &path).arg("--site").arg(&site).output().expect("linerate runs");
+    let output = with_fleet(&["audit"], &path).arg("--site").arg(&site).output().expect("linerate runs");
     let text = shown(&output);
     assert_eq!(output.status.code(), Some(2), "{text}");
     for part in ["site \"dense\"", "site \"fast\"", "has no such kind of nodes: write ", "clients"] {
@@ -177,7 +171,7 @@ fn a_node_that_is_not_read_is_told_beside_the_others() {
     let place = Place::make();
     let here = "{name: a, role: storage, reach: here}".to_owned();
     let path = place.fleet(&[here, place.scripted("b", "exit 7")]);
-    let output = fleet(&["audit", "--json"], &path).output().expect("linerate runs");
+    let output = with_fleet(&["audit", "--json"], &path).output().expect("linerate runs");
     assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
     let audit: FleetAudit = serde_json::from_slice(&output.stdout).expect("an audit");
     let missing: Vec<&FleetRow> = audit.unreached.iter().collect();
@@ -215,7 +209,7 @@ fn nothing_is_run_without_consent_or_with_a_mistake_in_the_file() {
     assert!(code == Some(2) && text.contains("aarch64=dist/linerate-arm64"), "{text}");
     let path =
         place.fleet(&["{name: a, role: storrage}".into(), place.scripted("b", &format!("touch {}", mark.display()))]);
-    let output = fleet(&["fleet", "check"], &path).output().expect("linerate runs");
+    let output = with_fleet(&["fleet", "check"], &path).output().expect("linerate runs");
     assert!(
         output.status.code() == Some(2) && shown(&output).contains("unknown role \"storrage\""),
         "{}",

@@ -114,6 +114,24 @@ fn pods_are_reached_like_any_node_and_over_streams_that_break() {
 }
 
 #[test]
+fn settings_are_not_changed_through_a_pod_with_which_the_watch_would_end() {
+    let container = Container::start();
+    let socket = container.socket();
+    let server = Server::start(move |call| exec(call, &socket, usize::MAX));
+    let kubeconfig = server.kubeconfig("{token: t}");
+    let fleet = kubeconfig.with_file_name("fleet.yaml");
+    fs::write(&fleet, "nodes: [{name: a, role: storage, reach: 'kube://ns/pod'}]\n").expect("written");
+    let mut command = linerate();
+    command.args(["tune", "status", "--fleet"]).arg(&fleet).env("KUBECONFIG", &kubeconfig);
+    let output = command.output().expect("linerate runs");
+    let said = shown(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    for part in ["has to outlive the pod", "linerate fleet up --change", "ssh://"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
 fn what_the_api_server_refuses_is_a_finding_with_its_remedy() {
     let server = Server::start(|call| {
         let why = "pods \"pod\" is forbidden: User \"u\" cannot create resource \"pods/exec\" in API group \"\" in the \
@@ -163,11 +181,18 @@ fn manifests_are_printed_and_what_cannot_be_is_refused() {
     let output = manifest(&["--storage", "--storage-label", "example.com/storage=true", "--deadline", "2h"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("PRIVILEGED") && text.contains("operator: NotIn"), "{}", shown(&output));
+    let mut command = linerate();
+    command.args(["fleet", "manifest", "--change", "--image", "linerate:1", "--storage-label"]);
+    let output = command.arg("example.com/storage").output().expect("linerate runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.starts_with("# PRIVILEGED") && text.contains("privileged: true"), "{}", shown(&output));
+    assert!(!text.contains("-client"), "{text}");
     for (more, part) in [
         (&["--namespace", "A"][..], "invalid namespace \"A\""),
         (&["--deadline", "1s"], "invalid deadline"),
         (&["--lease", "1h"], "write 2s to 5m"),
         (&["--storage"], "--storage-label"),
+        (&["--change", "--storage-label", "store"], "--clients"),
     ] {
         let output = manifest(more);
         assert_eq!(output.status.code(), Some(2), "{}", shown(&output));

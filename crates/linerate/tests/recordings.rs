@@ -50,6 +50,21 @@ fn the_planted_cause_leads_in_what_was_kept() {
     }
 }
 
+/// Bytes, speeds and MTU of links are in all of these: nobody is told to read them next.
+#[test]
+fn what_was_read_is_not_to_be_read_next() {
+    let read = ["bytes per node", "bytes per plane, per node", "negotiated speed of each port", "MTU of each plane's"];
+    for (name, ..) in PLANTED {
+        for kept in [format!("{name}-1.json"), format!("{name}-1.recorded.json")] {
+            let of: Diagnosis = serde_json::from_str(&explained(&kept, &["--json"])).expect("a diagnosis");
+            let advised = of.explanation.and_then(|explanation| explanation.separator).map(|one| one.reading);
+            for said in advised.into_iter().chain(of.next) {
+                assert!(read.iter().all(|read| !said.starts_with(read)), "{kept}: {said}");
+            }
+        }
+    }
+}
+
 #[test]
 fn what_is_said_of_readings_is_as_it_was() {
     for (name, ..) in PLANTED {

@@ -180,7 +180,7 @@ fn a_dry_run_of_links_names_each_number_of_streams_once_and_is_text() {
     let (code, told) = said(typed(place.path(), "net --fleet fleet.yaml --dry-run --preset source-002 --visits 1"));
     assert_eq!((code, told.matches(" takes    ").count()), (Some(0), 4), "{told}");
     for part in [
-        "preset   source-002-b stands for --op udp --max-rate 20Gb/s --one-way --streams 1",
+        "preset   source-002-b stands for --op udp --max-rate 20Gb/s --gso off --one-way --streams 1",
         "wins over --visits 3",
         "streams  2, 30, 1 visits",
     ] {
@@ -188,6 +188,22 @@ fn a_dry_run_of_links_names_each_number_of_streams_once_and_is_text() {
     }
     let (code, told) = said(typed(place.path(), "net --fleet fleet.yaml --dry-run --json"));
     assert!(code == Some(2) && told.contains("cannot be used with '--json'"), "{told}");
+}
+
+#[test]
+fn a_dry_run_of_pods_names_their_classes_and_counts_rounds_by_each_way() {
+    let place = tempdir().expect("a folder");
+    let nodes = "nodes:\n  - {name: 'p{1...2}', role: client, reach: 'kube://x/{name}', host: 'n{1...2}', \
+                 service: '10.96.0.{7...8}:5301'}\n";
+    fs::write(place.path().join("fleet.yaml"), nodes).expect("written");
+    let (code, told) = said(typed(place.path(), "net --fleet fleet.yaml --port 5301 --dry-run"));
+    assert_eq!(code, Some(0), "{told}");
+    for part in [
+        "rounds   2, 4 with each way to receivers: 4 pairs, up to 1 at once\n",
+        "classes  other/pod-pod, other/pod-pod/service\n streams",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
 }
 
 #[test]

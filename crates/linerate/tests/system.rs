@@ -16,9 +16,10 @@ use linerate_record::finding::FindingKind;
 use linerate_record::run::Op;
 use running::{bench_with, points, shown, verify, view};
 use system_parts::{
-    Minio, Namespaces, accepted, audited, booted, confined as read_only, contained, elsewhere, ends, experiment,
-    exported, kubernetes, linked, live_cost, longest, looked_at, missing, net_bonds, pods, reached, released, renamed,
-    scopes, shaped_cluster, sockets, there_and_back, tune, unwatched, watched, watched_bond, watched_live,
+    Minio, Namespaces, accepted, audited, booted, booted_fleet, confined as read_only, contained, elsewhere, ends,
+    experiment, exported, fleet_changed, fleet_moments, fleet_network, kubernetes, linked, live_cost, longest,
+    looked_at, missing, net_bonds, pods, reached, released, renamed, scopes, shaped_cluster, sockets, there_and_back,
+    tune, unwatched, watched, watched_bond, watched_live,
 };
 use tempfile::tempdir;
 
@@ -55,6 +56,12 @@ const RELEASED: [(&str, &[&str], Check); 2] = [
 ];
 
 fn main() {
+    if !has_relayed() {
+        run_checks();
+    }
+}
+
+fn run_checks() {
     let arguments = Arguments::from_args();
     let no_skip = std::env::var_os("LINERATE_NO_SKIP").is_some();
     let trial = |name: &str, needs: &[&str], check: Check| {
@@ -135,6 +142,20 @@ fn main() {
     conclusion.exit();
 }
 
+/// Whether this program was started as what joins a coordinator to a node of a fleet, and has done that.
+fn has_relayed() -> bool {
+    let given: Vec<String> = std::env::args().collect();
+    let [_, word, space, address] = &given[..] else { return false };
+    if word != fleet_network::RELAY {
+        return false;
+    }
+    if let Err(error) = fleet_network::relay(space, address) {
+        eprintln!("{address}: {error}");
+        std::process::exit(1);
+    }
+    true
+}
+
 /// How long each check took.
 static TOOK: Mutex<Vec<(Duration, String)>> = Mutex::new(Vec::new());
 
@@ -159,10 +180,12 @@ fn print_slowest() {
 fn tables() -> impl Iterator<Item = (&'static str, &'static [&'static str], Check)> {
     let without = unwatched::CHECKS.into_iter().chain(renamed::CHECKS).chain(elsewhere::CHECKS).chain(reached::CHECKS);
     let without = without.chain(looked_at::CHECKS).chain(read_only::CHECKS).chain(live_cost::CHECKS);
+    let without = without.chain(fleet_changed::CHECKS).chain(fleet_moments::CHECKS);
     let released = released::is_asked_for().then_some(RELEASED).into_iter().flatten();
+    let machines = booted_fleet::is_asked_for().then_some(booted_fleet::CHECKS).into_iter().flatten();
     let rendered = accepted::CHECKS.into_iter().chain(watched::CHECKS);
     let without = without.chain(sockets::CHECKS).chain(linked::CHECKS).chain([BONDS]);
-    without.chain(released).chain(pods::CHECKS).chain(rendered).chain(kubernetes::CHECKS)
+    without.chain(released).chain(machines).chain(pods::CHECKS).chain(rendered).chain(kubernetes::CHECKS)
 }
 
 /// Points that are short, and no ceiling: what is right matters here, not how fast.

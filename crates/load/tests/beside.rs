@@ -79,6 +79,7 @@ fn driven(address: SocketAddr, plan: &PointPlan, stops_after: u64) -> (u64, Poin
 
 #[test]
 fn what_intervals_count_and_what_is_beside_them_is_what_the_server_got() {
+    let mut dropped = 0;
     // To its end, and stopped within an interval of which no part is told.
     for (op, stops_after) in [(Op::Get, u64::MAX), (Op::Put, u64::MAX), (Op::Get, 20), (Op::Put, 20)] {
         let (address, heads) = counting();
@@ -87,7 +88,9 @@ fn what_intervals_count_and_what_is_beside_them_is_what_the_server_got() {
         let [row] = beside[..] else { panic!("{op}: {beside:?}") };
         assert_eq!((row.op, row.failed, row.unsent, counted > 0), (op, 0, 0, true), "{row:?}");
         if op == Op::Get {
-            assert!((1..=2).contains(&row.dropped), "reads are given up: {row:?}");
+            // What is answered just then is not given up.
+            assert!(row.dropped <= 2 && row.answered + row.dropped > 0, "{row:?}");
+            dropped += row.dropped;
         } else {
             assert!(row.answered >= 1 && row.dropped == 0, "writes are waited for: {row:?}");
         }
@@ -100,6 +103,7 @@ fn what_intervals_count_and_what_is_beside_them_is_what_the_server_got() {
         std::thread::sleep(Duration::from_millis(100));
         assert_eq!(heads.load(Ordering::Relaxed), all, "{op}, {stops_after}: {counted} and {row:?}");
     }
+    assert!(dropped > 0, "reads are given up");
 }
 
 #[test]

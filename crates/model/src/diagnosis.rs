@@ -1,39 +1,47 @@
 //! Readings of a window judged: each resource against the ceiling that the model gives it, the odd ones among those
 //! that should be alike, and what of that can have held the site back. `docs/method/readings.md` has the reasons.
 
+mod again;
+mod answer;
+mod bursts;
 mod clients;
 mod compared;
 mod figures;
+mod flapping;
 mod grid;
 mod heard;
 mod heat;
 mod impossible;
+mod light;
 mod links;
 mod load;
 mod losses;
 mod lost_members;
 mod machines;
+mod mapped;
 mod quotas;
 mod racks;
 mod resources;
 mod rest;
 mod sockets;
 mod suspects;
+mod together;
 mod words;
 
 use std::borrow::Cow;
 
 use linerate_analysis::odd::FALSE_ALARMS;
 use linerate_record::diagnosis::{
-    DIAGNOSIS_SCHEMA, Diagnosis, MemberUse, OddReading, ReadNode, ReadWindow, SocketUse, Suspect, UsedResource,
+    DIAGNOSIS_SCHEMA, Diagnosis, MemberUse, ReadNode, ReadWindow, SocketUse, UsedResource,
 };
 use linerate_record::explanation::{Explanation, Observations};
-use linerate_record::readings::Readings;
+use linerate_record::readings::{ReadMeasure, Readings};
 use linerate_record::site::Site;
 use linerate_record::units::percent;
 
 use crate::error::ModelError;
-use crate::explain::{explain, with_members};
+use crate::explain::{AlreadyRead, explain_beside, with_members};
+use answer::ReadParts;
 use grid::Grid;
 use machines::{Machines, machines};
 pub use quotas::engine_word;
@@ -66,40 +74,35 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
     let used = resources::used(&grid, site, &uses);
     let members = resources::member_uses(&grid, site, &interfaces);
     let (odd, comparisons) = compared::odd(&grid, &interfaces, &uses);
-    let Seen { sockets, racks, alone } = seen(&grid, site, &clients, &uses);
-    let at_rest = rest::is_at_rest(&used, &load);
+    let of_clients = grid.among(&clients);
+    let Seen { sockets, racks, alone } = seen(&grid, site, &of_clients, &uses);
+    let is_at_rest = rest::is_at_rest(&used, &load);
     let judged = suspects::suspects(&grid, site, (&odd, &uses), (&used, &members), alone);
-    let (suspects, none_of_these) = if at_rest { rest::at_rest(judged) } else { judged };
+    let (suspects, none_of_these) = if is_at_rest { rest::at_rest(judged) } else { judged };
     let lacking = site.nodes().saturating_sub(nodes.len() as u32);
-    let explanation = backward(site, figures::observations(&grid, &load, lacking), &members, &mut caveats)?;
+    let read = already_read(&grid, &of_clients);
+    let explanation = backward(site, figures::observations(&grid, &load, lacking), (&members, &read), &mut caveats)?;
     let (unjudged, unknown): (Vec<_>, Vec<_>) = unknown.into_iter().partition(|one| one.of_all);
     caveats.extend(unknown.into_iter().map(|one| one.said));
     let mut warnings = warnings(site, readings, &nodes, (&used, beyond));
     warnings.extend(unjudged.into_iter().map(|one| one.said));
-    let window = window(&grid);
+    warnings.extend(mapped::told(&grid, site, &planes, &interfaces));
     let are_links_read = nodes.is_empty() || of_planes.iter().any(|of_node| !of_node.is_empty());
-    warnings.splice(0..0, nameless(&strangers).filter(|_| !are_links_read));
-    let (answer, next) = if at_rest {
-        (rest::answer((&suspects, &odd), none_of_these, (&used, &window)), Some(rest::NEXT.to_owned()))
-    } else {
-        let alike = losses::alike(&grid, &suspects, &used);
-        let beside = alike.as_ref().map_or_else(String::new, |[said, _]| format!("; {said}"));
-        let next = alike.map(|[_, next]| next).or_else(|| next(&suspects, none_of_these, explanation.as_ref()));
-        let next = if are_links_read { next } else { Some(WITH_LINKS.to_owned()) };
-        (answer((&suspects, &odd), none_of_these, (nodes.len(), are_links_read)) + &beside, next)
-    };
+    let is_nameless = !are_links_read && !mapped::lacks_label(readings, "instance");
+    warnings.splice(0..0, nameless(&strangers).filter(|_| is_nameless));
     caveats.extend(quotas::of_others(&grid));
     caveats.extend(racks.caveats);
     caveats.extend(still_counters(&grid, &interfaces));
     caveats.extend(readings.remarks.iter().cloned());
-    Ok(Diagnosis {
+    let window = window(&grid);
+    let mut diagnosis = Diagnosis {
         schema: DIAGNOSIS_SCHEMA,
         site: site.name.clone(),
         blind: words::blind(readings, &window, site),
         window,
-        unheard: site.nodes().saturating_sub(nodes.len() as u32),
-        answer,
-        next,
+        unheard: lacking,
+        answer: String::new(),
+        next: None,
         heat: heat::heat(&grid, &uses),
         nodes: nodes.iter().map(|node| read_node(site, node)).collect(),
         strangers,
@@ -110,6 +113,7 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
         racks: racks.uses,
         rack_pairs: racks.pairs,
         clients: clients.iter().map(|client| client.name.clone()).collect(),
+        sent_again: again::sent_again(&grid),
         odd,
         suspects,
         none_of_these,
@@ -119,14 +123,28 @@ pub fn diagnose(site: &Site, readings: &Readings, links: &[(String, String)]) ->
         absent: readings.absent.clone(),
         warnings,
         caveats,
-    })
+    };
+    let known = ReadParts { are_links_read, are_clients_read: read.are_clients, is_at_rest };
+    (diagnosis.answer, diagnosis.next) = answer::answered(&grid, site, &diagnosis, known);
+    Ok(diagnosis)
+}
+
+/// What was read of every node, and of clients: no reading that is to be taken next.
+fn already_read(nodes: &Grid<'_>, clients: &Grid<'_>) -> AlreadyRead {
+    let of_all = |grid: &Grid<'_>, of: ReadMeasure| {
+        !grid.nodes.is_empty() && (0..grid.nodes.len()).all(|node| !grid.parts(of, node).is_empty())
+    };
+    AlreadyRead {
+        of_nodes: ReadMeasure::ALL.into_iter().filter(|of| of_all(nodes, *of)).collect(),
+        are_clients: of_all(clients, ReadMeasure::LinkSent) && of_all(clients, ReadMeasure::LinkReceived),
+    }
 }
 
 /// The model run backward from what was served, where that is told; else a caveat says why not.
 fn backward(
     site: &Site,
     observed: Result<Observations, String>,
-    members: &[MemberUse],
+    (members, read): (&[MemberUse], &AlreadyRead),
     caveats: &mut Vec<String>,
 ) -> Result<Option<Explanation>, ModelError> {
     let observed = match observed {
@@ -136,7 +154,7 @@ fn backward(
             return Ok(None);
         }
     };
-    match explain(site, &observed) {
+    match explain_beside(site, &observed, read) {
         Ok(explanation) => Ok(Some(with_members(explanation, members))),
         Err(ModelError::Observed(faults)) => {
             caveats.extend(faults.into_iter().map(|fault| format!("the model was not run backward: {fault}")));
@@ -153,21 +171,22 @@ struct Seen {
     alone: suspects::SeenAlone,
 }
 
-fn seen(grid: &Grid<'_>, site: &Site, clients: &[machines::ReadMachine], uses: &[resources::NodeUse]) -> Seen {
+fn seen(grid: &Grid<'_>, site: &Site, of_clients: &Grid<'_>, uses: &[resources::NodeUse]) -> Seen {
     let (readings, nodes) = (grid.readings, grid.nodes);
     let is_whole = sockets::are_all_read(readings, nodes, site.nodes() as usize);
-    let rows = sockets::rows(&readings.sockets, (nodes, clients), is_whole);
+    let rows = sockets::rows(&readings.sockets, (nodes, of_clients.nodes), is_whole);
     let pairs = sockets::pairs(&rows);
     let (sockets, mut found) = sockets::sockets(&rows, &pairs);
     let links = uses.iter().filter(|one| one.resource.is_link()).filter_map(|one| grid.median(&one.shares));
     let fullest_link = links.fold(0.0, f64::max);
-    let mut racks = racks::racks(readings, site, (&rows, &pairs), &mut found, fullest_link);
+    let roomy = clients::roomy(of_clients, site);
+    let mut racks = racks::racks(grid, site, (&rows, &pairs), &mut found, (fullest_link, &roomy));
     found.append(&mut racks.suspects);
-    found.extend(clients::suspect(&grid.among(clients), site, (uses, &sockets), grid));
+    found.extend(clients::suspect(of_clients, site, (uses, &sockets), grid));
     found.extend(suspects::busy_thread(grid));
     let not_lossy = sockets::not_lossy(&readings.sockets, nodes, &found);
-    let behind_uplinks = std::mem::take(&mut racks.behind_uplinks);
-    Seen { sockets, racks, alone: suspects::SeenAlone { suspects: found, not_lossy, behind_uplinks } }
+    let (behind_uplinks, gone) = (std::mem::take(&mut racks.behind_uplinks), std::mem::take(&mut racks.gone));
+    Seen { sockets, racks, alone: suspects::SeenAlone { suspects: found, not_lossy, behind_uplinks, gone } }
 }
 
 fn read_node(site: &Site, node: &machines::ReadMachine) -> ReadNode {
@@ -233,11 +252,14 @@ fn unknown_links(
     given: &[(String, String)],
 ) -> Vec<UnknownLink> {
     let planes = links::planes(site);
+    // Whose label has another name has no interface by any: that is told with what to map, and needs no second warning.
+    if mapped::lacks_label(grid.readings, "device") {
+        return Vec::new();
+    }
     let unknown = planes.iter().enumerate().filter_map(|(place, plane)| {
         let lacking: Vec<usize> = (0..interfaces.len()).filter(|node| interfaces[*node][place].is_none()).collect();
         let first = *lacking.first()?;
-        let seen: Vec<&str> =
-            grid.parts(linerate_record::readings::ReadMeasure::LinkSent, first).iter().map(|(name, _)| *name).collect();
+        let seen: Vec<&str> = grid.parts(ReadMeasure::LinkSent, first).iter().map(|(name, _)| *name).collect();
         let seen = if seen.is_empty() { "none".to_owned() } else { seen.join(", ") };
         let said = format!(
             "{} of {} nodes have no interface {:?} for the {} plane, so that its link is not judged there: interfaces \
@@ -259,9 +281,6 @@ fn unknown_links(
     };
     unknown.chain(given.iter().filter_map(|one| no_plane(&one))).collect()
 }
-
-/// What to read next where no link of any node was read.
-const WITH_LINKS: &str = "the same once more, with links: the warnings say what they lack";
 
 /// The interface of each node for each plane, where it is known.
 fn interfaces<'r>(
@@ -287,7 +306,7 @@ fn nameless(strangers: &[String]) -> Option<String> {
 /// Counters of bytes that stand still while the same link carries something the other way: even acknowledgements move
 /// them, so that they are no readings.
 fn still_counters(grid: &Grid<'_>, interfaces: &[Vec<Option<&str>>]) -> Vec<String> {
-    use linerate_record::readings::ReadMeasure as M;
+    use ReadMeasure as M;
     let mut found = Vec::new();
     for (node, links) in interfaces.iter().enumerate() {
         for link in links.iter().flatten() {
@@ -305,62 +324,4 @@ fn still_counters(grid: &Grid<'_>, interfaces: &[Vec<Option<&str>>]) -> Vec<Stri
         }
     }
     found
-}
-
-/// A suspect that leads has so much of the weight.
-const LEADS: f64 = 0.5;
-
-/// Fewer nodes than this say little of how much healthy ones differ.
-const FEW: usize = 8;
-
-fn answer(
-    (suspects, odd): (&[Suspect], &[OddReading]),
-    none_of_these: f64,
-    (nodes, are_links_read): (usize, bool),
-) -> String {
-    match suspects.first() {
-        _ if nodes == 0 => "no machine of these readings is a node of the site: nothing can be said".to_owned(),
-        None if !are_links_read && odd.is_empty() => {
-            "no link of any node was read, so that nothing can be said of what held the site back".to_owned()
-        }
-        Some(first) if first.weight >= LEADS => first.claim.clone(),
-        Some(first) if first.weight > none_of_these => format!("not separated; first: {}", first.claim),
-        _ => {
-            let of_few = match nodes {
-                1 => " (one node has no peers)".to_owned(),
-                nodes if nodes < FEW => format!(" (of {nodes} nodes, only a large difference is)"),
-                _ => String::new(),
-            };
-            let elsewhere = "what held the site back, if anything did, is not among these readings (clients, \
-                             switches, too few requests in flight)";
-            match odd.first() {
-                None => format!(
-                    "nothing that was read is at a limit, or unlike its peers beyond chance{of_few}: {elsewhere}"
-                ),
-                Some(first) => format!(
-                    "no suspect leads; {}. If that holds nothing back, {elsewhere}",
-                    rest::unlike(first, odd.len())
-                ),
-            }
-        }
-    }
-}
-
-/// What to read next, where no suspect leads clearly.
-fn next(suspects: &[Suspect], none_of_these: f64, explanation: Option<&Explanation>) -> Option<String> {
-    if suspects.first().is_some_and(|first| first.weight >= 0.9) {
-        return None;
-    }
-    if suspects.first().is_none_or(|first| first.weight < none_of_these) {
-        let of_model = explanation.and_then(|explanation| explanation.separator.as_ref());
-        return Some(of_model.map_or_else(
-            || {
-                "the clients' own links and processors during such a window, and the switches' counters: linerate \
-                 bench with more requests in flight shows whether more load gives more"
-                    .to_owned()
-            },
-            |separator| format!("{}: {}", separator.reading, separator.how),
-        ));
-    }
-    suspects.first().map(|first| first.remedy.clone())
 }

@@ -51,6 +51,7 @@ use separator::{Leader, separator};
 pub use deviation::Hold;
 pub use impossible::{ERROR_SHARES, wrong_error};
 pub use read::with_members;
+pub(crate) use readings::AlreadyRead;
 pub use single::{Predicted, Single, singles};
 
 /// Survivors whose predictions differ by less than this share of the error are not told apart by the observations.
@@ -61,6 +62,15 @@ const SAME_SIGMAS: f64 = 0.25;
 /// # Errors
 /// Where nothing was observed, figures cannot be (each is told), or the engine does not run on such a site.
 pub fn explain(site: &Site, observations: &Observations) -> Result<Explanation, ModelError> {
+    explain_beside(site, observations, &AlreadyRead::default())
+}
+
+/// The same where something was read beside the figures: what is to be read next is none of that.
+pub(crate) fn explain_beside(
+    site: &Site,
+    observations: &Observations,
+    read: &AlreadyRead,
+) -> Result<Explanation, ModelError> {
     check(site, observations)?;
     let geometries = geometries(site)?;
     let evidence = evidence(site, observations);
@@ -74,7 +84,7 @@ pub fn explain(site: &Site, observations: &Observations) -> Result<Explanation, 
     let survivors = recorded_survivors(&search, &variants, &worlds, observations, &evidence);
     let leaders = leaders(&evidence, &survivors, (&worlds, &search.survivors));
     let unobserved = [true, false].into_iter().find(|&reads| !evidence.has(reads));
-    let separator = separator(site, &leaders, unobserved);
+    let separator = separator(site, &leaders, unobserved, read);
     let of_candidate = |candidate: &Candidate| -> Vec<Residual> {
         let world = world(site, &geometries, &candidate.variants(&variants));
         world.map(|world| residuals(observations, &evidence, &world, &candidate.forecast)).unwrap_or_default()

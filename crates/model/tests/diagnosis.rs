@@ -40,6 +40,8 @@ data: {{object_size: 4MiB}}
 enum Planted {
     Nothing,
     SlowLink,
+    /// The same in both directions, at one level.
+    SlowBothWays,
     SlowDrive,
     Quota,
     /// Clients ask one node for more, and exporters tell that less exactly than its link does.
@@ -90,13 +92,14 @@ fn fleet(nodes: u32, planted: Planted, at: u32, seed: u64) -> Readings {
         let is_it = node == at;
         let is = |what: Planted| is_it && planted == what;
         let links = if planted == Planted::OneMember { 0.48 } else { 0.4 };
-        for (of, share) in [(ReadMeasure::LinkSent, links), (ReadMeasure::LinkReceived, 0.6 * links)] {
+        let received = if planted == Planted::SlowBothWays { links } else { 0.6 * links };
+        for (of, share) in [(ReadMeasure::LinkSent, links), (ReadMeasure::LinkReceived, received)] {
             let asked = if is(Planted::AllRequests) { 2.0 } else { 1.0 };
             let asked = if is(Planted::AskedMore) && of == ReadMeasure::LinkSent { 1.7 } else { asked };
             let middle = share * 2.0 * LINK_BYTES_PER_S * asked;
             let mut bond = fleet.about(middle, 0.04, 0.04);
             bond.iter_mut().zip(&load).for_each(|(value, load)| *value = value.map(|value| value * load));
-            if is(Planted::SlowLink) && of == ReadMeasure::LinkSent {
+            if is(Planted::SlowLink) && of == ReadMeasure::LinkSent || is(Planted::SlowBothWays) {
                 bond = fleet.about(0.8 * middle, 0.0, 0.004);
             }
             let first = if planted == Planted::OneMember { 0.999 } else { 0.5 + 0.03 * fleet.dice.normal() };
@@ -190,6 +193,41 @@ fn what_is_planted_at_one_node_is_named_first_in_fleets_of_every_size() {
         }
     }
     assert!(late.len() * 20 <= all, "{} of {all}:\n{}", late.len(), late.join("\n"));
+}
+
+#[test]
+fn two_ways_of_a_node_at_one_level_are_both_said_and_none_is_picked() {
+    for (nodes, seed) in [(16, 1), (16, 2), (56, 3)] {
+        let diagnosis = judged(nodes, Planted::SlowBothWays, 3, 3000 + seed);
+        let first = diagnosis.suspects.first().unwrap_or_else(|| panic!("{nodes}: {}", diagnosis.answer));
+        let is_way = matches!(first.cause, Cause::SlowLinkSending | Cause::SlowLinkReceiving);
+        assert!(is_way && first.node.as_deref() == Some("node3"), "{nodes}: {}", diagnosis.answer);
+        for part in ["not separated", "bond0 sends", "bond0 receives"] {
+            assert!(diagnosis.answer.contains(part), "{nodes}, {part}: {}", diagnosis.answer);
+        }
+        assert_eq!(first.gives, None, "what healing one of them gives, nobody knows");
+    }
+}
+
+/// As many requests in flight as nodes, or fewer, at links that are in use by a tenth.
+#[test]
+fn a_light_load_says_so_and_names_no_bottleneck() {
+    for (nodes, seed) in [(8, 1), (16, 2), (56, 3)] {
+        let mut readings = fleet(nodes, Planted::AllRequests, 2, seed);
+        for series in &mut readings.series {
+            let factor = match series.of {
+                ReadMeasure::LinkSent | ReadMeasure::LinkReceived | ReadMeasure::CoresBusy => 0.25,
+                ReadMeasure::ClientSent | ReadMeasure::ClientReceived => 0.25,
+                ReadMeasure::InFlight => 0.02,
+                _ => 1.0,
+            };
+            series.values.iter_mut().for_each(|value| *value = value.map(|value| factor * value));
+        }
+        let diagnosis = diagnose(&site(nodes), &readings, &[]).unwrap();
+        let begins = "the load was light: the highest utilisation is ";
+        assert!(diagnosis.answer.starts_with(begins), "{nodes}: {}", diagnosis.answer);
+        assert!(diagnosis.answer.contains(&format!("in flight at {nodes} nodes")), "{}", diagnosis.answer);
+    }
 }
 
 #[test]

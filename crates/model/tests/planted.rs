@@ -16,7 +16,7 @@ use linerate_model::explain::{Hold, Predicted, Single, explain, singles};
 use linerate_record::explanation::{Deviation, Explanation, Hypothesis, Observations, Observed, Quantity};
 use linerate_record::plan::{Resource, Work};
 use linerate_record::site::Site;
-use random::{each, random_site};
+use random::{drawn, each, random_site};
 
 const SITES: u64 = 1000;
 const ERROR: f64 = 0.02;
@@ -271,7 +271,8 @@ fn judged(seed: u64) -> Judged {
 
 #[test]
 fn planted_causes_survive_and_are_first_where_no_rival_resembles_them() {
-    let sites = each(SITES, judged);
+    let drawn = drawn(SITES);
+    let sites = each(drawn, judged);
     let count = |holds: &dyn Fn(&Judged) -> bool| sites.iter().filter(|site| holds(site)).count() as u32;
     let is_first = |site: &Judged| site.place == Some(0);
     let is_by = |by: DistinguishedBy| move |site: &Judged| site.distinguished_by == by;
@@ -295,14 +296,14 @@ fn planted_causes_survive_and_are_first_where_no_rival_resembles_them() {
     }
     assert!(f64::from(second_of_put) >= 0.8 * f64::from(of_put), "{second_of_put} of {of_put}");
     let survivors: usize = sites.iter().map(|site| site.survivors).sum();
-    println!("{:.1} hypotheses survive on average", survivors as f64 / SITES as f64);
-    println!("{distinct} of {SITES} planted causes are told apart from every rival; {first} of them are first");
+    println!("{:.1} hypotheses survive on average", survivors as f64 / drawn as f64);
+    println!("{distinct} of {drawn} planted causes are told apart from every rival; {first} of them are first");
     println!("{drawn_above} are refuted by the error that was drawn");
     // One normal error in 740 is so far above, and each site has two: 2.7 if systems lost nothing.
     assert!(drawn_above <= 3, "{drawn_above} have a figure above what their cause allows");
     assert!(lost.is_empty(), "{} planted causes do not survive:\n{}", lost.len(), lost.join("\n"));
     assert!(f64::from(first) >= 0.95 * f64::from(distinct), "{first} of {distinct}:\n{}", behind.join("\n"));
-    assert!(distinct > 100, "{distinct} are too few to tell");
+    assert!(u64::from(distinct) > drawn / 10, "{distinct} are too few to tell");
 }
 
 /// A site that went wrong.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, ToSocketAddrs as _};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -15,7 +15,7 @@ use linerate_wire::transport::dial_blocking;
 use rustls::pki_types::ServerName;
 
 use crate::address::PrometheusAddress;
-use crate::fault::PrometheusFault;
+use crate::fault::{PrometheusFault, is_busy};
 
 /// Largest answer: 484 machines with six interfaces each at 480 instants have some 40 MB.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
@@ -25,6 +25,15 @@ const PAGE_ACCEPTED: &str = "text/plain;version=0.0.4;q=1, application/openmetri
 
 /// How long a connection may take to be there.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long a server that has too much to do is left alone before it is asked again: three tries in all.
+const BACKOFF: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
+
+/// A server that asks for more time than this is asked again after this: somebody waits for the answer.
+const RETRY_AFTER_MOST: Duration = Duration::from_secs(5);
+
+/// What the API says of a query that it gave up.
+const TIMEOUT: &[u8] = b"\"errorType\":\"timeout\"";
 
 /// Bytes of another's words that are quoted.
 const QUOTED_MAX: usize = 160;
@@ -86,6 +95,8 @@ pub(crate) struct WholeAnswer {
     pub(crate) status: u16,
     pub(crate) kind: String,
     location: Option<String>,
+    /// When to ask again, in whole seconds; a date is not read.
+    retry_after_s: Option<u64>,
     pub(crate) body: Vec<u8>,
 }
 
@@ -116,18 +127,29 @@ impl PrometheusServer {
         self.asked.address.url()
     }
 
-    /// Asks, and waits for a whole answer of success. `query` is quoted where there is none.
+    /// Asks, and waits for a whole answer of success. `query` is quoted where there is none. One who has too much to do
+    /// is asked up to three times, all within the time that one answer may take.
     pub(crate) fn ask(
         &mut self,
         path: &str,
         form: &[(&str, &str)],
         query: &str,
     ) -> Result<WholeAnswer, PrometheusFault> {
-        let form = encoded(form);
-        let mut answer = self.once(path, &form, query)?;
-        if self.takes_forms && matches!(answer.status, 405 | 501) {
-            self.takes_forms = false;
-            answer = self.once(path, &form, query)?;
+        let (form, begun, limit) = (encoded(form), Instant::now(), self.asked.timeout);
+        let mut answer = self.tried(path, &form, (query, limit))?;
+        for least in BACKOFF {
+            let wait = answer.rests(least);
+            let is_to_be_left = !is_busy(answer.status) || answer.took_too_long();
+            if is_to_be_left || begun.elapsed() + wait >= limit {
+                break;
+            }
+            self.asked.heed.rest(wait).map_err(|_| PrometheusFault::Stopped)?;
+            match self.tried(path, &form, (query, limit.saturating_sub(begun.elapsed()))) {
+                Ok(next) => answer = next,
+                Err(stopped @ PrometheusFault::Stopped) => return Err(stopped),
+                // That it has too much to do is known, and says more than that it was late or away the next time.
+                Err(_) => break,
+            }
         }
         // An error of the API itself has a body that says more than its status.
         let is_of_api = answer.body.trim_ascii_start().starts_with(b"{\"status\":");
@@ -137,10 +159,20 @@ impl PrometheusServer {
         Err(self.refused(&answer, format!("{}/api/v1", self.url()), query))
     }
 
+    /// Asks once, of which the answer may take so long; where forms are not taken, by the path alone.
+    fn tried(&mut self, path: &str, form: &str, asked: (&str, Duration)) -> Result<WholeAnswer, PrometheusFault> {
+        let answer = self.once(path, form, asked)?;
+        if self.takes_forms && matches!(answer.status, 405 | 501) {
+            self.takes_forms = false;
+            return self.once(path, form, asked);
+        }
+        Ok(answer)
+    }
+
     /// Gets the page that the address is of, whole and with success.
     pub(crate) fn page(&self, bytes_max: usize) -> Result<WholeAnswer, PrometheusFault> {
         let request = self.head("GET", &self.asked.address.prefix, PAGE_ACCEPTED) + "\r\n";
-        let answer = self.exchanged(request.as_bytes(), bytes_max, "")?;
+        let answer = self.exchanged(request.as_bytes(), bytes_max, ("", self.asked.timeout))?;
         if (200..300).contains(&answer.status) { Ok(answer) } else { Err(self.refused(&answer, self.url(), "")) }
     }
 
@@ -176,12 +208,17 @@ impl PrometheusServer {
         text
     }
 
-    fn once(&self, path: &str, form: &str, query: &str) -> Result<WholeAnswer, PrometheusFault> {
-        self.exchanged(&self.request(path, form), ANSWER_BYTES_MAX, query)
+    fn once(&self, path: &str, form: &str, asked: (&str, Duration)) -> Result<WholeAnswer, PrometheusFault> {
+        self.exchanged(&self.request(path, form), ANSWER_BYTES_MAX, asked)
     }
 
-    fn exchanged(&self, request: &[u8], bytes_max: usize, query: &str) -> Result<WholeAnswer, PrometheusFault> {
-        let patience = Patience::new(self.asked.timeout, &self.asked.heed);
+    fn exchanged(
+        &self,
+        request: &[u8],
+        bytes_max: usize,
+        (query, limit): (&str, Duration),
+    ) -> Result<WholeAnswer, PrometheusFault> {
+        let patience = Patience::new(limit, &self.asked.heed);
         let mut stream = self.open(&patience, query)?;
         let sent = stream.write_all(request).and_then(|()| stream.flush());
         sent.and_then(|()| read_answer(&mut stream, bytes_max)).map_err(|error| self.broken(&error, bytes_max, query))
@@ -267,6 +304,20 @@ impl PrometheusServer {
     }
 }
 
+impl WholeAnswer {
+    /// How long whoever sent this is to be left alone.
+    fn rests(&self, least: Duration) -> Duration {
+        self.retry_after_s.map_or(least, |s| Duration::from_secs(s).clamp(least, RETRY_AFTER_MOST))
+    }
+
+    /// Whether the API gave the query up for the time that it took, which Prometheus says with the same status as that
+    /// it has too much to do: as it was, it would take as long again.
+    fn took_too_long(&self) -> bool {
+        let begins = &self.body[..self.body.len().min(4 * QUOTED_MAX)];
+        begins.windows(TIMEOUT.len()).any(|words| words == TIMEOUT)
+    }
+}
+
 /// Pairs as a form has them.
 fn encoded(form: &[(&str, &str)]) -> String {
     let one = |text: &str| {
@@ -323,6 +374,7 @@ fn read_answer(stream: &mut Stream, bytes_max: usize) -> io::Result<WholeAnswer>
     let header = |name: &str| response::header(&bytes, name).map(str::to_owned);
     let kind = header("content-type").unwrap_or_else(|| "no content type".to_owned());
     let location = header("location");
+    let retry_after_s = header("retry-after").and_then(|text| text.trim().parse().ok());
     let (mut body, mut chunks) = (Vec::new(), Chunks::default());
     let mut fresh: Vec<u8> = bytes[head.head_bytes..].to_vec();
     loop {
@@ -351,7 +403,7 @@ fn read_answer(stream: &mut Stream, bytes_max: usize) -> io::Result<WholeAnswer>
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }
-        return Ok(WholeAnswer { status: head.status, kind, location, body });
+        return Ok(WholeAnswer { status: head.status, kind, location, retry_after_s, body });
     }
 }
 
@@ -372,6 +424,30 @@ mod tests {
         assert_eq!(beginning(b"<html>\r\n <head>\x1b[2J"), "<html> <head>\\u001b[2J");
         let long = beginning(&[b'x'; 10_000]);
         assert!(long.ends_with('…') && long.chars().count() == QUOTED_MAX + 1, "{long}");
+    }
+
+    #[test]
+    fn a_server_is_left_alone_as_long_as_it_asks_for_and_a_few_seconds_at_the_most() {
+        let rests = |retry_after_s: Option<u64>, least: Duration| {
+            let answer =
+                WholeAnswer { status: 503, kind: String::new(), location: None, retry_after_s, body: Vec::new() };
+            answer.rests(least).as_millis()
+        };
+        let [first, second] = BACKOFF;
+        assert_eq!([rests(None, first), rests(None, second), rests(Some(0), first)], [250, 1_000, 250]);
+        assert_eq!([rests(Some(3), first), rests(Some(86_400), second)], [3_000, 5_000]);
+    }
+
+    #[test]
+    fn a_query_that_was_given_up_is_told_from_a_server_that_has_too_much_to_do() {
+        let took = |body: &str| {
+            let (kind, body) = (String::new(), body.as_bytes().to_vec());
+            WholeAnswer { status: 503, kind, location: None, retry_after_s: None, body }.took_too_long()
+        };
+        assert!(took("{\"status\":\"error\",\"errorType\":\"timeout\",\"error\":\"query timed out in expression\"}"));
+        for other in ["", "{", "{\"status\":\"error\",\"errorType\":\"unavailable\",\"error\":\"timeout\"}"] {
+            assert!(!took(other), "{other}");
+        }
     }
 
     #[test]

@@ -186,6 +186,11 @@ fn next_of_status(status: u16, why: &str) -> &'static str {
     }
 }
 
+/// Whether a status is one of having too much to do, or of a proxy whose server is away: it passes.
+pub(crate) const fn is_busy(status: u16) -> bool {
+    matches!(status, 429 | 502 | 503)
+}
+
 impl PrometheusFault {
     /// The same with what is quoted of an answer put otherwise.
     pub(crate) fn quoted(self, as_shown: impl Fn(&str) -> String) -> PrometheusFault {
@@ -210,6 +215,21 @@ impl PrometheusFault {
                 message.contains("too many samples") || message.contains("maximum resolution")
             }
             PrometheusFault::Status { status, .. } => *status == 413,
+            _ => false,
+        }
+    }
+
+    /// Whether it is of one answer, and another query may get its own: of a server that has too much to do, or that was
+    /// away for a moment.
+    pub(crate) fn is_passing(&self) -> bool {
+        self.is_of_load() || self.is_of_time() || matches!(self, PrometheusFault::Unreachable { .. })
+    }
+
+    /// Whether the server says that it has too much to do.
+    pub(crate) fn is_of_load(&self) -> bool {
+        match self {
+            PrometheusFault::Status { status, .. } => is_busy(*status),
+            PrometheusFault::Query { kind, .. } => kind == "unavailable",
             _ => false,
         }
     }

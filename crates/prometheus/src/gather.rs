@@ -15,6 +15,7 @@ use crate::holes;
 use crate::naming::Names;
 use crate::table::{MetricExporter, NAMES, NameRow, SCRAPED, SeriesNeed, SourceRow, rows};
 use crate::unlabelled::{self, Unlabelled};
+use crate::unread::Unread;
 
 /// Instants of a window, unless the step is given: columns that a page has room for.
 const STEPS: u64 = 240;
@@ -101,44 +102,20 @@ pub fn gather(
     });
     let instants = instants(window, interval_ms);
     let over_ms = (SCRAPES * interval_ms).max(instants.step_ms);
-    let mut gathered = Gathered { instants, remarks, ..Gathered::default() };
-    let (mut absent, mut answered, mut refused) = (Vec::new(), 0, Vec::new());
-    for row in rows().filter(|row| row.exporter.is_of(product)) {
-        if gathered.has(row.of) {
-            continue;
-        }
-        tell(row.metric);
-        let query = names.expression(row.expression, &format!("{over_ms}ms"));
-        match over_steps(server, &instants, (0, instants.steps), (&query, HALVED_MOST)) {
-            Ok(matrix) => {
-                answered += 1;
-                gathered.take(row, names, matrix)?;
-            }
-            // One that this version of an exporter or of Prometheus does not allow.
-            Err(PrometheusFault::Query { query, kind, message }) => {
-                gathered.remarks.push(format!("{}: {kind}: {message}", row.metric));
-                refused.push((query, kind, message));
-            }
-            Err(fault) => return Err(fault),
-        }
-        if !gathered.has(row.of) && row.need != SeriesNeed::Rare {
-            absent.push(absent_row(row, names));
-        }
-    }
-    if answered == 0
-        && let Some((query, kind, message)) = refused.first().cloned()
-    {
-        return Err(PrometheusFault::AllRefused { count: refused.len(), query, kind, message });
-    }
+    let mut gathered = Gathered { instants, over_ms, remarks, ..Gathered::default() };
+    ask_rows(server, (names, product), &mut gathered, &mut tell)?;
+    let answered = gathered.answered;
     let mut warnings = relabelled(server, window, names, &gathered.unlabelled)?;
     if gathered.found.is_empty() {
-        return Err(nothing(answered, names, warnings));
+        return Err(gathered.unread.first().cloned().unwrap_or_else(|| nothing(answered, names, warnings)));
     }
+    let names = other_names(server, window, names, &mut gathered)?;
+    warnings.extend(gathered.unread.told());
     warnings.extend(holes::told(&gathered.found, instants.steps as usize, |step| instants.at(step as u64)));
     gathered.remarks.extend(gathered.left_out.remarks());
+    let mut absent = std::mem::take(&mut gathered.absent);
     absent.retain(|absent| !gathered.has(absent.of));
     absent.extend(nothing_exported(product));
-    let names = other_names(server, window, names, &gathered)?;
     let mut series: Vec<ReadSeries> = Vec::with_capacity(gathered.found.len());
     for ((of, machine, part), values) in gathered.found {
         series.push(ReadSeries { of, machine, part, values });
@@ -159,6 +136,50 @@ pub fn gather(
         stated: Vec::new(),
         sockets: Vec::new(),
     })
+}
+
+/// Asks for every row that the engine has. A query that is refused is one that this version of an exporter or of
+/// Prometheus does not allow, and leaves the others; so does one of which no answer comes, unless nothing was answered
+/// yet: a server that is late with the first is late with all.
+fn ask_rows(
+    server: &mut PrometheusServer,
+    (names, product): (&Names, Product),
+    gathered: &mut Gathered,
+    tell: &mut impl FnMut(&str),
+) -> Result<(), PrometheusFault> {
+    let (instants, mut refused, mut late) = (gathered.instants, Vec::new(), u64::MAX);
+    for row in rows().filter(|row| row.exporter.is_of(product)) {
+        if gathered.has(row.of) {
+            continue;
+        }
+        tell(row.metric);
+        let query = names.expression(row.expression, &format!("{}ms", gathered.over_ms));
+        match over_steps(server, &instants, (0, instants.steps), (&query, HALVED_MOST), &mut late) {
+            Ok(matrix) => {
+                gathered.answered += 1;
+                gathered.unread.answered();
+                gathered.take(row, names, matrix)?;
+            }
+            Err(fault) if fault.is_of_load() || fault.is_passing() && gathered.answered > 0 => {
+                // Several rows are of one metric: which of its readings is lacking is to be known.
+                gathered.unread.note(&format!("{} ({})", row.of.name(), names.of(row.metric)), fault)?;
+                continue;
+            }
+            Err(PrometheusFault::Query { query, kind, message }) => {
+                gathered.remarks.push(format!("{}: {kind}: {message}", row.metric));
+                refused.push((query, kind, message));
+            }
+            Err(fault) => return Err(fault),
+        }
+        if !gathered.has(row.of) && row.need != SeriesNeed::Rare {
+            gathered.absent.push(absent_row(row, names));
+        }
+    }
+    let count = refused.len();
+    match refused.into_iter().next().filter(|_| gathered.answered == 0) {
+        Some((query, kind, message)) => Err(PrometheusFault::AllRefused { count, query, kind, message }),
+        None => Ok(()),
+    }
 }
 
 /// What Garage does not export.
@@ -193,6 +214,7 @@ fn relabelled(
         let query = names.expression(&format!("topk(1, {}{{%S}})", lacking.metric), "");
         let one = match ask(server, &at_end, (0, 1), &query) {
             Ok(found) => found.series.into_iter().next(),
+            Err(fault) if fault.is_passing() => None,
             Err(PrometheusFault::Query { .. }) => None,
             Err(fault) => return Err(fault),
         };
@@ -262,26 +284,32 @@ fn instants(window: GatheredWindow, interval_ms: u64) -> Instants {
     Instants { begin_unix_ms, step_ms, steps }
 }
 
-/// An answer over some steps: in parts, where the whole is too much. Where it is late, parts are halved so often.
+/// An answer over some steps: in parts, where the whole is too much. Where it is late, parts are halved so often. From
+/// `late` steps on, an answer was late of which the parts were not: as many are not asked for again.
 fn over_steps(
     server: &mut PrometheusServer,
     instants: &Instants,
     (first, end): (u64, u64),
     (query, mut halved): (&str, u32),
+    late: &mut u64,
 ) -> Result<Matrix, PrometheusFault> {
-    let steps = end - first;
-    let is_too_long = steps > POINTS_MAX;
-    let whole = if is_too_long { None } else { Some(ask(server, instants, (first, end), query)) };
+    let (steps, mut is_late) = (end - first, false);
+    let is_known = steps >= (*late).max(2) && halved > 0;
+    let whole = if is_known || steps > POINTS_MAX { None } else { Some(ask(server, instants, (first, end), query)) };
     match whole {
         Some(Ok(found)) => return Ok(found),
         Some(Err(fault)) if steps < 2 => return Err(fault),
-        Some(Err(fault)) if fault.is_of_time() && halved > 0 => halved -= 1,
+        Some(Err(fault)) if fault.is_of_time() && halved > 0 => (halved, is_late) = (halved - 1, true),
         Some(Err(fault)) if !fault.is_of_size() => return Err(fault),
+        None if is_known => halved -= 1,
         Some(Err(_)) | None => {}
     }
     let middle = first + steps / 2;
-    let mut found = over_steps(server, instants, (first, middle), (query, halved))?;
-    let more = over_steps(server, instants, (middle, end), (query, halved))?;
+    let mut found = over_steps(server, instants, (first, middle), (query, halved), late)?;
+    let more = over_steps(server, instants, (middle, end), (query, halved), late)?;
+    if is_late {
+        *late = steps.min(*late);
+    }
     found.series.extend(more.series);
     found.warnings.extend(more.warnings);
     Ok(found)
@@ -308,6 +336,12 @@ fn ask(
 #[derive(Default)]
 struct Gathered {
     instants: Instants,
+    /// Over how long each rate is a mean.
+    over_ms: u64,
+    /// Queries that were answered.
+    answered: usize,
+    unread: Unread,
+    absent: Vec<AbsentReading>,
     found: BTreeMap<(ReadMeasure, String, String), Vec<Option<f64>>>,
     remarks: Vec<String>,
     left_out: ImpossibleValues,
@@ -406,7 +440,7 @@ fn other_names(
     server: &mut PrometheusServer,
     window: GatheredWindow,
     names: &Names,
-    gathered: &Gathered,
+    gathered: &mut Gathered,
 ) -> Result<Vec<OtherName>, PrometheusFault> {
     // A pod's name is the first label of its address.
     let mut machines: BTreeMap<&str, &str> = BTreeMap::new();
@@ -420,7 +454,15 @@ fn other_names(
         let NameRow { expression, machine, name } = row;
         let query = names.expression(expression, &format!("{}ms", window.length_ms().max(LOOK_MS)));
         let found = match ask(server, &at_end, (0, 1), &query) {
-            Ok(found) => found,
+            Ok(found) => {
+                gathered.unread.answered();
+                found
+            }
+            // That nodes have other names is as good as unknown then, which has to be known.
+            Err(fault) if fault.is_passing() => {
+                gathered.unread.note(&format!("other names of machines ({name})"), fault)?;
+                continue;
+            }
             Err(PrometheusFault::Query { .. } | PrometheusFault::TooLarge { .. }) => continue,
             Err(fault) => return Err(fault),
         };

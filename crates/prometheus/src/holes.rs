@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use linerate_record::readings::ReadMeasure;
+use linerate_record::shown::named_some;
 use linerate_record::units::utc;
 
 /// Series by what they are of, machine and part.
@@ -21,6 +22,12 @@ struct Hole {
 impl Hole {
     const fn steps(self) -> usize {
         self.end - self.first
+    }
+
+    /// Whether two are the same time, as far as scrapes tell: both are long, and begin and end within a step.
+    const fn is_with(self, other: Hole) -> bool {
+        let is_long = self.steps() > LEAST && other.steps() > LEAST;
+        is_long && self.first.abs_diff(other.first) <= 1 && self.end.abs_diff(other.end) <= 1
     }
 }
 
@@ -57,12 +64,25 @@ pub(crate) fn told(found: &Found, steps: usize, at: impl Fn(usize) -> i64) -> Op
     let (from, until) = (when(hole.first), hole.end.min(steps) - 1);
     let ended = hole.end >= steps;
     let span = if ended { format!("from {from} on") } else { format!("from {from} to {}", when(until)) };
+    // What several have at once is of what they share: no single one of them is to be named for it.
+    let others = holes.iter().filter(|(other, of)| other != machine && of.is_with(*hole)).map(|(other, _)| *other);
+    let together: Vec<&str> = std::iter::once(*machine).chain(others).collect();
     let has = match holes.len() {
-        1 => String::new(),
+        holes if holes == together.len() => String::new(),
         holes => format!("{holes} of {all} machines were not scraped for a time; for the longest, "),
     };
     let down = if ended { "; if it is down, that may be what holds the others back" } else { "" };
-    Some(format!("{has}nothing is known of {machine} {span}: look at `up` and at what the machine did then{down}"))
+    Some(match together.len() {
+        1 => format!("{has}nothing is known of {machine} {span}: look at `up` and at what the machine did then{down}"),
+        some if some == all => {
+            format!("{has}nothing is known of any machine {span}: Prometheus was away, or its network")
+        }
+        some => format!(
+            "{has}nothing is known of {some} machines at once ({}), {span}: look at what they share, such as a rack's \
+             switch or its power, and at `up`",
+            named_some(together.into_iter())
+        ),
+    })
 }
 
 #[cfg(test)]
@@ -90,5 +110,10 @@ mod tests {
         assert!(ended.contains("of b from 1970-01-01 00:06:00 UTC on") && ended.contains("if it is down"), "{ended}");
         let both = told(&[("a", "xx..xxxx"), ("b", "xx...xxx"), ("c", "xxxxxxxx")]).unwrap();
         assert!(both.contains("2 of 3 machines") && both.contains("nothing is known of b from"), "{both}");
+        let rack = told(&[("a", "xxxxxxxx"), ("b", "xx....xx"), ("c", "xxx....x"), ("d", "xxx...xx")]).unwrap();
+        assert!(rack.starts_with("nothing is known of 3 machines at once (b, c, d), from"), "{rack}");
+        assert!(rack.contains("a rack's switch"), "{rack}");
+        let all = told(&[("a", "x...xxxx"), ("b", "x...xxxx")]).unwrap();
+        assert!(all.starts_with("nothing is known of any machine") && all.contains("Prometheus was away"), "{all}");
     }
 }

@@ -16,6 +16,7 @@ pub mod naming;
 pub mod pages;
 pub mod table;
 mod unlabelled;
+mod unread;
 
 pub use call::{AskedPrometheus, PrometheusAccess, PrometheusServer};
 pub use fault::PrometheusFault;

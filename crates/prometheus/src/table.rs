@@ -226,6 +226,12 @@ const MACHINES: &[SourceRow] = &[
         concat!(link_rate!("node_network_receive_errs_total"), " + ", link_rate!("node_network_transmit_errs_total")),
         SeriesNeed::Useful,
     ),
+    of_device(
+        ReadMeasure::LinkCarrierChanges,
+        "node_network_carrier_changes_total",
+        link_rate!("node_network_carrier_changes_total"),
+        SeriesNeed::Rare,
+    ),
     // By these names with `--collector.netdev.enable-detailed-metrics` alone: without it, they are among the drops.
     // Drivers count one loss under several of them, so that the one that grew most counts.
     of_device(

@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -45,8 +46,10 @@ fn serving(answer: impl Fn(&str) -> String + Send + 'static) -> (PrometheusAddre
                 }
             }
             let request = String::from_utf8_lossy(&request).into_owned();
-            let _ = stream.write_all(answer(&request).as_bytes());
+            let answer = answer(&request);
+            // Whoever has an answer finds the request among those that were made.
             kept.lock().expect("no test has failed with it").push(request);
+            let _ = stream.write_all(answer.as_bytes());
         }
     });
     (address, requests)
@@ -308,4 +311,94 @@ fn what_is_too_much_together_is_one_error_with_what_to_do() {
     assert!(matches!(fault, PrometheusFault::TooMuch { .. }), "{fault}");
     let fault = fault.to_string();
     assert!(fault.contains("200000 series together") && fault.contains("--select"), "{fault}");
+}
+
+/// As a healthy one, but one query of a metric gets this status so many times first.
+fn busy_for(metric: &'static str, status: &'static str, times: usize) -> (PrometheusAddress, Requests) {
+    let asked = AtomicUsize::new(0);
+    serving(move |request| {
+        let is_it = request.contains(metric) && !request.contains("count_over_time");
+        if is_it && asked.fetch_add(1, Ordering::Relaxed) < times {
+            let retry = format!("{status}\r\nRetry-After: 0");
+            return reply(&retry, "text/plain", "too many requests");
+        }
+        healthy(request)
+    })
+}
+
+const SENT: &str = "node_network_transmit_bytes_total%7B";
+
+#[test]
+fn a_server_that_has_too_much_to_do_is_asked_three_times() {
+    for status in ["503 Service Unavailable", "429 Too Many Requests", "502 Bad Gateway"] {
+        let (address, requests) = busy_for(SENT, status, 2);
+        let readings = asked(address, PrometheusAccess::Open, &Names::default()).unwrap();
+        assert_eq!((readings.series.len(), readings.warnings.len()), (1, 0), "{status}: {:?}", readings.warnings);
+        let tries = requests.lock().unwrap().iter().filter(|request| request.contains(SENT)).count();
+        assert_eq!(tries, 3, "{status}");
+    }
+}
+
+/// What tells a query of interrupts from others of the same metric.
+const CORES: &str = "%22irq%7Csoftirq%22";
+
+const TIMED_OUT: &str = "{\"status\":\"error\",\"errorType\":\"timeout\",\"error\":\"query timed out\"}";
+
+/// A number of a form.
+fn number(request: &str, name: &str) -> f64 {
+    let value = request.split_once(name).and_then(|(_, rest)| rest.split('&').next());
+    value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("{name} in {request}"))
+}
+
+/// From the first to the last instant that a request is of, in seconds.
+fn span_s(request: &str) -> f64 {
+    number(request, "&end=") - number(request, "&start=")
+}
+
+#[test]
+fn a_query_that_took_the_server_too_long_is_asked_for_in_parts_and_not_as_it_was() {
+    let (address, requests) = serving(|request| {
+        let is_it = request.contains(CORES) && !request.contains("count_over_time");
+        if is_it { reply("503 Service Unavailable", "application/json", TIMED_OUT) } else { healthy(request) }
+    });
+    let readings = asked(address, PrometheusAccess::Open, &Names::default()).unwrap();
+    assert_eq!((readings.series.len(), readings.warnings.len()), (1, 1), "{:?}", readings.warnings);
+    let requests = requests.lock().unwrap();
+    let spans: Vec<f64> = requests.iter().filter(|request| request.contains(CORES)).map(|one| span_s(one)).collect();
+    assert_eq!(spans, [40.0, 15.0, 5.0], "the whole, a half, a quarter, each once");
+}
+
+#[test]
+fn a_server_that_is_late_with_a_whole_window_is_asked_for_parts_from_then_on() {
+    let (address, requests) = serving(|request| {
+        let is_long = !request.contains("count_over_time") && span_s(request) > 25.0;
+        if is_long { reply("504 Gateway Timeout", "text/plain", "late") } else { healthy(request) }
+    });
+    let readings = asked(address, PrometheusAccess::Open, &Names::default()).unwrap();
+    assert_eq!((readings.series.len(), readings.warnings.len()), (1, 0), "{:?}", readings.warnings);
+    let requests = requests.lock().unwrap();
+    let is_long = |request: &&String| !request.contains("count_over_time") && span_s(request) > 25.0;
+    assert_eq!(requests.iter().filter(is_long).count(), 1, "the first alone");
+}
+
+#[test]
+fn one_query_without_an_answer_is_told_and_the_rest_is_read() {
+    for (metric, status) in [(CORES, "503 Service Unavailable"), (CORES, "504 Gateway Timeout")] {
+        let (address, requests) = busy_for(metric, status, usize::MAX);
+        let readings = asked(address, PrometheusAccess::Open, &Names::default()).unwrap();
+        assert_eq!(readings.series.len(), 1, "{status}");
+        let [warning] = &readings.warnings[..] else { panic!("{status}: {:?}", readings.warnings) };
+        assert!(warning.contains("node_cpu_seconds_total") && warning.contains(&status[..3]), "{warning}");
+        let tries = requests.lock().unwrap().iter().filter(|request| request.contains(metric)).count();
+        assert!((2..=6).contains(&tries), "{status}: {tries}");
+    }
+}
+
+#[test]
+fn a_server_that_answers_nothing_any_more_is_given_up() {
+    let (address, requests) = busy_for("node_", "503 Service Unavailable", usize::MAX);
+    let fault = asked(address, PrometheusAccess::Open, &Names::default()).unwrap_err();
+    assert!(matches!(fault, PrometheusFault::Status { status: 503, .. }), "{fault}");
+    let tried = requests.lock().unwrap().iter().filter(|request| !request.contains("count_over_time")).count();
+    assert_eq!(tried, 9, "three tries of three queries");
 }

@@ -42,6 +42,9 @@ pub struct Diagnosis {
     /// Clients with readings, where a fleet names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<String>,
+    /// Nodes that send much of their TCP segments again, those with the most first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sent_again: Vec<SentAgain>,
     /// What is not alike among those that should be, the oddest first.
     pub odd: Vec<OddReading>,
     /// What can have held the site back, the likeliest first.
@@ -257,6 +260,17 @@ pub struct RackPair {
     pub is_too_few: bool,
 }
 
+/// A node that sends much of its TCP segments again, by the kernel's counters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SentAgain {
+    /// Which node.
+    pub node: String,
+    /// Share of its segments that it sends again, as a mean of the judged instants.
+    pub share: f64,
+    /// The same of the middle one of the other nodes; `null` where no other was read.
+    pub others_share: Option<f64>,
+}
+
 /// What is compared among those that should be alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind", content = "of")]
@@ -298,9 +312,11 @@ pub enum Cause {
     SlowLinkReceiving,
     /// A node's port negotiated less than the site states.
     LinkSpeed,
+    /// A node's port changes its speed, or is up and down, again and again.
+    FlappingLink,
     /// A node's link loses packets.
     LossyLink,
-    /// The uplinks of one rack lose packets, or are full.
+    /// The uplinks of one rack lose packets, or are full; or all of its nodes are gone, or carry nothing, at once.
     RackUplinks,
     /// What leads from one rack to another loses packets.
     RackPath,

@@ -10,6 +10,8 @@
 //! | `report.html` | at the end | the rendered [`ExperimentReport`] |
 //! | `changes.json` | at the end, where something helps | [`crate::knob::ChangeSet`] for `linerate tune apply` |
 //!
+//! Of a fleet, `changes.json` is a [`crate::rollout::FleetChanges`].
+//!
 //! [`TableReport`] is the JSON of `linerate experiment analyze`. Effects are shares: 0.05 is 5 % more than the
 //! baseline.
 
@@ -18,12 +20,16 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::knob::Change;
-pub use asked::{BaselineLoad, Experiment, KeySource, Means, NotTested};
+pub use asked::{BaselineLoad, Experiment, ExperimentFleet, KeySource, Means, NotTested};
 
 mod asked;
 
 /// The version of [`Experiment`], [`ExperimentReport`] and [`TableReport`] as JSON.
 pub const EXPERIMENT_SCHEMA: u32 = 2;
+
+/// The version of `experiment.json` where the nodes of a fleet are changed: who reads up to [`EXPERIMENT_SCHEMA`] alone
+/// would change its own machine.
+pub const FLEET_EXPERIMENT_SCHEMA: u32 = 3;
 
 /// What an arm is there for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -39,8 +39,12 @@ impl NodeRole {
 pub enum Allowed {
     /// Read the machine.
     Read,
-    /// That, and load a target from it.
+    /// Send and receive flows, and nothing else.
+    Flows,
+    /// Read the machine, send and receive flows, and load a target from it.
     Load,
+    /// That, and change its settings.
+    Change,
 }
 
 impl Allowed {
@@ -49,7 +53,9 @@ impl Allowed {
     pub fn name(self) -> &'static str {
         match self {
             Allowed::Read => "read",
+            Allowed::Flows => "flows",
             Allowed::Load => "load",
+            Allowed::Change => "change",
         }
     }
 }

@@ -34,6 +34,10 @@ pub struct Begin {
     /// The process with whose end it reverts, before its time is over too; absent where only time counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<Owner>,
+    /// The wave of a rollout in which it began, from 1; absent where it is of one machine alone, and in journals of
+    /// earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wave: Option<u32>,
 }
 
 /// The application of a machine that waited last, for all who change it, whatever folder their journals are in.
@@ -174,6 +178,9 @@ pub enum JournalLine {
         /// What moved with it, as it became.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         beside: Vec<Beside>,
+        /// When, in milliseconds since 1970; absent in journals of earlier versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at_ms: Option<u64>,
     },
     /// A change was not made.
     Refused {
@@ -186,6 +193,14 @@ pub enum JournalLine {
     },
     /// All changes were gone through; they wait to be confirmed.
     Applied,
+    /// Its watch takes it back at another instant from here on.
+    Extended {
+        /// In milliseconds since the machine booted: in place of that of [`Begin`].
+        deadline_since_boot_ms: u64,
+        /// When it was put off, in milliseconds since 1970; absent in journals of earlier versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at_ms: Option<u64>,
+    },
     /// They stay.
     Confirmed {
         /// When, in milliseconds since 1970.
@@ -206,6 +221,9 @@ pub enum JournalLine {
         at_ms: u64,
         /// How many settings could not be restored.
         left: u32,
+        /// Why, where whoever took it back said so; absent in journals of earlier versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
     },
 }
 
@@ -267,7 +285,7 @@ mod tests {
         let old = r#"{"schema":1,"id":"x","machine":"m","boot":"b","profile":"p","began_ms":1,
             "deadline_since_boot_ms":2}"#;
         let mut begin: Begin = serde_json::from_str(old).unwrap();
-        assert_eq!(begin.owner, None);
+        assert_eq!((begin.owner, begin.wave), (None, None));
         assert!(!serde_json::to_string(&begin).unwrap().contains("owner"));
         begin.owner = Some(Owner { pid: 7, started_ticks: u64::MAX });
         assert_eq!(serde_json::from_str::<Begin>(&serde_json::to_string(&begin).unwrap()).unwrap(), begin);
@@ -280,6 +298,29 @@ mod tests {
         assert!(!serde_json::to_string(&old).unwrap().contains("node"));
         let new = Device { node: Some(u64::MAX), ..old };
         assert_eq!(serde_json::from_str::<Device>(&serde_json::to_string(&new).unwrap()).unwrap(), new);
+    }
+
+    #[test]
+    fn lines_of_an_earlier_version_read_without_instants_and_reasons_and_are_written_as_they_were() {
+        for (line, expected) in [
+            (r#"{"made":{"number":3,"value":"10"}}"#, (3, None)),
+            (r#"{"extended":{"deadline_since_boot_ms":7}}"#, (7, None)),
+            (r#"{"made":{"number":3,"value":"10","at_ms":9}}"#, (3, Some(9))),
+            (r#"{"extended":{"deadline_since_boot_ms":7,"at_ms":9}}"#, (7, Some(9))),
+        ] {
+            let read: JournalLine = serde_json::from_str(line).unwrap();
+            let found = match &read {
+                JournalLine::Made { number, at_ms, .. } => (u64::from(*number), *at_ms),
+                JournalLine::Extended { deadline_since_boot_ms, at_ms } => (*deadline_since_boot_ms, *at_ms),
+                other => panic!("{line}: {other:?}"),
+            };
+            assert_eq!(found, expected, "{line}");
+            assert_eq!(serde_json::to_string(&read).unwrap(), line);
+        }
+        let closed = r#"{"closed":{"by":"lapse","at_ms":1,"left":0}}"#;
+        let read: JournalLine = serde_json::from_str(closed).unwrap();
+        assert_eq!(read, JournalLine::Closed { by: By::Lapse, at_ms: 1, left: 0, why: None });
+        assert_eq!(serde_json::to_string(&read).unwrap(), closed);
     }
 
     #[test]
@@ -304,13 +345,15 @@ mod tests {
             JournalLine::Refused { number: 1, place, why: "belongs to the CNI".into() },
             JournalLine::Undone { number: 0, outcome: Undo::Left { current: "1".into() } },
             JournalLine::Applied,
+            JournalLine::Made { number: 0, value: "10".into(), beside: Vec::new(), at_ms: Some(u64::MAX) },
+            JournalLine::Extended { deadline_since_boot_ms: u64::MAX, at_ms: Some(1) },
             JournalLine::Watched {
                 by: vec![
                     Watcher::Process { process: Owner { pid: 1, started_ticks: 2 }, namespace: 3 },
                     Watcher::Unit("x".into()),
                 ],
             },
-            JournalLine::Closed { by: By::Lapse, at_ms: 1, left: 0 },
+            JournalLine::Closed { by: By::Lapse, at_ms: 1, left: 0, why: Some("nobody confirmed".into()) },
         ] {
             let text = serde_json::to_string(&line).unwrap();
             assert!(!text.contains('\n'), "{text}");

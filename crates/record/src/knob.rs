@@ -390,7 +390,7 @@ pub struct ChangeSet {
     pub schema: u32,
     /// The machine it was made for: a hash of its machine id, never the id itself.
     pub machine: String,
-    /// The profile that it follows.
+    /// The profile that it follows, or [`BY_HAND`].
     pub profile: String,
     /// In the order in which they are made.
     pub changes: Vec<Change>,
@@ -401,6 +401,9 @@ pub struct ChangeSet {
 
 /// The version of [`ChangeSet`].
 pub const CHANGES_SCHEMA: u32 = 2;
+
+/// What stands for a profile where values were given by hand: the same ones, whichever machine it is.
+pub const BY_HAND: &str = "values by hand";
 
 /// What stood behind a space when it was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

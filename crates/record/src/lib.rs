@@ -24,6 +24,7 @@ pub mod plan;
 pub mod ranges;
 pub mod reading;
 pub mod readings;
+pub mod rollout;
 pub mod run;
 pub mod shell;
 pub mod shown;

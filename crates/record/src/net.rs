@@ -5,21 +5,31 @@
 //! number of streams, once.
 
 mod members;
+mod offloads;
+mod places;
 mod probes;
+mod queues;
 
 use serde::{Deserialize, Serialize};
 
+pub use offloads::{NetBursts, NetGso, NetOffloads, NetZeroCopy};
+pub use places::{NET_OVERLAY_BYTES_MAX, NetAgainstAsked, NetClass, NetClassError, NetPlace, NetSpace, NetThrough};
 pub use probes::{
     NET_PACKET_BYTES, NET_PROBE_TRIES, NET_PROBE_TRIES_AT_END, NET_PROBES_MAX, NetIcmpSaid, NetProbeSize, NetProbed,
     check_probed,
 };
+
+pub use queues::{NET_QUEUES_MAX, NetQueue, check_queues};
 
 use crate::histogram::{EncodedHistogram, add_encoded, empty};
 use crate::machine::Machine;
 use crate::readings::ReadValue;
 use crate::sound::COUNT_MAX;
 
-pub use members::{NET_MEMBERS_MAX, NetAim, NetMember, NetMemberState, NetUnaimed, check_members};
+pub use members::{
+    NET_HALVED_ROUNDS_MAX, NET_MEMBERS_MAX, NetAim, NetHalved, NetMember, NetMemberState, NetStray, NetUnaimed,
+    check_members,
+};
 
 /// The version of [`NetRun`] and [`NetVisit`] as JSON.
 pub const NET_SCHEMA: u32 = 2;
@@ -62,6 +72,13 @@ pub struct NetRun {
     pub asked_visits: Option<u32>,
     /// The machines, which visits know by their places here.
     pub nodes: Vec<NetNode>,
+    /// Classes of pairs that are to be held against each other; absent where nobody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<NetAgainstAsked>,
+    /// The speed of a rack's node ports by that of its uplinks, as a site file states it; absent where none was given,
+    /// or it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stated_oversubscription: Option<f64>,
     /// Remarks on the whole, in sentences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
@@ -79,10 +96,15 @@ pub enum NetWay {
     BothWays,
     /// All others send to one machine.
     Incast,
+    /// Half of the racks and the other half send to each other, and then machines within their racks.
+    Bisection,
 }
 
+/// Most rounds of a bisection.
+pub const NET_BISECTION_ROUNDS_MAX: u32 = 2_046;
+
 impl NetWay {
-    /// Rounds in which so many machines measure all pairs.
+    /// Rounds in which so many machines measure all pairs; of a bisection, which measures some, the most that it has.
     #[must_use]
     pub const fn rounds(self, nodes: u32) -> u32 {
         // With an odd number, one machine rests in each.
@@ -92,6 +114,7 @@ impl NetWay {
             NetWay::OneWay => 2 * matchings,
             NetWay::BothWays => matchings,
             NetWay::Incast => nodes,
+            NetWay::Bisection => NET_BISECTION_ROUNDS_MAX,
         }
     }
 }
@@ -112,7 +135,7 @@ pub enum NetOp {
     },
     /// It connects over TCP, proves the run's token and closes, again and again.
     Connect,
-    /// It sends datagrams over UDP, one by one, at the rate that was asked for.
+    /// It sends datagrams over UDP at the rate that was asked for.
     Udp {
         /// Payload of a datagram.
         datagram_bytes: u32,
@@ -193,6 +216,9 @@ pub struct NetLoad {
     /// Most bytes per second of a pair; absent where there is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_bytes_per_s: Option<f64>,
+    /// What flows ask of kernels; absent where that is nothing.
+    #[serde(default, skip_serializing_if = "NetOffloads::is_none")]
+    pub offloads: NetOffloads,
     /// Rounds of which these are a sample; absent where all were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampled_of_rounds: Option<u32>,
@@ -213,6 +239,12 @@ pub struct NetNode {
     pub interface: String,
     /// What it is.
     pub machine: Machine,
+    /// On which host it is, and in whose network; absent where nobody said so of any machine of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<NetPlace>,
+    /// The rack that it is in, as the fleet's file says; absent where it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rack: Option<String>,
 }
 
 /// One round with one number of streams, once.
@@ -230,6 +262,9 @@ pub struct NetVisit {
     /// where source ports are not chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<u32>,
+    /// By which way its flows come to receivers; absent where it is their own address.
+    #[serde(default, skip_serializing_if = "NetThrough::is_direct")]
+    pub through: NetThrough,
     /// When it began to count, in milliseconds since the run began.
     pub at_ms: u64,
     /// Its pairs.
@@ -257,9 +292,21 @@ pub struct NetPair {
     /// What became of datagrams; absent where none were sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<NetDatagrams>,
+    /// Sends of these; absent where each was to be sent by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gso: Option<NetBursts>,
+    /// Reads that brought them; absent where each was to be read by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gro: Option<NetBursts>,
+    /// What became of sends without a copy; absent where nobody asked for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zerocopy: Option<NetZeroCopy>,
     /// By which members of the sender's bond its streams were to leave; absent where it sends by no bond.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aim: Option<NetAim>,
+    /// Which of them left by others, where some did and were sent again to find that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub halved: Option<NetHalved>,
     /// What each stream found of its path; empty where paths are not probed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub probed: Vec<NetProbed>,
@@ -391,16 +438,18 @@ pub struct NetMachine {
     /// What members of its bonds carried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<NetMember>,
+    /// Queues of its interfaces that dropped packets or held them back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<NetQueue>,
 }
 
 impl NetRun {
     /// Visits of all rounds.
     fn visits_max(&self) -> u64 {
-        let rounds = self.load.way.rounds(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
         let each = u64::from(self.load.visits).saturating_mul(self.load.streams.len() as u64);
         // A bond has no more members than that, whatever a file says.
         let members = u64::from(self.load.members.unwrap_or(1)).min(NET_MEMBERS_MAX as u64);
-        u64::from(rounds).saturating_mul(each).saturating_mul(members)
+        self.rounds_max().saturating_mul(self.ways()).saturating_mul(each).saturating_mul(members)
     }
 
     /// Visits that can be of this run: a file may be somebody else's.
@@ -434,8 +483,15 @@ impl NetRun {
         if load.max_bytes_per_s.is_some_and(|most| !(most.is_finite() && most > 0.0)) {
             return Err("a limit that is none".to_owned());
         }
+        if self.stated_oversubscription.is_some_and(|stated| !(stated.is_finite() && stated > 0.0)) {
+            return Err("an oversubscription that is none".to_owned());
+        }
         if !load.op.is_sound() {
             return Err(format!("an op {} of sizes that cannot be sent", load.op.key()));
+        }
+        if let Some(bytes) = self.against.and_then(|asked| asked.overlay_bytes.filter(|of| *of > NET_OVERLAY_BYTES_MAX))
+        {
+            return Err(format!("{bytes} bytes of encapsulation are more than any has"));
         }
         visits.iter().try_for_each(|visit| {
             self.check(visit).map_err(|why| format!("visit {} cannot have been: {why}", visit.visit))
@@ -463,7 +519,9 @@ impl NetRun {
             pair.exchanges.as_ref().map_or(Ok(()), |exchanges| exchanges.check(intervals))?;
             pair.datagrams.as_ref().map_or(Ok(()), NetDatagrams::check_sent)?;
             pair.aim.as_ref().map_or(Ok(()), |aim| aim.check(visit.streams))?;
+            pair.halved.as_ref().map_or(Ok(()), |halved| halved.check(visit.streams))?;
             check_probed(&pair.probed, self.load.op, visit.streams)?;
+            offloads::check(pair)?;
         }
         for machine in &visit.machines {
             let times = [machine.over_ms, machine.send_cpu_ns, machine.receive_cpu_ns];
@@ -475,6 +533,7 @@ impl NetRun {
                 return Err(format!("what machine {} did", machine.node));
             }
             check_members(&machine.members)?;
+            check_queues(&machine.queues)?;
         }
         Ok(())
     }

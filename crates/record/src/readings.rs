@@ -3,6 +3,7 @@
 
 mod impossible;
 mod measure;
+mod narrowed;
 mod sockets;
 mod value;
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::units::{Rate, Share, UnitError};
+use crate::units::{BitRate, ByteRate, Rate, Share, UnitError};
 
 /// What is not to be.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,22 +19,41 @@ pub struct Threshold {
 /// From where on a figure fails.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fails {
-    /// The best throughput, where it is below.
+    /// The best throughput, where it is below; of links the slowest pair's.
     ThroughputBelow(Rate),
-    /// The share of requests that failed, from 0 to 1, where it is above.
+    /// The share of requests that failed, from 0 to 1, where it is above; of links that of measurements of pairs.
     ErrorsAbove(f64),
+    /// Of links alone: the slowest pair's bytes per second, where they are below.
+    GoodputBelow(f64),
+    /// Of links alone: the share that the pair loses that loses most, from 0 to 1, where it is above.
+    LossAbove(f64),
+    /// Of links alone: machines and pairs that are slow beyond chance, where there are more.
+    SlowAbove(u32),
+}
+
+/// A share above which something fails; none at all is one too.
+fn share(bound: &str) -> Result<f64, UnitError> {
+    if matches!(bound, "0" | "0%") { Ok(0.0) } else { bound.parse::<Share>().map(|Share(share)| share) }
+}
+
+/// A rate of a link, in bytes per second: as links are sold, or as bytes are counted.
+fn link_rate(bound: &str) -> Result<f64, UnitError> {
+    let of_bits = bound.parse::<BitRate>().map(|BitRate(bits_per_s)| bits_per_s / 8.0);
+    of_bits.or_else(|_| bound.parse::<ByteRate>().map(|ByteRate(rate)| rate))
 }
 
 impl FromStr for Threshold {
     type Err = UnitError;
 
-    /// Reads `get.throughput<1GiB/s`, `stat.throughput<5k/s`, `errors>0.1%`, `put.errors>0`.
+    /// Reads `get.throughput<1GiB/s`, `stat.throughput<5k/s`, `errors>0.1%`, `put.errors>0`; and of links
+    /// `goodput<20Gb/s`, `loss>0.1%`, `slow>0`.
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let fail = || UnitError {
             what: "threshold",
             input: text.to_owned(),
             fix: "write [OPERATION.]throughput<RATE or [OPERATION.]errors>SHARE, such as get.throughput<1GiB/s, \
-                  stat.throughput<5000/s or errors>0.1%",
+                  stat.throughput<5000/s or errors>0.1%; of linerate net also goodput<RATE, loss>SHARE or slow>NUMBER, \
+                  such as goodput<20Gb/s, loss>0.1% or slow>0",
         };
         // A bound in bits says what is wrong with it; another is told by what a threshold is.
         let of_bound = |error: UnitError| match error.is_of_bits() {
@@ -46,8 +65,10 @@ impl FromStr for Threshold {
         let (workload, figure) = left.rsplit_once('.').map_or((None, left), |(name, figure)| (Some(name), figure));
         let fails = match (figure, &text[at..=at]) {
             ("throughput", "<") => Fails::ThroughputBelow(bound.parse().map_err(of_bound)?),
-            ("errors", ">") if matches!(bound, "0" | "0%") => Fails::ErrorsAbove(0.0),
-            ("errors", ">") => Fails::ErrorsAbove(bound.parse::<Share>().map_err(|_| fail())?.0),
+            ("errors", ">") => Fails::ErrorsAbove(share(bound).map_err(|_| fail())?),
+            ("goodput", "<") if workload.is_none() => Fails::GoodputBelow(link_rate(bound).map_err(|_| fail())?),
+            ("loss", ">") if workload.is_none() => Fails::LossAbove(share(bound).map_err(|_| fail())?),
+            ("slow", ">") if workload.is_none() => Fails::SlowAbove(bound.parse().map_err(|_| fail())?),
             _ => return Err(fail()),
         };
         let workload = workload.map(|name| name.trim().to_ascii_lowercase());
@@ -77,6 +98,11 @@ mod tests {
             ("throughput<5k/s", None, Fails::ThroughputBelow(Rate::Requests(5e3))),
             ("errors>0.1%", None, Fails::ErrorsAbove(0.001)),
             ("mixed.errors>0", Some("mixed"), Fails::ErrorsAbove(0.0)),
+            ("goodput<8Gb/s", None, Fails::GoodputBelow(1e9)),
+            ("goodput < 100MB/s", None, Fails::GoodputBelow(1e8)),
+            ("loss>0.5%", None, Fails::LossAbove(0.005)),
+            ("loss>0", None, Fails::LossAbove(0.0)),
+            ("slow>2", None, Fails::SlowAbove(2)),
         ] {
             let read: Threshold = text.parse().unwrap();
             assert_eq!((read.workload.as_deref(), read.fails), (workload, fails), "{text}");
@@ -102,6 +128,12 @@ mod tests {
             "errors<1%",
             "errors>150%",
             "p99<5ms",
+            "get.goodput<1Gb/s",
+            "goodput>1Gb/s",
+            "goodput<5000/s",
+            "slow>-1",
+            "slow>1%",
+            "loss<1%",
             ".errors>1%",
             "<",
             "é>1",

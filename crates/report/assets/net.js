@@ -41,6 +41,36 @@
     }
   };
 
+  // Three digits, as the matrix of the terminal has them.
+  const threeDigits = (value) => value.toFixed(value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2);
+
+  // Below so many pixels a cell has no room for a figure.
+  const CELL_LEAST = 34;
+
+  // Black or white, whichever is read better on a colour (by its luminance as sRGB is weighted).
+  const inkOn = (shade) => {
+    const [red, green, blue] = shade.match(/[\d.]+/g).map(Number);
+    return 0.299 * red + 0.587 * green + 0.114 * blue > 128 ? "#000" : "#fff";
+  };
+
+  // Figures over the cells, which the line below the map tells to those who do not see them.
+  const drawFigures = (canvas, rates, colour) => {
+    const count = data.nodes.length;
+    const into = canvas.parentElement;
+    into.querySelectorAll("span").forEach((span) => span.remove());
+    if (!data.cell_scale || canvas.clientWidth < CELL_LEAST * count) return;
+    rates.forEach((rate, i) => {
+      if (rate == null) return;
+      const span = document.createElement("span");
+      span.textContent = threeDigits(rate / data.cell_scale);
+      span.setAttribute("aria-hidden", "true");
+      span.style.left = `${((i % count + 0.5) / count) * 100}%`;
+      span.style.top = `${((Math.floor(i / count) + 0.5) / count) * 100}%`;
+      span.style.color = inkOn(colour(rate));
+      into.append(span);
+    });
+  };
+
   const drawMap = (canvas) => {
     drawNames(canvas);
     const count = data.nodes.length;
@@ -60,6 +90,7 @@
       context.fillStyle = rate == null ? "rgba(128,128,128,.12)" : colour(rate);
       context.fillRect((i % count) * size, Math.floor(i / count) * size, size - gap, size - gap);
     });
+    drawFigures(canvas, rates, colour);
     const told = canvas.closest("figure").querySelector(".told");
     const mark = canvas.parentElement.querySelector(".spot");
     let [from, to] = [0, Math.min(1, count - 1)];

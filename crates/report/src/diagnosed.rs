@@ -1,6 +1,6 @@
 //! Sentences of a diagnosis that its text and its page share.
 
-use linerate_record::diagnosis::{Diagnosis, RackPair, RackUse, SocketPath, SocketUse};
+use linerate_record::diagnosis::{Diagnosis, RackPair, RackUse, SentAgain, SocketPath, SocketUse};
 use linerate_record::units::{bits_per_s, bytes_iec, bytes_per_s_iec, count, duration_ns, percent};
 
 use crate::words::{self, plural};
@@ -151,6 +151,12 @@ pub(crate) fn waits(sockets: &[SocketUse]) -> Option<String> {
         |used: &SocketUse| sender_time(used).nothing >= 0.5 && used.window_share.max(used.buffer_share) < HELD;
     let what = if telling(sockets).all(is_idle) { " of the time: drives, processors or few requests" } else { "" };
     Some(format!("{}{what}", each.join("; ")))
+}
+
+/// What a node sends again.
+pub(crate) fn of_sent_again(of: &SentAgain) -> String {
+    let others = of.others_share.map(|share| format!(", the middle one of the others {}", percent(share)));
+    format!("{} sends {} of its TCP segments again{}", of.node, percent(of.share), others.unwrap_or_default())
 }
 
 /// Pairs of racks, those that send most again first.

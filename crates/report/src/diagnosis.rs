@@ -6,7 +6,8 @@ use linerate_record::shown::named_some;
 use linerate_record::units::{count, percent};
 
 use crate::diagnosed::{
-    NOTHING_TO_SEND, fullest_racks, load, of_members, of_rack, of_rack_pair, of_sockets, waits, window, worst,
+    NOTHING_TO_SEND, fullest_racks, load, of_members, of_rack, of_rack_pair, of_sent_again, of_sockets, waits, window,
+    worst,
 };
 use crate::fitted::{LINES, Line, fitted, line};
 use crate::ink::Ink;
@@ -180,6 +181,9 @@ fn behind(diagnosis: &Diagnosis, look: TextStyle) -> String {
     for members in &diagnosis.members {
         add(Ink::Dim, " members", &of_members(members));
     }
+    for again in &diagnosis.sent_again {
+        add(Ink::Dim, " sent again", &of_sent_again(again));
+    }
     for sockets in &diagnosis.sockets {
         add(Ink::Dim, " sockets", &of_sockets(sockets));
     }
@@ -244,7 +248,7 @@ fn racks(diagnosis: &Diagnosis) -> Vec<String> {
 pub(crate) mod tests {
     use linerate_record::diagnosis::{
         Cause, DIAGNOSIS_SCHEMA, HeatMap, HeatRows, OddKind, RackPair, RackUse, ReadLoad, ReadNode, ReadWindow,
-        SocketPath, SocketUse,
+        SentAgain, SocketPath, SocketUse,
     };
     use linerate_record::plan::Resource;
     use linerate_record::readings::ReadMeasure;
@@ -343,6 +347,7 @@ pub(crate) mod tests {
             racks: Vec::new(),
             rack_pairs: Vec::new(),
             clients: Vec::new(),
+            sent_again: vec![SentAgain { node: "node2".to_owned(), share: 0.027, others_share: Some(0.0004) }],
             odd: (1..=7)
                 .map(|node| OddReading {
                     of: OddKind::Steadiness(ReadMeasure::LinkSent),
@@ -405,6 +410,8 @@ pub(crate) mod tests {
         for part in ["shows 1", "ethtool eth0", "72 comparisons", "client", "means over 4.00 s", "not run backward"] {
             assert!(text.contains(part), "{part}: {text}");
         }
+        let again = "sent again node2 sends 2.70 % of its TCP segments again, the middle one of the others 0.0400 %";
+        assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(again), "{text}");
         assert_eq!(serde_json::from_str::<Diagnosis>(&json(&diagnosis(4))).unwrap(), diagnosis(4));
     }
 

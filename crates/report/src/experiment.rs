@@ -13,7 +13,9 @@ use crate::ink::Ink;
 use crate::terminal::{TextStyle, clean, cut, hanging_in, paint};
 use crate::words::{self, experiment as wording};
 
-pub use self::planned::{PlannedArm, PlannedExperiment, PlannedRounds, interrupted_again, run_deeds, run_planned};
+pub use self::planned::{
+    PlannedArm, PlannedExperiment, PlannedRounds, interrupted_again, resuming, run_deeds, run_planned,
+};
 pub use self::progress::{CellPlace, cell_line, progress_line};
 pub use self::reach::reaches_neither;
 pub use self::run::{run_html, run_json, run_text};

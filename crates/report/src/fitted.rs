@@ -14,24 +14,58 @@ pub(crate) struct Line {
     pub(crate) ink: Ink,
     pub(crate) lead: String,
     pub(crate) says: String,
+    /// Whether it has as many lines as it needs, as far as they go.
+    is_whole: bool,
 }
 
 pub(crate) fn line(ink: Ink, lead: impl Into<String>, says: impl Into<String>) -> Line {
-    Line { ink, lead: lead.into(), says: says.into() }
+    Line { ink, lead: lead.into(), says: says.into(), is_whole: false }
 }
 
-/// Lines within their number: each has one, and those that have more to say get what is left, the answer first. What
-/// they say begins behind `indent` columns.
+/// A part that is of no use if it is cut.
+pub(crate) fn whole_line(ink: Ink, lead: impl Into<String>, says: impl Into<String>) -> Line {
+    Line { is_whole: true, ..line(ink, lead, says) }
+}
+
+fn is_answer(line: &Line) -> bool {
+    line.lead.contains('▸')
+}
+
+/// How many lines a part gets at the most.
+fn most(line: &Line) -> usize {
+    match (is_answer(line), line.is_whole) {
+        (true, _) => EACH + 1,
+        (false, true) => LINES,
+        (false, false) => EACH,
+    }
+}
+
+/// Lines that a part takes where it may have as many as it needs.
+fn needed(line: &Line, indent: usize, look: TextStyle) -> usize {
+    hanging_in(line.ink, &line.lead, indent, &line.says, look).lines().count()
+}
+
+/// Whether the answer and those that are of no use if they are cut have all of their lines beside one of each other.
+pub(crate) fn fits(lines: &[Line], indent: usize, look: TextStyle) -> bool {
+    let of = |line: &Line| {
+        let must = is_answer(line) || line.is_whole;
+        if must { needed(line, indent, look).min(most(line)) } else { 1 }
+    };
+    lines.iter().map(of).sum::<usize>() <= LINES
+}
+
+/// Lines within their number: each has one, and those that have more to say get what is left, the answer first, and
+/// then those that are of no use if they are cut. What they say begins behind `indent` columns.
 pub(crate) fn fitted(lines: &[Line], indent: usize, look: TextStyle) -> String {
     let lines = &lines[..lines.len().min(LINES)];
-    let whole = |line: &Line| hanging_in(line.ink, &line.lead, indent, &line.says, look).lines().count();
     let mut given = vec![1; lines.len()];
     let mut spare = LINES - lines.len();
-    let is_answer = |place: &usize| lines[*place].lead.contains('▸');
-    let order = (0..lines.len()).filter(is_answer).chain((0..lines.len()).filter(|place| !is_answer(place)));
+    let rank = |place: &usize| (!is_answer(&lines[*place]), !lines[*place].is_whole);
+    let mut order: Vec<usize> = (0..lines.len()).collect();
+    order.sort_by_key(rank);
     for place in order {
-        let most = if is_answer(&place) { EACH + 1 } else { EACH };
-        let more = spare.min(whole(&lines[place]).min(most).saturating_sub(1));
+        let line = &lines[place];
+        let more = spare.min(needed(line, indent, look).min(most(line)).saturating_sub(1));
         given[place] += more;
         spare -= more;
     }

@@ -300,20 +300,29 @@ fn unlike(rows: &[Unlike], compared: u32, look: TextStyle) -> String {
     }
     let mut text = paint(Ink::Yellow, " Differences between nodes of the same role", look) + "\n";
     for row in rows {
-        let most = row.values.first().map_or(0, |value| value.nodes.len());
-        let is_majority = row.values.iter().skip(1).all(|value| value.nodes.len() < most);
-        let values = row.values.iter().enumerate().map(|(i, value)| {
-            let what = value.value.as_deref().map_or_else(|| "none".to_owned(), wording::value);
-            let names: Vec<&str> = value.nodes.iter().map(String::as_str).collect();
-            let who = if i == 0 && is_majority && most > 1 { nodes(most) } else { named(&names) };
-            format!("{who} {what}")
-        });
-        let of_kind = row.site_node.as_ref().map_or_else(String::new, |kind| format!(" of {kind}"));
-        let claim = format!("{}{of_kind}: {}", row.what, values.collect::<Vec<_>>().join("; "));
-        text.push_str(&hanging(&format!(" {}", row.role.name()), 11, &claim, look));
+        text.push_str(&hanging(&format!(" {}", row.role.name()), 11, &difference(row), look));
     }
     text.push('\n');
     text
+}
+
+/// In what nodes of a role differ, as a sentence of its own.
+#[must_use]
+pub fn differing(row: &Unlike) -> String {
+    format!("{} nodes differ in {}", row.role.name(), difference(row))
+}
+
+fn difference(row: &Unlike) -> String {
+    let most = row.values.first().map_or(0, |value| value.nodes.len());
+    let is_majority = row.values.iter().skip(1).all(|value| value.nodes.len() < most);
+    let values = row.values.iter().enumerate().map(|(i, value)| {
+        let what = value.value.as_deref().map_or_else(|| "none".to_owned(), wording::value);
+        let names: Vec<&str> = value.nodes.iter().map(String::as_str).collect();
+        let who = if i == 0 && is_majority && most > 1 { nodes(most) } else { named(&names) };
+        format!("{who} {what}")
+    });
+    let of_kind = row.site_node.as_ref().map_or_else(String::new, |kind| format!(" of {kind}"));
+    format!("{}{of_kind}: {}", row.what, values.collect::<Vec<_>>().join("; "))
 }
 
 fn findings(audit: &FleetAudit, all: bool, look: TextStyle) -> String {
@@ -504,6 +513,7 @@ mod tests {
         assert!(text.contains(" storage   MTU of eth0: a 9000; b 1500\n"), "{text}");
         let of_kind = Unlike { site_node: Some("dense".to_owned()), ..rows[1].clone() };
         assert!(unlike(&[of_kind], 10, LOOK).contains(" storage   MTU of eth0 of dense: a 9000; b 1500\n"));
+        assert_eq!(differing(&rows[1]), "storage nodes differ in MTU of eth0: a 9000; b 1500");
         assert!(unlike(&[], 10, LOOK).contains("agree in all 10 facts"));
         assert!(unlike(&[], 0, LOOK).contains("no comparison"));
     }

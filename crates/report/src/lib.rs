@@ -26,6 +26,7 @@ pub mod knobs;
 pub mod net;
 pub mod openmetrics;
 pub mod plan;
+pub mod rollout;
 pub mod runs;
 pub mod terminal;
 pub mod tune;

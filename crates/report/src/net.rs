@@ -1,40 +1,59 @@
 //! What links between machines do, as text for a terminal, JSON, CSV and one self-contained HTML page.
 
+mod classes;
 mod columns;
 mod compared;
 mod csv;
+mod matrix;
 mod paths;
+mod racks;
+
+use std::collections::BTreeMap;
 
 use linerate_analysis::net::view::{NetPairFigures, NetPairMembers, NetView};
 use linerate_record::finding::Severity;
 use linerate_record::net::NetOp;
 
-use crate::fitted::{Line, fitted, line};
+use crate::fitted::{Line, fits, fitted, line, whole_line};
 use crate::ink::Ink;
 use crate::terminal::{TextStyle, clean, cut, hanging_in, width};
 use crate::words::net::{measured, pair_rate, plus_minus, rate};
 use crate::words::{ABSENT, members as bonds, net as words, plural};
+
+use matrix::MatrixWidths;
 
 pub use compared::{comparison_csv, comparison_json, comparison_text};
 
 /// Columns before what a line says.
 const LEAD: usize = 12;
 
-/// Most machines whose pairs are shown as a matrix.
-const MATRIX_NODES: usize = 12;
-
-/// Columns of a cell of the matrix.
-const CELL: usize = 8;
-
 /// Pairs and machines that are listed where there are more.
 const PAIRS_SHOWN: usize = 8;
 const NODES_SHOWN: usize = 8;
 
+/// Pairs of a slow machine among them.
+const OF_SLOW_SHOWN: usize = 2;
+
 /// Pairs of which members of bonds are told.
 const BONDED_SHOWN: usize = 3;
 
-/// Findings in the answer.
-const FINDINGS_SHOWN: usize = 3;
+/// What the answer has beside the first finding, from much to little: findings, limits, and whether streams.
+const SHOWN: [AnswerRoom; 6] = [
+    AnswerRoom { findings: 3, limits: 2, streams: true },
+    AnswerRoom { findings: 3, limits: 1, streams: true },
+    AnswerRoom { findings: 2, limits: 1, streams: true },
+    AnswerRoom { findings: 2, limits: 0, streams: true },
+    AnswerRoom { findings: 1, limits: 0, streams: true },
+    AnswerRoom { findings: 1, limits: 0, streams: false },
+];
+
+/// How much of the answer is shown.
+#[derive(Clone, Copy)]
+struct AnswerRoom {
+    findings: usize,
+    limits: usize,
+    streams: bool,
+}
 
 /// Columns that a machine's name may take in a matrix and in a table.
 const NAME_MOST: usize = 20;
@@ -65,11 +84,14 @@ pub fn csv(view: &NetView) -> String {
 /// slowest pairs and machines. With `all`, everything: each pair with what limited it, every finding and remark.
 #[must_use]
 pub fn text(view: &NetView, look: TextStyle, all: bool) -> String {
-    let lines = answer(view, all);
     let mut text = if all {
+        let lines = answer(view, None);
         lines.iter().map(|line| hanging_in(line.ink, &line.lead, LEAD, &line.says, look)).collect()
     } else {
-        fitted(&lines, LEAD, look)
+        // As much as leaves the remedy of the first finding whole.
+        let each = SHOWN.into_iter().map(|room| answer(view, Some(room)));
+        let lines = each.reduce(|before, less| if fits(&before, LEAD, look) { before } else { less });
+        fitted(&lines.unwrap_or_default(), LEAD, look)
     };
     if view.load.op == NetOp::Mtu {
         text.push_str(&paths::tables(view, look, all));
@@ -82,38 +104,44 @@ pub fn text(view: &NetView, look: TextStyle, all: bool) -> String {
         None => [slowest(view), nodes(view, NODES_SHOWN)].concat(),
     };
     text.push_str(&tables);
+    text.push_str(&racks::table(view, all));
+    text.push_str(&classes::tables(view, look, all));
     text.push_str(&members(view, look, all));
     if all { text + &every_pair(view) + &behind(view, look) } else { text }
 }
 
-fn answer(view: &NetView, all: bool) -> Vec<Line> {
-    let mut lines = vec![line(Ink::Dim, " measured", measured(view))];
+/// The answer: all of it, or as much as there is room for.
+fn answer(view: &NetView, room: Option<AnswerRoom>) -> Vec<Line> {
+    let all = room.is_none();
+    let mut lines = vec![whole_line(Ink::Dim, " measured", measured(view))];
     let warned = if all { view.warnings.len() } else { view.warnings.len().min(2) };
     lines.extend(view.warnings[..warned].iter().map(|warning| line(Ink::Yellow, " warning", warning.clone())));
     lines.push(line(Ink::Green, " ▸", view.answer.clone()));
-    let shown = if all { view.findings.len() } else { view.findings.len().min(FINDINGS_SHOWN) };
-    for finding in &view.findings[..shown] {
+    let shown = room.map_or(view.findings.len(), |room| room.findings.min(view.findings.len()));
+    for (place, finding) in view.findings[..shown].iter().enumerate() {
         let (ink, lead) = match finding.severity {
             Severity::Critical => (Ink::Red, " critical"),
             Severity::Warning => (Ink::Yellow, " finding"),
             Severity::Note => (Ink::Dim, " note"),
         };
         let remedy = if finding.remedy.is_empty() { String::new() } else { format!("; remedy: {}", finding.remedy) };
-        let said = if all {
-            format!("{} ({}){remedy}", finding.claim, finding.evidence)
-        } else {
-            finding.claim.clone() + &remedy
+        lines.push(match (all, place) {
+            (true, _) => line(ink, lead, format!("{} ({}){remedy}", finding.claim, finding.evidence)),
+            (false, 0) => whole_line(ink, lead, finding.claim.clone() + &remedy),
+            (false, _) => line(ink, lead, finding.claim.clone()),
+        });
+    }
+    if !all && view.findings.len() > 1 {
+        let what = match view.findings.len() - shown {
+            0 => "the remedies of the others".to_owned(),
+            left => format!("{}, and the remedies of all", plural(left as u64, "more finding")),
         };
-        lines.push(line(ink, lead, said));
+        lines.push(line(Ink::Dim, "", format!("{what}: --all and report.html have them")));
     }
-    let left = view.findings.len() - shown;
-    if left > 0 {
-        lines.push(line(Ink::Dim, "", format!("{}: --all shows them", plural(left as u64, "more finding"))));
-    }
-    if view.streams.len() > 1 {
+    if view.streams.len() > 1 && room.is_none_or(|room| room.streams) {
         lines.push(line(Ink::Dim, " streams", words::over_streams(view)));
     }
-    let limits = view.limits.iter().take(if all { view.limits.len() } else { 2 });
+    let limits = view.limits.iter().take(room.map_or(view.limits.len(), |room| room.limits));
     lines.extend(limits.map(|limit| line(Ink::Dim, " limited by", words::limit_count(limit))));
     lines
 }
@@ -121,16 +149,13 @@ fn answer(view: &NetView, all: bool) -> Vec<Line> {
 /// Senders by receivers, with a mark at what is slow; `None` where it does not fit.
 fn matrix(view: &NetView, look: TextStyle) -> Option<String> {
     let count = view.nodes.len();
-    let names = view.nodes.iter().map(|node| width(&node.name)).max().unwrap_or(0).clamp(4, NAME_MOST);
-    if !(2..=MATRIX_NODES).contains(&count) || 2 + names + count * CELL > look.width || view.whole().is_none() {
-        return None;
-    }
+    view.whole()?;
+    let widths = matrix::widths(view, look)?;
+    let MatrixWidths { names, cell } = widths;
     let (unit, scale) = words::unit(view);
     let streams = plural(u64::from(view.compared_streams.unwrap_or(0)), "stream");
     let mut text = format!("\n {unit} with {streams}, rows send, columns receive; ! is slow beyond chance\n");
-    text.push_str(&format!("  {:names$}", ""));
-    view.nodes.iter().for_each(|node| text.push_str(&format!("{:>CELL$}", cut(&clean(&node.name), CELL - 1))));
-    text.push('\n');
+    text.push_str(&matrix::head(view, widths));
     for (from, sender) in (0_u32..).zip(&view.nodes) {
         let mut row = format!("  {:names$}", cut(&clean(&sender.name), names));
         for to in (0_u32..).take(count) {
@@ -138,7 +163,7 @@ fn matrix(view: &NetView, look: TextStyle) -> Option<String> {
             let rate = pair.and_then(|pair| pair.per_s);
             let shown = rate.map_or_else(|| ABSENT.to_owned(), |rate| words::three_digits(rate.mean / scale));
             let mark = if rate.is_some() && words::is_slow(view, from, to) { "!" } else { "" };
-            row.push_str(&format!("{:>CELL$}", format!("{shown}{mark}")));
+            row.push_str(&format!("{:>cell$}", format!("{shown}{mark}")));
         }
         text.push_str(row.trim_end());
         text.push('\n');
@@ -146,12 +171,22 @@ fn matrix(view: &NetView, look: TextStyle) -> Option<String> {
     Some(text)
 }
 
-/// The slowest pairs.
+/// The slowest pairs. Of a machine that is slow itself, which has a row of its own, a few stand for all.
 fn slowest(view: &NetView) -> String {
     let mut pairs: Vec<&NetPairFigures> = view.compared().filter(|pair| pair.per_s.is_some()).collect();
     pairs.sort_by(|a, b| pair_rate(a).total_cmp(&pair_rate(b)));
+    let mut of_slow: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut left = 0;
+    pairs.retain(|pair| {
+        let Some(node) = words::slow_machine(view, pair.from, pair.to) else { return true };
+        let count = of_slow.entry(node).or_default();
+        *count += 1;
+        left += u64::from(*count > OF_SLOW_SHOWN);
+        *count <= OF_SLOW_SHOWN
+    });
     pairs.truncate(PAIRS_SHOWN);
-    pair_table(view, "slowest pairs", &pairs)
+    let table = pair_table(view, "slowest pairs", &pairs);
+    if left == 0 { table } else { format!("{table}  and {} of slow machines\n", plural(left, "more pair")) }
 }
 
 fn every_pair(view: &NetView) -> String {

@@ -9,6 +9,7 @@ pub(crate) mod growth;
 pub(crate) mod members;
 pub(crate) mod model;
 pub(crate) mod net;
+pub(crate) mod rollout;
 
 use linerate_analysis::compare::SeriesComparison;
 use linerate_analysis::knee::{Knee, KneeOutcome, Unsteady};

@@ -10,12 +10,14 @@ use linerate_analysis::net::view::NetView;
 use linerate_analysis::view::View;
 use linerate_record::diagnosis::Diagnosis;
 use linerate_record::experiment::ExperimentReport;
+use linerate_record::rollout::RolloutReport;
 use linerate_report::experiment;
 use serde_json::Value;
 
 mod fixture;
 mod linked;
 mod planned;
+mod rolled;
 mod tried;
 
 fn main() {
@@ -46,6 +48,11 @@ fn main() {
         ("datagram_links", datagram_links, 1, 50),
         ("no_links", no_links, 0, 3),
         ("probed_links", probed_links, 0, 50),
+        ("placed_links", placed_links, 2, 100),
+        ("racked_links", racked_links, 2, 100),
+        ("rollout", rollout, 0, 50),
+        ("rollout_of_484", rollout_of_484, 0, 2_000),
+        ("no_rollout", no_rollout, 0, 0),
     ]
     .into_iter()
     .map(|(name, sheet, charts, figures)| {
@@ -151,6 +158,30 @@ fn no_links() -> Sheet {
 
 fn probed_links() -> Sheet {
     of_links(&linked::probed())
+}
+
+fn placed_links() -> Sheet {
+    of_links(&linked::placed())
+}
+
+fn racked_links() -> Sheet {
+    of_links(&linked::racked())
+}
+
+fn rollout() -> Sheet {
+    of_rollout(&rolled::mixed())
+}
+
+fn rollout_of_484() -> Sheet {
+    of_rollout(&rolled::confirmed(484))
+}
+
+fn no_rollout() -> Sheet {
+    of_rollout(&rolled::confirmed(0))
+}
+
+fn of_rollout(report: &RolloutReport) -> Sheet {
+    Sheet { html: linerate_report::rollout::html(report), json: linerate_report::rollout::json(report) }
 }
 
 fn of_links(view: &NetView) -> Sheet {

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use linerate_record::experiment::{ArmVerdict, Decision, ExperimentReport, ExperimentStopReason, KeySource};
+use linerate_record::experiment::{
+    ArmVerdict, Decision, ExperimentFleet, ExperimentReport, ExperimentStopReason, KeySource,
+};
+use linerate_record::fleet::NodeRole;
 use linerate_report::experiment::{
     PlannedArm, PlannedExperiment, PlannedRounds, interrupted_again, progress_line, run_deeds, run_html, run_json,
     run_planned, run_text,
@@ -47,6 +50,7 @@ fn what_would_be_done_is_told_whole() {
     let planned = PlannedExperiment {
         load: &load,
         arms: arms.collect(),
+        fleet: None,
         notes: &reported.notes,
         design: &reported.design,
         cells: 168,
@@ -55,6 +59,18 @@ fn what_would_be_done_is_told_whole() {
         rounds: Some(PlannedRounds { least: 3, most: 6, cell_ns: 105e9 }),
     };
     same_as_golden("experiment-planned.txt", &run_planned(&planned));
+    let fleet = ExperimentFleet {
+        on: NodeRole::Storage,
+        nodes: ["n1", "n2", "n3"].map(str::to_owned).to_vec(),
+        clients: vec!["c1".to_owned()],
+        rollouts: 7,
+        rounds: vec![vec![0, 1], vec![2]],
+        health: None,
+    };
+    let of_fleet = run_planned(&PlannedExperiment { fleet: Some(&fleet), ..planned.clone() });
+    let expected = "changed: 3 storage nodes (n1, n2, n3); load from 1 client (c1)\nrestarted with each change: 2 \
+                    rounds of up to 2 nodes\nget:4MiB@16 for each cell";
+    assert!(of_fleet.starts_with(expected), "{of_fleet}");
     let bare = run_planned(&PlannedExperiment { arms: Vec::new(), notes: &[], held: None, rounds: None, ..planned });
     assert_eq!(
         bare,
@@ -105,8 +121,10 @@ fn what_to_go_on_does_is_told_once_each() {
         let deeds = of_third(patch);
         assert!(deeds.contains(part), "{part}: {deeds}");
     }
-    let left = interrupted_again(Path::new("runs/x"));
+    let left = interrupted_again(Path::new("runs/x"), None);
     assert!(left.ends_with("; linerate experiment resume runs/x restores them and continues"), "{left}");
+    let left = interrupted_again(Path::new("runs/x"), Some(Path::new("my fleet.yaml")));
+    assert!(left.contains("resume runs/x --fleet 'my fleet.yaml' restores"), "{left}");
 }
 
 #[test]

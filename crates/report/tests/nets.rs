@@ -1,11 +1,12 @@
 //! Every format of what links do.
 
 use golden_file::same_as_golden;
-use linerate_analysis::net::view::NetView;
+use linerate_analysis::net::view::{NetFinding, NetOffloadFigures, NetView};
+use linerate_record::net::{NetGso, NetOffloads};
 use linerate_report::net::{csv, html, json, text};
 use linerate_report::openmetrics;
 use linerate_report::terminal::TextStyle;
-use linked::{asked, connected, datagrams, empty, failed, largest, linked, probed};
+use linked::{asked, connected, datagrams, empty, failed, largest, linked, placed, probed, racked};
 
 mod golden_file;
 mod linked;
@@ -32,6 +33,53 @@ fn the_text_answers_in_ten_lines_and_has_a_matrix_where_it_fits() {
 }
 
 #[test]
+fn the_remedy_of_the_first_finding_is_whole_and_it_is_said_where_the_others_are() {
+    let mut view = linked(4);
+    let first = view.findings[0].clone();
+    let more = |number: usize| NetFinding { claim: format!("claim {number}"), ..first.clone() };
+    view.findings.extend((0..4).map(more));
+    for columns in [100, 140, 200] {
+        let shown = text(&view, plain(columns), false);
+        let (answer, _) = shown.split_once("\n\n").unwrap();
+        let words = answer.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(&format!("remedy: {}", first.remedy)), "{columns}: {shown}");
+        assert_eq!(words.matches("remedy: ").count(), 1, "{columns}: {shown}");
+        assert!(words.contains("and the remedies of all: --all and report.html have them"), "{columns}: {shown}");
+        assert!(answer.lines().count() <= 10, "{shown}");
+    }
+    assert!(text(&view, plain(200), false).contains("claim 1"), "where there is room, claims of others");
+    view.findings.truncate(2);
+    assert!(text(&view, plain(200), false).contains(" the remedies of the others: --all"));
+    assert!(!text(&linked(4), plain(200), false).contains("the remedies of"));
+}
+
+#[test]
+fn pairs_of_a_machine_that_is_slow_leave_room_for_others_among_the_slowest() {
+    let shown = text(&linked(24), plain(100), false);
+    let (_, rows) = shown.split_once("slowest pairs").unwrap();
+    let (rows, _) = rows.split_once("\n\n").unwrap();
+    let pairs: Vec<&str> = rows.lines().filter(|line| line.contains(" → ")).collect();
+    assert_eq!(pairs.len(), 8, "{shown}");
+    assert_eq!(pairs.iter().filter(|row| row.trim().starts_with("node02 →")).count(), 2, "{shown}");
+    assert!(rows.ends_with("  and 21 more pairs of slow machines"), "{shown}");
+}
+
+#[test]
+fn names_have_the_room_that_there_is_and_are_told_apart_where_there_is_none() {
+    let mut view = linked(2);
+    (view.nodes[0].name, view.nodes[1].name) = ("here".to_owned(), "10.77.0.123".to_owned());
+    assert!(text(&view, plain(100), false).contains("      here 10.77.0.123\n"));
+    let mut view = linked(8);
+    for (number, node) in (1..).zip(&mut view.nodes) {
+        node.name = format!("storage-node-{number:02}.example");
+    }
+    let shown = text(&view, plain(100), false);
+    let head = shown.lines().find(|line| line.contains("…07…")).unwrap();
+    let heads: Vec<&str> = head.split_whitespace().collect();
+    assert_eq!(heads, ["…01…", "…02…", "…03…", "…04…", "…05…", "…06…", "…07…", "…08…"]);
+}
+
+#[test]
 fn json_reads_back_as_it_was() {
     for view in [linked(4), failed(), empty()] {
         assert_eq!(serde_json::from_str::<NetView>(&json(&view)).unwrap(), view);
@@ -50,7 +98,7 @@ fn csv_has_a_row_for_each_pair_and_number_of_streams_and_nothing_where_nothing_w
     assert!(rows[1].starts_with("node01,node02,1,3,1") && rows[1].contains(",sender-processor,0,"), "{}", rows[1]);
     let failed = csv(&failed());
     let lost = failed.lines().find(|row| row.starts_with("node04,node01,")).unwrap();
-    assert_eq!(lost, "node04,node01,8,0,,,,,,,,,3,,,,,,,,");
+    assert_eq!(lost, "node04,node01,8,0,,,,,,,,,3,,,,,,,,,");
 }
 
 #[test]
@@ -75,6 +123,142 @@ fn loads_that_are_no_streams_have_figures_of_their_own_and_none_of_streams() {
         }
         assert_eq!(serde_json::from_str::<NetView>(&json(&view)).unwrap(), view);
     }
+}
+
+#[test]
+fn what_kernels_did_of_what_was_asked_of_them_is_told_in_every_format() {
+    let with = |mut view: NetView, offloads, figures| {
+        view.load.offloads = offloads;
+        view.pairs.iter_mut().for_each(|pair| pair.offloads = Some(figures));
+        view
+    };
+    let at_once = NetOffloadFigures {
+        datagrams_per_send: Some(44.0),
+        datagrams_per_read: Some(22.0),
+        ..NetOffloadFigures::default()
+    };
+    let uncopied =
+        NetOffloadFigures { uncopied_sends: Some(1_000), copied_share: Some(1.0), ..NetOffloadFigures::default() };
+    let bursts = with(datagrams(), NetOffloads { gso: NetGso::On, zerocopy: false }, at_once);
+    let cases = [
+        (bursts.clone(), "over UDP, 44.0 sent at once (GSO), 22.0 read at once (GRO)", ",44,22"),
+        (
+            with(linked(4), NetOffloads { gso: NetGso::Off, zerocopy: true }, uncopied),
+            "without a copy (MSG_ZEROCOPY), of which 100 % was copied",
+            ",1",
+        ),
+    ];
+    for (view, said, row_ends) in cases {
+        let shown = text(&view, plain(600), false);
+        assert!(shown.contains(said) && html(&view).contains(said), "{said}: {shown}");
+        let table = csv(&view);
+        assert!(table.lines().skip(1).all(|row| row.ends_with(row_ends)), "{row_ends}: {table}");
+        assert_eq!(serde_json::from_str::<NetView>(&json(&view)).unwrap(), view);
+    }
+    let json: serde_json::Value = serde_json::from_str(&json(&bursts)).unwrap();
+    assert_eq!(json["load"]["offloads"]["gso"], "on");
+    assert_eq!(json["pairs"][0]["offloads"]["datagrams_per_send"], 44.0);
+    assert!(!text(&linked(4), plain(600), true).contains("MSG_ZEROCOPY"));
+}
+
+#[test]
+fn classes_of_pairs_have_a_table_and_one_is_held_against_another() {
+    let view = placed();
+    let short = text(&view, plain(120), false);
+    let rows: Vec<&str> =
+        short.lines().filter(|line| line.starts_with("  other/") || line.starts_with("  same/")).collect();
+    // Of the number of streams that is compared.
+    let names: Vec<&str> = rows.iter().filter_map(|row| row.split_whitespace().next()).collect();
+    let expected =
+        ["other/host-host", "other/host-pod", "other/pod-host", "other/pod-pod", "same/host-pod", "same/pod-host"];
+    assert_eq!(names, expected);
+    for part in ["class ", "by host", " compared", "pod → pod on two hosts gives ", "framing explains 0.99", "n1 → n2"]
+    {
+        assert!(short.contains(part), "{part}: {short}");
+    }
+    assert_eq!(text(&view, plain(120), true).matches("\n  other/pod-pod ").count(), 2, "of each number of streams");
+    let page = html(&view);
+    for part in ["Classes of pairs", "classes.3.to_host.ratio.mean", "against.1.pairs.0.costs.framing_ratio"] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert_eq!(serde_json::from_str::<NetView>(&json(&view)).unwrap(), view);
+    assert!(!text(&linked(4), plain(120), true).contains("by host"));
+    let table = csv(&view);
+    let (head, rows) = table.split_once('\n').unwrap();
+    assert!(
+        head.ends_with(",copied_share,class")
+            && rows.lines().all(|row| row.contains("/host-") || row.contains("/pod-"))
+    );
+    assert!(rows.lines().next().unwrap().ends_with(",other/host-host"), "{rows}");
+    assert!(!csv(&linked(4)).contains(",class"));
+}
+
+#[test]
+fn a_page_lists_hosts_of_which_pairs_fell_most_and_says_how_many_are_left() {
+    let mut view = placed();
+    let first = view.against[0].pairs[0].clone();
+    view.against[0].pairs = (0..60)
+        .map(|number| {
+            let mut pair = first.clone();
+            pair.from = format!("from{number:02}");
+            pair.ratio.ratio.mean = 1.0 - 0.01 * f64::from(number);
+            pair
+        })
+        .collect();
+    let page = html(&view);
+    assert!(page.contains("from59") && page.contains("from20") && !page.contains("from19"));
+    assert!(page.contains("20 pairs that fell less or rose"));
+    assert!(page.contains("against.0.pairs.59.ratio.ratio.mean"));
+}
+
+#[test]
+fn compared_runs_with_classes_say_each_by_itself() {
+    use linerate_analysis::net::compared::compare;
+    use linerate_report::net::{comparison_csv, comparison_text};
+
+    let found = compare(&placed(), &placed()).unwrap();
+    let shown = comparison_text(&found, plain(100));
+    let parts: Vec<&str> = shown.lines().filter(|line| line.contains("/pod-pod: with ")).collect();
+    assert_eq!(parts.len(), 2, "{shown}");
+    assert!(shown.contains(" ▸          other/host-host: with 1 stream B gives as much as A"), "{shown}");
+    let table = comparison_csv(&found);
+    assert!(
+        table.lines().next().unwrap().ends_with(",b_visits,class") && table.contains(",other/pod-pod\n"),
+        "{table}"
+    );
+    let plain_runs = compare(&linked(4), &linked(4)).unwrap();
+    assert!(!comparison_csv(&plain_runs).contains("class"));
+}
+
+#[test]
+fn what_racks_carry_is_told_in_every_format_and_nothing_of_it_where_they_were_not_measured() {
+    let view = racked();
+    let short = text(&view, plain(600), false);
+    for part in
+        ["of what their machines can send: ", "the site states 1.5:1", "2 of 3 ways to halve the racks", "--seed 7"]
+    {
+        assert!(short.contains(part), "{part}: {short}");
+    }
+    let rows: Vec<&str> = short.lines().filter(|line| line.starts_with("  r")).collect();
+    assert!(rows[0].starts_with("  racks, 8 streams") && rows.len() == 1 + 4, "{short}");
+    assert_eq!(text(&view, plain(120), true).matches(" and the others, 8 pairs at once: ").count(), 2 * 2);
+    let page = html(&view);
+    for part in
+        ["What racks carry at once", "bisection.1.racks.3.receives.ratio.ratio.mean", "bisection.0.splits.1.pairs"]
+    {
+        assert!(page.contains(part), "{part}");
+    }
+    assert_eq!(serde_json::from_str::<NetView>(&json(&view)).unwrap(), view);
+    let metrics = openmetrics::net("1.2.3", Some(&view));
+    assert_eq!(samples(&metrics, "linerate_net_oversubscription_ratio").len(), 2, "of each number of streams");
+    assert_eq!(samples(&metrics, "linerate_net_rack_across_bytes_per_second").len(), 2 * 4 * 2);
+    assert_eq!(samples(&metrics, "linerate_net_rack_carried_ratio")[0].0, "r0");
+    let over = samples(&metrics, "linerate_net_oversubscription_ratio")[1].1;
+    assert_eq!(Some(over), view.bisection[1].oversubscription.map(|over| over.mean));
+    for (shown, part) in [(text(&linked(4), plain(120), true), "racks, "), (html(&linked(4)), "What racks carry")] {
+        assert!(!shown.contains(part), "{part}");
+    }
+    assert!(!openmetrics::net("1.2.3", Some(&linked(4))).contains("linerate_net_rack"));
 }
 
 #[test]
@@ -103,10 +287,83 @@ fn words_of_verdicts_in_csv_are_those_of_json() {
 }
 
 #[test]
+fn members_of_bonds_are_columns_behind_the_others_where_there_are_any() {
+    use linerate_analysis::net::view::{NetArrives, NetLeaves, NetMemberReceives, NetMemberSends, NetPairMembers};
+    use linerate_record::net::NetStray;
+
+    let mut view = linked(4);
+    assert!(!csv(&view).contains("leaves_by"));
+    let sends = |name: &str, predicted: f64, carried_share| NetMemberSends {
+        name: name.to_owned(),
+        predicted_share: Some(predicted),
+        carried_share,
+        ..NetMemberSends::default()
+    };
+    let leaves = NetLeaves {
+        bond: "bond0".to_owned(),
+        visits: 3,
+        left_out: 1,
+        members: vec![sends("a0", 1.0, 0.875), sends("a1", 0.0, 0.125)],
+        alone_streams: 24,
+        strayed_streams: 3,
+        strayed_share: Some(0.125),
+        strays: vec![
+            NetStray { port: 40_001, ..NetStray::default() },
+            NetStray { port: 40_005, ..NetStray::default() },
+        ],
+        ..NetLeaves::default()
+    };
+    let arrives = NetArrives {
+        bond: "bond1".to_owned(),
+        streams: 24,
+        members: vec![NetMemberReceives {
+            name: "b0".to_owned(),
+            streams: 24,
+            carried_share: 1.0,
+            ..NetMemberReceives::default()
+        }],
+        chance: 0.25,
+        ..NetArrives::default()
+    };
+    let of = NetPairMembers { from: 0, to: 1, streams: 8, leaves: Some(leaves), arrives: Some(arrives) };
+    view.members = vec![of];
+    let table = csv(&view);
+    let rows: Vec<&str> = table.lines().collect();
+    assert!(
+        rows[0].contains(",link_share,copied_share,leaves_by,leaves_visits,") && rows[0].ends_with(",arrives_chance")
+    );
+    let columns = rows[0].split(',').count();
+    assert!(rows.iter().all(|row| row.split(',').count() == columns), "{table}");
+    let row = |pair: &str| rows.iter().find(|row| row.starts_with(pair)).copied().unwrap();
+    let said = ",,bond0,3,1,a0=1 a1=0,a0=0.875 a1=0.125,24,3,0.125,40001 40005,0,bond1,b0=24,b0=1,untold,0.25";
+    assert!(row("node01,node02,8,").ends_with(said), "{table}");
+    assert!(row("node01,node03,8,").ends_with(&",".repeat(15)), "{table}");
+    let shown = text(&view, plain(600), true);
+    assert!(shown.contains("port 40001 by"), "{shown}");
+}
+
+#[test]
+fn words_of_arrivals_in_csv_are_those_of_json() {
+    for says in linerate_analysis::net::view::NetArrival::ALL {
+        assert_eq!(serde_json::to_value(says).unwrap(), says.key());
+    }
+}
+
+#[test]
 fn words_of_limits_in_csv_are_those_of_json() {
     for by in linerate_analysis::net::view::NetLimitedBy::ALL {
         assert_eq!(serde_json::to_value(by).unwrap(), by.key());
     }
+}
+
+#[test]
+fn cells_of_a_small_map_have_their_figures() {
+    for (nodes, scale, said) in [(8, "125000000.0", true), (16, "125000000.0", true), (24, "null", false)] {
+        let page = html(&linked(nodes));
+        assert!(page.contains(&format!("\"cell_scale\":{scale}")), "{nodes}");
+        assert_eq!(page.contains("to right receive; figures are in Gb/s"), said, "{nodes}");
+    }
+    assert!(html(&probed()).contains("\"cell_scale\":null"), "lengths have no map");
 }
 
 #[test]

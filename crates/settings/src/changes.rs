@@ -3,7 +3,7 @@
 //! An audit tells these differences, `tune` writes them as a file of changes and an experiment tries them. Whether two
 //! texts mean the same is [`same`]'s to say, as it is for who applies changes and looks afterwards.
 
-use linerate_record::knob::{Change, Domain, Knob, Locator, Setting, SettingPlace, Snapshot, reaches, same};
+use linerate_record::knob::{Change, Domain, Knob, Layer, Locator, Setting, SettingPlace, Snapshot, reaches, same};
 use linerate_record::site::Site;
 
 use crate::knobs::{self, KnobRow, advise, works};
@@ -16,6 +16,16 @@ pub struct Wanted {
     pub value: String,
     /// Why the row advises it; absent where the profile itself has the value.
     pub why: Option<String>,
+}
+
+/// Whether a change of a knob may interrupt what a machine serves for a moment: drivers stop an interface and start it
+/// again for other rings, queues and lengths of packets, many for offloads too, and a bond that is set up anew lets its
+/// members go. Other settings are read at the next packet, request or page.
+#[must_use]
+pub fn may_interrupt(knob: &Knob) -> bool {
+    let is_of_interface =
+        matches!(knob.locator, Locator::Mtu | Locator::Ring { .. } | Locator::Channels | Locator::Offload { .. });
+    is_of_interface || knob.layer == Layer::Bond
 }
 
 /// Whether a value would act where it is wanted.
@@ -174,6 +184,14 @@ mod tests {
     fn to(id: &str, new: &str) -> Change {
         let place = SettingPlace { knob: id.to_owned(), device: None, space: Space::Host };
         change(&row(id).knob, &place, "", new, "").expect("a change")
+    }
+
+    #[test]
+    fn what_stops_an_interface_may_interrupt_and_what_the_kernel_reads_anew_does_not() {
+        let may = |id: &str| may_interrupt(&row(id).knob);
+        assert!(may("nic.mtu") && may("nic.tso"));
+        assert!(!may("net.core.somaxconn") && !may("vm.swappiness") && !may("block.scheduler"));
+        assert!(KNOBS.iter().any(|row| row.knob.layer == Layer::Bond && may_interrupt(&row.knob)));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The certificate of a target of linerate's own: made when it starts, good for its process alone.
+//! Certificates of linerate's own servers: made when they start, good for their process alone.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -46,4 +46,25 @@ pub fn make(address: IpAddr) -> Result<Identity, String> {
     // For `records.rs`.
     config.enable_secret_extraction = true;
     Ok(Identity { config: Arc::new(config), ca_pem: authority.pem() })
+}
+
+/// How a server speaks TLS 1.3 that has no name and proves itself by other means, with a certificate that it signed
+/// itself.
+///
+/// # Errors
+/// Why that could not be done: no random numbers, most likely.
+pub(crate) fn nameless(name: &str, alpn: &[u8]) -> Result<Arc<ServerConfig>, String> {
+    let words = |error: rcgen::Error| error.to_string();
+    let key = KeyPair::generate().map_err(words)?;
+    let params = CertificateParams::new(vec![name.to_owned()]).map_err(words)?;
+    let certificate = params.self_signed(&key).map_err(words)?;
+    let private = PrivateKeyDer::try_from(key.serialize_der()).map_err(str::to_owned)?;
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(vec![certificate.der().clone()], private))
+        .map_err(|error| error.to_string())?;
+    config.alpn_protocols = vec![alpn.to_vec()];
+    // Nobody comes again.
+    config.send_tls13_tickets = 0;
+    Ok(Arc::new(config))
 }

@@ -16,6 +16,7 @@ pub mod places;
 mod records;
 pub mod response;
 pub mod rest;
+pub mod sealed;
 pub mod sys;
 pub mod threads;
 pub mod tls;

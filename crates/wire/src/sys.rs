@@ -5,6 +5,7 @@
 use std::io;
 use std::mem::size_of;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::num::NonZeroU32;
 use std::os::fd::{AsFd, AsRawFd};
 
 /// Sets `SO_RCVLOWAT`: `epoll` reports a socket readable only once this many bytes wait in it (or the stream has
@@ -77,6 +78,39 @@ pub fn socket_drops(socket: impl AsFd) -> io::Result<u32> {
     if result == 0 { Ok(numbers[MEMINFO_DROPS]) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Who connected to a Unix socket, as the kernel knew it then (`struct ucred`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SocketPeer {
+    /// The process, by its number in this one's PID namespace; none where it has none there.
+    pub process: Option<NonZeroU32>,
+    /// Its user.
+    pub user: u32,
+}
+
+/// Who is at the other end of a Unix socket (`SO_PEERCRED`); `rustix` has no value for processes of other namespaces.
+///
+/// # Errors
+/// That of `getsockopt`: no socket.
+pub fn peer(socket: impl AsFd) -> io::Result<SocketPeer> {
+    let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the pointer and length describe `found`, which outlives the call; the kernel writes no more than `length`
+    // bytes to it, and all are numbers.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut found).cast(),
+            &raw mut length,
+        )
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(SocketPeer { process: u32::try_from(found.pid).ok().and_then(NonZeroU32::new), user: found.uid })
+}
+
 /// What a kernel keeps in a socket's queue of errors (`struct sock_extended_err`, `linux/errqueue.h`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueuedError {
@@ -114,6 +148,11 @@ struct Control([u8; CONTROL_BYTES]);
 /// That of `recvmsg`: the queue is empty (`EAGAIN`). What is there and says nothing of a datagram is
 /// [`io::ErrorKind::InvalidData`], and is taken too.
 pub fn next_queued_error(socket: impl AsFd) -> io::Result<QueuedError> {
+    queued_error(&next_of_errors(socket)?.0).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// Takes what is oldest in a socket's queue of errors: its control messages.
+fn next_of_errors(socket: impl AsFd) -> io::Result<Control> {
     let mut control = Control([0; CONTROL_BYTES]);
     // SAFETY: a message of nothing: all fields are numbers and pointers, of which zero is one.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
@@ -123,32 +162,168 @@ pub fn next_queued_error(socket: impl AsFd) -> io::Result<QueuedError> {
     // SAFETY: `message` has no room for a name or data, and describes `control`, which outlives the call; the kernel
     // writes no more than its length there.
     let result = unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut message, flags) };
-    if result < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    queued_error(&control.0).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(control) }
 }
 
-/// The error in a control message as the kernel writes it: its length, level and type, then the error, then the address
-/// of whoever said it.
-fn queued_error(control: &[u8]) -> Option<QueuedError> {
-    let word = |at: usize| Some(i32::from_ne_bytes(*control.get(at..)?.first_chunk()?));
+/// The word at a place of control messages.
+fn word(control: &[u8], at: usize) -> Option<i32> {
+    Some(i32::from_ne_bytes(*control.get(at..)?.first_chunk()?))
+}
+
+/// Level and type of the first of control messages, which the kernel writes behind its length; and what it has.
+fn first_message(control: &[u8]) -> Option<((i32, i32), &[u8])> {
     let level = size_of::<usize>();
-    let is_error = matches!(
-        (word(level)?, word(level + 4)?),
-        (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR)
-    );
-    let of = control.get(level + 8..).filter(|_| is_error)?;
-    let (errno, rest) = of.split_first_chunk()?;
-    let ([origin, ..], rest) = rest.split_first_chunk::<4>()?;
+    Some(((word(control, level)?, word(control, level + 4)?), control.get(level + 8..)?))
+}
+
+/// A `struct sock_extended_err`, and what is behind it.
+struct ExtendedError<'c> {
+    errno: i32,
+    origin: u8,
+    code: u8,
+    info: u32,
+    data: u32,
+    /// The address of whoever said it.
+    offender: &'c [u8],
+}
+
+/// The error in control messages.
+fn extended_error(control: &[u8]) -> Option<ExtendedError<'_>> {
+    let (kind, of) = first_message(control)?;
+    let is_error = matches!(kind, (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR));
+    let (errno, rest) = Some(of).filter(|_| is_error)?.split_first_chunk()?;
+    let ([origin, _, code, _], rest) = rest.split_first_chunk::<4>()?;
     let (info, rest) = rest.split_first_chunk()?;
-    let offender = rest.get(4..)?;
-    let by = (*origin != libc::SO_EE_ORIGIN_LOCAL).then(|| address(offender));
-    Some(QueuedError {
+    let (data, offender) = rest.split_first_chunk()?;
+    Some(ExtendedError {
         errno: i32::from_ne_bytes(*errno),
+        origin: *origin,
+        code: *code,
         info: u32::from_ne_bytes(*info),
-        by: by.map(|by| by.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))),
+        data: u32::from_ne_bytes(*data),
+        offender,
     })
+}
+
+fn queued_error(control: &[u8]) -> Option<QueuedError> {
+    let of = extended_error(control)?;
+    let by = (of.origin != libc::SO_EE_ORIGIN_LOCAL).then(|| address(of.offender));
+    let by = by.map(|by| by.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)));
+    Some(QueuedError { errno: of.errno, info: of.info, by })
+}
+
+/// `SO_ZEROCOPY` (`include/uapi/asm-generic/socket.h`), and what a socket's queue of errors has of such sends
+/// (`linux/errqueue.h`): the crate `libc` does not have them.
+const SO_ZEROCOPY: i32 = 60;
+const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
+const SO_EE_CODE_ZEROCOPY_COPIED: u8 = 1;
+
+/// Lets sends of a socket leave bytes where they are ([`send_uncopied`]).
+///
+/// # Errors
+/// That of `setsockopt`: of TCP, Linux before 4.14.
+pub fn allow_uncopied(socket: impl AsFd) -> io::Result<()> {
+    set_number(socket, libc::SOL_SOCKET, SO_ZEROCOPY, 1)
+}
+
+/// Sends bytes of which the kernel makes no copy if it can (`MSG_ZEROCOPY`), and waits for no room. It reads them until
+/// all of them have arrived, and that may be after the socket was closed: so they live as long as the program. How many
+/// were taken; each send that took any is told once the kernel is done with it ([`next_done_sends`]).
+///
+/// # Errors
+/// That of `send`: there is no room now (`EAGAIN`), or the kernel may keep no more memory where it is (`ENOBUFS`).
+pub fn send_uncopied(socket: impl AsFd, bytes: &'static [u8]) -> io::Result<usize> {
+    let flags = libc::MSG_ZEROCOPY | libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    // SAFETY: the pointer and length describe `bytes`, which the kernel only reads, and which nobody changes or frees
+    // for as long as it may.
+    let sent = unsafe { libc::send(socket.as_fd().as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// Sends without a copy with which a kernel is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DoneSends {
+    /// How many, one after another.
+    pub sends: u64,
+    /// Whether it copied the first of them all the same.
+    pub were_copied: bool,
+}
+
+/// Takes the oldest word of sends without a copy that are done, and waits for none.
+///
+/// # Errors
+/// That of `recvmsg`: there is none (`EAGAIN`). What is there and says nothing of such sends is
+/// [`io::ErrorKind::InvalidData`], and is taken too.
+pub fn next_done_sends(socket: impl AsFd) -> io::Result<DoneSends> {
+    done_sends(&next_of_errors(socket)?.0).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// Numbers of sends count from 0, and begin again behind the highest of 32 bits.
+fn done_sends(control: &[u8]) -> Option<DoneSends> {
+    let of = extended_error(control)?;
+    (of.errno == 0 && of.origin == SO_EE_ORIGIN_ZEROCOPY).then(|| DoneSends {
+        sends: u64::from(of.data.wrapping_sub(of.info)) + 1,
+        were_copied: of.code == SO_EE_CODE_ZEROCOPY_COPIED,
+    })
+}
+
+/// Has the kernel cut what is sent at once by a UDP socket into datagrams of this length, the last of which may be
+/// shorter (`UDP_SEGMENT`); 0 for none.
+///
+/// # Errors
+/// That of `setsockopt`: Linux before 4.18. A send is refused where the path does not carry such a datagram whole
+/// (`EMSGSIZE`, or `EINVAL`), and where a driver or IPsec is in the way (`EIO`).
+pub fn set_datagram_cut(socket: impl AsFd, bytes: u16) -> io::Result<()> {
+    set_number(socket, libc::SOL_UDP, libc::UDP_SEGMENT, bytes.into())
+}
+
+/// Lets a UDP socket hand on datagrams joined, several of the same length from the same sender at once (`UDP_GRO`).
+///
+/// # Errors
+/// That of `setsockopt`: Linux before 5.0.
+pub fn join_datagrams(socket: impl AsFd) -> io::Result<()> {
+    set_number(socket, libc::SOL_UDP, libc::UDP_GRO, 1)
+}
+
+/// What one read brought of a UDP socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadDatagrams {
+    /// All of it.
+    pub bytes: usize,
+    /// Length of each datagram of it; the last one may be shorter. 1 or more.
+    pub each_bytes: usize,
+    /// Who sent them.
+    pub by: Option<IpAddr>,
+}
+
+/// Reads a datagram, or several where the socket hands them on joined, and waits for none.
+///
+/// # Errors
+/// That of `recvmsg`: there is none (`EAGAIN`), or one that was sent by this socket was refused.
+pub fn read_datagrams(socket: impl AsFd, into: &mut [u8]) -> io::Result<ReadDatagrams> {
+    let (mut control, mut name) = (Control([0; CONTROL_BYTES]), Control([0; CONTROL_BYTES]));
+    let mut part = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+    // SAFETY: a message of nothing: all fields are numbers and pointers, of which zero is one.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_name = name.0.as_mut_ptr().cast();
+    message.msg_namelen = CONTROL_BYTES as _;
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.0.as_mut_ptr().cast();
+    message.msg_controllen = CONTROL_BYTES as _;
+    // SAFETY: `message` describes `name`, `control` and, by `part`, `into`, all of which outlive the call; the kernel
+    // writes no more than their lengths there.
+    let read = unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
+    let bytes = usize::try_from(read).map_err(|_| io::Error::last_os_error())?;
+    let each_bytes = joined_bytes(&control.0).unwrap_or(bytes).max(1);
+    Ok(ReadDatagrams { bytes, each_bytes, by: address(&name.0) })
+}
+
+/// Length of datagrams that a kernel joined, as it says in control messages.
+fn joined_bytes(control: &[u8]) -> Option<usize> {
+    let (kind, of) = first_message(control)?;
+    let bytes = word(of, 0).filter(|_| kind == (libc::SOL_UDP, libc::UDP_GRO))?;
+    usize::try_from(bytes).ok().filter(|bytes| *bytes > 0)
 }
 
 /// The address in a `sockaddr`.
@@ -220,115 +395,4 @@ pub fn wake_on_time() {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::{TcpListener, TcpStream};
-
-    use super::*;
-
-    #[test]
-    fn low_water_is_taken_by_a_tcp_socket_and_refused_by_a_file() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        set_receive_low_water(&socket, 1 << 20).unwrap();
-        set_receive_low_water(&socket, 1).unwrap();
-        let file = std::fs::File::open("/dev/null").unwrap();
-        assert!(set_receive_low_water(&file, 1).is_err());
-    }
-
-    #[test]
-    fn a_tcp_socket_tells_what_it_did_and_a_file_nothing() {
-        use std::io::{Read as _, Write as _};
-
-        use linerate_record::tcp_info::{ACKNOWLEDGED, SENT_SEGMENT_BYTES};
-
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (mut far, _) = listener.accept().unwrap();
-        near.write_all(&[7; 5000]).unwrap();
-        far.read_exact(&mut [0; 5000]).unwrap();
-        // The other's kernel is this one: what was read was acknowledged, or is within moments.
-        let acknowledged = || ACKNOWLEDGED.of(&tcp_info(&near).unwrap());
-        let is_told = (0..100).any(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(5));
-            acknowledged() >= 5000
-        });
-        assert!(is_told, "{} acknowledged", acknowledged());
-        assert!(SENT_SEGMENT_BYTES.of(&tcp_info(&near).unwrap()) >= 536);
-        assert!(tcp_info(std::fs::File::open("/dev/null").unwrap()).is_err());
-    }
-
-    #[test]
-    fn a_udp_socket_that_nobody_reads_tells_what_it_dropped() {
-        let far = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        let near = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        assert_eq!(socket_drops(&far).unwrap(), 0);
-        // Receive buffers hold 208 KiB unless they are told otherwise, or some MiB.
-        let sent = (0..20_000).filter(|_| near.send_to(&[7; 1400], far.local_addr().unwrap()).is_ok()).count();
-        far.set_nonblocking(true).unwrap();
-        let received = std::iter::from_fn(|| far.recv(&mut [0; 2000]).ok()).count();
-        assert_eq!(sent - received, socket_drops(&far).unwrap() as usize, "{received} of {sent} received");
-        assert!(received < sent);
-        assert!(socket_drops(std::fs::File::open("/dev/null").unwrap()).is_err());
-    }
-
-    #[test]
-    fn what_went_wrong_with_a_datagram_is_queued_with_who_said_so() {
-        let near = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        queue_errors(&near, false).unwrap();
-        let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        near.connect(nobody).unwrap();
-        assert_eq!(next_queued_error(&near).unwrap_err().kind(), io::ErrorKind::WouldBlock);
-        near.send(&[7; 10]).unwrap();
-        let error = next_queued_error(&near).unwrap();
-        assert_eq!((error.errno, error.by), (libc::ECONNREFUSED, Some(nobody.ip())));
-        assert!(next_queued_error(&near).is_err(), "it was taken");
-    }
-
-    #[test]
-    fn what_the_own_kernel_refuses_is_queued_with_the_length_that_it_takes() {
-        // IPv6 may be switched off.
-        let Ok(near) = std::net::UdpSocket::bind("[::1]:0") else { return };
-        queue_errors(&near, true).unwrap();
-        near.connect(near.local_addr().unwrap()).unwrap();
-        rustix::net::sockopt::set_ipv6_mtu_discover(&near, rustix::net::sockopt::Ipv6PathMtuDiscovery::PROBE).unwrap();
-        // The longest that UDP has, with two headers, is longer than the 65,536 bytes of the loopback's MTU.
-        assert_eq!(near.send(&[7; 65_527]).unwrap_err().raw_os_error(), Some(libc::EMSGSIZE));
-        let error = next_queued_error(&near).unwrap();
-        assert_eq!(error, QueuedError { errno: libc::EMSGSIZE, info: 65_536, by: None });
-    }
-
-    #[test]
-    fn an_error_cut_anywhere_is_none() {
-        let mut control = [0_u8; 44];
-        let level = size_of::<usize>();
-        control[level..level + 4].copy_from_slice(&libc::SOL_IP.to_ne_bytes());
-        control[level + 4..level + 8].copy_from_slice(&libc::IP_RECVERR.to_ne_bytes());
-        let of = &mut control[level + 8..];
-        of[..4].copy_from_slice(&libc::EMSGSIZE.to_ne_bytes());
-        of[4] = libc::SO_EE_ORIGIN_ICMP;
-        of[8..12].copy_from_slice(&1_400_u32.to_ne_bytes());
-        of[16..18].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
-        of[20..24].copy_from_slice(&[10, 0, 0, 1]);
-        let by = |address: [u8; 4]| Some(IpAddr::from(address));
-        let whole = QueuedError { errno: libc::EMSGSIZE, info: 1_400, by: by([10, 0, 0, 1]) };
-        assert_eq!(queued_error(&control), Some(whole));
-        for length in 0..level + 32 {
-            let cut = queued_error(&control[..length]);
-            assert!(cut.is_none_or(|of| of == QueuedError { by: by([0; 4]), ..whole }), "{length}: {cut:?}");
-        }
-        control[level] = 99;
-        assert_eq!(queued_error(&control), None, "of another level");
-    }
-
-    #[test]
-    fn processor_time_of_this_process_grows_with_work() {
-        let me = std::process::id();
-        let before = process_cpu_ns(me).unwrap();
-        let mut x = 1u64;
-        for i in 0..20_000_000u64 {
-            x = std::hint::black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(i));
-        }
-        assert!(process_cpu_ns(me).unwrap() > before, "{x}");
-        assert!(process_cpu_ns(u32::MAX).is_err());
-    }
-}
+mod tests;

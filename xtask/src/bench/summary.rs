@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::CONCURRENCY;
 use super::clients::{Client, Measure};
 use super::options::{Cell, Op, TargetKind, say_size};
+use crate::median::median;
 
 /// Client processor time that linerate may take for each unit of the bare loop's.
 const RATIO_MAX: f64 = 1.25;
@@ -239,13 +240,6 @@ fn failures(rows: &[Row], of: impl Fn(&Client) -> bool) -> Vec<String> {
         .into_iter()
         .map(|(cell, client, error)| format!("{cell}: {} failed: {error}", client.name()))
         .collect()
-}
-
-fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let upper = *sorted.get(sorted.len() / 2)?;
-    if sorted.len() % 2 == 1 { Some(upper) } else { Some(f64::midpoint(sorted[sorted.len() / 2 - 1], upper)) }
 }
 
 fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {

@@ -277,7 +277,12 @@ impl Pretended {
                 }
                 Deed::Stop(reason) => self.end(reason),
                 Deed::End(_) => return Ok(true),
-                Deed::ReadMachine | Deed::Watch(_) | Deed::EndWatch | Deed::Net(_) | Deed::NetRound(_) => {}
+                Deed::ReadMachine
+                | Deed::Watch(_)
+                | Deed::EndWatch
+                | Deed::Net(_)
+                | Deed::NetRound(_)
+                | Deed::Change(_) => {}
             }
         }
         if self.agent.has_lapsed(now) { Err(()) } else { Ok(false) }

@@ -1,21 +1,28 @@
 //! The answer in a sentence, what to know before it, and the claims with their remedies.
 
+mod bisection;
+mod classes;
+mod incast;
 mod members;
 mod ops;
 mod paths;
 mod ports;
+mod racks;
+mod rings;
 mod slow;
+mod without;
 
 use linerate_record::finding::{Confidence, Severity};
 use linerate_record::lines::listed;
-use linerate_record::net::NetOp;
+use linerate_record::net::{NetOp, NetWay};
 use linerate_record::units::{duration_ns, percent};
 
 use super::pairs::NetSeen;
 use super::slow::NetCompared;
-use super::view::{
-    NetFinding, NetFindingKind, NetLimitCount, NetLimitedBy, NetPairFigures, NetSide, NetStreamsFigures, NetView,
-};
+use super::view::{NetFinding, NetFindingKind, NetLimitCount, NetLimitedBy, NetSide, NetStreamsFigures, NetView};
+
+pub(super) use bisection::said as bisected;
+pub(super) use classes::{against, costs_said, ratio_said};
 
 /// A machine that took part in fewer than this share of what the median one did took part in too few.
 const FEW: f64 = 0.5;
@@ -56,7 +63,12 @@ pub(super) fn answer(view: &NetView) -> String {
             None => "no pair was measured".to_owned(),
         };
     };
-    let parts = [rates(view, whole), ops::in_short(view), slow_in_short(view), limits_in_short(view)];
+    // Of racks, the middle of pairs across and within is no figure of anything.
+    let (first, slow) = match view.load.way {
+        NetWay::Bisection => (bisection::in_short(view), String::new()),
+        _ => (rates(view, whole), slow_in_short(view)),
+    };
+    let parts = [first, ops::in_short(view), without::in_short(view), slow, limits_in_short(view)];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
@@ -76,7 +88,9 @@ fn rates(view: &NetView, whole: &NetStreamsFigures) -> String {
 
 fn slow_in_short(view: &NetView) -> String {
     let slow = &view.slow;
-    let nodes = slow.nodes.iter().map(|one| {
+    let racks = racks::slow(view);
+    let is_in_rack = |node: u32| racks.iter().any(|rack| rack.slow.contains(&node));
+    let nodes = slow.nodes.iter().filter(|one| !is_in_rack(one.node)).map(|one| {
         let less = percent(one.less_share);
         match one.side {
             NetSide::Sends => format!("{} sends {less} less than others", view.name(one.node)),
@@ -85,10 +99,11 @@ fn slow_in_short(view: &NetView) -> String {
         }
     });
     let pairs = slow.pairs.iter().map(|one| {
-        let name = pair_name(view, one.from, one.to);
-        format!("{name} gives {} less than its machines do with others", percent(one.less_share))
+        let (name, less) = (pair_name(view, one.from, one.to), percent(one.less_share));
+        let than = if view.has_two_directions() { "the other way" } else { "its machines do with others" };
+        format!("{name} gives {less} less than {than}")
     });
-    let all: Vec<String> = nodes.chain(pairs).collect();
+    let all: Vec<String> = racks.iter().map(|rack| rack.said()).chain(nodes).chain(pairs).collect();
     match all.len() {
         0 if !slow.lacking.is_empty() => slow.lacking.clone(),
         0 => "no machine and no pair is slow beyond chance".to_owned(),
@@ -109,7 +124,7 @@ fn limits_in_short(view: &NetView) -> String {
 
 /// What whoever reads the answer has to know first.
 pub(super) fn warnings(view: &NetView, seen: &NetSeen<'_>) -> Vec<String> {
-    let mut warnings: Vec<String> = failed(view).into_iter().collect();
+    let mut warnings: Vec<String> = failed(view).into_iter().chain(failed_by_ways(view)).collect();
     let mut tries: Vec<u32> = view.nodes.iter().map(|node| node.tries - node.failed).collect();
     tries.sort_unstable();
     let median = tries.get(tries.len() / 2).copied().unwrap_or(0);
@@ -139,6 +154,15 @@ fn failed(view: &NetView) -> Option<String> {
         without => format!("; {} without any figure", plural(without, "pair")),
     };
     Some(format!("{failed} of {all} measurements of a pair failed{without}; the first: {reason}"))
+}
+
+/// The same through Services and in a second network, whose pairs are reported by their classes alone.
+fn failed_by_ways(view: &NetView) -> Option<String> {
+    let of = || view.classes.iter().filter(|of| !of.class.through.is_direct() && !of.reasons.is_empty());
+    let reason = of().flat_map(|of| &of.reasons).next()?;
+    let mut names: Vec<String> = of().map(|of| of.class.to_string()).collect();
+    names.dedup();
+    Some(format!("measurements of {} failed; the first: {reason}", listed(&names, NAMED)))
 }
 
 /// Machines that counted for longer or shorter than was asked.
@@ -171,33 +195,22 @@ pub(super) fn findings(view: &NetView, seen: &NetSeen<'_>, compared: &NetCompare
     all.extend(slow::nodes(view));
     all.extend(slow::pairs(view));
     all.extend(slow::visits(seen, compared));
+    all.extend(without::finding(view));
     // Who does not take what others send is named with that.
     let is_named = all.iter().any(|finding| finding.kind == NetFindingKind::MtuMismatch);
-    all.extend(ports::uneven(view).into_iter().filter(|uneven| !is_named || !uneven.claim.ends_with("MTU")));
-    all.extend(not_finished(view));
+    let uneven = ports::uneven(view).into_iter().filter(|_| !view.is_mixed());
+    all.extend(uneven.filter(|uneven| !is_named || !uneven.claim.ends_with("MTU")));
     all.extend(by_machines(view));
+    all.extend(incast::incast(view));
+    all.extend(bisection::finding(view));
+    all.extend(rings::findings(view, seen));
     all.extend(losses(view));
     all.extend(ops::lost(view));
+    all.extend(ops::copied(view));
     all.extend(unfair(view));
     all.extend(members::findings(view));
     all.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     all
-}
-
-/// Pairs without any figure.
-fn not_finished(view: &NetView) -> Option<NetFinding> {
-    let failed: Vec<&NetPairFigures> = view.pairs.iter().filter(|pair| pair.visits == 0).collect();
-    let first = failed.first()?;
-    let is_most = failed.len() * 2 > view.pairs.len();
-    Some(NetFinding {
-        kind: NetFindingKind::VisitsFailed,
-        severity: if is_most { Severity::Critical } else { Severity::Warning },
-        confidence: Confidence::Certain,
-        nodes: Vec::new(),
-        claim: format!("no figures of {} of {}", failed.len(), plural(view.pairs.len(), "pair")),
-        evidence: format!("{}: {}", pair_name(view, first.from, first.to), first.reasons.join("; ")),
-        remedy: "whether the address is reached from there, and whether a firewall lets the port through".to_owned(),
-    })
 }
 
 /// A limit of most pairs that is none of the network.

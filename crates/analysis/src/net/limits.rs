@@ -2,7 +2,7 @@
 //! queues, a busy receiver a full window.
 
 use linerate_record::finding::Confidence;
-use linerate_record::net::NetOp;
+use linerate_record::net::{NetOp, NetWay};
 use linerate_record::units::{bits_per_s, bytes_iec, count, duration_ns, percent};
 
 use super::pairs::{NetSeen, PairReadings};
@@ -33,8 +33,27 @@ const HELD_MOSTLY: f64 = 0.5;
 /// Share of segments sent again from which losses are the limit: as in readings of a cluster.
 const LOST: f64 = 0.005;
 
+/// What to look at where packets are lost, and neither machine says that it dropped them.
+const LOOK_AT_PORTS: &str =
+    "drops and errors of the switch's ports between both, their cables and optics; net.ipv4.tcp_congestion_control";
+
+/// What to look at where nothing says what the limit is.
+const LOOK_AT_SWITCHES: &str =
+    "the switches between both (a slower uplink, a limit of rates, pauses), net.ipv4.tcp_congestion_control";
+
+/// Packets that an end drops itself, per second, from which that is said.
+const DROPS_LEAST_PER_S: f64 = 1.0;
+
+/// How often per second a queue holds packets back from which a limit of rates is said: rates of some packets each.
+const HELD_BACK_LEAST_PER_S: f64 = 10.0;
+
 /// Below this share of the time busy, the sender had nothing to send for much of it.
 const BUSY_LEAST: f64 = 0.9;
+
+/// Whether a limit says more than that it is somewhere between the machines.
+pub(super) fn says_where(limit: &NetLimit) -> bool {
+    ![LOOK_AT_PORTS, LOOK_AT_SWITCHES].contains(&limit.look_at.as_str())
+}
 
 /// What limited a pair whose figures these are; `None` where no visit counts.
 pub(super) fn limit(seen: &NetSeen<'_>, figures: &NetPairFigures, readings: &PairReadings) -> Option<NetLimit> {
@@ -52,7 +71,7 @@ pub(super) fn limit(seen: &NetSeen<'_>, figures: &NetPairFigures, readings: &Pai
         .or_else(|| sender(figures, readings))
         .or_else(|| receiver(figures, readings))
         .or_else(|| held(figures))
-        .or_else(|| losses(figures, readings));
+        .or_else(|| Some(at_one_port(seen, figures, losses(figures, readings)?)));
     Some(found.unwrap_or_else(|| network(figures, readings)))
 }
 
@@ -252,24 +271,34 @@ fn losses(figures: &NetPairFigures, readings: &PairReadings) -> Option<NetLimit>
     Some(lossy(format!("{} of segments are sent again", percent(share)), readings))
 }
 
+/// Where all send to one at once, the port to it is what they share.
+fn at_one_port(seen: &NetSeen<'_>, figures: &NetPairFigures, lossy: NetLimit) -> NetLimit {
+    if seen.run.load.way != NetWay::Incast {
+        return lossy;
+    }
+    let to = &seen.run.nodes[figures.to as usize].name;
+    let look_at =
+        format!("the drops and the buffer of the switch's port to {to}, at which all senders meet; nic.ring.rx");
+    NetLimit { look_at, ..lossy }
+}
+
 /// Losses that were counted, and those of them that the receiver counts itself.
 fn lossy(counted: String, readings: &PairReadings) -> NetLimit {
-    let drops = if readings.drops_per_s >= 1.0 {
-        format!("; the receiver drops {} packets a second itself", count(readings.drops_per_s))
-    } else {
-        String::new()
-    };
-    let look_at = if readings.drops_per_s >= 1.0 {
-        "nic.ring.rx, nic.channels and net.core.netdev_max_backlog of the receiver"
-    } else {
-        "drops and errors of the switch's ports between both, their cables and optics; net.ipv4.tcp_congestion_control"
+    let ends = [(&readings.sender_drops, "sender"), (&readings.receiver_drops, "receiver")];
+    let found = ends.into_iter().filter_map(|(drops, end)| Some((drops.as_ref()?, end)));
+    let most = found.max_by(|a, b| a.0.1.total_cmp(&b.0.1)).filter(|((_, per_s), _)| *per_s >= DROPS_LEAST_PER_S);
+    let (drops, look_at) = match most {
+        Some(((of, per_s), end)) => {
+            (format!("; the {end} drops {} packets a second itself, {}", count(*per_s), of.place()), of.look_at(end))
+        }
+        None => (String::new(), LOOK_AT_PORTS.to_owned()),
     };
     NetLimit {
         by: NetLimitedBy::Losses,
         // A queue that overflows is also how congestion control finds the speed of a link that is full elsewhere.
         confidence: Confidence::Possible,
         evidence: counted + &drops,
-        look_at: look_at.to_owned(),
+        look_at,
     }
 }
 
@@ -289,12 +318,21 @@ fn network(figures: &NetPairFigures, readings: &PairReadings) -> NetLimit {
     if let Some(busy) = figures.busy_share.filter(|busy| *busy < BUSY_LEAST) {
         said.push(format!("streams had something to send for {} of the time only", percent(busy)));
     }
+    let held = readings.held_back.as_ref().filter(|(.., per_s)| *per_s >= HELD_BACK_LEAST_PER_S);
+    if let Some((discipline, interface, per_s)) = held {
+        let times = count(*per_s);
+        said.insert(
+            0,
+            format!("the sender's own queue, {discipline} of {interface}, held packets back {times} times a second"),
+        );
+    }
     NetLimit {
         by: NetLimitedBy::Network,
         confidence: Confidence::Possible,
         evidence: said.join("; "),
-        look_at:
-            "the switches between both (a slower uplink, a limit of rates, pauses), net.ipv4.tcp_congestion_control"
-                .to_owned(),
+        look_at: match held {
+            Some((_, interface, _)) => format!("the limit of rates on the sender: tc -s qdisc show dev {interface}"),
+            None => LOOK_AT_SWITCHES.to_owned(),
+        },
     }
 }

@@ -25,6 +25,9 @@ const OWN_MOST: f64 = 1.1;
 /// Streams whose Jain's index is less than this are not alike, so that bytes do not tell how many there are.
 const ALIKE: f64 = 0.95;
 
+/// Streams of a pair that are named, at the most.
+const STRAYS_KEPT: usize = 64;
+
 /// Modes in which what is between both machines chooses the member on which packets arrive.
 const CHOSEN_OUTSIDE: [&str; 3] = ["802.3ad", "balance-xor", "balance-rr"];
 
@@ -113,6 +116,11 @@ fn leaves(seen: &NetSeen<'_>, from: u32, of: &SeenPair<'_>) -> Option<NetLeaves>
         ..NetLeaves::default()
     };
     let mut is_predicted = true;
+    for halved in of.visits.iter().filter_map(|visit| visit.pair.halved.as_ref()) {
+        all.strays.extend(halved.strays.iter().take(STRAYS_KEPT.saturating_sub(all.strays.len())).cloned());
+        all.unparted_streams +=
+            halved.unparted.iter().map(|[first, last]| last.saturating_sub(*first) + 1).sum::<u32>();
+    }
     for visit in &of.visits {
         let aim = visit.pair.aim.as_ref().filter(|aim| aim.bond == first.bond);
         let judged = aim.and_then(|aim| {
@@ -182,6 +190,18 @@ fn alone(aim: &NetAim, of: &MembersVisit<'_>) -> Option<(u32, u32)> {
     let sent = |members: &[&NetMember]| members.iter().map(|member| member.sent_bytes as f64).sum::<f64>();
     let strays = strays(&brought(of.pair), sent(&own) + sent(&others), sent(&others) - of.background_bytes);
     strays.map(|strays| (u32::try_from(brought(of.pair).len()).unwrap_or(u32::MAX), strays))
+}
+
+/// How many streams of a pair strayed in its first visit, and by which member the most; none where that cannot be
+/// judged.
+pub(super) fn strayed_in<'v>(seen: &NetSeen<'v>, from: u32, of: &SeenPair<'v>) -> Option<(u32, &'v str)> {
+    let visit = of.visits.first()?;
+    let aim = visit.pair.aim.as_ref()?;
+    let found = of_visit(seen, visit, (from, &aim.bond), |pair| pair.from)?;
+    let own = aim.members.get(aim.only()? as usize)?;
+    let (_, strayed) = alone(aim, &found).filter(|_| is_of(aim, &found.members))?;
+    let others = found.members.iter().copied().filter(|member| member.name != *own);
+    Some((strayed, others.max_by_key(|member| member.sent_bytes)?.name.as_str()))
 }
 
 /// How many of these streams are behind bytes that should not be there, where all members carried so much.

@@ -5,15 +5,19 @@ use std::collections::BTreeMap;
 use linerate_record::net::{NetLoad, NetMachine, NetOp, NetPair, NetRun, NetSent, NetVisit};
 use linerate_record::readings::ReadMeasure;
 
+use super::drops::{self, NetDrops};
 use super::ports::{self, NetPort};
 use super::view::{NetInterval, NetPairFigures};
-use super::{ops, paths};
+use super::{offloads, ops, paths};
 use crate::estimate::mean_with_interval;
 use crate::median::median;
 use crate::student;
 
 /// A port cannot carry more than this share of its speed: a higher one says that the speed stated is none.
 const SPEED_MOST: f64 = 1.05;
+
+/// Why a pair has no figures whose connections were made and proven, and brought no byte.
+pub(super) const NOTHING_RECEIVED: &str = "nothing was received";
 
 const GIB: f64 = (1_u64 << 30) as f64;
 
@@ -133,7 +137,7 @@ pub(super) fn rate<'p>(pair: &'p NetPair, load: &NetLoad) -> Result<f64, &'p str
     let over_ms = load.interval_ms.saturating_mul(counts.len() as u64).min(load.duration_ms);
     let over_s = over_ms as f64 / 1e3;
     let all = total(counts);
-    let nothing = if load.op.is_of_bytes() { "nothing was received" } else { "nothing was answered" };
+    let nothing = if load.op.is_of_bytes() { NOTHING_RECEIVED } else { "nothing was answered" };
     if over_s > 0.0 && all > 0.0 { Ok(all / over_s) } else { Err(nothing) }
 }
 
@@ -162,7 +166,7 @@ fn without_nominal_speeds(all: &mut NetSeen<'_>) {
 }
 
 /// What the limit of a pair is judged by, beside its figures.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct PairReadings {
     /// How full the port of the sender was while it sent, and that of the receiver while it received.
     pub(super) ports_share: [Option<f64>; 2],
@@ -171,8 +175,13 @@ pub(super) struct PairReadings {
     /// The busiest core of both machines, and how many cores worked for interrupts.
     pub(super) busiest_core: [Option<f64>; 2],
     pub(super) softirq_cores: [Option<f64>; 2],
-    /// Packets that the receiver's interface, its rings and queues dropped, per second.
-    pub(super) drops_per_s: f64,
+    /// Where the receiver dropped most packets, and how many per second.
+    pub(super) receiver_drops: Option<(NetDrops, f64)>,
+    /// The same of the sender.
+    pub(super) sender_drops: Option<(NetDrops, f64)>,
+    /// The sender's queue that held packets back for its rate most often: what `tc` calls it, its interface, and how
+    /// often per second.
+    pub(super) held_back: Option<(String, String, f64)>,
     /// The congestion window in bytes.
     pub(super) congestion_window_bytes: f64,
 }
@@ -208,8 +217,11 @@ pub(super) fn figures(seen: &NetSeen<'_>, key: (u32, u32, u32), of: &SeenPair<'_
     sockets(seen, &mut figures, of);
     figures.times = ops::times(of);
     figures.datagrams = ops::datagrams(&seen.run.load, of);
+    figures.offloads = offloads::figures(of);
     processors(seen, &mut figures, of);
     let readings = readings(seen, key, of);
+    let window = readings.congestion_window_bytes;
+    figures.congestion_window_bytes = (window > 0.0 && seen.run.load.op == NetOp::Stream).then_some(window);
     figures.link_share = readings.ports_share.into_iter().flatten().max_by(f64::total_cmp);
     (figures, readings)
 }
@@ -230,7 +242,17 @@ fn interval(seen: &NetSeen<'_>, of: &SeenPair<'_>) -> Option<NetInterval> {
         }
         _ => mean_of(&rates),
     };
-    Some(NetInterval { mean, low: half.map(|half| (mean - half).max(0.0)), high: half.map(|half| mean + half) })
+    Some(of_rate(mean, half))
+}
+
+/// The interval of a rate, which is never below 0, by half its width.
+pub(super) fn of_rate(mean: f64, half: Option<f64>) -> NetInterval {
+    NetInterval { mean, low: half.map(|half| (mean - half).max(0.0)), high: half.map(|half| mean + half) }
+}
+
+/// The interval of a ratio, by its logarithm and half the width of that one's.
+pub(super) fn of_ratio(log: f64, half: Option<f64>) -> NetInterval {
+    NetInterval { mean: log.exp(), low: half.map(|half| (log - half).exp()), high: half.map(|half| (log + half).exp()) }
 }
 
 /// The mean of independent values with half the width of its 95 % interval, by Student's t; none of fewer than two.
@@ -268,6 +290,7 @@ fn sockets(seen: &NetSeen<'_>, figures: &mut NetPairFigures, of: &SeenPair<'_>) 
     if load.op != NetOp::Stream {
         return;
     }
+    figures.segment_bytes = middle(|sent| sent.segment_bytes).map(|bytes| bytes.round() as u32);
     figures.busy_share = share(busy, open_us * visits).map(|share| share.min(1.0));
     figures.window_share = share(sum(|sent| sent.window_limited_us), busy).map(|share| share.min(1.0));
     figures.buffer_share = share(sum(|sent| sent.buffer_limited_us), busy).map(|share| share.min(1.0));
@@ -298,6 +321,18 @@ fn processors(seen: &NetSeen<'_>, figures: &mut NetPairFigures, of: &SeenPair<'_
     };
     (figures.sender_cpu_s_per_gib, figures.sender_busiest_share) =
         of_machine(figures.from, |node| node.sent_bytes, |machine| (machine.send_cpu_ns, machine.send_busiest_ns));
+    let busy = |node: u32, bytes: fn(&NodeVisit<'_>) -> f64| {
+        let (mut busy_s, mut moved) = (0.0, 0.0);
+        for node in nodes(node) {
+            let Some(machine) = node.machine else { continue };
+            let Some(cores) = machine.values.iter().find(|value| value.of == ReadMeasure::CoresBusy) else { continue };
+            busy_s += cores.value * machine.over_ms as f64 / 1e3;
+            moved += bytes(node);
+        }
+        share(busy_s, moved / GIB).filter(|_| is_of_bytes)
+    };
+    figures.sender_busy_s_per_gib = busy(figures.from, |node| node.sent_bytes);
+    figures.receiver_busy_s_per_gib = busy(figures.to, |node| node.received_bytes);
     (figures.receiver_cpu_s_per_gib, figures.receiver_busiest_share) = of_machine(
         figures.to,
         |node| node.received_bytes,
@@ -322,7 +357,7 @@ fn readings(seen: &NetSeen<'_>, (from, to, _): (u32, u32, u32), of: &SeenPair<'_
         let values = nodes(node).filter_map(|node| node.machine).flat_map(|machine| &machine.values);
         mean(values.filter(|value| value.of == measure).map(|value| value.value))
     };
-    let drops = [ReadMeasure::LinkReceivedDrops, ReadMeasure::LinkRingDrops, ReadMeasure::QueueDrops];
+    let machines = |node: u32| nodes(node).filter_map(|node| node.machine).collect::<Vec<&NetMachine>>();
     let [rate, _] = payload_per_s(seen.run.load.op, mean(of.visits.iter().map(|visit| visit.per_s)).unwrap_or(0.0));
     let member = [sender, receiver].into_iter().filter_map(|port| port.member_bits_per_s).min_by(f64::total_cmp);
     let window = of.visits.iter().map(|visit| {
@@ -337,7 +372,9 @@ fn readings(seen: &NetSeen<'_>, (from, to, _): (u32, u32, u32), of: &SeenPair<'_
         member_share: member.zip(wire).map(|(speed, wire)| 8.0 * rate * wire / speed),
         busiest_core: [from, to].map(|node| value(node, ReadMeasure::BusiestCore)),
         softirq_cores: [from, to].map(|node| value(node, ReadMeasure::CoresSoftirq)),
-        drops_per_s: drops.into_iter().filter_map(|measure| value(to, measure)).sum(),
+        receiver_drops: drops::at_receiver(&machines(to), &receiver.counting),
+        sender_drops: drops::at_sender(&machines(from), [&sender.counting, &sender.carriers]),
+        held_back: drops::held_back(&machines(from), &sender.carriers),
         congestion_window_bytes: mean(window).unwrap_or(0.0),
     }
 }

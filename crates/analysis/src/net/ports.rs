@@ -10,12 +10,12 @@ use linerate_record::net::NetNode;
 const NOMINAL: [&str; 2] = ["veth", "tun"];
 
 /// Bytes of a frame beside its IP packet: preamble and start 8, header 14, check sequence 4, gap 12 (IEEE 802.3).
-const FRAME_BYTES: u32 = 38;
+pub(super) const FRAME_BYTES: u32 = 38;
 
 /// Bytes of IPv4 and IPv6 headers, and of TCP's with timestamps.
 const IPV4_BYTES: u32 = 20;
 const IPV6_BYTES: u32 = 40;
-const TCP_BYTES: u32 = 20 + 12;
+pub(super) const TCP_BYTES: u32 = 20 + 12;
 
 /// The least MTU of IPv4 (RFC 791): below, something was misread.
 const MTU_LEAST: u32 = 68;
@@ -34,6 +34,11 @@ pub(super) struct NetPort {
     pub(super) member_bits_per_s: Option<f64>,
     /// How the bond spreads flows; empty where it does not say.
     pub(super) hash_policy: String,
+    /// What carries its packets: the interface, those that it stands on, and members of bonds. Empty where the
+    /// interface is not known.
+    pub(super) carriers: Vec<String>,
+    /// Those of them whose counters are their own: a bond's are the sums of its members'.
+    pub(super) counting: Vec<String>,
     /// Whether its address is one of IPv6.
     is_v6: bool,
 }
@@ -50,16 +55,44 @@ pub(super) fn port(node: &NetNode) -> NetPort {
         let slowest = all.min_by(f64::total_cmp)?;
         (bond.members.len() > 1 && bond.mode != "active-backup").then_some(slowest)
     };
+    let carriers = carriers(nic, &named);
+    let is_sum =
+        |name: &str| named(name).and_then(|nic| nic.bond.as_ref()).is_some_and(|bond| !bond.members.is_empty());
     NetPort {
         speed_bits_per_s: speed(nic),
         mtu_bytes: Some(nic.mtu_bytes).filter(|mtu| *mtu >= MTU_LEAST),
         member_bits_per_s: bond.and_then(speeds),
         hash_policy: bond.and_then(|nic| nic.bond.as_ref()?.xmit_hash_policy.clone()).unwrap_or_default(),
+        counting: carriers.iter().filter(|name| !is_sum(name)).cloned().collect(),
+        carriers,
         is_v6,
     }
 }
 
-fn is_v6(address: &str) -> bool {
+/// An interface with all that it stands on.
+fn carriers<'n>(nic: &'n MachineNic, named: &impl Fn(&str) -> Option<&'n MachineNic>) -> Vec<String> {
+    let mut all = vec![nic.name.clone()];
+    let mut at = vec![nic];
+    for _ in 0..DEPTH {
+        let mut below = Vec::new();
+        for nic in at {
+            let members = nic.bond.iter().flat_map(|bond| &bond.members);
+            for name in nic.over.iter().chain(members) {
+                if let Some(found) = named(name)
+                    && !all.contains(&found.name)
+                {
+                    all.push(found.name.clone());
+                    below.push(found);
+                }
+            }
+        }
+        at = below;
+    }
+    all
+}
+
+/// Whether an address, in brackets with a port or bare, is one of IPv6.
+pub(super) fn is_v6(address: &str) -> bool {
     let bare = address.trim_start_matches('[').split(']').next().unwrap_or(address);
     matches!(bare.parse(), Ok(IpAddr::V6(_)))
 }
@@ -90,11 +123,16 @@ pub fn bond_of<'m>(machine: &'m Machine, interface: &str) -> Option<(&'m str, &'
     Some((found.name.as_str(), found.bond.as_ref()?))
 }
 
+/// Bytes of a header of IP.
+pub(super) const fn ip_bytes(is_v6: bool) -> u32 {
+    if is_v6 { IPV6_BYTES } else { IPV4_BYTES }
+}
+
 /// Bytes on the wire for each byte of payload between two machines, in full packets of the smaller MTU; absent where
 /// that is not known.
 pub(super) fn wire_share(from: &NetPort, to: &NetPort) -> Option<f64> {
     let mtu = from.mtu_bytes?.min(to.mtu_bytes?);
-    let ip = if from.is_v6 || to.is_v6 { IPV6_BYTES } else { IPV4_BYTES };
+    let ip = ip_bytes(from.is_v6 || to.is_v6);
     let payload = mtu.saturating_sub(ip + TCP_BYTES);
     (payload > 0).then(|| f64::from(mtu + FRAME_BYTES) / f64::from(payload))
 }
@@ -109,6 +147,8 @@ mod tests {
             address: address.to_owned(),
             interface: "a".to_owned(),
             machine: Machine { nics, ..Machine::default() },
+            place: None,
+            rack: None,
         }
     }
 
@@ -144,6 +184,8 @@ mod tests {
         let found =
             port(&node("10.0.0.1", vec![vlan.clone(), bonded.clone(), nic("p0", 25, 9000), nic("p1", 25, 9000)]));
         assert_eq!((found.speed_bits_per_s, found.member_bits_per_s), (Some(50e9), Some(25e9)));
+        assert_eq!(found.carriers, ["a", "bond0", "p0", "p1"]);
+        assert_eq!(found.counting, ["a", "p0", "p1"]);
         assert_eq!(found.hash_policy, "layer2");
         let backup = MachineBond { mode: "active-backup".to_owned(), ..bond };
         let backed = MachineNic { bond: Some(backup), ..bonded };

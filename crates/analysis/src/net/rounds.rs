@@ -3,7 +3,7 @@
 //! In a round no machine's port carries two flows the same way, except in an incast, whose purpose that is. Every
 //! ordered pair is in exactly one round, so that no link is judged by more flows than another.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use linerate_record::net::NetWay;
 
@@ -24,7 +24,8 @@ pub struct NetTurn {
     pub repetition: u32,
 }
 
-/// The pairs of each round, as senders and receivers, by their places among so many machines.
+/// The pairs of each round, as senders and receivers, by their places among so many machines. None of a bisection, for
+/// which racks are needed: those are of [`splits`](super::splits::splits).
 #[must_use]
 pub fn rounds(nodes: u32, way: NetWay) -> Vec<Vec<(u32, u32)>> {
     if nodes < 2 {
@@ -38,6 +39,7 @@ pub fn rounds(nodes: u32, way: NetWay) -> Vec<Vec<(u32, u32)>> {
             let senders = |to| (0..nodes).filter(move |from| *from != to);
             (0..nodes).map(|to| senders(to).map(|from| (from, to)).collect()).collect()
         }
+        NetWay::Bisection => Vec::new(),
     }
 }
 
@@ -63,6 +65,66 @@ fn one_way(matching: &[(u32, u32)]) -> [Vec<(u32, u32)>; 2] {
 
 fn both_ways(matching: &[(u32, u32)]) -> Vec<(u32, u32)> {
     matching.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect()
+}
+
+/// Rounds of machines of which several may be on one host. In a round each host is in one pair, unless these are the
+/// two ways between the same machines: machines of one host share its ports and its processors. Hosts are by machines.
+///
+/// Rounds are in groups. The first has the pairs of machines on one host, and may be empty. In each of the others,
+/// hosts are two by two, and each machine of one meets each machine of the other: hosts of which one class of pairs is
+/// measured are measured in every class, so that one can be held against another.
+#[must_use]
+pub fn rounds_of_hosts(hosts: &[usize], way: NetWay) -> Vec<Vec<Vec<(u32, u32)>>> {
+    let are_both = way == NetWay::BothWays;
+    let mut of: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+    for (machine, host) in (0_u32..).zip(hosts) {
+        of.entry(*host).or_default().push(machine);
+    }
+    let machines: Vec<Vec<u32>> = of.into_values().collect();
+    let own: Vec<Vec<(u32, u32)>> = machines
+        .iter()
+        .map(|own| product(own, own).into_iter().filter(|(a, b)| if are_both { a < b } else { a != b }).collect())
+        .collect();
+    let mut groups = vec![side_by_side(&own, are_both)];
+    let count = u32::try_from(machines.len()).unwrap_or(u32::MAX);
+    let all = if count < 2 { Vec::new() } else { matchings(count) };
+    for matching in all {
+        let directions = if are_both { vec![matching] } else { Vec::from(one_way(&matching)) };
+        let rounds_of = |hosts: &Vec<(u32, u32)>| {
+            let between = |&(from, to): &(u32, u32)| product(&machines[from as usize], &machines[to as usize]);
+            side_by_side(&hosts.iter().map(between).collect::<Vec<_>>(), are_both)
+        };
+        let parts: Vec<Vec<Vec<(u32, u32)>>> = directions.iter().map(rounds_of).collect();
+        let most = parts.iter().map(Vec::len).max().unwrap_or(0);
+        groups.push((0..most).flat_map(|step| parts.iter().filter_map(move |part| part.get(step).cloned())).collect());
+    }
+    groups
+}
+
+fn product(from: &[u32], to: &[u32]) -> Vec<(u32, u32)> {
+    from.iter().flat_map(|from| to.iter().map(move |to| (*from, *to))).collect()
+}
+
+/// Rounds of one pair of each column. Columns begin at different places, so that a round has pairs of several classes.
+fn side_by_side(columns: &[Vec<(u32, u32)>], are_both: bool) -> Vec<Vec<(u32, u32)>> {
+    let rounds = columns.iter().map(Vec::len).max().unwrap_or(0);
+    let of_round = |step: usize| {
+        let going = columns.iter().enumerate().filter(|(_, column)| step < column.len());
+        let pairs: Vec<(u32, u32)> = going.map(|(place, column)| column[(step + place) % column.len()]).collect();
+        if are_both { both_ways(&pairs) } else { pairs }
+    };
+    (0..rounds).map(of_round).collect()
+}
+
+/// So many rounds of the groups of [`rounds_of_hosts`]: whole groups as far as they go, each as probable as any other,
+/// and the first rounds of one more. Pairs on one host, which few rounds have, come after the first group of others.
+#[must_use]
+pub fn sampled_of_hosts(groups: &[Vec<Vec<(u32, u32)>>], count: usize, seed: u64) -> Vec<Vec<(u32, u32)>> {
+    let Some((own, others)) = groups.split_first() else { return Vec::new() };
+    let mut order: Vec<&Vec<Vec<(u32, u32)>>> = others.iter().collect();
+    shuffle(&mut order, &mut Dice::new(seed, SAMPLE));
+    order.insert(order.len().min(1), own);
+    order.into_iter().flatten().take(count).cloned().collect()
 }
 
 /// So many of the rounds, each as probable as any other, in their order: whole ones, so that machines take part alike.
@@ -119,10 +181,73 @@ mod tests {
             (NetWay::OneWay, times) => matches!(times, (0, 0) | (1, 0) | (0, 1)),
             (NetWay::BothWays, times) => matches!(times, (0, 0) | (1, 1)),
             (NetWay::Incast, times) => times == (1, 0) || times == (0, nodes as usize - 1),
+            (NetWay::Bisection, _) => false,
         };
         let is_meeting = |&(from, to): &(u32, u32)| way != NetWay::BothWays || round.contains(&(to, from));
         let is_matching = matches!(way, NetWay::OneWay | NetWay::BothWays);
         (0..nodes).all(is_fair) && round.iter().all(is_meeting) && rests == usize::from(is_odd && is_matching)
+    }
+
+    /// Each ordered pair of hosts with the pairs of their machines.
+    fn by_hosts(rounds: &[Vec<(u32, u32)>], hosts: &[usize]) -> BTreeMap<(usize, usize), BTreeSet<(u32, u32)>> {
+        let mut of: BTreeMap<(usize, usize), BTreeSet<(u32, u32)>> = BTreeMap::new();
+        for &(from, to) in rounds.iter().flatten() {
+            assert!(of.entry((hosts[from as usize], hosts[to as usize])).or_default().insert((from, to)));
+        }
+        of
+    }
+
+    #[test]
+    fn rounds_of_machines_that_share_hosts_have_each_host_in_one_pair() {
+        // Three on each of three hosts, two on a fourth, one on a fifth.
+        let hosts = [0, 1, 2, 0, 1, 2, 0, 1, 2, 3, 3, 4];
+        for way in [NetWay::OneWay, NetWay::BothWays] {
+            let groups = rounds_of_hosts(&hosts, way);
+            let all: Vec<Vec<(u32, u32)>> = groups.iter().flatten().cloned().collect();
+            let each = by_hosts(&all, &hosts);
+            assert_eq!(each.values().map(BTreeSet::len).sum::<usize>(), 12 * 11, "{way:?}: each pair once");
+            for round in &all {
+                let mut used: Vec<usize> = Vec::new();
+                for &(from, to) in round.iter().filter(|(from, to)| from < to || !round.contains(&(*to, *from))) {
+                    let own = BTreeSet::from([hosts[from as usize], hosts[to as usize]]);
+                    assert!(own.iter().all(|host| !used.contains(host)), "{way:?}: {round:?}");
+                    used.extend(own);
+                }
+                let is_met = |&(from, to): &(u32, u32)| round.contains(&(to, from));
+                assert!(round.iter().all(|pair| is_met(pair) == (way == NetWay::BothWays)), "{way:?}: {round:?}");
+            }
+            assert!(by_hosts(&groups[0], &hosts).keys().all(|(from, to)| from == to));
+            // Five hosts meet in five matchings, each of all pairs between its hosts.
+            assert_eq!(groups.len(), 1 + 5, "{way:?}");
+            for group in &groups[1..] {
+                assert!(by_hosts(group, &hosts).iter().all(|(hosts, pairs)| *pairs == each[hosts]), "{way:?}");
+            }
+        }
+        // Where each has a host of its own, rounds are those of machines.
+        let groups = rounds_of_hosts(&[0, 1, 2, 3, 4, 5], NetWay::OneWay);
+        assert_eq!(groups.concat(), rounds(6, NetWay::OneWay));
+        assert_eq!(rounds_of_hosts(&[7, 7], NetWay::OneWay).concat(), [[(0, 1)], [(1, 0)]]);
+        assert!(rounds_of_hosts(&[], NetWay::OneWay).concat().is_empty());
+    }
+
+    #[test]
+    fn a_sample_of_hosts_has_every_class_of_the_hosts_that_it_has() {
+        // Two pods and an agent of the host on each of 56.
+        let hosts: Vec<usize> = (0..168).map(|machine| machine / 3).collect();
+        let groups = rounds_of_hosts(&hosts, NetWay::OneWay);
+        assert_eq!(groups.iter().map(Vec::len).sum::<usize>(), 6 + 55 * 18);
+        for seed in 0..4 {
+            let some = sampled_of_hosts(&groups, 64, seed);
+            assert_eq!((some.len(), &some), (64, &sampled_of_hosts(&groups, 64, seed)));
+            let each = by_hosts(&some, &hosts);
+            // Three whole matchings of 28, both ways; and all that is on one host.
+            let whole = each.iter().filter(|((from, to), pairs)| from != to && pairs.len() == 9).count();
+            assert_eq!(whole, 3 * 56);
+            assert_eq!(each.iter().filter(|((from, to), pairs)| from == to && pairs.len() == 6).count(), 56);
+        }
+        assert_eq!(sampled_of_hosts(&groups, usize::MAX, 1).len(), 6 + 55 * 18);
+        // Few rounds are those of links.
+        assert!(sampled_of_hosts(&groups, 2, 1).iter().flatten().all(|(a, b)| a / 3 != b / 3));
     }
 
     proptest! {
@@ -145,6 +270,7 @@ mod tests {
                 NetWay::OneWay => 2 * around,
                 NetWay::BothWays => around,
                 NetWay::Incast => nodes,
+                NetWay::Bisection => 0,
             };
             prop_assert_eq!(all.len(), expected as usize, "{:?}", way);
             // A round costs the square of its machines to check: some of them tell.

@@ -5,11 +5,16 @@
 //! the middle two counts: a single slow pair then makes neither of two machines slow that have two pairs each. What is
 //! a pair's own is held against its machines' other pairs alone, for the same reason.
 //!
-//! What is slow is decided by [`odd_ones`] over all senders, receivers and pairs together. It is called only where it
-//! lies outside of the intervals of what was measured, too. How often healthy fleets are called: `docs/method/net.md`.
+//! What is slow is decided by [`odd_ones`], and of machines by `slow/several.rs`, over all senders, receivers and pairs
+//! together. It is called only where it lies outside of the intervals of what was measured, too, and where visits that
+//! are slow now and then do not explain it (`slow/by_visits.rs`). How often healthy fleets are called:
+//! `docs/method/net.md`.
 
+mod by_visits;
+mod directions;
 mod few;
 mod polish;
+mod several;
 
 use std::collections::BTreeSet;
 
@@ -20,8 +25,10 @@ use crate::estimate::COSINES;
 use crate::median::median;
 use crate::odd::{FALSE_ALARMS, LEAST, OddBar, OddOne, PRIOR_DEGREES, Side, odd_ones};
 use crate::student;
+use by_visits::{ByVisits, of_machine, of_pair, of_visit};
 use few::VISITS_LEAST;
 use polish::{NetCell, Polished, polished, scatter};
+use several::slow_ones;
 
 /// What healthy machines and pairs are taken to scatter by, as a share: a judgement, which counts as ten observations.
 const PRIOR_SCATTER: f64 = 0.03;
@@ -59,31 +66,38 @@ pub(super) struct NetCompared {
     pub(super) receives_share: Vec<Option<f64>>,
 }
 
+/// Nothing that is called, of so many machines, and why.
+pub(super) fn nothing(nodes: usize, lacking: String) -> NetCompared {
+    NetCompared {
+        slow: NetSlow { lacking, least_share: MATTERS, ..NetSlow::default() },
+        sends_share: vec![None; nodes],
+        receives_share: vec![None; nodes],
+        ..NetCompared::default()
+    }
+}
+
 /// Compares machines and pairs with one number of streams.
 pub(super) fn compare(seen: &NetSeen<'_>, pairs: &[&NetPairFigures]) -> NetCompared {
     let nodes = seen.run.nodes.len();
     let mut cells: Vec<NetCell> = pairs.iter().filter_map(|pair| cell(seen, pair)).collect();
-    let nothing = |lacking: &str| NetCompared {
-        slow: NetSlow { lacking: lacking.to_owned(), least_share: MATTERS, ..NetSlow::default() },
-        sends_share: vec![None; nodes],
-        receives_share: vec![None; nodes],
-        ..NetCompared::default()
-    };
-    if cells.len() < LEAST {
-        return nothing("fewer than three pairs have figures: none can be compared with others");
+    if let ([one, other], 2) = (cells.as_slice(), nodes) {
+        return directions::compared([one, other], pairs);
     }
-    let visits = visit_effects(seen, &cells, &polished(nodes, &cells));
-    cells.iter_mut().for_each(|cell| cell.forget(&visits));
+    if cells.len() < LEAST {
+        return nothing(nodes, "fewer than three pairs have figures: none can be compared with others".to_owned());
+    }
+    let short = shortfalls(seen, &cells, &polished(nodes, &cells));
+    let effects = visit_effects(&short);
+    cells.iter_mut().for_each(|cell| cell.forget(&effects));
     let table = polished(nodes, &cells);
     let sides = [&table.sends, &table.receives];
     let known = sides.map(|side| side.iter().filter(|effect| effect.is_some()).count());
     let compared = known.map(|known| if known >= LEAST { known } else { 0 });
     let family = cells.len() + compared.iter().sum::<usize>();
-    let judged = TAILS * family;
     let measured = measured_scatter(&cells);
     let residuals = scatter(&table.residuals);
     let by_side = [NetSide::Sends, NetSide::Receives]
-        .map(|side| slow_side(seen, &cells, &table, side, (measured, residuals, judged)));
+        .map(|side| slow_side(seen, &cells, &table, side, (measured, residuals, family)));
     let slow = NetSlow {
         comparisons: u32::try_from(family).unwrap_or(u32::MAX),
         false_alarm_share: FALSE_ALARMS,
@@ -91,12 +105,12 @@ pub(super) fn compare(seen: &NetSeen<'_>, pairs: &[&NetPairFigures]) -> NetCompa
         scatter_share: Some(residuals.exp_m1()),
         lacking: few::lacking(nodes, compared, &cells),
         nodes: both_sides(by_side),
-        pairs: slow_pairs(&cells, &table, pairs, (measured, judged)),
+        pairs: slow_pairs(&cells, &table, pairs, (measured, family)),
     };
     let share = |effects: &[Option<f64>]| effects.iter().map(|effect| effect.map(f64::exp_m1)).collect();
     NetCompared {
         slow,
-        visits: slow_visits(&visits),
+        visits: slow_visits(&effects, &short),
         sends_share: share(&table.sends),
         receives_share: share(&table.receives),
     }
@@ -111,9 +125,8 @@ fn cell(seen: &NetSeen<'_>, pair: &NetPairFigures) -> Option<NetCell> {
     Some(NetCell { from: pair.from as usize, to: pair.to as usize, value, visits, half })
 }
 
-/// How much less each visit gave than its pairs did in all of theirs, as logarithms: what three quarters of its pairs
-/// fall short by, so that a few slow ones do not make a visit.
-fn visit_effects(seen: &NetSeen<'_>, cells: &[NetCell], table: &Polished) -> Vec<f64> {
+/// How much less the pairs of each visit gave than their machines do, as logarithms.
+fn shortfalls(seen: &NetSeen<'_>, cells: &[NetCell], table: &Polished) -> Vec<Vec<f64>> {
     let mut short: Vec<Vec<f64>> = vec![Vec::new(); seen.visits.len()];
     for cell in cells {
         let of_machines = table.of_machines(cell);
@@ -121,20 +134,29 @@ fn visit_effects(seen: &NetSeen<'_>, cells: &[NetCell], table: &Polished) -> Vec
             short[*place].push(log - of_machines);
         }
     }
-    let effect = |mut short: Vec<f64>| {
-        short.sort_unstable_by(f64::total_cmp);
+    short.iter_mut().for_each(|short| short.sort_unstable_by(f64::total_cmp));
+    short
+}
+
+/// How much less each visit gave than its pairs did in all of theirs: what three quarters of its pairs fall short by,
+/// so that a few slow ones do not make a visit.
+fn visit_effects(short: &[Vec<f64>]) -> Vec<f64> {
+    let effect = |short: &Vec<f64>| {
         let at = short.get(3 * short.len() / 4).copied().unwrap_or(0.0);
         if short.len() >= VISIT_LEAST { at.min(0.0) } else { 0.0 }
     };
-    let effects: Vec<f64> = short.into_iter().map(effect).collect();
     // Less than what matters is left where it is: scatter, which is judged as such.
     let bar = (1.0 - 0.5 * MATTERS).ln();
-    effects.into_iter().map(|effect| if effect <= bar { effect } else { 0.0 }).collect()
+    short.iter().map(effect).map(|effect| if effect <= bar { effect } else { 0.0 }).collect()
 }
 
-fn slow_visits(effects: &[f64]) -> Vec<SlowVisit> {
+/// Visits that were slow by what matters, where that is no accident: of few pairs, each may be slow for itself.
+fn slow_visits(effects: &[f64], short: &[Vec<f64>]) -> Vec<SlowVisit> {
+    let by_pairs = ByVisits::of(short, of_visit);
+    let is_certain = |place: usize| by_pairs.chance(place, (0.0, effects[place]), effects.len()) <= FALSE_ALARMS;
     let shares = effects.iter().enumerate().map(|(place, effect)| (place, -effect.exp_m1()));
-    shares.filter(|(_, less)| *less >= MATTERS).map(|(place, less_share)| SlowVisit { place, less_share }).collect()
+    let slow = shares.filter(|(place, less)| *less >= MATTERS && is_certain(*place));
+    slow.map(|(place, less_share)| SlowVisit { place, less_share }).collect()
 }
 
 /// What a pair's mean is off by for want of time, as a standard deviation of logarithms: the middle of what visits or
@@ -161,7 +183,7 @@ fn of_middle(count: usize) -> f64 {
 }
 
 fn bar(scatter: f64, family: usize) -> OddBar {
-    OddBar { scatter, least: -(1.0 - MATTERS).ln(), side: Side::Low, family }
+    OddBar { scatter, least: -(1.0 - MATTERS).ln(), side: Side::Low, family: TAILS * family }
 }
 
 /// Machines that are slow on one side.
@@ -196,21 +218,23 @@ fn slow_side(
         median(rates.collect()).unwrap_or(0.0)
     };
     let others = median((0..seen.run.nodes.len()).filter(|node| !of[*node].is_empty()).map(middle).collect());
-    let found = odd_ones(&values, &bar).into_iter().filter(|odd| is_certain(known[odd.place].0, odd));
-    found
-        .map(|odd| {
-            let node = known[odd.place].0;
-            NetSlowNode {
-                node: u32::try_from(node).unwrap_or(u32::MAX),
-                side,
-                less_share: -odd.distance.exp_m1(),
-                sigmas: odd.sigmas,
-                chance: odd.chance,
-                per_s: middle(node),
-                others_per_s: others.unwrap_or(0.0),
-            }
+    let beyond = |place: &usize| cells[*place].visits_beyond(table.less_other_side(&cells[*place], *place, side));
+    let visits: Vec<Vec<f64>> = of.iter().map(|places| places.iter().flat_map(beyond).collect()).collect();
+    let by_visits = ByVisits::of(&visits, of_machine);
+    let called = |odd: OddOne| {
+        let node = known[odd.place].0;
+        let chance = by_visits.chance(node, (odd.others, odd.distance), family).max(odd.chance);
+        (chance <= FALSE_ALARMS && is_certain(node, &odd)).then(|| NetSlowNode {
+            node: u32::try_from(node).unwrap_or(u32::MAX),
+            side,
+            less_share: -odd.distance.exp_m1(),
+            sigmas: odd.sigmas,
+            chance,
+            per_s: middle(node),
+            others_per_s: others.unwrap_or(0.0),
         })
-        .collect()
+    };
+    slow_ones(&values, &bar).into_iter().filter_map(called).collect()
 }
 
 /// Whether a machine's pairs themselves show that it is slow: more than half of them are slow by what matters, and the
@@ -262,6 +286,9 @@ fn slow_pairs(
         let place = pairs.binary_search_by_key(&(cell.from, cell.to), key).ok()?;
         pairs[place].per_s
     };
+    let visits: Vec<Vec<f64>> =
+        cells.iter().zip(&table.residuals).map(|(cell, own)| cell.visits_beyond(*own).collect()).collect();
+    let by_visits = ByVisits::of(&visits, of_pair);
     let called = |odd: OddOne| {
         let cell = &cells[odd.place];
         if cell.visits.len() < VISITS_LEAST {
@@ -271,12 +298,13 @@ fn slow_pairs(
         let expected = cell.value - table.residuals[odd.place] + odd.others;
         // What is within the interval of the pair itself is no difference.
         let is_outside = cell.half.is_some_and(|half| cell.value + half < expected);
-        is_outside.then(|| NetSlowPair {
+        let chance = by_visits.chance(odd.place, (odd.others, odd.distance), family).max(odd.chance);
+        (is_outside && chance <= FALSE_ALARMS).then(|| NetSlowPair {
             from: u32::try_from(cell.from).unwrap_or(u32::MAX),
             to: u32::try_from(cell.to).unwrap_or(u32::MAX),
             less_share: -odd.distance.exp_m1(),
             sigmas: odd.sigmas,
-            chance: odd.chance,
+            chance,
             per_s: rate.mean,
             expected_per_s: expected.exp(),
         })

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::pairs::{NetSeen, mean_of};
+use super::pairs::{NetSeen, mean_of, of_rate};
 use super::view::{NetEnough, NetEnoughOutcome, NetInterval, NetPairEnough, NetPairFigures, NetStreamsFigures};
 use crate::median::median;
 
@@ -44,7 +44,7 @@ fn figures(streams: u32, rates: &[NetInterval], all: &Repeated) -> NetStreamsFig
     NetStreamsFigures {
         streams,
         pairs: u32::try_from(means.len()).unwrap_or(u32::MAX),
-        per_s: NetInterval { mean, low: half.map(|half| (mean - half).max(0.0)), high: half.map(|half| mean + half) },
+        per_s: of_rate(mean, half),
         slowest_per_s: means.iter().copied().fold(f64::INFINITY, f64::min),
         fastest_per_s: means.iter().copied().fold(0.0, f64::max),
         median_per_s: median(means).unwrap_or(0.0),

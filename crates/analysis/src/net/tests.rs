@@ -1,3 +1,5 @@
+mod bisection;
+mod classes;
 mod members;
 mod ops;
 mod paths;
@@ -5,10 +7,10 @@ mod slow;
 mod world;
 
 use linerate_record::finding::Confidence;
-use linerate_record::net::{NetMachine, NetPair, NetSent, NetWay};
+use linerate_record::net::{NetMachine, NetPair, NetQueue, NetSent, NetWay};
 use linerate_record::readings::{ReadMeasure, ReadValue};
 
-use super::view::{NetEnoughOutcome, NetFindingKind, NetLimitedBy, NetView};
+use super::view::{NetEnoughOutcome, NetFinding, NetFindingKind, NetLimitedBy, NetView};
 use super::*;
 use world::{LinkWorld, USUAL};
 
@@ -19,6 +21,11 @@ fn viewed(world: &LinkWorld) -> NetView {
 /// A healthy fleet of so many machines, measured so often.
 pub(super) fn viewed_world(nodes: u32, visits: u32, seed: u64) -> NetView {
     viewed(&LinkWorld { visits, ..LinkWorld::healthy(nodes, seed) })
+}
+
+/// A fleet of which one machine sends so much of what others do.
+pub(super) fn viewed_with_slow_sender(nodes: u32, node: u32, factor: f64) -> NetView {
+    viewed(&LinkWorld::healthy(nodes, 1).with(&[world::Plant::Sender(node, factor)]))
 }
 
 /// A run of two machines.
@@ -46,6 +53,38 @@ fn pair(streams: u32, per_s: f64, sent: impl FnOnce(&mut NetSent)) -> NetPair {
 
 fn idle() -> Vec<NetMachine> {
     vec![world::machine(0), world::machine(1)]
+}
+
+#[test]
+fn ports_that_had_no_room_or_were_told_to_pause_are_named_with_the_visit_and_others_are_not() {
+    let world = LinkWorld::healthy(4, 1);
+    let (run, mut visits) = (world::run(&world), world::visits(&world));
+    let kinds =
+        [(ReadMeasure::LinkRingDrops, NetFindingKind::RingDrops), (ReadMeasure::LinkPaused, NetFindingKind::Paused)];
+    let values = |visit: &mut NetVisit, node: usize, part: &str, value: f64| {
+        let all = kinds.map(|(of, _)| ReadValue { of, part: part.to_owned(), value });
+        visit.machines[node].values.extend(all);
+    };
+    visits.iter_mut().for_each(|visit| values(visit, 1, "eth0", 0.0));
+    visits.iter_mut().for_each(|visit| values(visit, 3, "management0", 1e6));
+    let found = |visits: &[NetVisit], kind: NetFindingKind| {
+        view(&run, visits).findings.into_iter().find(|finding| finding.kind == kind)
+    };
+    assert!(kinds.iter().all(|(_, kind)| found(&visits, *kind).is_none()), "nothing, and another network's port");
+    values(&mut visits[2], 1, "eth0", 20.0);
+    values(&mut visits[4], 1, "eth0", 3_000.0);
+    values(&mut visits[4], 2, "eth0", 5.0);
+    for (_, kind) in kinds {
+        let finding = found(&visits, kind).unwrap();
+        assert_eq!(finding.nodes, [1, 2], "{finding:?}");
+        let (visit, all) = (visits[4].visit, visits.len());
+        assert!(finding.claim.contains("ports of n2, n3"), "{finding:?}");
+        assert!(finding.evidence.contains("most eth0 of n2: 3000 "), "{finding:?}");
+        assert!(
+            finding.evidence.ends_with(&format!("in visit {visit}; it had some in 2 of {all} visits")),
+            "{finding:?}"
+        );
+    }
 }
 
 /// A pair, what limits it, how sure that is, and a word of what to look at.
@@ -139,6 +178,52 @@ fn each_limit_is_found_by_its_readings_with_what_to_look_at() {
 }
 
 #[test]
+fn losses_are_told_by_the_machine_that_drops_its_interface_and_its_queue() {
+    let lossy = |sent: &mut NetSent| sent.retransmitted_segments = sent.segments / 100;
+    let value = |of, part: &str, value| ReadValue { of, part: part.to_owned(), value };
+    let queue = |interface: &str, dropped, held_back| NetQueue {
+        interface: interface.to_owned(),
+        discipline: "tbf".to_owned(),
+        dropped,
+        held_back,
+    };
+    let sends = |queues| NetMachine { queues, ..world::machine(0) };
+    let receives = |values| NetMachine { values, ..world::machine(1) };
+    let limit = |sent: fn(&mut NetSent), machines: [NetMachine; 2]| {
+        let view = of_one(Some(25_000_000_000), pair(4, USUAL, sent), machines.to_vec());
+        view.pairs[0].limit.clone().unwrap()
+    };
+    let elsewhere = value(ReadMeasure::LinkReceivedDrops, "management0", 1e6);
+    let by_port = vec![value(ReadMeasure::LinkReceivedDrops, "eth0", 90.0), elsewhere.clone()];
+    let by_backlog = [by_port.clone(), vec![value(ReadMeasure::QueueDrops, "", 400.0)]].concat();
+    // Visits of 10 s.
+    let cases = [
+        (sends(vec![queue("eth0", 3_000, 0)]), receives(by_port.clone()), "sender drops 300 packets", "dev eth0"),
+        (
+            sends(vec![queue("eth9", 3_000, 0)]),
+            receives(by_port),
+            "receiver drops 90",
+            "nic.channels of eth0 on the re",
+        ),
+        (sends(Vec::new()), receives(by_backlog), "in the backlogs of its processors", "netdev_max_backlog"),
+        (sends(vec![queue("eth0", 9, 0)]), receives(vec![elsewhere]), "sent again", "switch's ports"),
+    ];
+    for (sender, receiver, evidence, look_at) in cases {
+        let found = limit(lossy, [sender, receiver]);
+        assert_eq!(found.by, NetLimitedBy::Losses);
+        assert!(found.evidence.contains(evidence) && found.look_at.contains(look_at), "{evidence}: {found:?}");
+        assert_eq!(found.evidence.contains(" itself, "), evidence != "sent again", "{found:?}");
+    }
+    for (held_back, is_said) in [(5_000, true), (9, false)] {
+        let found = limit(|_| (), [sends(vec![queue("eth0", 0, held_back)]), receives(Vec::new())]);
+        assert_eq!(found.by, NetLimitedBy::Network);
+        let said = "the sender's own queue, tbf of eth0, held packets back 500 times a second";
+        assert_eq!(found.evidence.starts_with(said), is_said, "{found:?}");
+        assert_eq!(found.look_at.contains("limit of rates on the sender"), is_said, "{found:?}");
+    }
+}
+
+#[test]
 fn a_rate_that_was_asked_for_is_the_limit_and_a_speed_that_was_exceeded_is_none() {
     let world = LinkWorld { visits: 1, ..LinkWorld::healthy(3, 4) };
     let mut run = world::run(&world);
@@ -199,6 +284,7 @@ fn figures_are_those_of_the_visits_and_failed_ones_are_counted_with_their_reason
         assert!(pair.visits_spread_share.is_some_and(|share| share > 0.0 && share < 0.2));
         assert_eq!((pair.fairness.is_some(), pair.round_trip_us), (pair.streams > 1, Some(180.0)));
         assert_eq!(pair.busy_share, Some(1.0));
+        assert_eq!(pair.congestion_window_bytes, Some(64.0 * 8_948.0));
         let cpu = pair.receiver_cpu_s_per_gib.unwrap();
         assert!((cpu - 6.0 * f64::from(1 << 30) / (10.0 * USUAL)).abs() < 0.05, "{cpu}");
     }
@@ -207,6 +293,39 @@ fn figures_are_those_of_the_visits_and_failed_ones_are_counted_with_their_reason
     assert!(whole.iter().filter(covers).count() >= whole.len() - 4, "95 % intervals");
     let text = serde_json::to_string(&view).unwrap();
     assert_eq!(serde_json::from_str::<NetView>(&text).unwrap(), view);
+}
+
+#[test]
+fn pairs_without_figures_are_told_by_the_machine_that_all_of_them_have() {
+    let world = LinkWorld { streams: vec![1, 4], ..LinkWorld::healthy(4, 9) };
+    let run = world::run(&world);
+    let of = |is_lost: fn(&NetPair) -> bool, error: Option<&str>| {
+        let mut visits = world::visits(&world);
+        for pair in visits.iter_mut().flat_map(|visit| &mut visit.pairs).filter(|pair| is_lost(pair)) {
+            (pair.error, pair.received_bytes) = (error.map(str::to_owned), Vec::new());
+        }
+        let view = view(&run, &visits);
+        let finding = view.findings.iter().find(|finding| finding.kind == NetFindingKind::VisitsFailed).unwrap();
+        (view.answer.clone(), finding.clone())
+    };
+    type Lost = fn(&NetPair) -> bool;
+    let cases: [(Lost, &[u32], &str); 4] = [
+        (|pair| pair.from == 2 || pair.to == 2, &[2], "no figures of 12 of 24 pairs: all to or from n3"),
+        (|pair| pair.from == 2, &[2], "no figures of 6 of 24 pairs: all that n3 sends"),
+        (|pair| pair.to == 1, &[1], "no figures of 6 of 24 pairs: all to n2"),
+        (|pair| pair.from + pair.to == 1, &[], "no figures of 4 of 24 pairs"),
+    ];
+    for (is_lost, nodes, claim) in cases {
+        let (answer, finding) = of(is_lost, None);
+        assert_eq!((finding.nodes.as_slice(), finding.claim.as_str()), (nodes, claim));
+        let shared = claim.split_once(": ").map(|(_, shared)| format!("have no figures: {shared}; "));
+        assert_eq!(answer.contains("have no figures"), shared.is_some(), "{answer}");
+        assert!(shared.is_none_or(|shared| answer.contains(&shared)), "{answer}");
+        // Connections that were proven and brought nothing are none that a firewall keeps out.
+        assert!(finding.remedy.contains("--op mtu"), "{finding:?}");
+        let (_, refused) = of(is_lost, Some("connection refused"));
+        assert!(refused.remedy.contains("firewall") && refused.claim == claim, "{refused:?}");
+    }
 }
 
 #[test]
@@ -298,4 +417,47 @@ fn a_visit_whose_last_interval_is_cut_short_has_the_rate_of_its_time() {
     assert_eq!(median_per_s(&run.load, &visits[0]), Some(1e6));
     let figures = view(&run, &visits).pairs[0].per_s.unwrap();
     assert!((figures.mean / 1e6 - 1.0).abs() < 1e-9, "{figures:?}");
+}
+
+#[test]
+fn senders_that_lose_to_one_receiver_at_once_share_the_port_to_it() {
+    let world = LinkWorld { way: NetWay::Incast, scatter: [0.0; 3], ..LinkWorld::healthy(5, 3) };
+    let (run, mut visits) = (world::run(&world), world::visits(&world));
+    let found = |said: &NetView| -> Vec<(Vec<u32>, String)> {
+        let of = said.findings.iter().filter(|finding| finding.kind == NetFindingKind::Incast);
+        of.map(|finding| (finding.nodes.clone(), finding.claim.clone())).collect()
+    };
+    assert!(found(&view(&run, &visits)).is_empty(), "nobody loses");
+    let lose = |visits: &mut [NetVisit], senders: &[u32]| {
+        for pair in visits.iter_mut().flat_map(|visit| &mut visit.pairs) {
+            if pair.to == 0 && senders.contains(&pair.from) {
+                pair.sent.retransmitted_segments = pair.sent.segments / 20;
+            }
+        }
+    };
+    lose(&mut visits, &[1]);
+    assert!(found(&view(&run, &visits)).is_empty(), "one of four may lose anywhere on its way");
+    lose(&mut visits, &[1, 2, 4]);
+    let said = view(&run, &visits);
+    let all = found(&said);
+    let [(nodes, claim)] = &all[..] else { panic!("{:?}", said.findings) };
+    assert!(
+        nodes[..] == [0] && claim.contains("4 machines send to n1 at once and lose packets at the port"),
+        "{claim}"
+    );
+    let limit = said.pairs.iter().find(|pair| (pair.from, pair.to) == (2, 0)).and_then(|pair| pair.limit.as_ref());
+    assert!(limit.is_some_and(|limit| limit.look_at.contains("switch's port to n1")), "{limit:?}");
+    // What most receivers have alike is one claim, of which the worst is the evidence.
+    for pair in visits.iter_mut().flat_map(|visit| &mut visit.pairs).filter(|pair| pair.to != 4) {
+        pair.sent.retransmitted_segments = pair.sent.segments / if pair.to == 2 { 10 } else { 20 };
+    }
+    // A visit in which one sender got nothing through is no part of what all give together.
+    let starved = visits.iter_mut().flat_map(|visit| &mut visit.pairs).find(|pair| (pair.from, pair.to) == (1, 2));
+    starved.unwrap().received_bytes = Vec::new();
+    let said = view(&run, &visits);
+    let claims: Vec<&NetFinding> = said.findings.iter().filter(|of| of.kind == NetFindingKind::Incast).collect();
+    let [claim] = claims[..] else { panic!("{:?}", said.findings) };
+    assert!(claim.nodes.len() == 4 && claim.nodes[0] == 2, "{claim:?}");
+    assert!(claim.claim.contains("to 4 of 5 machines"), "{claim:?}");
+    assert!(claim.evidence.contains("n3 gets 58."), "four of 16 Gb/s, but for a third of one: {claim:?}");
 }

@@ -1,15 +1,23 @@
-//! What a measurement of links says: every figure that a report shows. Members of bonds: `view/members.rs`.
+//! What a measurement of links says: every figure that a report shows. Members of bonds: `view/members.rs`, what limits
+//! pairs: `view/limits.rs`.
 
+mod bisection;
+mod classes;
+mod limits;
 mod members;
-
+mod offloads;
 mod path;
 
 use linerate_record::finding::{Confidence, Severity};
-use linerate_record::net::{NetLoad, NetOp};
+use linerate_record::net::{NetClass, NetLoad, NetOp};
 use linerate_record::units::{bits_per_s, grouped};
 use serde::{Deserialize, Serialize};
 
+pub use bisection::{NetBisection, NetBisectionOutcome, NetRackFigures, NetRackSide, NetSplitFigures};
+pub use classes::{NetAgainst, NetAgainstPair, NetClassFigures, NetCosts, NetRatio, NetRatioVerdict};
+pub use limits::{NetLimit, NetLimitCount, NetLimitedBy};
 pub use members::{NetArrival, NetArrives, NetLeaves, NetMemberReceives, NetMemberSends, NetPairMembers};
+pub use offloads::NetOffloadFigures;
 pub use path::{NetPathFigures, NetPathVerdict};
 
 /// The version of [`NetView`] as JSON.
@@ -62,6 +70,15 @@ pub struct NetView {
     /// Members of bonds at both ends of each pair that has one, in the same order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<NetPairMembers>,
+    /// Classes of pairs, with each number of streams; empty where it is not known where machines are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<NetClassFigures>,
+    /// Classes against each other, with each number of streams; empty where nobody asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub against: Vec<NetAgainst>,
+    /// What racks carry at once, with each number of streams; empty where that was not measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bisection: Vec<NetBisection>,
 }
 
 /// One machine.
@@ -73,6 +90,9 @@ pub struct NetNodeFigures {
     pub address: String,
     /// The interface that has it; empty where that is not known.
     pub interface: String,
+    /// The rack that it is in; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rack: Option<String>,
     /// What the interface negotiated, in bits per second; absent where it states none, or one that means nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed_bits_per_s: Option<u64>,
@@ -124,6 +144,9 @@ pub struct NetPairFigures {
     pub to: u32,
     /// Streams.
     pub streams: u32,
+    /// Its class; absent where it is not known where machines are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<NetClass>,
     /// Visits that count.
     pub visits: u32,
     /// Visits without figures.
@@ -147,6 +170,9 @@ pub struct NetPairFigures {
     /// The least round-trip time, in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least_round_trip_us: Option<f64>,
+    /// The congestion window of a stream at the end, in bytes: the mean of the visits'. Absent where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion_window_bytes: Option<f64>,
     /// Jain's index of how fairly streams shared what they got: 1 where all got the same, 1 / streams where one got
     /// all. Absent with one stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -157,6 +183,15 @@ pub struct NetPairFigures {
     /// Processor seconds of the receiver's threads for each GiB that it received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receiver_cpu_s_per_gib: Option<f64>,
+    /// Payload of a segment, as the sender's kernel says: the median of the visits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment_bytes: Option<u32>,
+    /// Seconds in which a core of the sender's machine was busy for each GiB that it sent, whatever it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sender_busy_s_per_gib: Option<f64>,
+    /// The same of the receiver's machine, for each GiB that it received.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receiver_busy_s_per_gib: Option<f64>,
     /// Share of the time that the sender's busiest thread ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sender_busiest_share: Option<f64>,
@@ -182,6 +217,9 @@ pub struct NetPairFigures {
     /// What became of datagrams; absent where none were sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<NetDatagramFigures>,
+    /// What kernels took off the program's hands; absent where nothing was asked of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offloads: Option<NetOffloadFigures>,
     /// How long its packets may be; absent where that was not probed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<NetPathFigures>,
@@ -229,113 +267,6 @@ pub struct NetDatagramFigures {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 const fn is_zero(count: &u32) -> bool {
     *count == 0
-}
-
-/// What limits a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum NetLimitedBy {
-    /// The port of the sender or of the receiver, or the slower of both.
-    Link,
-    /// One member of a bond.
-    BondMember,
-    /// The rate that was asked for.
-    AskedRate,
-    /// A processor of the sender.
-    SenderProcessor,
-    /// A processor of the receiver.
-    ReceiverProcessor,
-    /// The receiver's window.
-    ReceiveWindow,
-    /// The send buffer.
-    SendBuffer,
-    /// Segments that were lost.
-    Losses,
-    /// None of these: the network between both, or congestion control.
-    Network,
-    /// What each stream waits for: one request, or one connection, at a time.
-    RoundTrip,
-    /// The receive buffer of sockets for datagrams, which are not read soon enough.
-    SocketBuffer,
-}
-
-impl NetLimitedBy {
-    /// What it is called in a sentence.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            NetLimitedBy::Link => "the link",
-            NetLimitedBy::BondMember => "one member of a bond",
-            NetLimitedBy::AskedRate => "the rate that was asked for",
-            NetLimitedBy::SenderProcessor => "the sender's processor",
-            NetLimitedBy::ReceiverProcessor => "the receiver's processor",
-            NetLimitedBy::ReceiveWindow => "the receiver's window",
-            NetLimitedBy::SendBuffer => "the send buffer",
-            NetLimitedBy::Losses => "losses",
-            NetLimitedBy::Network => "the network or congestion control",
-            NetLimitedBy::RoundTrip => "the time of each round trip",
-            NetLimitedBy::SocketBuffer => "the receiver's socket buffer",
-        }
-    }
-
-    /// Its word in JSON and CSV.
-    #[must_use]
-    pub const fn key(self) -> &'static str {
-        match self {
-            NetLimitedBy::Link => "link",
-            NetLimitedBy::BondMember => "bond-member",
-            NetLimitedBy::AskedRate => "asked-rate",
-            NetLimitedBy::SenderProcessor => "sender-processor",
-            NetLimitedBy::ReceiverProcessor => "receiver-processor",
-            NetLimitedBy::ReceiveWindow => "receive-window",
-            NetLimitedBy::SendBuffer => "send-buffer",
-            NetLimitedBy::Losses => "losses",
-            NetLimitedBy::Network => "network",
-            NetLimitedBy::RoundTrip => "round-trip",
-            NetLimitedBy::SocketBuffer => "socket-buffer",
-        }
-    }
-
-    /// All of them.
-    pub const ALL: [NetLimitedBy; 11] = [
-        NetLimitedBy::Link,
-        NetLimitedBy::BondMember,
-        NetLimitedBy::AskedRate,
-        NetLimitedBy::SenderProcessor,
-        NetLimitedBy::ReceiverProcessor,
-        NetLimitedBy::ReceiveWindow,
-        NetLimitedBy::SendBuffer,
-        NetLimitedBy::Losses,
-        NetLimitedBy::Network,
-        NetLimitedBy::RoundTrip,
-        NetLimitedBy::SocketBuffer,
-    ];
-}
-
-/// What limited a pair.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct NetLimit {
-    /// What.
-    pub by: NetLimitedBy,
-    /// How sure that is.
-    pub confidence: Confidence,
-    /// The readings behind it.
-    pub evidence: String,
-    /// The knob or the part to look at.
-    pub look_at: String,
-}
-
-/// How many pairs one thing limited.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct NetLimitCount {
-    /// What.
-    pub by: NetLimitedBy,
-    /// How many pairs.
-    pub pairs: u32,
-    /// The readings of the median one of them.
-    pub evidence: String,
-    /// The knob or the part to look at.
-    pub look_at: String,
 }
 
 /// All pairs together with one number of streams.
@@ -453,13 +384,13 @@ pub struct NetSlowPair {
     pub from: u32,
     /// Who receives.
     pub to: u32,
-    /// How much less than its two machines give with others, as a share.
+    /// How much less than its two machines give with others, as a share; of two machines alone, than the other way.
     pub less_share: f64,
     /// The same in standard errors.
     pub sigmas: f64,
     /// The chance of that in a healthy fleet, over all comparisons.
     pub chance: f64,
-    /// Its rate, and what its two machines give with others.
+    /// Its rate, and what its two machines give with others; of two machines alone, what the other way gives.
     pub per_s: f64,
     /// See above.
     pub expected_per_s: f64,
@@ -473,6 +404,8 @@ pub enum NetFindingKind {
     VisitsFailed,
     /// A machine is slow.
     SlowNode,
+    /// Machines of a rack are slow with those of others, and not with each other.
+    SlowRack,
     /// A pair is slow.
     SlowPair,
     /// A whole visit was slower than the others of its pairs.
@@ -481,6 +414,8 @@ pub enum NetFindingKind {
     LimitedByMachines,
     /// Segments are lost.
     Losses,
+    /// Many that send to one at once lose packets at the port to it.
+    Incast,
     /// Interfaces differ in speed or MTU.
     UnevenPorts,
     /// Streams of a pair share unevenly.
@@ -499,6 +434,14 @@ pub enum NetFindingKind {
     MtuKnown,
     /// No probe came.
     NoProbes,
+    /// What was sent without a copy was copied.
+    CopiedSends,
+    /// Racks carry less than their machines can send.
+    Oversubscription,
+    /// Ports had no room for packets that came.
+    RingDrops,
+    /// Ports were told to pause what they send.
+    Paused,
 }
 
 /// A claim with what it rests on and what to do about it.
@@ -547,6 +490,25 @@ impl NetView {
     /// Pairs with the number of streams that is compared.
     pub fn compared(&self) -> impl Iterator<Item = &NetPairFigures> {
         self.pairs.iter().filter(|pair| Some(pair.streams) == self.compared_streams)
+    }
+
+    /// Whether there are two machines: no peers of others, so that each direction is held against the other.
+    #[must_use]
+    pub fn has_two_directions(&self) -> bool {
+        self.nodes.len() == 2
+    }
+
+    /// Whether pairs at machines' own addresses are of several classes, which are no peers of each other.
+    #[must_use]
+    pub fn is_mixed(&self) -> bool {
+        let mut direct = self.classes.iter().map(|of| of.class).filter(|class| class.through.is_direct());
+        direct.next().is_some_and(|first| direct.any(|class| class != first))
+    }
+
+    /// What racks carry at once with that number.
+    #[must_use]
+    pub fn bisected(&self) -> Option<&NetBisection> {
+        self.bisection.iter().find(|of| Some(of.streams) == self.compared_streams)
     }
 
     /// All pairs together with the number of streams that is compared.

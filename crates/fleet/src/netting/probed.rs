@@ -18,7 +18,7 @@ pub(super) fn check(end: &NetEnd, order: &NetRoundOrder) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use linerate_record::net::{NetProbeSize, NetProbed};
+    use linerate_record::net::{NetOffloads, NetProbeSize, NetProbed};
 
     use super::super::{NetSendOrder, NetSentTold};
     use super::*;
@@ -27,13 +27,14 @@ mod tests {
         NetRoundOrder {
             point: 1,
             op,
-            sends: vec![NetSendOrder { to: 1, address: "10.0.0.1:9".parse().unwrap(), streams: 2 }],
+            sends: vec![NetSendOrder { to: 1, address: "10.0.0.1:9".parse().unwrap(), streams: 2, ports: Vec::new() }],
             receives: Vec::new(),
             warmup_ms: 0,
             duration_ms: 400,
             interval_ms: 100,
             send_bytes: 65_536,
             max_bytes_per_s: None,
+            offloads: NetOffloads::default(),
             member: None,
         }
     }

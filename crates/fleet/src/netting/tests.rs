@@ -1,4 +1,4 @@
-use linerate_record::net::NetMember;
+use linerate_record::net::{NetGso, NetMember, NetQueue};
 
 use super::*;
 
@@ -8,13 +8,14 @@ fn order() -> NetRoundOrder {
     NetRoundOrder {
         point: 1,
         op: NetOp::Stream,
-        sends: vec![NetSendOrder { to: 1, address: "10.0.0.1:9".parse().unwrap(), streams: 2 }],
+        sends: vec![NetSendOrder { to: 1, address: "10.0.0.1:9".parse().unwrap(), streams: 2, ports: Vec::new() }],
         receives: vec![NetReceiveOrder { from: 2, streams: 2 }],
         warmup_ms: 100,
         duration_ms: 400,
         interval_ms: 100,
         send_bytes: 65_536,
         max_bytes_per_s: None,
+        offloads: NetOffloads::default(),
         member: None,
     }
 }
@@ -85,7 +86,7 @@ fn what_was_not_asked_for_is_not_believed() {
 #[test]
 fn counts_that_cannot_be_are_not_believed() {
     type Lie = fn(&mut NetEnd);
-    let lies: [(Lie, &str); 13] = [
+    let lies: [(Lie, &str); 16] = [
         (|end| end.point = 2, "not requested"),
         (|end| end.sent.clear(), "other flows"),
         (|end| end.received[0].from = 3, "other flows"),
@@ -104,6 +105,12 @@ fn counts_that_cannot_be_are_not_believed() {
             "members of 3 streams, of 2",
         ),
         (|end| end.machine.members = vec![NetMember::default(); 65], "65 members of bonds"),
+        (|end| end.machine.queues = vec![NetQueue::default(); 65], "65 queues of interfaces"),
+        (|end| end.machine.queues = vec![NetQueue { dropped: u64::MAX, ..NetQueue::default() }], "a count of"),
+        (
+            |end| end.machine.queues = vec![NetQueue { interface: "\u{1b}[2J".to_owned(), ..NetQueue::default() }],
+            "control characters",
+        ),
         (
             |end| {
                 let of = linerate_record::readings::ReadMeasure::CoresBusy;
@@ -202,7 +209,10 @@ fn each_step_has_its_time() {
 fn a_round_that_cannot_be_is_refused_by_an_agent() {
     assert_eq!(order().check(), Ok(()));
     type Wrong = fn(&mut NetRoundOrder);
-    let wrong: [Wrong; 10] = [
+    let wrong: [Wrong; 13] = [
+        |order| order.offloads.gso = NetGso::Auto,
+        |order| order.sends[0].ports = vec![40_000],
+        |order| order.sends[0].ports = vec![40_000, 22],
         |order| order.op = NetOp::Udp { datagram_bytes: 1_472 },
         |order| order.op = NetOp::Request { request_bytes: 0, answer_bytes: 1 },
         |order| order.interval_ms = 0,
@@ -219,4 +229,58 @@ fn a_round_that_cannot_be_is_refused_by_an_agent() {
         change(&mut order);
         assert!(order.check().is_err(), "{number}");
     }
+}
+
+#[test]
+fn who_serves_another_machine_has_one_and_is_not_filled_beyond_its_cap() {
+    let capped = |op, asked: Option<f64>| NetRoundOrder { op, max_bytes_per_s: asked, ..served() };
+    let udp = NetOp::Udp { datagram_bytes: 1_472 };
+    let request = NetOp::Request { request_bytes: 1, answer_bytes: 1 };
+    for (op, asked, most, part) in [
+        (NetOp::Stream, None, None, None),
+        (NetOp::Stream, None, Some(125e6), Some("give --max-rate 1.00Gb/s")),
+        (NetOp::Stream, Some(125e6), Some(125e6), None),
+        // 1.236 Gb/s are told as 1.24 Gb/s.
+        (NetOp::Stream, Some(155e6), Some(154.5e6), None),
+        (NetOp::Stream, Some(130e6), Some(125e6), Some("give --max-rate 1.00Gb/s")),
+        (udp, Some(126e6), Some(125e6), None),
+        (udp, Some(250e6), Some(125e6), Some("at the most")),
+        (request, None, None, None),
+        (request, None, Some(125e6), Some("nothing caps --op request")),
+        (NetOp::Connect, None, None, None),
+        (NetOp::Connect, None, Some(125e6), Some("nothing caps --op connect")),
+        (NetOp::Mtu, None, Some(125e6), None),
+    ] {
+        let why = capped(op, asked).check_served(most, false).err();
+        assert_eq!(why.is_some(), part.is_some(), "{op:?} {asked:?} {most:?}: {why:?}");
+        assert!(why.unwrap_or_default().contains(part.unwrap_or_default()), "{op:?} {asked:?} {most:?}");
+    }
+}
+
+/// Of a machine that serves one other, with whom this one sends to and receives from.
+fn served() -> NetRoundOrder {
+    NetRoundOrder { receives: vec![NetReceiveOrder { from: 1, streams: 2 }], ..order() }
+}
+
+#[test]
+fn what_a_machine_that_serves_says_to_strangers_is_not_for_its_coordinator_to_choose() {
+    assert_eq!(served().check_served(None, false), Ok(()));
+    type Wrong = fn(&mut NetRoundOrder);
+    let wrong: [(Wrong, &str); 6] = [
+        (|order| order.receives.push(NetReceiveOrder { from: 0, streams: 1 }), "one other machine"),
+        (|order| order.sends[0].to = 2, "one other machine"),
+        (|order| order.sends[0].to = u32::from_be_bytes(*b"QUIT"), "one other machine"),
+        (|order| order.point = u32::from_be_bytes(*b"\nABC"), "one other machine"),
+        (|order| order.sends[0].address = "127.0.0.1:6379".parse().unwrap(), "its own machine"),
+        (|order| order.sends[0].address = "[::ffff:127.0.0.1]:6379".parse().unwrap(), "its own machine"),
+    ];
+    for (number, (change, part)) in wrong.into_iter().enumerate() {
+        let mut order = served();
+        change(&mut order);
+        let why = order.check_served(None, false).unwrap_err();
+        assert!(why.contains(part), "{number}: {why}");
+        assert_eq!(order.check_served(None, true).is_ok(), part == "its own machine", "{number}");
+    }
+    let net = |own| NetOrder { token: "0f".repeat(32), own, port: 0, threads: None };
+    assert!(net(1).check_served().is_ok() && net(2).check_served().is_err());
 }

@@ -51,6 +51,30 @@ pub fn rollback(
     force: bool,
     step: &mut dyn FnMut(ApplyStep),
 ) -> Result<Rolled, TuneError> {
+    rolled_back(ground, id, None, force, step)
+}
+
+/// The same of the application of this name, with the reason in its journal where there is one.
+///
+/// # Errors
+/// As of [`rollback`].
+pub fn rollback_because(
+    ground: &Ground<'_>,
+    id: &str,
+    why: Option<&str>,
+    force: bool,
+    step: &mut dyn FnMut(ApplyStep),
+) -> Result<Rolled, TuneError> {
+    rolled_back(ground, Some(id), why, force, step)
+}
+
+fn rolled_back(
+    ground: &Ground<'_>,
+    id: Option<&str>,
+    why: Option<&str>,
+    force: bool,
+    step: &mut dyn FnMut(ApplyStep),
+) -> Result<Rolled, TuneError> {
     let _lock = lock(ground)?;
     let reported = match id {
         Some(id) => ground.state.read(id)?,
@@ -62,7 +86,7 @@ pub fn rollback(
             }
         }
     };
-    take_back(ground, &reported, By::Command, force, step)
+    take_back(ground, &reported, (By::Command, why), force, step)
 }
 
 fn nothing_waits(ground: &Ground<'_>) -> Result<TuneError, TuneError> {
@@ -80,9 +104,9 @@ fn nothing_waits(ground: &Ground<'_>) -> Result<TuneError, TuneError> {
 /// Closes what waits and has changed nothing, or nothing that was not put back at once: a process that was killed
 /// before its first change leaves that. Under the lock, so that none is at it.
 pub(super) fn settle(ground: &Ground<'_>) -> Result<(), TuneError> {
-    match ground.state.newest_open()? {
-        Some(reported) if reported.is_pending() && reported.has_changed_nothing() => {
-            let closed = JournalLine::Closed { by: By::Unchanged, at_ms: unix_ms(), left: 0 };
+    match ground.state.pending()? {
+        Some(reported) if reported.has_changed_nothing() => {
+            let closed = JournalLine::Closed { by: By::Unchanged, at_ms: unix_ms(), left: 0, why: None };
             Journal::resume(ground.state, &reported.begin.id)?.append(&closed)?;
             waiting::end(ground, &reported.begin.id);
             Ok(())
@@ -91,12 +115,12 @@ pub(super) fn settle(ground: &Ground<'_>) -> Result<(), TuneError> {
     }
 }
 
-/// The same for one that is known, under the lock. While a watch still waits, an application of which the kernel
-/// refused something is not closed: the watch tries that again when its time comes.
+/// The same for one that is known, under the lock, with who does it and why. While a watch still waits, an application
+/// of which the kernel refused something is not closed: the watch tries that again when its time comes.
 pub(crate) fn take_back(
     ground: &Ground<'_>,
     reported: &JournalContent,
-    by: By,
+    (by, why): (By, Option<&str>),
     force: bool,
     step: &mut dyn FnMut(ApplyStep),
 ) -> Result<Rolled, TuneError> {
@@ -113,7 +137,8 @@ pub(crate) fn take_back(
     };
     if has_booted(ground.root, &reported.begin) {
         rolled.after_reboot = true;
-        record(&[JournalLine::Closed { by: By::Reboot, at_ms: unix_ms(), left: 0 }], &mut rolled);
+        let why = why.map(str::to_owned);
+        record(&[JournalLine::Closed { by: By::Reboot, at_ms: unix_ms(), left: 0, why }], &mut rolled);
         return Ok(rolled);
     }
     // What is over cannot be confirmed any more, so that its lines may come last: a disk that stands still must not
@@ -144,7 +169,7 @@ pub(crate) fn take_back(
     let is_left = |undo: &Undo| undo.needs_a_look() && !(force && *undo == Undo::Gone);
     let left = rolled.undone.iter().filter(|(_, undo)| is_left(undo)).count();
     let left = u32::try_from(left).unwrap_or(u32::MAX);
-    last.push(JournalLine::Closed { by, at_ms: unix_ms(), left });
+    last.push(JournalLine::Closed { by, at_ms: unix_ms(), left, why: why.map(str::to_owned) });
     record(&last, &mut rolled);
     waiting::end(ground, &rolled.id);
     step(ApplyStep::Closed);

@@ -177,6 +177,16 @@ pub(crate) fn shows_this_namespace(root: &Root, mut all: Vec<String>) -> bool {
     space("thread-self") == space("self") && shown.eq(all)
 }
 
+/// Ports of hardware of this thread's network namespace; none where `/sys` shows another one.
+pub(super) fn hardware(root: &Root) -> Vec<String> {
+    let all = || -> Vec<String> { interface_kinds().unwrap_or_default().into_iter().map(|of| of.0).collect() };
+    if root.is_live() && !shows_this_namespace(root, all()) {
+        return Vec::new();
+    }
+    let has_device = |name: &String| root.0.join(format!("sys/class/net/{name}/device")).exists();
+    names(root, "sys/class/net").into_iter().filter(has_device).collect()
+}
+
 fn facts(root: &Root, name: &str) -> Option<LinkFacts> {
     let folder = format!("sys/class/net/{}", valid_name(name).ok()?);
     let mut bytes = Vec::new();

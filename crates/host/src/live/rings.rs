@@ -10,16 +10,18 @@
 //!   no one was there for (`rx_nohandler`) are no losses of rings.
 //! - Needs no privilege; pause frames need Linux 5.10, MAC control frames 5.13, and a driver that counts them.
 //! - At most each 10 s, beside the looks: counters take the lock of all interfaces, and some drivers ask their
-//!   firmware.
+//!   firmware. Who waits for them, as `linerate net` does at the begin and at the end of a visit, reads them at once by
+//!   [`ports_now`].
 
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Instant;
 
-use linerate_record::readings::ReadMeasure;
+use linerate_record::readings::{ReadMeasure, ReadValue};
 
 use super::Looking;
 use super::aside::Aside;
+use super::links::hardware;
 use super::since::{each_s, over_s};
 use crate::root::{Root, Unreadable, text};
 use crate::setting::{PortStatistics, pauses_received, port_statistics};
@@ -60,16 +62,39 @@ pub(super) fn look<'a>(state: &mut Rings, ports: impl Iterator<Item = &'a String
     let Some(PortsRead { ports, unreadable }) = read else { return };
     at.pass.unreadable.extend(unreadable);
     for (name, now) in &ports {
-        let both = state.then.get(name).and_then(|then| Some((then, over_s(then.at_ms, now.at_ms)?)));
-        at.tell_any(
-            ReadMeasure::LinkRingDrops,
-            name,
-            both.and_then(|(then, over_s)| most(&then.losses, &now.losses, over_s)),
-        );
-        let pauses = both.and_then(|(then, over_s)| most(&then.pauses, &now.pauses, over_s));
-        at.tell_any(ReadMeasure::LinkPaused, name, pauses);
+        let told = state.then.get(name).map(|then| rates(then, now));
+        told.into_iter().flatten().for_each(|(of, value)| at.tell_any(of, name, value));
     }
     state.then = ports;
+}
+
+/// What a port lost and received between two instants, per second.
+fn rates(then: &PortCounters, now: &PortCounters) -> [(ReadMeasure, Option<f64>); 2] {
+    let over_s = over_s(then.at_ms, now.at_ms);
+    [
+        (ReadMeasure::LinkRingDrops, over_s.and_then(|over_s| most(&then.losses, &now.losses, over_s))),
+        (ReadMeasure::LinkPaused, over_s.and_then(|over_s| most(&then.pauses, &now.pauses, over_s))),
+    ]
+}
+
+/// Counters of ports at one instant.
+#[derive(Clone, Debug, Default)]
+pub struct PortsNow(BTreeMap<String, PortCounters>);
+
+/// Reads the counters of ports of hardware, at an instant in milliseconds of a clock that nobody sets: as long as that
+/// takes. None where `/sys` shows another network namespace than that of the thread that asks.
+#[must_use]
+pub fn ports_now(root: &Root, now_ms: u64) -> PortsNow {
+    let names: Vec<String> = hardware(root).into_iter().take(MOST_PORTS).collect();
+    PortsNow(read(root, &names, now_ms).ports)
+}
+
+/// What ports lost for want of room, and pause frames that they received, per second between two instants.
+#[must_use]
+pub fn ports_between(then: &PortsNow, now: &PortsNow) -> Vec<ReadValue> {
+    let both = now.0.iter().filter_map(|(name, now)| Some((name, rates(then.0.get(name)?, now))));
+    let each = both.flat_map(|(name, rates)| rates.map(|(of, value)| (name, of, value)));
+    each.filter_map(|(name, of, value)| Some(ReadValue { of, part: name.clone(), value: value? })).collect()
 }
 
 /// The rate of the one of some counters that grew most. None where any of them began anew.
@@ -124,6 +149,23 @@ mod tests {
         ] {
             assert_eq!(most(&then, &now, 2.0), expected, "{now:?}");
         }
+    }
+
+    #[test]
+    fn ports_of_hardware_are_read_at_once_by_who_waits_for_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::captured(folder.path());
+        put(&root, "sys/class/net/eth0/device/vendor", "0x15b3\n");
+        let missed = |name: &str, count: u64| {
+            put(&root, &format!("sys/class/net/{name}/statistics/rx_missed_errors"), &format!("{count}\n"));
+        };
+        ["eth0", "veth1"].into_iter().for_each(|name| missed(name, 100));
+        let then = ports_now(&root, 1_000);
+        assert_eq!(ports_between(&then, &then), [], "no time has passed");
+        ["eth0", "veth1"].into_iter().for_each(|name| missed(name, 400));
+        let value = ReadValue { of: ReadMeasure::LinkRingDrops, part: "eth0".to_owned(), value: 150.0 };
+        assert_eq!(ports_between(&then, &ports_now(&root, 3_000)), [value]);
+        assert_eq!(ports_between(&PortsNow::default(), &then), []);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::netlink::{self, Link};
 use super::space::{Inside, own_namespace};
-use super::spaces::{self, NetSpace};
+use super::spaces::{self, FoundNetns};
 
 /// Kinds that name another interface and leave their MTU as it is when that of the other changes: they are joined to
 /// it, or send through it what they wrap.
@@ -148,7 +148,7 @@ fn once(indices: &[u32]) -> io::Result<OnTop> {
 }
 
 /// A namespace, where it is the one that was found.
-fn opened(space: &NetSpace) -> io::Result<File> {
+fn opened(space: &FoundNetns) -> io::Result<File> {
     let file = File::open(&space.path)?;
     let is_it = file.metadata()?.ino() == space.inode;
     if is_it { Ok(file) } else { Err(io::ErrorKind::NotFound.into()) }

@@ -56,6 +56,10 @@ const METRICS: u16 = 8;
 const MULTIPATH: u16 = 9;
 const LOCKED: u16 = 1;
 const ROUTE_MTU: u16 = 2;
+/// `TCA_STATS2` of `rtnetlink.h`, and `TCA_STATS_QUEUE` of `gen_stats.h` in it, whose `struct gnet_stats_queue` has
+/// drops behind two numbers, and behind one more what `tc` calls overlimits.
+const STATISTICS: u16 = 7;
+const STATISTICS_OF_QUEUE: u16 = 3;
 /// `TCA_KIND` of `rtnetlink.h`; `TC_H_ROOT`, and `TC_H_INGRESS`, which is `clsact`'s too, of `pkt_sched.h`.
 const KIND: u16 = 1;
 const ROOT: u32 = u32::MAX;
@@ -253,16 +257,49 @@ pub(super) struct Discipline {
 pub(super) fn disciplines(index: u32) -> io::Result<Vec<Discipline>> {
     let mut found = Vec::new();
     dump(GET_DISCIPLINE, &[0; DISCIPLINE_HEADER_BYTES], &mut |one| {
-        let word = |at: usize| one.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_ne_bytes);
-        let (Some(of), Some(handle), Some(parent)) = (word(4), word(8), word(12)) else { return };
-        let attributes = one.get(DISCIPLINE_HEADER_BYTES..).unwrap_or_default();
-        let kind = content(attributes, KIND).unwrap_or_default();
-        let kind = String::from_utf8_lossy(kind.strip_suffix(&[0]).unwrap_or(kind)).into_owned();
-        if of == index {
-            found.push(Discipline { kind, handle, is_root: parent == ROOT, is_ingress: parent == INGRESS });
-        }
+        found.extend(discipline(one).filter(|(of, ..)| *of == index).map(|(_, discipline, _)| discipline));
     })?;
     Ok(found)
+}
+
+/// The index of the interface of a discipline, the discipline, and its attributes.
+fn discipline(one: &[u8]) -> Option<(u32, Discipline, &[u8])> {
+    let word = |at: usize| one.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_ne_bytes);
+    let (of, handle, parent) = (word(4)?, word(8)?, word(12)?);
+    let attributes = one.get(DISCIPLINE_HEADER_BYTES..)?;
+    let kind = content(attributes, KIND).unwrap_or_default();
+    let kind = String::from_utf8_lossy(kind.strip_suffix(&[0]).unwrap_or(kind)).into_owned();
+    Some((of, Discipline { kind, handle, is_root: parent == ROOT, is_ingress: parent == INGRESS }, attributes))
+}
+
+/// Counters of the own queue of an interface, since it is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct QueueCount {
+    /// The index of the interface.
+    pub(crate) interface: u32,
+    /// What `tc` calls it.
+    pub(crate) kind: String,
+    /// Its number.
+    pub(crate) handle: u32,
+    /// Packets that it dropped.
+    pub(crate) dropped: u32,
+    /// How often it held packets back for its rate.
+    pub(crate) held_back: u32,
+}
+
+/// The own queues of the interfaces of this thread's network namespace.
+pub(crate) fn queue_counts() -> io::Result<Vec<QueueCount>> {
+    let mut found = Vec::new();
+    dump(GET_DISCIPLINE, &[0; DISCIPLINE_HEADER_BYTES], &mut |one| found.extend(queue_count(one)))?;
+    Ok(found)
+}
+
+fn queue_count(one: &[u8]) -> Option<QueueCount> {
+    let (interface, Discipline { kind, handle, is_root, .. }, attributes) = discipline(one)?;
+    let counts = content(content(attributes, STATISTICS)?, STATISTICS_OF_QUEUE)?;
+    let count = |at: usize| Some(u32::from_ne_bytes(counts.get(at..at + 4)?.try_into().ok()?));
+    let (dropped, held_back) = (count(8)?, count(16)?);
+    is_root.then_some(QueueCount { interface, kind, handle, dropped, held_back })
 }
 
 fn link(device: &str) -> Vec<u8> {
@@ -461,7 +498,30 @@ mod tests {
             bytes.extend(vec![0; usize::from(length) - 8]);
         }
         assert_eq!(hops(&bytes).collect::<Vec<_>>(), [7, 9]);
-        assert!(route_mtus().is_ok() && disciplines(1).is_ok());
+        assert!(route_mtus().is_ok() && disciplines(1).is_ok() && queue_counts().is_ok());
+    }
+
+    #[test]
+    fn counters_of_an_interfaces_own_queue_are_told_and_those_below_it_are_not() {
+        let message = |parent: u32, counts: &[u32]| {
+            let mut body = vec![0; DISCIPLINE_HEADER_BYTES];
+            body[4..8].copy_from_slice(&7_u32.to_ne_bytes());
+            body[8..12].copy_from_slice(&0x8001_0000_u32.to_ne_bytes());
+            body[12..16].copy_from_slice(&parent.to_ne_bytes());
+            attribute(&mut body, KIND, &text("tbf"));
+            let (mut queue, mut statistics) = (Vec::new(), Vec::new());
+            counts.iter().for_each(|count| queue.extend(count.to_ne_bytes()));
+            attribute(&mut statistics, STATISTICS_OF_QUEUE, &queue);
+            nest(&mut body, STATISTICS, &statistics);
+            body
+        };
+        let whole = message(ROOT, &[1, 2, 30, 4, 500]);
+        let expected =
+            QueueCount { interface: 7, kind: "tbf".to_owned(), handle: 0x8001_0000, dropped: 30, held_back: 500 };
+        assert_eq!(queue_count(&whole), Some(expected));
+        assert_eq!(queue_count(&message(0x8001_0000, &[1, 2, 30, 4, 500])), None);
+        assert_eq!(queue_count(&message(ROOT, &[1, 2, 30])), None);
+        assert!((0..whole.len()).all(|cut| queue_count(&whole[..cut]).is_none()));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// A network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct NetSpace {
+pub(super) struct FoundNetns {
     pub(super) inode: u64,
     /// A file that is it, as long as what it was found by lasts.
     pub(super) path: PathBuf,
@@ -17,7 +17,7 @@ pub(super) struct NetSpace {
 }
 
 /// All that are found, and, in words, those of processes that are none of these and not to be seen.
-pub(super) fn all() -> (Vec<NetSpace>, Vec<String>) {
+pub(super) fn all() -> (Vec<FoundNetns>, Vec<String>) {
     let mut search = Search::default();
     for name in listed(Path::new(NAMED)) {
         search.named(&name);
@@ -35,7 +35,7 @@ const NAMED: &str = "/run/netns";
 
 #[derive(Default)]
 struct Search {
-    found: BTreeMap<u64, NetSpace>,
+    found: BTreeMap<u64, FoundNetns>,
     /// What tells the namespace of a process where its link is not to be read, of those that were found.
     known: BTreeSet<u64>,
     /// Processes whose link is not to be read.
@@ -114,7 +114,7 @@ impl Search {
     }
 
     fn add(&mut self, inode: u64, path: PathBuf, reported: impl Fn() -> String) {
-        self.found.entry(inode).or_insert_with(|| NetSpace { inode, path, reported: reported() });
+        self.found.entry(inode).or_insert_with(|| FoundNetns { inode, path, reported: reported() });
     }
 }
 

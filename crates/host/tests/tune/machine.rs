@@ -268,7 +268,7 @@ impl Machine {
         id: &str,
         step: &mut dyn FnMut(ApplyStep),
     ) -> Result<Applied, TuneError> {
-        let terms = Terms { id: id.to_owned(), root: None, within: Duration::from_secs(3600), owner: None };
+        let terms = Terms { id: id.to_owned(), root: None, within: Duration::from_secs(3600), owner: None, wave: None };
         apply(&self.ground(), set, &terms, &mut |_| Ok(Vec::new()), step)
     }
 

@@ -3,6 +3,7 @@
 mod crash;
 mod full_disk;
 mod held;
+mod keeping;
 mod machine;
 mod owned;
 mod renamed;

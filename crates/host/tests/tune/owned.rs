@@ -20,7 +20,7 @@ fn process() -> Child {
 /// Applies every change for an hour, as long as the owner lives.
 fn applied(machine: &Machine, owner: Owner) {
     let within = Duration::from_secs(3600);
-    let terms = Terms { id: "1".to_owned(), root: None, within, owner: Some(owner) };
+    let terms = Terms { id: "1".to_owned(), root: None, within, owner: Some(owner), wave: None };
     apply(&machine.ground(), &machine.changes(), &terms, &mut |_| Ok(Vec::new()), &mut |_| ())
         .expect("the machine is the test's own");
     let reported = machine.state.read("1").expect("it was begun");
@@ -119,7 +119,8 @@ fn what_an_owner_left_without_a_watch_is_taken_back_by_the_next_application() {
     let before = machine.files();
     let mut child = process();
     applied(&machine, owner::of(child.id()).unwrap());
-    let terms = |id: &str| Terms { id: id.to_owned(), root: None, within: Duration::from_secs(60), owner: None };
+    let terms =
+        |id: &str| Terms { id: id.to_owned(), root: None, within: Duration::from_secs(60), owner: None, wave: None };
     let again = |id| apply(&machine.ground(), &machine.changes(), &terms(id), &mut |_| Ok(Vec::new()), &mut |_| ());
     assert!(matches!(again("2"), Err(TuneError::Busy)), "its owner lives");
     child.kill().unwrap();

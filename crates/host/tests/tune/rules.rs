@@ -271,7 +271,7 @@ fn nothing_is_changed_without_a_watch_or_while_another_waits_or_works() {
     let before = machine.files();
     let set = machine.changes();
     let within = std::time::Duration::from_secs(60);
-    let terms = linerate_host::apply::Terms { id: "1".to_owned(), root: None, within, owner: None };
+    let terms = linerate_host::apply::Terms { id: "1".to_owned(), root: None, within, owner: None, wave: None };
     let unarmed = apply(&machine.ground(), &set, &terms, &mut |_| Err("no".to_owned()), &mut nothing);
     assert!(matches!(unarmed, Err(TuneError::Watch(_))));
     assert_eq!(machine.files(), before);
@@ -294,7 +294,7 @@ fn one_machine_is_changed_by_one_at_a_time_whatever_its_journals() {
     let other = linerate_host::journal::JournalFolder::open(dir.path().join("other")).unwrap();
     let ground = linerate_host::apply::Ground { state: &other, ..machine.ground() };
     let within = std::time::Duration::from_secs(60);
-    let terms = linerate_host::apply::Terms { id: "2".to_owned(), root: None, within, owner: None };
+    let terms = linerate_host::apply::Terms { id: "2".to_owned(), root: None, within, owner: None, wave: None };
     let mut tried = 0;
     let set = machine.changes();
     machine
@@ -428,7 +428,7 @@ fn an_application_whose_time_is_over_before_it_is_through_takes_itself_back() {
     let (_dir, machine) = made();
     let before = machine.files();
     let within = std::time::Duration::ZERO;
-    let terms = linerate_host::apply::Terms { id: "1".to_owned(), root: None, within, owner: None };
+    let terms = linerate_host::apply::Terms { id: "1".to_owned(), root: None, within, owner: None, wave: None };
     let error =
         apply(&machine.ground(), &machine.changes(), &terms, &mut |_| Ok(Vec::new()), &mut nothing).unwrap_err();
     assert!(error.to_string().contains("time to confirm ended"), "{error}");

@@ -88,7 +88,7 @@ fn a_process_stopped_at_any_step_changes_nothing_after_its_watch() {
 
 /// Applies within so many milliseconds, with a step that may take longer.
 fn applied_within(machine: &Machine, ms: u64, step: &mut dyn FnMut(ApplyStep)) -> Result<(), TuneError> {
-    let terms = Terms { id: ID.to_owned(), root: None, within: Duration::from_millis(ms), owner: None };
+    let terms = Terms { id: ID.to_owned(), root: None, within: Duration::from_millis(ms), owner: None, wave: None };
     apply(&machine.ground(), &machine.changes(), &terms, &mut |_| Ok(Vec::new()), step).map(drop)
 }
 

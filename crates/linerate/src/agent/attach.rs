@@ -58,7 +58,7 @@ fn duplicate(end: impl AsFd) -> io::Result<std::fs::File> {
 }
 
 /// Bytes as they come: nothing waits for more.
-fn copied(mut from: impl Read, mut to: impl Write) -> io::Result<()> {
+pub(super) fn copied(mut from: impl Read, mut to: impl Write) -> io::Result<()> {
     let mut bytes = vec![0; 64 << 10];
     loop {
         match from.read(&mut bytes) {

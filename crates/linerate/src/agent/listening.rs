@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as 
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -15,14 +15,15 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use linerate_fleet::attachment::{Attach, AttachAnswer, First, Refusal, Verdict, verdict, word};
 use linerate_fleet::lease::EndReason;
-use rustix::net::sockopt::socket_peercred;
+use linerate_wire::sys;
 use rustix::process::geteuid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::flags::AgentFlags;
+use super::hosted::{self, PodMachine};
 use super::session::{HeldSession, SessionInput, SessionOutput};
-use super::{Ground, Happening, enter, hello, init, read_machine, serve, unix_ns};
+use super::{Ground, ServedInTurn, enter, hello, init, read_machine, unix_ns};
 use crate::failure::{Failure, code};
 
 /// How long a stream may take to say whose it is.
@@ -37,13 +38,16 @@ const ENDED_WITHIN: Duration = Duration::from_secs(10);
 /// How long what was said last may take to be handed on by `linerate agent attach`, which ends with the container.
 const HANDED_ON_WITHIN: Duration = Duration::from_millis(200);
 
+/// Longest reason of a refusal: with others of a first word, it stays within what the coordinator takes.
+const WHY_CHARS_MAX: usize = 400;
+
 /// How often the instant of `--until` is looked at.
 const LOOKED_EACH: Duration = Duration::from_millis(500);
 
 /// What the thread that serves is told.
 enum Task {
-    /// A coordinator came first.
-    Serve(Arc<HeldSession>, SessionInput, SessionOutput),
+    /// A coordinator came first, to the agent of the machine where this is one of its pods.
+    Serve(Arc<HeldSession>, (SessionInput, SessionOutput), Option<UnixStream>),
     /// A signal.
     End,
 }
@@ -51,16 +55,17 @@ enum Task {
 /// Who has the agent, and who may come to have it.
 struct Seat {
     held: Mutex<Option<Arc<HeldSession>>>,
-    is_ending: AtomicBool,
     strangers: AtomicUsize,
     tasks: Mutex<Sender<Task>>,
-    /// Who is told of a signal while somebody has it.
-    serving: Mutex<Option<Sender<Happening>>>,
+    served: ServedInTurn,
     lease: Duration,
+    /// The machine whose agents have the coordinators, where this one does nothing itself.
+    machine: Option<PodMachine>,
 }
 
 pub(super) fn run(flags: &AgentFlags, socket: &Path) -> Result<ExitCode, Failure> {
-    if (std::process::id() == 1 || flags.pid.is_some()) && !flags.behind_init {
+    let enters = flags.pid.is_some() || flags.on_host;
+    if (std::process::id() == 1 || enters) && !flags.behind_init {
         return init::run(socket, flags.until);
     }
     if flags.until.is_some_and(|until| Timestamp::now() >= until) {
@@ -69,14 +74,15 @@ pub(super) fn run(flags: &AgentFlags, socket: &Path) -> Result<ExitCode, Failure
     let listener = bound(socket)?;
     // Behind that, since another mount namespace has other folders; before threads, which would stay behind.
     flags.pid.map(enter).transpose()?;
+    let machine = flags.on_host.then(hosted::enter);
     let (tasks, to_do) = channel();
     let seat = Arc::new(Seat {
         held: Mutex::new(None),
-        is_ending: AtomicBool::new(false),
         strangers: AtomicUsize::new(0),
         tasks: Mutex::new(tasks.clone()),
-        serving: Mutex::new(None),
+        served: ServedInTurn::default(),
         lease: flags.lease,
+        machine,
     });
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(Failure::Signals)?;
     let of_signal = Arc::clone(&seat);
@@ -94,12 +100,17 @@ pub(super) fn run(flags: &AgentFlags, socket: &Path) -> Result<ExitCode, Failure
             of_time.end();
         });
     }
+    if flags.on_host {
+        // The first coordinator need not wait for it.
+        let of_machine = Arc::clone(&seat);
+        thread::spawn(move || of_machine.machine.iter().for_each(tell_readiness));
+    }
     let of_streams = Arc::clone(&seat);
     thread::spawn(move || accept(&listener, &of_streams));
-    let ground = Ground { clock_ns: unix_ns, read: read_machine, lease: flags.lease };
-    serve_all(flags, &seat, &to_do, ground);
+    let ground = Ground { clock_ns: unix_ns, read: read_machine, lease: flags.lease, root: None, served: None };
+    serve_all(flags, &seat, &to_do, &ground);
     // In the namespaces of another process, this is the path of another socket.
-    if flags.pid.is_none() {
+    if !enters {
         let _ = fs::remove_file(socket);
     }
     if flags.until.is_some_and(|until| Timestamp::now() >= until) {
@@ -113,15 +124,12 @@ fn expired() -> Failure {
 }
 
 /// Serves one coordinator after the other until it is told to end.
-fn serve_all(flags: &AgentFlags, seat: &Arc<Seat>, tasks: &Receiver<Task>, ground: Ground) {
-    while let Ok(Task::Serve(session, input, output)) = tasks.recv() {
-        let (tell, happenings) = channel();
-        *seat.serving.lock().unwrap_or_else(PoisonError::into_inner) = Some(tell.clone());
-        if seat.is_ending.load(Ordering::Acquire) {
-            let _ = tell.send(Happening::Signalled);
-        }
-        let reason = serve(hello(flags), input, output, (tell, happenings), ground);
-        seat.serving.lock().unwrap_or_else(PoisonError::into_inner).take();
+fn serve_all(flags: &AgentFlags, seat: &Arc<Seat>, tasks: &Receiver<Task>, ground: &Ground) {
+    while let Ok(Task::Serve(session, (input, output), agent)) = tasks.recv() {
+        let reason = match agent {
+            Some(agent) => hosted::carry(agent, (input, output), seat.lease, &|| seat.served.is_ending()),
+            None => seat.served.serve(hello(flags.allow.allowed()), input, output, ground.clone()),
+        };
         // Free before its stream ends: whoever sees that may send the next one.
         seat.held.lock().unwrap_or_else(PoisonError::into_inner).take();
         session.end();
@@ -133,9 +141,17 @@ fn serve_all(flags: &AgentFlags, seat: &Arc<Seat>, tasks: &Receiver<Task>, groun
             EndReason::Signalled => thread::sleep(HANDED_ON_WITHIN),
             EndReason::EndOfInput => {}
         }
-        if seat.is_ending.load(Ordering::Acquire) {
+        if seat.served.is_ending() {
             return;
         }
+    }
+}
+
+/// Tells the log of a container whether its machine can be changed through it.
+fn tell_readiness(machine: &PodMachine) {
+    match hosted::prepare(machine) {
+        Ok(()) => tell_log("the machine's systemd starts an agent for each coordinator, whose watch is its own"),
+        Err(why) => tell_log(&format!("the machine is not changed through this pod: {why}")),
     }
 }
 
@@ -147,10 +163,7 @@ fn tell_log(text: &str) {
 impl Seat {
     /// Ends what goes on, and takes nobody any more.
     fn end(&self) {
-        self.is_ending.store(true, Ordering::Release);
-        if let Some(serving) = &*self.serving.lock().unwrap_or_else(PoisonError::into_inner) {
-            let _ = serving.send(Happening::Signalled);
-        }
+        self.served.end();
         let _ = self.tasks.lock().unwrap_or_else(PoisonError::into_inner).send(Task::End);
         thread::spawn(|| {
             thread::sleep(ENDED_WITHIN);
@@ -158,19 +171,42 @@ impl Seat {
         });
     }
 
-    /// What is done about a stream, and the session whose it is from now on.
-    fn seated(&self, asked: &Attach) -> Result<Arc<HeldSession>, Refusal> {
+    /// A stream to a new agent of the machine, where this is one of its pods and a coordinator comes first. It is begun
+    /// before the coordinator is answered, which is told where there is none.
+    fn begun_there(&self, asked: &Attach, stream: &UnixStream) -> Result<Option<UnixStream>, Refusal> {
+        let Some(machine) = &self.machine else { return Ok(None) };
+        let is_first = {
+            let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+            !self.served.is_ending() && verdict_now(asked, held.as_ref()) == Verdict::Begin
+        };
+        if !is_first {
+            return Ok(None);
+        }
+        let refused = |why: String| {
+            tell_log(&format!("a coordinator was refused: {why}"));
+            Refusal::Unfit { why: why.chars().take(WHY_CHARS_MAX).collect() }
+        };
+        hosted::begin(machine, stream, self.lease).map(Some).map_err(refused)
+    }
+
+    /// What is done about a stream, and the session whose it is from now on, with an agent of the machine where it has
+    /// one.
+    fn seated(&self, asked: &Attach, agent: Option<UnixStream>) -> Result<Arc<HeldSession>, Refusal> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.is_ending.load(Ordering::Acquire) {
+        if self.served.is_ending() {
             return Err(Refusal::Ending);
         }
-        match (verdict(asked, held.as_ref().map(|session| (session.token.as_str(), session.for_s()))), &*held) {
+        match (verdict_now(asked, held.as_ref()), &*held) {
             (Verdict::Refuse(refusal), _) => Err(refusal),
             (Verdict::Resume, Some(session)) => Ok(Arc::clone(session)),
+            // Whoever had it left meanwhile: the next try has an agent.
+            (Verdict::Begin | Verdict::Resume, _) if self.machine.is_some() && agent.is_none() => {
+                Err(Refusal::Busy { for_s: 0 })
+            }
             (Verdict::Begin | Verdict::Resume, _) => {
                 let (session, input, output) = HeldSession::begin(asked.token.clone(), self.lease);
                 *held = Some(Arc::clone(&session));
-                let begun = Task::Serve(Arc::clone(&session), input, output);
+                let begun = Task::Serve(Arc::clone(&session), (input, output), agent);
                 let tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
                 tasks.send(begun).map_err(|_| Refusal::Ending).map(|()| session)
             }
@@ -178,8 +214,13 @@ impl Seat {
     }
 }
 
+/// What is to be done about a stream, while a session has the agent or none.
+fn verdict_now(asked: &Attach, held: Option<&Arc<HeldSession>>) -> Verdict {
+    verdict(asked, held.map(|session| (session.token.as_str(), session.for_s())))
+}
+
 /// Makes the socket, in a folder of this user's alone.
-fn bound(socket: &Path) -> Result<UnixListener, Failure> {
+pub(super) fn bound(socket: &Path) -> Result<UnixListener, Failure> {
     let failed = |error: io::Error| {
         Failure::Command(format!(
             "failed to listen on {}: {error}; name a socket in a separate folder that this user can create",
@@ -215,7 +256,7 @@ fn accept(listener: &UnixListener, seat: &Arc<Seat>) {
             continue;
         };
         let own = geteuid().as_raw();
-        let is_trusted = socket_peercred(&stream).is_ok_and(|peer| peer.uid.is_root() || peer.uid.as_raw() == own);
+        let is_trusted = sys::peer(&stream).is_ok_and(|peer| peer.user == 0 || peer.user == own);
         if !is_trusted || seat.strangers.fetch_add(1, Ordering::AcqRel) >= STRANGERS_MAX {
             if is_trusted {
                 seat.strangers.fetch_sub(1, Ordering::AcqRel);
@@ -232,7 +273,8 @@ fn attended(stream: UnixStream, seat: &Seat) {
     let first = first(&stream);
     seat.strangers.fetch_sub(1, Ordering::AcqRel);
     let Some((asked, rest)) = first else { return };
-    let session = match seat.seated(&asked) {
+    let seated = seat.begun_there(&asked, &stream).and_then(|agent| seat.seated(&asked, agent));
+    let session = match seated {
         Ok(session) => session,
         Err(refusal) => {
             let _ = stream.set_write_timeout(Some(FIRST_WITHIN));

@@ -4,6 +4,7 @@
 mod members;
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,11 +21,13 @@ use linerate_flows::{
 use linerate_host::Root;
 use linerate_host::bonds::bonds;
 use linerate_host::live::{self, LiveAsked, LiveState};
-use linerate_record::net::{NetAim, NetMachine};
+use linerate_host::queues::{QueueDid, did, queues};
+use linerate_record::net::{NET_QUEUES_MAX, NetAim, NetMachine, NetQueue};
 use linerate_record::readings::{ReadMeasure, ReadValue};
 
 use super::{AgentClock, Happening};
 use crate::processors::processors;
+use crate::sources;
 use members::Aiming;
 
 /// How often whoever waits for a start, or for an instant, looks whether to end.
@@ -33,8 +36,8 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How long a round may wait for its start: its coordinator waits for other machines.
 const STARTED_WITHIN: Duration = Duration::from_secs(120);
 
-/// What is told of a machine in a round.
-const TOLD: [ReadMeasure; 16] = [
+/// What is told of the looks at a machine in a round.
+const TOLD: [ReadMeasure; 14] = [
     ReadMeasure::Cores,
     ReadMeasure::CoresBusy,
     ReadMeasure::BusiestCore,
@@ -46,12 +49,40 @@ const TOLD: [ReadMeasure; 16] = [
     ReadMeasure::LinkReceivedDrops,
     ReadMeasure::LinkSentDrops,
     ReadMeasure::LinkErrors,
-    ReadMeasure::LinkRingDrops,
-    ReadMeasure::LinkPaused,
     ReadMeasure::LinkMtu,
     ReadMeasure::QueueDrops,
     ReadMeasure::Retransmitted,
 ];
+
+/// What flows are bound to of one who serves another machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ServedBounds {
+    /// The only address at which they are taken, where there is one.
+    pub(super) address: Option<IpAddr>,
+    /// Most bytes per second each way.
+    pub(super) most_bytes_per_s: Option<f64>,
+    /// From where who is served came; absent while nobody is.
+    pub(super) peer: Option<IpAddr>,
+}
+
+impl ServedBounds {
+    /// What is wrong with a round for who is served.
+    fn check(self, order: &NetRoundOrder) -> Result<(), String> {
+        let is_from_here = self.peer.is_some_and(|peer| peer.is_loopback());
+        order.check_served(self.most_bytes_per_s, is_from_here)?;
+        match order.sends.iter().find(|to| !self.may_send(to.address)) {
+            Some(to) => Err(format!("it sends nothing to {}, which is its own machine", to.address)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether who is served may have this machine send to an address. What listens on this machine may take its own
+    /// word for more than another's, whichever of its addresses is named: only who came by that one is sent to there.
+    fn may_send(self, to: SocketAddr) -> bool {
+        let is_peers = self.peer.is_some_and(|peer| peer.is_loopback() || peer == to.ip().to_canonical());
+        is_peers || !sources::is_own(to)
+    }
+}
 
 /// The port of a run.
 struct OpenNet {
@@ -72,13 +103,14 @@ struct GoingRound {
 pub(super) struct AgentNet {
     clock: AgentClock,
     tell: Sender<Happening>,
+    served: Option<ServedBounds>,
     open: Option<OpenNet>,
     going: Option<GoingRound>,
 }
 
 impl AgentNet {
-    pub(super) const fn new(clock: AgentClock, tell: Sender<Happening>) -> AgentNet {
-        AgentNet { clock, tell, open: None, going: None }
+    pub(super) const fn new(clock: AgentClock, tell: Sender<Happening>, served: Option<ServedBounds>) -> AgentNet {
+        AgentNet { clock, tell, served, open: None, going: None }
     }
 
     /// Takes flows of a run; what is said of it.
@@ -86,16 +118,20 @@ impl AgentNet {
         if self.open.is_some() {
             return failed("it got two orders to take flows");
         }
+        if let Err(why) = self.served.map_or(Ok(()), |_| order.check_served()) {
+            return failed(&why);
+        }
         let Some(token) = FlowToken::from_hex(&order.token) else { return failed("the token is not one") };
         let (tell, accepted) = channel();
-        let listener = match FlowListener::begin(None, order.port, (order.own, token.clone()), tell) {
+        let address = self.served.and_then(|served| served.address);
+        let listener = match FlowListener::begin(address, order.port, (order.own, token.clone()), tell) {
             Ok(listener) => listener,
             Err(error) => return failed(&format!("failed to listen at port {}: {error}", order.port)),
         };
         let (port, threads) = (listener.port(), order.threads.unwrap_or_else(processors).max(1));
         let accepted = Arc::new(Mutex::new(accepted));
         self.open = Some(OpenNet { own: order.own, token, threads, accepted, _listener: listener });
-        match addresses() {
+        match addresses(address) {
             Ok(addresses) => NetSaid::Listening { port, addresses },
             Err(error) => failed(&format!("failed to read the addresses of this machine: {error}")),
         }
@@ -106,7 +142,8 @@ impl AgentNet {
         let (Some(open), None) = (&self.open, &self.going) else {
             return Some(failed("a round was requested before the previous one had ended or before it took flows"));
         };
-        if let Err(why) = order.check() {
+        let check_served = |served: ServedBounds| served.check(&order);
+        if let Err(why) = order.check().and_then(|()| self.served.map_or(Ok(()), check_served)) {
             return Some(failed(&why));
         }
         let (start, starts) = channel();
@@ -152,8 +189,8 @@ fn failed(why: &str) -> NetSaid {
     NetSaid::Failed { why: printable(why) }
 }
 
-/// What others can reach this machine by.
-fn addresses() -> std::io::Result<Vec<NetAddress>> {
+/// What others can reach this machine by; of an address at which alone it takes flows, that one.
+fn addresses(only: Option<IpAddr>) -> std::io::Result<Vec<NetAddress>> {
     let of = |found: if_addrs::Interface| {
         let prefix_bits = match &found.addr {
             if_addrs::IfAddr::V4(address) => address.prefixlen,
@@ -163,10 +200,12 @@ fn addresses() -> std::io::Result<Vec<NetAddress>> {
     };
     // An address of one link alone needs its interface's number on each machine.
     let is_of_a_link = |found: &if_addrs::Interface| match found.ip() {
-        std::net::IpAddr::V6(address) => address.is_unicast_link_local(),
-        std::net::IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+        IpAddr::V4(address) => address.is_link_local(),
     };
-    Ok(if_addrs::get_if_addrs()?.into_iter().filter(|found| !is_of_a_link(found)).map(of).collect())
+    let is_taken = |found: &if_addrs::Interface| only.is_none_or(|only| only == found.ip());
+    let found = if_addrs::get_if_addrs()?.into_iter();
+    Ok(found.filter(|found| !is_of_a_link(found) && is_taken(found)).map(of).collect())
 }
 
 /// One round, on a thread of its own.
@@ -228,6 +267,7 @@ impl Round {
             interval_ns: order.interval_ms.saturating_mul(1_000_000),
             send_bytes: order.send_bytes,
             max_bytes_per_s: order.max_bytes_per_s,
+            offloads: order.offloads,
             threads: self.threads,
         }
     }
@@ -245,7 +285,8 @@ impl Round {
         None
     }
 
-    /// Reads the machine where the round begins to count, and where it ends.
+    /// Reads the machine where the round begins to count, and where it ends. Counters of ports may take their drivers a
+    /// while: they are read behind the looks, and have times of their own.
     fn machine(&self, begin_ns: u64) -> NetMachine {
         let root = Root::live();
         let mut state = live::begin(&root, &LiveAsked { engine_pids: vec![std::process::id()] });
@@ -253,16 +294,21 @@ impl Round {
         let end_ns = counts_ns.saturating_add(self.order.duration_ms.saturating_mul(1_000_000));
         let mut values = BTreeMap::new();
         self.wait_for(counts_ns);
-        let bonds_before = bonds(&root);
+        let (bonds_before, queues_before) = (bonds(&root), queues());
         let first_ms = self.look((&root, &mut state), &mut values);
+        let ports_before = live::ports_now(&root, self.now_ms());
         self.wait_for(end_ns);
-        let bonds_after = bonds(&root);
+        let (bonds_after, queues_after) = (bonds(&root), queues());
         let last_ms = self.look((&root, &mut state), &mut values);
+        for value in live::ports_between(&ports_before, &live::ports_now(&root, self.now_ms())) {
+            values.insert((value.of, printable(&value.part)), value.value);
+        }
         let value = |((of, part), value)| ReadValue { of, part, value };
         NetMachine {
             over_ms: last_ms.saturating_sub(first_ms),
             values: values.into_iter().map(value).collect(),
             members: members::carried(&bonds_before, &bonds_after),
+            queues: queues_told(did(&queues_before, &queues_after)),
             ..NetMachine::default()
         }
     }
@@ -278,14 +324,30 @@ impl Round {
         }
     }
 
+    fn now_ms(&self) -> u64 {
+        self.clock.clock.now_ns() / 1_000_000
+    }
+
     /// Looks now; the last value of each counts. When it was, in milliseconds of the clock.
     fn look(&self, (root, state): (&Root, &mut LiveState), values: &mut BTreeMap<(ReadMeasure, String), f64>) -> u64 {
-        let now_ms = self.clock.clock.now_ns() / 1_000_000;
+        let now_ms = self.now_ms();
         for value in live::look(root, state, now_ms).values.into_iter().filter(|value| TOLD.contains(&value.of)) {
             values.insert((value.of, printable(&value.part)), value.value);
         }
         now_ms
     }
+}
+
+/// Queues as they are told: of more than that, those that dropped most.
+fn queues_told(mut all: Vec<QueueDid>) -> Vec<NetQueue> {
+    all.sort_by_key(|of| std::cmp::Reverse((of.dropped, of.held_back)));
+    let told = |of: QueueDid| NetQueue {
+        interface: printable(&of.interface),
+        discipline: printable(&of.discipline),
+        dropped: of.dropped,
+        held_back: of.held_back,
+    };
+    all.into_iter().take(NET_QUEUES_MAX).map(told).collect()
 }
 
 /// What was counted, as it is told.
@@ -296,6 +358,8 @@ fn told(point: u32, (counts, mut aims): (PointCounts, BTreeMap<u32, NetAim>), ma
         sent: of.sent,
         exchanges: of.exchanges,
         datagrams: of.datagrams,
+        gso: of.gso,
+        zerocopy: of.zerocopy,
         aim: aims.remove(&of.to),
         probed: of.probed,
         error: error(of.error),
@@ -305,6 +369,7 @@ fn told(point: u32, (counts, mut aims): (PointCounts, BTreeMap<u32, NetAim>), ma
         interval_bytes: of.interval_bytes,
         stream_bytes: of.stream_bytes,
         datagrams: of.datagrams,
+        gro: of.gro,
         error: error(of.error),
     });
     NetEnd {
@@ -318,5 +383,26 @@ fn told(point: u32, (counts, mut aims): (PointCounts, BTreeMap<u32, NetAim>), ma
             receive_busiest_ns: counts.receive_busiest_ns,
             ..machine
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_served_has_this_machine_send_to_no_address_of_its_own_but_the_one_that_it_came_by() {
+        let bounds = |peer: &str| ServedBounds { peer: Some(peer.parse().unwrap()), ..ServedBounds::default() };
+        let place = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let (near, far) = (place("127.0.0.1:9"), place("198.51.100.1:9"));
+        assert!(bounds("127.0.0.1").may_send(near) && !bounds("198.51.100.1").may_send(near));
+        assert!(bounds("198.51.100.1").may_send(far) && !ServedBounds::default().may_send(near));
+        // Those by which others reach this machine, where it has any.
+        let found = if_addrs::get_if_addrs().unwrap().into_iter().map(|found| found.ip());
+        for own in found.filter(|own| own.is_ipv4() && !own.is_loopback()) {
+            let at = SocketAddr::new(own, 9);
+            assert!(!bounds("198.51.100.1").may_send(at) && bounds("127.0.0.1").may_send(at), "{own}");
+            assert!(bounds(&own.to_string()).may_send(at), "{own}");
+        }
     }
 }

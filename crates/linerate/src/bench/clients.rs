@@ -158,7 +158,8 @@ impl BenchClients {
                     loaded.remove(&client);
                     lost.entry(client).or_insert(loss.why);
                 }
-                Some((_, LedEvent::News(_) | LedEvent::Watched(_) | LedEvent::Net(_))) | None => {}
+                Some((_, LedEvent::News(_) | LedEvent::Watched(_) | LedEvent::Net(_) | LedEvent::Changed(_)))
+                | None => {}
             }
         }
         if !lost.is_empty() {
@@ -303,7 +304,11 @@ impl BenchClients {
             match event {
                 LedEvent::Lost(loss) => self.lose(client, loss, None),
                 LedEvent::News(LoadNews::Reading(reading)) => self.reading(client, *reading),
-                LedEvent::News(_) | LedEvent::Met { .. } | LedEvent::Watched(_) | LedEvent::Net(_) => {}
+                LedEvent::News(_)
+                | LedEvent::Met { .. }
+                | LedEvent::Watched(_)
+                | LedEvent::Net(_)
+                | LedEvent::Changed(_) => {}
             }
         }
         self.unwritten.borrow_mut().take().map_or(Ok(()), Err)
@@ -421,7 +426,7 @@ impl UnderWay<'_> {
             LedEvent::News(LoadNews::Reading(reading)) => return self.clients.reading(client, *reading),
             LedEvent::News(news) => news,
             LedEvent::Lost(loss) => return self.lost(client, loss),
-            LedEvent::Met { .. } | LedEvent::Watched(_) | LedEvent::Net(_) => return,
+            LedEvent::Met { .. } | LedEvent::Watched(_) | LedEvent::Net(_) | LedEvent::Changed(_) => return,
         };
         let Some(driver) = self.drivers.get_mut(&client) else { return };
         match news {

@@ -32,7 +32,7 @@ const FLOORS: u64 = 3;
 const DESCRIPTION_BYTES_MAX: u64 = 1 << 20;
 
 /// Flags that may stand beside a description, by their ids: they are no part of the load.
-const BESIDE_DESCRIPTION: [&str; 13] = [
+const BESIDE_DESCRIPTION: [&str; 18] = [
     "description",
     "yes_load",
     "access_key",
@@ -46,6 +46,11 @@ const BESIDE_DESCRIPTION: [&str; 13] = [
     "metrics",
     "dry_run",
     "no_ceiling",
+    "fleet",
+    "require_all",
+    "become_by",
+    "binary",
+    "yes_exec",
 ];
 
 /// The load that the flags ask for, and what is to be told of flags without effect that do no harm.
@@ -130,7 +135,9 @@ fn described(flags: &BenchFlags) -> Result<Load, Failure> {
     if text.len() as u64 > DESCRIPTION_BYTES_MAX {
         return Err(Failure::usage("the description of a load on standard input is longer than 1 MiB"));
     }
-    of_description(&text)
+    let load = of_description(&text)?;
+    let wrong = fleet::mistakes(flags, &load);
+    if wrong.is_empty() { Ok(load) } else { Err(Failure::of_mistakes(wrong)) }
 }
 
 /// Reads a description.

@@ -23,6 +23,8 @@ Examples:
   linerate compare runs/1120-0931-get runs/1121-1402-get
   linerate compare runs/1120-0931-net runs/1121-0930-net
       two runs of linerate net, pair by pair
+  linerate compare runs/native1,runs/native2,runs/native3 runs/vxlan1,runs/vxlan2,runs/vxlan3
+      blocks of runs of linerate net: what framing explains of their ratio, and the rest
 
 Exit codes:
   0    compared, whatever the result

@@ -94,11 +94,13 @@ pub(super) struct ArmLoad {
 
 /// Finds whom each arm loads, and asks for consent once for each target that is not on this machine; starts the
 /// embedded target where none is named.
-pub(super) fn aims(arms: &[ArmLoad], named_by: NamedBy) -> Result<ArmTargets, Failure> {
+///
+/// `is_of_clients` says that clients of a fleet load: what is this machine for them is another.
+pub(super) fn aims(arms: &[ArmLoad], named_by: NamedBy, is_of_clients: bool) -> Result<ArmTargets, Failure> {
     let mut aims = ArmTargets { of_arms: Vec::new(), own: None, target: String::new() };
     let load = arms.first().map_or_else(String::new, |arm| arm.load.shorthand());
     let words = format!("{load} would be loaded again and again for as long as the experiment lasts");
-    let mut consent = Consent { named_by, words, hosts: Vec::new() };
+    let mut consent = Consent { named_by, is_of_clients, words, hosts: Vec::new() };
     let mut named: Vec<String> = Vec::new();
     for arm in arms {
         require_of_cells(&arm.load)?;
@@ -185,6 +187,7 @@ fn objects(load: &Load, hosts: Vec<SocketAddr>) -> ObjectSet {
 /// What was consented to so far.
 struct Consent {
     named_by: NamedBy,
+    is_of_clients: bool,
     /// What would be done, in words.
     words: String,
     hosts: Vec<Host>,
@@ -199,7 +202,11 @@ fn found(load: &Load, yes_load: bool, consent: &mut Consent) -> Result<Option<Ve
     consent::obtain_by_name(&unknown, yes_load, &consent.words)?;
     let found = endpoint::resolved(authorities, *every_address, Duration::from_nanos(load.stops.timeout_ns))?;
     if found.iter().any(|host| !consent.hosts.contains(host) && !unknown.contains(&host.authority)) {
-        consent::obtain(&found, yes_load, &consent.words)?;
+        if consent.is_of_clients {
+            consent::obtain_for_clients(&found, yes_load, false, &consent.words)?;
+        } else {
+            consent::obtain(&found, yes_load, &consent.words)?;
+        }
     }
     consent.hosts.extend(found.iter().cloned());
     Ok(Some(found))

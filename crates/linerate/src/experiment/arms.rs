@@ -1,7 +1,7 @@
 //! What is compared: from flags to arms, the baseline first, each with what puts it in place.
 
 use linerate_host::Root;
-use linerate_record::experiment::Means;
+use linerate_record::experiment::{Means, NotTested};
 use linerate_record::knob::{Change, SettingPlace, Space};
 use linerate_settings::changes::lead_to_same;
 
@@ -15,7 +15,7 @@ use crate::masks;
 const ARMS_MAX: usize = 32;
 
 /// What a baseline is called that changes nothing.
-const AS_IS: &str = "as it is";
+pub(super) const AS_IS: &str = "as it is";
 
 /// An arm as it was asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,15 +32,18 @@ pub(super) struct Lineup {
     /// The baseline first.
     pub(super) arms: Vec<Planned>,
     pub(super) notes: Vec<String>,
+    /// Arms that are left out already.
+    pub(super) not_tested: Vec<NotTested>,
 }
 
 /// Refuses keys in what is kept in the folder, and in the arguments of processes.
 pub(super) fn require_no_keys(flags: &ConductFlags) -> Result<(), Failure> {
-    let ConductFlags { arms, flags, .. } = flags;
+    let ConductFlags { arms, nodes, flags, .. } = flags;
     let after = flags.join(" ");
     let texts =
         [("--arm", &arms.arm), ("--with", &arms.with)].map(|(flag, texts)| texts.iter().map(move |t| (flag, t)));
     let others = arms.restart.iter().map(|text| ("--restart", text)).chain([("what follows --", &after)]);
+    let others = others.chain(nodes.health.iter().map(|text| ("--health", text)));
     let holds_key = |(_, text): &(&str, &String)| masks::without_keys(text) != **text;
     match texts.into_iter().flatten().chain(others).find(holds_key) {
         Some((flag, _)) => Err(Failure::usage(format!(
@@ -49,6 +52,17 @@ pub(super) fn require_no_keys(flags: &ConductFlags) -> Result<(), Failure> {
              --profile after --, or take it from a variable ($NAME)"
         ))),
         None => Ok(()),
+    }
+}
+
+/// Refuses a single arm, and more than one experiment compares.
+pub(super) fn require_count(arms: usize) -> Result<(), Failure> {
+    match arms {
+        0 | 1 => Err(Failure::usage(
+            "nothing to compare: give --knob KNOB=VALUE,VALUE, --profile, --with NAME=FLAGS or --arm NAME=COMMAND",
+        )),
+        2..=ARMS_MAX => Ok(()),
+        _ => Err(Failure::usage(format!("{arms} arms are too many for one experiment: compare at most {ARMS_MAX}"))),
     }
 }
 
@@ -63,15 +77,7 @@ pub(super) fn line_up(flags: &ArmFlags, root: &Root) -> Result<Lineup, Failure> 
     } else {
         of_settings(flags, root)
     }?;
-    if lineup.arms.len() < 2 {
-        return Err(Failure::usage(
-            "nothing to compare: give --knob KNOB=VALUE,VALUE, --profile, --with NAME=FLAGS or --arm NAME=COMMAND",
-        ));
-    }
-    if lineup.arms.len() > ARMS_MAX {
-        let n = lineup.arms.len();
-        return Err(Failure::usage(format!("{n} arms are too many for one experiment: compare at most {ARMS_MAX}")));
-    }
+    require_count(lineup.arms.len())?;
     Ok(lineup)
 }
 
@@ -94,7 +100,7 @@ fn named(
         let name = &only.name;
         return Err(Failure::usage(format!("{name:?} has nothing to be compared with: give {flag} at least twice")));
     }
-    Ok(Lineup { arms, notes: Vec::new() })
+    Ok(Lineup { arms, ..Lineup::default() })
 }
 
 /// Splits flags at blanks; quotes hold together what has some.
@@ -188,15 +194,21 @@ fn of_settings(flags: &ArmFlags, root: &Root) -> Result<Lineup, Failure> {
     Ok(lineup)
 }
 
-/// Reads `net.core.rmem_max=212992,4194304`. One value alone is compared with what is there.
-fn values(text: &str, root: &Root, space: &Space) -> Result<Values, Failure> {
+/// Parts `net.core.rmem_max=212992,4194304`.
+pub(super) fn knob_and_values(text: &str) -> Result<(&str, Vec<&str>), Failure> {
     let (name, list) = text.split_once('=').ok_or_else(|| {
         Failure::usage(format!("invalid knob {text:?}: write KNOB=VALUE,VALUE or KNOB@DEVICE=VALUE,VALUE"))
     })?;
     let separator = if list.contains('|') { '|' } else { ',' };
+    Ok((name, list.split(separator).map(str::trim).collect()))
+}
+
+/// Reads `net.core.rmem_max=212992,4194304`. One value alone is compared with what is there.
+fn values(text: &str, root: &Root, space: &Space) -> Result<Values, Failure> {
+    let (name, list) = knob_and_values(text)?;
     let mut values = Vec::new();
     let mut place = None;
-    for value in list.split(separator).map(str::trim) {
+    for value in list {
         let given = by_hand(root, space, &format!("{name}={value}"), true)?;
         place = Some(given.place);
         values.push((given.value, given.change));

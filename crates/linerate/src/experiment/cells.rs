@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use linerate_analysis::findings::is_only_left_behind;
-use linerate_experiment::fault::{FailedInARow, INTERRUPTED, of_failed_load};
+use linerate_experiment::fault::{FailedInARow, INTERRUPTED, of_arm_not_in_place, of_failed_load};
 use linerate_experiment::lasting::{ROUNDS_MAX, ROUNDS_MIN};
 use linerate_experiment::state::{self, ExperimentState};
 use linerate_experiment::{steps, times};
@@ -17,6 +17,7 @@ use linerate_report::experiment::{CellPlace, cell_line, progress_line};
 
 use super::aim::{ArmTarget, ArmTargets, ObjectSet};
 use super::fingerprint::{self, Sight};
+use super::fleet::placing;
 use super::load::{self, Ended};
 use super::place::{self, ArmPlaces};
 use super::{cell, leavings, place::within};
@@ -31,9 +32,6 @@ pub(super) const RESTARTING: Duration = Duration::from_secs(90);
 
 /// How often it is looked whether it does.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
-
-/// What a cell may take beside its load before its changes are taken back whatever happens: a restart, clearing up.
-pub(super) const BESIDE: Duration = Duration::from_secs(1800);
 
 /// Everything that does not change from cell to cell.
 pub(super) struct Scene {
@@ -104,7 +102,7 @@ pub(super) fn prepare(scene: &Scene, experiment: &Experiment, progress: &Progres
                 progress.doing("writing objects to read");
                 // The baseline's command, so that they are where the baseline finds them.
                 let base = Means { command: experiment.means[0].command.clone(), ..Means::default() };
-                let prefix = within(&scene.ground, &base, BESIDE, &scene.interrupt.stop, || {
+                let prefix = within(&scene.ground, &base, scene.ground.beside(), &scene.interrupt.stop, || {
                     await_target(scene, aim)?;
                     write(scene, arm)
                 })?;
@@ -184,12 +182,13 @@ pub(super) fn drive(
 fn one(scene: &Scene, experiment: &Experiment, loads: &[Load], cell: &Cell) -> Result<CellOutcome, Failure> {
     let arm = cell.arm as usize;
     let aim = &scene.aims.of_arms[arm];
-    let most = BESIDE + Duration::from_nanos(cell.settle_ns + cell.measure_ns);
-    within(&scene.ground, &experiment.means[arm], most, &scene.interrupt.stop, || {
+    let most = scene.ground.beside() + Duration::from_nanos(cell.settle_ns + cell.measure_ns);
+    let measured = within(&scene.ground, &experiment.means[arm], most, &scene.interrupt.stop, || {
         await_target(scene, aim)?;
-        let root = &scene.ground.root;
-        // A target that was restarted is another process.
-        let sight = sight(scene, aim, || serving(root, &aim.hosts).map(|server| server.pid));
+        let (root, fleet) = (&scene.ground.root, scene.ground.fleet.as_ref());
+        // A target that was restarted is another process. What a fleet loads is none of this machine's.
+        let serving = || serving(root, &aim.hosts).filter(|_| fleet.is_none()).map(|server| server.pid);
+        let sight = sight(scene, aim, serving);
         let begun = fingerprint::begin(root, &sight);
         let started_ns = scene.clock.now_ns();
         let (folder, ended) = loaded(scene, &loads[arm], cell, &sight)?;
@@ -205,14 +204,31 @@ fn one(scene: &Scene, experiment: &Experiment, loads: &[Load], cell: &Cell) -> R
         if came(&scene.interrupt.stop) {
             return Err(Failure::Interrupted);
         }
-        let (print, moment) = fingerprint::end(begun, root, &sight);
-        let displaced = || fingerprint::displaced(&print, &experiment.means, &experiment.means[arm]);
-        outcome.fault = outcome.fault.or_else(displaced);
+        let (all, means) = (&experiment.means, &experiment.means[arm]);
+        let (print, displaced) = match fleet {
+            Some(fleet) => {
+                let seen = placing::seen(fleet, all, means)?;
+                (seen.print, seen.fault)
+            }
+            None => {
+                let (print, moment) = fingerprint::end(begun, root, &sight);
+                outcome.moment = moment;
+                let displaced = fingerprint::displaced(&print, all, means);
+                (print, displaced)
+            }
+        };
+        outcome.fault = outcome.fault.or(displaced);
         outcome.fingerprint.extend(print);
-        outcome.moment = moment;
         (outcome.started_ns, outcome.ended_ns) = (started_ns, scene.clock.now_ns());
         Ok(outcome)
-    })
+    });
+    match measured {
+        Err(Failure::NotInPlace(why)) => {
+            let now_ns = scene.clock.now_ns();
+            Ok(CellOutcome { started_ns: now_ns, ended_ns: now_ns, ..of_arm_not_in_place(&why) })
+        }
+        measured => measured,
+    }
 }
 
 /// Loads into a folder of its own.
@@ -243,7 +259,8 @@ fn until_it_serves(
     loop {
         let folder = folder();
         make_parent(&folder)?;
-        let ended = load::run(load, credentials, &folder, &scene.interrupt.stop)?;
+        let clients = scene.ground.fleet.as_ref().map_or(&[][..], |fleet| &fleet.bench);
+        let ended = load::run(load, credentials, clients, &folder, &scene.interrupt.stop)?;
         let is_early = scene.ground.restart.is_some()
             && ended.code == Some(i32::from(code::TARGET))
             && !has_only_left(&folder, &ended);
@@ -277,10 +294,11 @@ pub(super) fn await_others(folder: &Path) -> Result<(), Failure> {
 /// Leaves the target as it was found: the baseline's command once more, and a restart with the settings that are there.
 pub(super) fn leave(scene: &Scene, baseline: &Means) -> Result<(), Failure> {
     let never = std::sync::atomic::AtomicBool::new(false);
-    let commands = baseline.command.iter().chain(&scene.ground.restart);
-    // The second is run even where the first fails.
-    let done: Vec<_> = commands.map(|command| place::command_of_the_user(&scene.ground, command, &never)).collect();
-    done.into_iter().collect()
+    let own = baseline.command.iter().map(|command| place::command_of_the_user(&scene.ground, command, &[], &never));
+    // The restart is done even where that fails.
+    let done: Vec<_> = own.collect();
+    let restarted = place::restart(&scene.ground, &never);
+    done.into_iter().chain([restarted]).collect()
 }
 
 /// A name that no earlier attempt has taken.

@@ -9,17 +9,23 @@ use linerate_experiment::state::{self, ExperimentState, has_booted};
 use linerate_experiment::{steps, times};
 use linerate_host::Root;
 use linerate_host::apply::unix_ms;
-use linerate_record::experiment::{Arm, BaselineLoad, Design, EXPERIMENT_SCHEMA, Experiment, ExperimentStep, Means};
+use linerate_record::experiment::{
+    Arm, BaselineLoad, Design, EXPERIMENT_SCHEMA, Experiment, ExperimentFleet, ExperimentStep, FLEET_EXPERIMENT_SCHEMA,
+    Means,
+};
 use linerate_record::load::{Load, LoadPatch, differences};
 use linerate_record::shell;
 use linerate_record::units::whole_ns;
-use linerate_report::experiment::{PlannedArm, PlannedExperiment, PlannedRounds, interrupted_again, run_planned};
+use linerate_report::experiment::{
+    PlannedArm, PlannedExperiment, PlannedRounds, interrupted_again, resuming, run_planned,
+};
 
-use super::aim::{self, ArmLoad, NamedBy};
+use super::aim::{self, ArmLoad, ArmTargets, NamedBy};
 use super::arms::{self, Planned};
 use super::cells::{self, ExperimentClock, Scene};
 use super::described::{described, put_in, require_flags};
-use super::flags::{ConductFlags, ResumeFlags};
+use super::flags::{ChangedRole, ConductFlags, ResumeFlags};
+use super::fleet::{self, ArmFleet, FleetAsked, placing};
 use super::place::ArmPlaces;
 use super::rehearsal::{self, Kept};
 use super::{folder, leavings, reach, shown, trust};
@@ -32,69 +38,137 @@ use crate::output::OutputFormat;
 use crate::printing;
 use crate::progress::{Progress, say};
 
+/// What flags ask for.
+struct Asked {
+    lineup: arms::Lineup,
+    design: Design,
+    fleet: Option<FleetAsked>,
+}
+
 /// What is wrong with what the flags ask for.
 pub(super) fn check(flags: &ConductFlags, read: Reader) -> Result<(), Failure> {
     asked(flags, read).map(|_| ())
 }
 
-/// What the flags ask for; all that is wrong with it is told at once, before anything is touched.
-fn asked(flags: &ConductFlags, read: Reader) -> Result<(arms::Lineup, Design), Failure> {
+/// What the flags ask for; all that is wrong with it is told at once, before anything is touched. Of a fleet, nodes say
+/// later what puts its arms in place.
+fn asked(flags: &ConductFlags, read: Reader) -> Result<Asked, Failure> {
     let keys = arms::require_no_keys(flags).err();
-    let lineup = match arms::line_up(&flags.arms, &Root::live()) {
-        Ok(lineup) if keys.is_none() => lineup,
-        lineup => {
+    let asked = fleet::asked(flags).and_then(|fleet| match fleet {
+        Some(fleet) => Ok((fleet.named(), Some(fleet))),
+        None => Ok((arms::line_up(&flags.arms, &Root::live())?, None)),
+    });
+    let (lineup, fleet) = match asked {
+        Ok(asked) if keys.is_none() => asked,
+        asked => {
             let none = Planned { name: String::new(), flags: Vec::new(), means: Means::default() };
             let of_bench = require_flags(flags, &[none], read).err();
-            return Err(Failure::all_of([keys, lineup.err(), of_bench]));
+            return Err(Failure::all_of([keys, asked.err(), of_bench]));
         }
     };
     let restart = reach::require_restart(&lineup.arms, flags.arms.restart.is_some());
     let design = plan(flags, &lineup.arms, 0, Vec::new());
     match (restart, design, require_flags(flags, &lineup.arms, read)) {
-        (Ok(()), Ok(design), Ok(())) => Ok((lineup, design)),
+        (Ok(()), Ok(design), Ok(())) => Ok(Asked { lineup, design, fleet }),
         (restart, design, flags) => Err(Failure::all_of([restart.err(), design.err(), flags.err()])),
     }
 }
 
 /// Begins an experiment.
 pub(super) fn begin(flags: &ConductFlags, read: Reader) -> Result<ExitCode, Failure> {
-    let (mut lineup, design) = asked(flags, read)?;
-    let loads = described(flags, &lineup.arms, read)?;
+    let Asked { mut lineup, mut design, fleet } = asked(flags, read)?;
+    let mut loads = described(flags, &lineup.arms, read)?;
+    let path = folder_path(flags)?;
+    if fleet.is_some() {
+        fleet::require_loads(&loads)?;
+    }
+    let mut aims = None;
+    if !flags.dry_run {
+        crate::folder::require_free(&path)?;
+        folder::require_place(&path)?;
+        // What may be asked here is asked before signals are watched for, so that one ends the question.
+        aims = Some(aimed(flags, &loads, fleet.is_some())?);
+    }
+    let fleet = fleet
+        .map(|asked| fleet::begun(flags, &asked, interrupted_again(&path, flags.nodes.reached.fleet.as_deref())))
+        .transpose()?;
+    let fleet = fleet.map(|(fleet, found)| {
+        lineup = found;
+        // All of its arms have the same load.
+        loads.truncate(lineup.arms.len());
+        aims.iter_mut().for_each(|aims| aims.of_arms.truncate(lineup.arms.len()));
+        fleet
+    });
+    if fleet.is_some() {
+        reach::require_restart(
+            &lineup.arms,
+            flags.arms.restart.is_some() || flags.nodes.on == Some(ChangedRole::Client),
+        )?;
+        design = plan(flags, &lineup.arms, 0, Vec::new())?;
+    }
     put_in(&mut lineup.arms, &loads);
     let base = loads[0].load.clone();
-    if flags.dry_run {
-        rehearsal::require_keys_here(&flags.plan.may_differ, &Root::live(), &flags.arms.space())?;
-        printing::print(&planned(&lineup, &base, &design))?;
+    let Some(aims) = aims else {
+        if fleet.is_none() {
+            rehearsal::require_keys_here(&flags.plan.may_differ, &Root::live(), &flags.arms.space())?;
+        }
+        let left_out = lineup.not_tested.iter().map(|left| format!("not tested: {}: {}", left.arm, left.why));
+        lineup.notes.extend(left_out);
+        let about = fleet.as_ref().map(|fleet| &fleet.about);
+        printing::print(&planned(&lineup, (&base, &design), about))?;
         return Ok(ExitCode::SUCCESS);
-    }
-    let path = folder_path(flags)?;
-    crate::folder::require_free(&path)?;
-    folder::require_place(&path)?;
-    let id = path.file_name().map_or_else(|| "experiment".to_owned(), |name| name.to_string_lossy().into_owned());
-    let aims = aim::aims(&loads, NamedBy::Flags)?;
+    };
+    let scene = scene(flags, (aims, &lineup), path, fleet)?;
+    measure(flags, scene, &lineup, base)
+}
+
+/// Whom the arms load, with consent to that.
+fn aimed(flags: &ConductFlags, loads: &[ArmLoad], is_of_clients: bool) -> Result<ArmTargets, Failure> {
+    let aims = aim::aims(loads, NamedBy::Flags, is_of_clients)?;
     if flags.arms.restart.is_some()
         && aims.own.is_none()
         && aims.of_arms.iter().any(|aim| aim.load.endpoint.pid.is_some())
     {
         return Err(Failure::usage("--target-pid names one process, and --restart starts others: leave it out"));
     }
-    let target = aims.target.clone();
+    Ok(aims)
+}
+
+/// Everything that does not change from cell to cell, of an experiment that begins.
+fn scene(
+    flags: &ConductFlags,
+    (aims, lineup): (ArmTargets, &arms::Lineup),
+    path: PathBuf,
+    mut fleet: Option<ArmFleet>,
+) -> Result<Scene, Failure> {
+    let id = path.file_name().map_or_else(|| "experiment".to_owned(), |name| name.to_string_lossy().into_owned());
+    // Of a fleet, whose nodes are asked for a while, signals are watched for already.
+    let watched = fleet.as_ref().map(ArmFleet::interrupt);
+    fleet.iter_mut().for_each(|fleet| fleet.hosts.clone_from(&aims.of_arms[0].hosts));
     let all: Vec<Means> = lineup.arms.iter().map(|arm| arm.means.clone()).collect();
-    let ground = ArmPlaces::new(&id, &path, &all, flags.arms.restart.clone(), &[])?;
+    let ground = ArmPlaces::new(&id, &path, &all, flags.arms.restart.clone(), &[], fleet)?;
     crate::folder::make(&path)?;
     // From here on there may be something to put back, so that signals end the experiment in good order.
-    let interrupt = interrupt::watch(interrupted_again(&path))?;
+    let interrupt = watched.map_or_else(|| interrupt::watch(interrupted_again(&path, None)), Ok)?;
     let (space, clock) = (flags.arms.space(), ExperimentClock::start(0));
-    let mut scene = Scene { ground, aims, space, interrupt, folder: path, clock };
-    let kept = kept(&scene, &lineup, flags).inspect_err(|_| shown::discard(&scene.folder))?;
+    Ok(Scene { ground, aims, space, interrupt, folder: path, clock })
+}
+
+/// Rehearses the arms, writes down what is asked, and measures.
+fn measure(flags: &ConductFlags, mut scene: Scene, lineup: &arms::Lineup, base: Load) -> Result<ExitCode, Failure> {
+    if !flags.output.quiet {
+        lineup.notes.iter().filter(|_| scene.ground.fleet.is_some()).for_each(|note| say(&format!("note: {note}")));
+    }
+    let kept = kept(&scene, lineup, flags).inspect_err(|_| shown::discard(&scene.folder))?;
     let seed = flags.plan.seed.map_or_else(drawn, Ok)?;
     let factors = kept.factors.iter().chain(&flags.plan.may_differ).cloned().collect();
     let design = plan(flags, &kept.arms, seed, factors)?;
     scene.aims.of_arms = with_again(&kept.aims, !flags.arms.no_same);
     let means: Vec<Means> = kept.arms.iter().map(|arm| arm.means.clone()).collect();
+    let fleet = scene.ground.fleet.as_ref().map(|fleet| fleet.about.clone());
     let experiment = Experiment {
-        schema: EXPERIMENT_SCHEMA,
-        id,
+        schema: if fleet.is_some() { FLEET_EXPERIMENT_SCHEMA } else { EXPERIMENT_SCHEMA },
+        id: scene.ground.id.clone(),
         linerate_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_unix_ms: unix_ms(),
         design,
@@ -103,11 +177,12 @@ pub(super) fn begin(flags: &ConductFlags, read: Reader) -> Result<ExitCode, Fail
         notes: kept.notes,
         load: BaselineLoad::Described(Box::new(base)),
         bytes_per_s: flags.load.moves_bytes(),
-        target,
+        target: scene.aims.target.clone(),
         flags: Vec::new(),
         restart: flags.arms.restart.clone(),
         space: flags.arms.space(),
         spaces: scene.ground.spaces.clone(),
+        fleet,
     };
     folder::write(&scene.folder, &experiment)?;
     let outcomes = folder::outcomes(&scene.folder)?;
@@ -120,13 +195,14 @@ pub(super) fn begin(flags: &ConductFlags, read: Reader) -> Result<ExitCode, Fail
 }
 
 /// What would be done, in words.
-fn planned(lineup: &arms::Lineup, base: &Load, design: &Design) -> String {
+fn planned(lineup: &arms::Lineup, (base, design): (&Load, &Design), fleet: Option<&ExperimentFleet>) -> String {
     let load = base.shorthand();
     let patches: Vec<&LoadPatch> = lineup.arms.iter().map(|arm| &arm.means.patch).collect();
     let arms = lineup.arms.iter().zip(differences(base, &patches));
     run_planned(&PlannedExperiment {
         load: &load,
         arms: arms.map(|(arm, load)| PlannedArm { name: &arm.name, means: &arm.means, load }).collect(),
+        fleet,
         notes: &lineup.notes,
         design,
         cells: design.blocks_max as usize * design.arms.len(),
@@ -166,10 +242,13 @@ pub(super) fn resume(flags: &ResumeFlags) -> Result<ExitCode, Failure> {
             "the experiment in {shown} has ended: linerate experiment report {typed} shows it"
         )));
     }
-    require_same_boot(&state)?;
+    fleet::require_named(&experiment, &flags.reached)?;
+    if experiment.fleet.is_none() {
+        require_same_boot(&state)?;
+    }
     let loads = recorded(&experiment, flags)?;
     trust::require(&experiment, &text, flags)?;
-    let aims = aim::aims(&loads, NamedBy::Folder)?;
+    let aims = aim::aims(&loads, NamedBy::Folder, experiment.fleet.is_some())?;
     if aims.target != experiment.target {
         let (then, now) = (&experiment.target, &aims.target);
         return Err(Failure::usage(format!(
@@ -181,9 +260,15 @@ pub(super) fn resume(flags: &ResumeFlags) -> Result<ExitCode, Failure> {
         path: flags.folder.clone(),
         source,
     })?;
+    let mut fleet =
+        fleet::resumed(&experiment, &flags.reached, interrupted_again(&folder, flags.reached.fleet.as_deref()))?;
+    let watched = fleet.as_ref().map(ArmFleet::interrupt);
+    let hosts = aims.of_arms.first().map_or(&[][..], |aim| &aim.hosts);
+    fleet.iter_mut().for_each(|fleet| fleet.hosts = hosts.to_vec());
+    fleet.iter().try_for_each(|fleet| placing::take_back_left(fleet, &experiment.means))?;
     let (means, meant) = (&experiment.means, &experiment.spaces);
-    let ground = ArmPlaces::new(&experiment.id, &folder, means, experiment.restart.clone(), meant)?;
-    let interrupt = interrupt::watch(interrupted_again(&folder))?;
+    let ground = ArmPlaces::new(&experiment.id, &folder, means, experiment.restart.clone(), meant, fleet)?;
+    let interrupt = watched.map_or_else(|| interrupt::watch(interrupted_again(&folder, None)), Ok)?;
     cells::await_others(&folder)?;
     // The pause counts as no time: neither as spent nor as between two cells.
     let last = state.blocks.iter().chain([&state.open]).flat_map(|block| &block.cells).next_back();
@@ -245,16 +330,17 @@ fn conduct(
     if let Err(error) = &left {
         say(&format!("warning: the target may not be in its previous state: {error}"));
     }
+    let resuming = resuming(&scene.folder, scene.ground.fleet.as_ref().map(|fleet| fleet.path.as_path()));
     // What was measured is shown whatever ended it.
     let reported = shown::finish(&scene.folder, experiment, &state, format, quiet);
     if steps::next(&state) == ExperimentStep::Finish {
         folder::forget(&scene.folder);
     } else {
-        say(&format!("linerate experiment resume {} continues", shell::path(&scene.folder)));
+        say(&format!("{resuming} continues"));
     }
     driven.and(left).and(reported)?;
     if came(&scene.interrupt.signalled) {
-        let why = format!("interrupted: linerate experiment resume {} continues", shell::path(&scene.folder));
+        let why = format!("interrupted: {resuming} continues");
         return Err(Failure::Outcome { why, code: code::INTERRUPTED });
     }
     Ok(ExitCode::SUCCESS)

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use linerate_record::fleet::NodeRole;
 use linerate_record::knob::Space;
 use linerate_record::units::{BitRate, Share, parse_duration};
 
 use super::load::LoadFlag;
 use crate::changes::space_named;
 use crate::output::{FormatFlags, OutputFormat, ResultFormat};
+use crate::reaching::flags::ReachFlags;
 
 const HELP: &str = "\
 Every block runs every arm once, in an order drawn from the seed, and the baseline twice. Arms are compared within
@@ -22,6 +24,13 @@ Settings are changed for one cell at a time, through the journal of linerate tun
 process is killed. A setting that each network namespace has of its own is changed in the namespace of this process, or
 in that of --pid or --netns. An arm that reaches neither client nor server is reported but not tested.
 
+With --fleet and --on, settings are changed on all nodes of a role, and the nodes with role client load, all at the same
+time. An arm is in place on all of these nodes or is not tested: a node that refuses it, or cannot be reached, ends its
+cell before the load, and everything is rolled back. Each node is asked again after the load, and in what nodes of a
+role differ is reported before the first block. --restart is run for one round of nodes after the other, with their
+names in LINERATE_NODES; a round has no more storage nodes than their erasure sets can miss (--site), and each waits for
+--health. If this process dies, each node rolls back by itself within minutes of the end of the cell.
+
 The folder of the experiment holds everything: linerate experiment resume continues it, linerate experiment report
 shows it again, and changes.json has the changes that were shown to help, for linerate tune apply.
 
@@ -33,12 +42,13 @@ Examples:
   linerate experiment --with one='--threads 1' --with two='--threads 2' --load get:4KiB@32
   linerate experiment --arm overlay='./cni.sh overlay' --arm native='./cni.sh native' --host s3:9000
   linerate experiment --knob vm.swappiness=60,1 -- --payload unsigned --bucket bench
+  linerate experiment --fleet fleet.yaml --on storage --knob net.ipv4.tcp_rmem='4096 131072 33554432' --host s3:9000
 
 Exit codes:
   0    it ended, whatever the result
   1    this machine failed, or a command of an arm
   2    bad usage, or no arm reaches the client or the server
-  3    the load of an arm failed three times in a row
+  3    the load of an arm failed three times in a row, or a node was not reached before the first cell
   6    a setting could not be restored, or somebody else has changed it
   130  interrupted: linerate experiment resume continues";
 
@@ -79,6 +89,8 @@ pub(super) struct ConductFlags {
     #[arg(long)]
     pub(super) dry_run: bool,
     #[command(flatten)]
+    pub(super) nodes: ChangedNodesFlags,
+    #[command(flatten)]
     pub(super) plan: ExperimentPlanFlags,
     #[command(flatten)]
     pub(super) output: OutputFlags,
@@ -99,8 +111,9 @@ pub(super) struct ArmFlags {
     /// All changes that lead to a profile of linerate knobs, as one arm. May be given several times.
     #[arg(long, value_name = "PROFILE")]
     pub(super) profile: Vec<String>,
-    /// Site file of the cluster: the values of --profile follow from it. [default: derived from the machine]
-    #[arg(long, value_name = "SITE", requires = "profile", conflicts_with_all = ["arm", "with"])]
+    /// Site file of the cluster: the values of --profile follow from it, and the rounds of --restart with --fleet.
+    /// [default: derived from the machine]
+    #[arg(long, value_name = "SITE", conflicts_with_all = ["arm", "with"])]
     pub(super) site: Option<PathBuf>,
     /// A command that puts an arm in place, run by /bin/sh before each of its cells. The first is the baseline's; it
     /// is run once more at the end. If linerate is killed, resume the experiment or run that command yourself. Objects
@@ -124,6 +137,51 @@ pub(super) struct ArmFlags {
     /// Run the baseline only once in each block. Blocks are shorter, but the same answer needs more of them.
     #[arg(long)]
     pub(super) no_same: bool,
+}
+
+/// Where settings are changed, and who loads, where that is not this machine.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Fleet")]
+pub(super) struct ChangedNodesFlags {
+    #[command(flatten)]
+    pub(super) reached: ExperimentReachFlags,
+    /// Nodes of the fleet file on which settings are changed: those with this role.
+    #[arg(long, value_name = "ROLE", requires = "fleet", conflicts_with_all = ["arm", "with", "pid"])]
+    pub(super) on: Option<ChangedRole>,
+    /// Command, run by /bin/sh, that must succeed before the first round of --restart and after each one, within 90 s.
+    /// [default: each host takes connections]
+    #[arg(long, value_name = "COMMAND", requires = "fleet", requires = "restart")]
+    pub(super) health: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ExperimentReachFlags {
+    /// Fleet file: change settings on its nodes with the role of --on, and load from those with role client.
+    /// [default: this machine]
+    #[arg(long, value_name = "FLEET")]
+    pub(super) fleet: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) reach: ReachFlags,
+    /// Consent to running the commands in the fleet file.
+    #[arg(long, requires = "fleet")]
+    pub(super) yes_exec: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ChangedRole {
+    /// Those that store: the servers.
+    Storage,
+    /// Those that load.
+    Client,
+}
+
+impl ChangedRole {
+    pub(super) const fn role(self) -> NodeRole {
+        match self {
+            ChangedRole::Storage => NodeRole::Storage,
+            ChangedRole::Client => NodeRole::Client,
+        }
+    }
 }
 
 /// How it is measured, and when it ends.
@@ -192,6 +250,8 @@ pub(super) struct ResumeFlags {
     /// it began the experiment.
     #[arg(long)]
     pub(super) yes_run: bool,
+    #[command(flatten)]
+    pub(super) reached: ExperimentReachFlags,
     #[command(flatten)]
     pub(super) shown: FormatFlags<OutputFormat>,
     /// Print only errors.

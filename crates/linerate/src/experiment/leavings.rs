@@ -163,7 +163,7 @@ mod tests {
 
     fn aims(loads: &[Load]) -> ArmTargets {
         let of_arm = |load: &Load| ArmLoad { load: load.clone(), keys: KeySource::Environment, yes_load: true };
-        aim::aims(&loads.iter().map(of_arm).collect::<Vec<_>>(), NamedBy::Flags).unwrap()
+        aim::aims(&loads.iter().map(of_arm).collect::<Vec<_>>(), NamedBy::Flags, false).unwrap()
     }
 
     #[test]

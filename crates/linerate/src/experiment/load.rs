@@ -67,7 +67,7 @@ const LOOK: Duration = Duration::from_millis(20);
 const ENDING: Duration = Duration::from_secs(60);
 
 /// How long a load may take beside its times, for preparing and clearing up, and a command of the user's.
-const BESIDE: Duration = Duration::from_secs(600);
+pub(super) const BESIDE: Duration = Duration::from_secs(600);
 
 /// How much of what a process said is looked at.
 const LOG_BYTES_MAX: u64 = 64 << 10;
@@ -162,15 +162,19 @@ pub(super) struct Ended {
 
 /// Loads, into a run folder, until its time is up or `stop` is set. The process is told its load on standard input and
 /// its keys by its environment, and nothing else of either: its arguments are always the same.
+///
+/// `clients` are the flags by which the clients of a fleet load; without any, this machine does.
 pub(super) fn run(
     load: &Load,
     credentials: Option<&Credentials>,
+    clients: &[String],
     folder: &Path,
     stop: &AtomicBool,
 ) -> Result<Ended, Failure> {
     let failed = |source| Failure::File { what: "start", path: PathBuf::from("linerate bench"), source };
     let mut command = Command::new(std::env::current_exe().map_err(failed)?);
     command.args(["bench", "--description", "-", "--yes-load", "--no-ceiling", "--quiet", "--output"]).arg(folder);
+    command.args(clients);
     child::without_keys(&mut command, std::env::vars_os().map(|(name, _)| name));
     if let Some(keys) = credentials {
         command.env("WARP_ACCESS_KEY", &keys.access_key).env("WARP_SECRET_KEY", keys.secret_key.reveal());
@@ -191,11 +195,16 @@ fn from_where(said: &str, from: &KeyNames) -> String {
     own.iter().zip(names).fold(said.to_owned(), |said, (own, name)| said.replace(own, name))
 }
 
-/// Runs a command of the user's by the shell.
-pub(super) fn shell(text: &str, log: &Path, stop: &AtomicBool) -> Result<Ended, Failure> {
+/// Runs a command of the user's by the shell for so long at the most, with these variables besides its environment.
+pub(super) fn shell(
+    text: &str,
+    told: &[(&str, String)],
+    log: &Path,
+    (most, stop): (Duration, &AtomicBool),
+) -> Result<Ended, Failure> {
     let mut command = Command::new("/bin/sh");
-    command.args(["-c", text]);
-    watched(command, None, BESIDE, stop, log)
+    command.args(["-c", text]).envs(told.iter().map(|(name, value)| (name, value)));
+    watched(command, None, most, stop, log)
 }
 
 /// Runs a process to its end, told by SIGINT to end early where `stop` is set or its time is over, and killed where it
@@ -375,7 +384,8 @@ mod tests {
         signal_hook::flag::register(signal_hook::consts::SIGINT, std::sync::Arc::default()).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
-        let ended = shell("echo done >&2; exit 3", &log, &AtomicBool::new(false)).unwrap();
+        let told = [("ROUND", "done".to_owned())];
+        let ended = shell("echo $ROUND >&2; exit 3", &told, &log, (BESIDE, &AtomicBool::new(false))).unwrap();
         assert_eq!((ended.code, ended.said.as_str()), (Some(3), "done"));
         let (begun, stop) = (Instant::now(), AtomicBool::new(false));
         let ended = std::thread::scope(|scope| {
@@ -384,7 +394,7 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(500));
                 stop.store(true, Ordering::Relaxed);
             });
-            shell("sleep 100; true", &log, &stop).unwrap()
+            shell("sleep 100; true", &[], &log, (BESIDE, &stop)).unwrap()
         });
         assert!(ended.code != Some(0) && begun.elapsed() < Duration::from_secs(50), "{ended:?}");
     }

@@ -11,10 +11,14 @@ use linerate_record::experiment::Means;
 use linerate_record::journal::Begin;
 use linerate_record::knob::{CHANGES_SCHEMA, Change, ChangeSet, SpaceIdentity};
 
+use super::fleet::{ArmFleet, placing, rounds};
 use super::load;
 use crate::failure::{Failure, code};
 use crate::interrupt::came;
 use crate::{applying, changes};
+
+/// What a cell of this machine may take beside its load.
+const BESIDE: Duration = Duration::from_secs(1800);
 
 /// How long another linerate may hold the journal before changes are left to their watch.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -34,6 +38,8 @@ pub(super) struct ArmPlaces {
     pub(super) restart: Option<String>,
     /// Where commands say what they say.
     pub(super) folder: PathBuf,
+    /// The nodes that are changed in place of this machine.
+    pub(super) fleet: Option<ArmFleet>,
 }
 
 impl ArmPlaces {
@@ -45,8 +51,13 @@ impl ArmPlaces {
         means: &[Means],
         restart: Option<String>,
         meant: &[SpaceIdentity],
+        fleet: Option<ArmFleet>,
     ) -> Result<ArmPlaces, Failure> {
-        let root = Root::live();
+        let (root, folder) = (Root::live(), folder.to_owned());
+        if fleet.is_some() {
+            let (machine, id, spaces) = (String::new(), id.to_owned(), Vec::new());
+            return Ok(ArmPlaces { root, state: None, machine, id, spaces, restart, folder, fleet });
+        }
         let changes = means.iter().any(|means| !means.changes.is_empty());
         if let Some(why) = applying::unwatched().filter(|_| changes) {
             let why =
@@ -57,7 +68,13 @@ impl ArmPlaces {
         let state = if changes { Some(applying::state()?) } else { None };
         let all = means.iter().flat_map(|means| &means.changes);
         let spaces = if meant.is_empty() { changes::spaces(&root, all)? } else { meant.to_vec() };
-        Ok(ArmPlaces { root, state, machine, id: id.to_owned(), spaces, restart, folder: folder.to_owned() })
+        Ok(ArmPlaces { root, state, machine, id: id.to_owned(), spaces, restart, folder, fleet })
+    }
+
+    /// What a cell may take beside its load before its changes are taken back whatever happens: a restart, clearing up.
+    /// Nodes of a fleet do not see this process end, and are left with an arm for less.
+    pub(super) fn beside(&self) -> Duration {
+        self.fleet.as_ref().map_or(BESIDE, rounds::beside)
     }
 
     /// The file of changes of an arm.
@@ -78,6 +95,10 @@ pub(super) fn within<T>(
     stop: &AtomicBool,
     work: impl FnOnce() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
+    if let Some(fleet) = &ground.fleet {
+        let work = || commands(ground, means, stop).and_then(|()| work());
+        return placing::within((ground, fleet), means, most, work);
+    }
     let applied = apply_changes(ground, &means.changes, most)?;
     let done = commands(ground, means, stop).and_then(|()| work());
     // That a machine is not as it was matters more than why the work ended.
@@ -90,7 +111,7 @@ fn apply_changes(ground: &ArmPlaces, changes: &[Change], most: Duration) -> Resu
     let Some(state) = ground.state.as_ref().filter(|_| !changes.is_empty()) else { return Ok(None) };
     let failed = |source| Failure::File { what: "read", path: PathBuf::from("/proc/self/stat"), source };
     let owner = Some(owner::this_process().map_err(failed)?);
-    let terms = Terms { id: applying::new_id(), root: None, within: most, owner };
+    let terms = Terms { id: applying::new_id(), root: None, within: most, owner, wave: None };
     let mut arm = |begin: &Begin| applying::start(state, begin, changes).map(|watcher| vec![watcher]);
     let on = applying::ground(&ground.root, state);
     let until = Instant::now() + PATIENCE;
@@ -141,15 +162,27 @@ fn take_back(ground: &ArmPlaces, id: &str) -> Result<(), Failure> {
 
 /// The arm's own command, then the restart of the target.
 fn commands(ground: &ArmPlaces, means: &Means, stop: &AtomicBool) -> Result<(), Failure> {
-    for command in means.command.iter().chain(&ground.restart) {
-        command_of_the_user(ground, command, stop)?;
-    }
-    Ok(())
+    means.command.iter().try_for_each(|command| command_of_the_user(ground, command, &[], stop))?;
+    restart(ground, stop)
 }
 
-/// Runs a command that must succeed.
-pub(super) fn command_of_the_user(ground: &ArmPlaces, command: &str, stop: &AtomicBool) -> Result<(), Failure> {
-    let ended = load::shell(command, &ground.folder.join("command.log"), stop)?;
+/// Restarts the target, where there is a command for that: on the nodes of a fleet in rounds.
+pub(super) fn restart(ground: &ArmPlaces, stop: &AtomicBool) -> Result<(), Failure> {
+    match (&ground.restart, &ground.fleet) {
+        (None, _) => Ok(()),
+        (Some(command), None) => command_of_the_user(ground, command, &[], stop),
+        (Some(command), Some(fleet)) => rounds::restart((ground, fleet), command, stop),
+    }
+}
+
+/// Runs a command that must succeed, with these variables besides its environment.
+pub(super) fn command_of_the_user(
+    ground: &ArmPlaces,
+    command: &str,
+    told: &[(&str, String)],
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
+    let ended = load::shell(command, told, &ground.folder.join("command.log"), (load::BESIDE, stop))?;
     match ended.code {
         Some(0) => Ok(()),
         _ if came(stop) => Err(Failure::Interrupted),

@@ -2,27 +2,32 @@
 //! what else it moves is told then, and not after an hour.
 
 use linerate_experiment::fingerprint::{differ_besides, factors_of_targets, require_keys as require_keys_of};
-use linerate_experiment::reach::{NothingTested, Reach, judge, of_sockets};
+use linerate_experiment::reach::{NothingTested, Reach, judge, never_acts, of_sockets};
 use linerate_host::Root;
-use linerate_record::experiment::NotTested;
+use linerate_record::experiment::{Means, NotTested};
 use linerate_record::fingerprint::is_of_nic;
-use linerate_record::knob::{SettingPlace, Space};
+use linerate_record::fleet::NodeRole;
+use linerate_record::knob::{Change, SettingPlace, Space};
 use linerate_settings::changes::differ;
 
 use super::aim::ArmTarget;
 use super::arms::{Lineup, Planned};
 use super::cells::{self, Scene};
 use super::fingerprint::{self, Print, Sight};
+use super::fleet::{ArmFleet, placing};
 use super::place;
 use super::reach::{self, Parties};
-use crate::failure::Failure;
+use crate::failure::{Failure, code};
 use crate::progress::say;
 
 /// What was seen of an arm that was in place.
+#[derive(Default)]
 pub(super) struct Rehearsed {
     reached: Vec<(SettingPlace, Reach)>,
     print: Print,
     moment: Print,
+    /// Why it was not in place on all nodes, where it was not.
+    refused: Option<String>,
 }
 
 /// The arms that are measured, and what is said of the others.
@@ -42,17 +47,42 @@ pub(super) fn rehearse(scene: &Scene, arms: &[Planned], quiet: bool) -> Result<V
         if is_slow && !quiet {
             say(&format!("putting {} in place for a moment", arm.name));
         }
-        place::within(&scene.ground, &arm.means, cells::BESIDE, &scene.interrupt.stop, || {
+        let seen = place::within(&scene.ground, &arm.means, scene.ground.beside(), &scene.interrupt.stop, || {
             cells::await_target(scene, aim)?;
-            let root = &scene.ground.root;
-            let parties = Parties::find(root, &aim.hosts, aim.is_here);
-            let reached = reach::reaches(root, &arm.means.changes, &parties);
-            let sight = cells::sight(scene, aim, || parties.server.as_ref().map(|server| server.pid));
-            let (print, moment) = fingerprint::end(fingerprint::begin(root, &sight), root, &sight);
-            Ok(Rehearsed { reached, print, moment })
-        })
+            match &scene.ground.fleet {
+                Some(fleet) => seen_on(fleet, arms, &arm.means),
+                None => Ok(seen_here(scene, &arm.means, aim)),
+            }
+        });
+        match seen {
+            Err(Failure::NotInPlace(why)) => Ok(Rehearsed { refused: Some(why), ..Rehearsed::default() }),
+            seen => seen,
+        }
     };
     arms.iter().zip(&scene.aims.of_arms).map(one).collect()
+}
+
+/// What there is to see of an arm that is in place on this machine.
+fn seen_here(scene: &Scene, means: &Means, aim: &ArmTarget) -> Rehearsed {
+    let root = &scene.ground.root;
+    let parties = Parties::find(root, &aim.hosts, aim.is_here);
+    let reached = reach::reaches(root, &means.changes, &parties);
+    let sight = cells::sight(scene, aim, || parties.server.as_ref().map(|server| server.pid));
+    let (print, moment) = fingerprint::end(fingerprint::begin(root, &sight), root, &sight);
+    Rehearsed { reached, print, moment, refused: None }
+}
+
+/// The same on the nodes of a fleet: who is changed is known by their role.
+fn seen_on(fleet: &ArmFleet, arms: &[Planned], means: &Means) -> Result<Rehearsed, Failure> {
+    let all: Vec<Means> = arms.iter().map(|arm| arm.means.clone()).collect();
+    let seen = placing::seen(fleet, &all, means)?;
+    let reach = |change: &Change| match (never_acts(change), fleet.about.on) {
+        (Some(why), _) => Reach::Nowhere(why),
+        (None, NodeRole::Storage) => Reach::Server,
+        (None, NodeRole::Client) => Reach::Client,
+    };
+    let reached = means.changes.iter().map(|change| (change.place.clone(), reach(change))).collect();
+    Ok(Rehearsed { reached, print: seen.print, moment: Print::new(), refused: seen.fault })
 }
 
 /// Refuses keys of `--may-differ` that no fingerprint has: what they are to excuse would not be excused. Those of a
@@ -76,15 +106,23 @@ pub(super) fn require_keys_here(wanted: &[String], root: &Root, space: &Space) -
 /// Leaves out the arms that reach nobody.
 pub(super) fn keep(scene: &Scene, lineup: &Lineup, rehearsed: &[Rehearsed]) -> Result<Kept, Failure> {
     let baseline = &lineup.arms[0];
+    if let Some(why) = &rehearsed[0].refused {
+        let why = format!("the baseline is not in place on all nodes, and nothing is tested: {why}");
+        return Err(Failure::Tune { why, code: code::UNCHANGED });
+    }
     let mut kept = Kept {
         arms: vec![baseline.clone()],
         aims: vec![scene.aims.of_arms[0].clone()],
-        not_tested: Vec::new(),
+        not_tested: lineup.not_tested.clone(),
         notes: lineup.notes.clone(),
         factors: Vec::new(),
     };
     let mut prints = vec![rehearsed[0].print.clone()];
     for ((arm, aim), seen) in lineup.arms.iter().zip(&scene.aims.of_arms).zip(rehearsed).skip(1) {
+        if let Some(why) = &seen.refused {
+            kept.not_tested.push(NotTested { arm: arm.name.clone(), why: why.clone() });
+            continue;
+        }
         let differ = differ(&baseline.means.changes, &arm.means.changes);
         let verdict = judge(&arm.name, &rehearsed[0].reached, &seen.reached, &differ);
         kept.notes.extend(verdict.notes);

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use linerate_experiment::advice::advice;
+use linerate_experiment::nodes::advised;
 use linerate_experiment::state::ExperimentState;
 use linerate_experiment::steps;
 use linerate_host::Root;
@@ -18,7 +19,7 @@ use super::folder;
 use crate::failure::Failure;
 use crate::folder::write_whole;
 use crate::output::OutputFormat;
-use crate::{changes, masks, output, printing};
+use crate::{changes, masks, named, output, printing};
 
 /// `linerate experiment report`.
 pub(super) fn run(flags: &ExperimentReportFlags) -> Result<ExitCode, Failure> {
@@ -42,7 +43,10 @@ pub(super) fn finish(
     }
     write_whole(&path.join("report.html"), masks::whole(&run_html(&reported)).as_bytes())?;
     let changes = path.join("changes.json");
-    if !reported.advice.is_empty() {
+    if !reported.advice.is_empty() && experiment.fleet.is_some() {
+        let text = linerate_report::rollout::json(&advised(&experiment.id, &experiment.means, &reported.advice));
+        named::write(&changes, text.as_bytes(), 0o600)?;
+    } else if !reported.advice.is_empty() {
         write_changes(&changes, &reported)?;
     } else if changes.exists() {
         // What an earlier end of the same experiment advised is advised no more.

@@ -17,10 +17,10 @@ pub(crate) fn instant(text: &str, now: Timestamp, zone: &TimeZone) -> Result<i64
                 Err(format!("{text:?} is no time: {fix}"))
             };
         };
-        return ago(before, now).map_err(|why| format!("{text:?} is no time: {why}: {fix}"));
+        return ago(text, before, now);
     }
     if let Some(before) = text.strip_prefix('-') {
-        return ago(before, now).map_err(|why| format!("{text:?} is no time: {why}: {fix}"));
+        return ago(text, before, now);
     }
     if let Ok(seconds) = text.parse::<f64>() {
         // Milliseconds, as dashboards have them, lie three digits further on.
@@ -36,15 +36,28 @@ pub(crate) fn instant(text: &str, now: Timestamp, zone: &TimeZone) -> Result<i64
     Ok(zoned.timestamp().as_millisecond())
 }
 
-fn ago(text: &str, now: Timestamp) -> Result<i64, String> {
-    let before = match days(text.trim()) {
-        Some(days) => SignedDuration::from_hours(24 * i64::from(days)),
-        None => {
-            let before = parse_duration(text.trim()).map_err(|error| error.to_string())?;
-            SignedDuration::try_from(before).map_err(|error| error.to_string())?
-        }
+/// What may stand behind `now-`.
+const UNITS: &str = "s, m, h, d and w";
+
+/// An instant before now. `whole` is what was given, of which `before` is the time.
+fn ago(whole: &str, before: &str, now: Timestamp) -> Result<i64, String> {
+    let before = before.trim();
+    let not = |why: String| {
+        format!(
+            "{whole:?} is no time: {why}: write how long before now, with the units {UNITS}, such as now-90s or now-2h"
+        )
     };
-    now.checked_sub(before).map(Timestamp::as_millisecond).map_err(|error| error.to_string())
+    let unit = before.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let why = || match (before, unit) {
+        ("", _) => "nothing follows the minus sign".to_owned(),
+        (_, "") => format!("{before:?} has no unit"),
+        _ if ["s", "m", "min", "h", "d", "w"].contains(&unit) => format!("{before:?} is out of range"),
+        _ => format!("{before:?} has a part that is no number with such a unit"),
+    };
+    let timed = || parse_duration(before).ok().and_then(|length| SignedDuration::try_from(length).ok());
+    let length = days(before).map(|days| SignedDuration::from_hours(24 * i64::from(days))).or_else(timed);
+    let length = length.ok_or_else(|| not(why()))?;
+    now.checked_sub(length).map(Timestamp::as_millisecond).map_err(|_| not(format!("{before:?} is out of range")))
 }
 
 /// `2d`, `1w`: whole days and weeks, as Grafana and Prometheus write them.
@@ -77,9 +90,21 @@ mod tests {
         ] {
             assert_eq!(instant(text, now, &zone).map(|at| noon - at), Ok(before_ms), "{text}");
         }
-        for text in ["yesterday", "now+1h", "now-", "2026-13-01", "-1x", "nan", ""] {
+        for text in ["yesterday", "now+1h", "2026-13-01", "nan", ""] {
             let why = instant(text, now, &zone).unwrap_err();
             assert!(why.contains("write 2026-11-20T09:31:00Z"), "{text}: {why}");
+        }
+        for (text, part) in [
+            ("now-2x", "\"2x\" has a part that is no number with such a unit"),
+            ("-1x", "\"1x\" has a part"),
+            ("now-2", "\"2\" has no unit"),
+            ("now-", "nothing follows the minus sign"),
+            ("now-9999999h", "is out of range"),
+        ] {
+            let why = instant(text, now, &zone).unwrap_err();
+            assert!(why.starts_with(&format!("{text:?} is no time: ")) && why.contains(part), "{text}: {why}");
+            // Units are listed, and forms that nobody tried are not advised.
+            assert!(why.contains("s, m, h, d and w") && !why.contains("1970") && !why.contains(" ms"), "{text}: {why}");
         }
     }
 }

@@ -168,7 +168,8 @@ impl Watch<'_> {
                     met.retain(|met| *met != node);
                     self.lost.insert(node, lost.why);
                 }
-                Some((_, LedEvent::News(_) | LedEvent::Watched(_) | LedEvent::Net(_))) | None => {}
+                Some((_, LedEvent::News(_) | LedEvent::Watched(_) | LedEvent::Net(_) | LedEvent::Changed(_)))
+                | None => {}
             }
             self.progress.live(&format!("{} of {} nodes reached", met.len(), self.nodes.len()));
         }
@@ -236,7 +237,8 @@ impl Watch<'_> {
                     self.lost_late.insert(node);
                     self.lost.insert(node, lost.why);
                 }
-                Some((_, LedEvent::News(_) | LedEvent::Met { .. } | LedEvent::Net(_))) | None => {}
+                Some((_, LedEvent::News(_) | LedEvent::Met { .. } | LedEvent::Net(_) | LedEvent::Changed(_)))
+                | None => {}
             }
             if fleet.step() != told {
                 told = fleet.step();

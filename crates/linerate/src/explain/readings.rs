@@ -35,18 +35,24 @@ const READINGS_BYTES_MAX: u64 = 1 << 30;
 /// Shortest window, in milliseconds.
 const WINDOW_LEAST_MS: i64 = 5_000;
 
+/// The instants of --from and --to, in milliseconds since 1970, or everything that is wrong with them.
+fn ends(flags: &SourceFlags, now: Timestamp) -> Result<[Option<i64>; 2], Failure> {
+    let zone = TimeZone::system();
+    let read = |flag: &str, text: Option<&str>| {
+        let wrong = |why: String| Failure::usage(format!("invalid value for --{flag}: {why}"));
+        text.map(|text| instant(text, now, &zone).map_err(wrong)).transpose()
+    };
+    match (read("from", flags.from.as_deref()), read("to", flags.to.as_deref())) {
+        (Ok(from), Ok(to)) => Ok([from, to]),
+        (from, to) => Err(Failure::all_of([from.err(), to.err()])),
+    }
+}
+
 /// The window that the flags ask for, or everything that is wrong with it.
-pub(crate) fn window(flags: &SourceFlags) -> Result<GatheredWindow, Failure> {
-    let (now, zone) = (Timestamp::now(), TimeZone::system());
-    let read = |flag: &str, text: &str| {
-        instant(text, now, &zone).map_err(|why| Failure::usage(format!("invalid value for --{flag}: {why}")))
-    };
-    let from = flags.from.as_deref().map_or(Ok(0), |text| read("from", text));
-    let to = flags.to.as_deref().map_or(Ok(now.as_millisecond()), |text| read("to", text));
-    let (from_unix_ms, to_unix_ms) = match (from, to) {
-        (Ok(from), Ok(to)) => (from, to),
-        (from, to) => return Err(Failure::all_of([from.err(), to.err()])),
-    };
+fn window(flags: &SourceFlags) -> Result<GatheredWindow, Failure> {
+    let now = Timestamp::now();
+    let [from, to] = ends(flags, now)?;
+    let (from_unix_ms, to_unix_ms) = (from.unwrap_or(0), to.unwrap_or(now.as_millisecond()));
     if to_unix_ms - from_unix_ms < WINDOW_LEAST_MS {
         let (from, to) = (flags.from.as_deref().unwrap_or_default(), flags.to.as_deref().unwrap_or("now"));
         let least_s = WINDOW_LEAST_MS / 1000;
@@ -58,10 +64,20 @@ pub(crate) fn window(flags: &SourceFlags) -> Result<GatheredWindow, Failure> {
     Ok(GatheredWindow { from_unix_ms, to_unix_ms, step_ms })
 }
 
+/// What is wrong with the window of the flags, before anything is read.
+pub(crate) fn check_window(flags: &SourceFlags) -> Result<(), Failure> {
+    if flags.prometheus.is_some() { window(flags).map(drop) } else { ends(flags, Timestamp::now()).map(drop) }
+}
+
 /// Readings, from wherever the flags say, and whether a signal ended them before their time.
 pub(crate) fn readings(flags: &SourceFlags, site: &Site) -> Result<(Readings, bool), Failure> {
     if let Some(path) = &flags.replay {
-        return Ok((replayed(path)?, false));
+        let mut readings = replayed(path)?;
+        let [from, to] = ends(flags, Timestamp::now())?;
+        let wrong =
+            |why: String| Failure::usage(format!("--from and --to hold too little of {}: {why}", path.display()));
+        readings.narrow(from, to).map_err(wrong)?;
+        return Ok((readings, false));
     }
     flags.record.as_deref().map_or(Ok(()), named::check)?;
     let (mut readings, is_cut) = if flags.live { live::watched(flags, site)? } else { (gathered(flags, site)?, false) };
@@ -156,10 +172,12 @@ pub(super) fn rights(flags: &SourceFlags) -> Result<Rights, Failure> {
     for given in &flags.header {
         headers.extend(self::headers(given)?);
     }
-    if let Some(path) = &flags.ca_file {
-        drop(unread(path, bounded::open(path))?);
-    }
-    Ok(Rights { access, headers, trust: trust::find(flags.insecure, flags.ca_file.as_deref())? })
+    // It is read once: a pipe of a shell has nothing a second time. That it cannot be is a failure of this machine.
+    let trust = match &flags.ca_file {
+        Some(path) => trust::of_file(path, &unread(path, bounded::named(path, trust::PEM_BYTES_MAX))?)?,
+        None => trust::find(flags.insecure, None)?,
+    };
+    Ok(Rights { access, headers, trust })
 }
 
 /// Names of metrics and labels that the flags give; what of it does nothing is told.

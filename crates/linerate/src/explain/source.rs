@@ -15,6 +15,8 @@ use crate::reaching::flags::ReachFlags;
 pub(super) const READINGS: &[&str] = &[
     "replay",
     "link",
+    "from",
+    "to",
     "live",
     "fleet",
     "for_time",
@@ -25,8 +27,6 @@ pub(super) const READINGS: &[&str] = &[
     "binary",
     "prometheus",
     "engine_metrics",
-    "from",
-    "to",
     "step",
     "select",
     "map",
@@ -41,23 +41,23 @@ pub(super) const READINGS: &[&str] = &[
     "mask",
 ];
 
-/// Who is asked, and how: all but the first two. Where --replay excludes --prometheus, clap does not say that others
-/// need it.
-const ASKED: &[&str] = READINGS.split_at(2).1;
+/// Who is asked, and how: all but the first four, which are of what was read as well. Where --replay excludes
+/// --prometheus, clap does not say that others need it.
+const ASKED: &[&str] = READINGS.split_at(4).1;
 
 /// Where readings come from.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SourceFlags {
     /// Prometheus (or what answers as one) that already scrapes the cluster: what it recorded between --from and --to
     /// is judged against the site. It is only queried; nothing is changed, and no agent runs anywhere.
-    #[arg(long, value_name = "URL", value_parser = url, requires = "from", groups = ["gathered", "scraped"])]
+    #[arg(long, value_name = "URL", value_parser = url, requires = "from", groups = ["gathered", "scraped", "dated"])]
     pub(crate) prometheus: Option<PrometheusAddress>,
     /// Begin of the window, which should hold the load: 2026-11-20T09:31:00Z, "2026-11-20 09:31" in local time, seconds
-    /// since 1970, now-2h.
-    #[arg(long, value_name = "TIME", requires = "prometheus", allow_hyphen_values = true)]
+    /// since 1970, now-2h. With --replay: the part of what was recorded that is judged, from here on.
+    #[arg(long, value_name = "TIME", requires = "dated", allow_hyphen_values = true)]
     pub(crate) from: Option<String>,
-    /// End of the window. [default: now]
-    #[arg(long, value_name = "TIME", requires = "prometheus", allow_hyphen_values = true)]
+    /// End of the window. [default: now, and with --replay the end of what was recorded]
+    #[arg(long, value_name = "TIME", requires = "dated", allow_hyphen_values = true)]
     pub(crate) to: Option<String>,
     /// Time between two values. [default: a 240th of the window, and no less than between two scrapes]
     #[arg(long, value_name = "TIME", requires = "prometheus", value_parser = step)]
@@ -129,8 +129,9 @@ pub(crate) struct SourceFlags {
     /// does.
     #[arg(long, requires = "record")]
     pub(crate) mask: bool,
-    /// Judge the readings of a file that --record wrote, without asking anybody.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ASKED)]
+    /// Judge the readings of a file that --record wrote, or the part of them from --from to --to, without asking
+    /// anybody.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ASKED, group = "dated")]
     pub(crate) replay: Option<PathBuf>,
 }
 
@@ -152,6 +153,23 @@ fn link(text: &str) -> Result<(String, String), String> {
         return Err(format!("{text:?} names no plane and its interface: {fix}"));
     }
     Ok((plane.to_owned(), interface.to_owned()))
+}
+
+/// What is wrong with several `--link` together: a plane has one interface, and an interface one plane.
+pub(super) fn wrong_links(links: &[(String, String)]) -> Option<String> {
+    let again = |(place, (plane, interface)): (usize, &(String, String))| {
+        let before = links[..place].iter().find(|(other, of)| other == plane || of == interface)?;
+        let both = format!("--link {}={} and --link {plane}={interface}", before.0, before.1);
+        Some(if before.0 == *plane {
+            format!("{both} name two interfaces of one plane: name one of each, such as public=bond0 and private=bond1")
+        } else {
+            format!(
+                "{both} name one interface for two planes: each has its own; where they share one, --link public= \
+                 alone says it"
+            )
+        })
+    };
+    links.iter().enumerate().find_map(again)
 }
 
 /// Reads `9000` or `6800-7568`.
@@ -188,6 +206,15 @@ fn within(text: &str, least: Duration, most: Duration) -> Result<Duration, Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_plane_has_one_interface_and_an_interface_one_plane() {
+        let wrong = |given: &[&str]| wrong_links(&given.iter().map(|text| link(text).unwrap()).collect::<Vec<_>>());
+        assert_eq!(wrong(&["public=bond0", "private=bond1"]), None);
+        assert!(wrong(&["public=bond0", "private=bond0"]).unwrap().contains("one interface for two planes"));
+        let twice = wrong(&["private=bond0", "private=bond1"]).unwrap();
+        assert!(twice.starts_with("--link private=bond0 and --link private=bond1 name two interfaces"), "{twice}");
+    }
 
     #[test]
     fn ports_are_single_ones_or_ranges() {

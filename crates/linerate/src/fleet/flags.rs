@@ -27,10 +27,10 @@ A fleet file lists nodes with their roles and how to reach them:
     - {name: me, role: client, reach: here}
 
 Ways to reach a node: here, ssh://[USER@]HOST[:PORT] (with the system's OpenSSH; the default is ssh://NAME),
-kube://NAMESPACE/POD[/CONTAINER] and kube://NAMESPACE/?LABEL=VALUE (in pods, by exec, with the user's kubeconfig; a
-context goes first: kube://CONTEXT/NAMESPACE/POD/), netns://NAME, pid://NUMBER and exec:COMMAND. linerate opens no port
-and installs nothing. With SSH, it copies itself into the user's cache there, under its SHA-256; cache: /FOLDER of a
-node names another folder, and become: sudo -n gives its agent other rights.
+kube://NAMESPACE/POD[/CONTAINER] and kube://NAMESPACE/?LABEL=VALUE[,spec.nodeName=NODE] (in pods, by exec, with the
+user's kubeconfig; a context goes first: kube://CONTEXT/NAMESPACE/POD/), netns://NAME, pid://NUMBER and exec:COMMAND.
+linerate opens no port and installs nothing. With SSH, it copies itself into the user's cache there, under its SHA-256;
+cache: /FOLDER of a node names another folder, and become: sudo -n gives its agent other rights.
 
 Examples:
   linerate fleet check --fleet fleet.yaml
@@ -38,6 +38,7 @@ Examples:
   linerate fleet clean --fleet fleet.yaml
   linerate audit --fleet fleet.yaml
   linerate fleet up --clients 8 --image registry.example/linerate:0.1.0 -o fleet.yaml
+  linerate fleet manifest --change --storage-label example.com/storage --image registry.example/linerate:0.1.0
   linerate fleet down --fleet fleet.yaml
 
 Exit codes:
@@ -101,7 +102,8 @@ pub(super) struct FleetCleanFlags {
 pub(super) struct ClientFlags {
     /// Number of clients, 1 to 1000.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(super) clients: u32,
+    #[arg(required_unless_present = "change")]
+    pub(super) clients: Option<u32>,
     /// Image of linerate that the nodes can pull.
     #[arg(long, value_name = "IMAGE")]
     pub(super) image: String,
@@ -127,9 +129,23 @@ pub(super) struct ClientFlags {
     /// Label of the storage nodes: no client runs on them. [default: none; clients may run on any node]
     #[arg(long, value_name = "LABEL[=VALUE]")]
     pub(super) storage_label: Option<String>,
+    /// Also start so many clients in the network of their hosts, each on another host that has clients, in a separate
+    /// namespace of privileged pods: what linerate net holds pods against.
+    #[arg(long, value_name = "N", default_value = "0", conflicts_with = "storage")]
+    pub(super) host_clients: u32,
+    /// Also create a Service in front of each client, which leads to this port: linerate net --port PORT measures pairs
+    /// through it too.
+    #[arg(long, value_name = "PORT", conflicts_with = "storage")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1_024..))]
+    pub(super) service_port: Option<u16>,
     /// Also read the storage nodes in full: a privileged DaemonSet in a separate namespace.
     #[arg(long, requires = "storage_label")]
     pub(super) storage: bool,
+    /// Instead of clients: privileged pods, root on each storage node, through which linerate tune --fleet changes its
+    /// settings. What changes them and rolls them back is started by the machine's systemd, and outlives the pods.
+    #[arg(long, requires = "storage_label")]
+    #[arg(conflicts_with_all = ["clients", "cpu", "memory", "host_clients", "service_port", "storage"])]
+    pub(super) change: bool,
 }
 
 #[derive(Args, Debug)]

@@ -10,7 +10,7 @@ use linerate_fleet::description::FleetNode;
 use linerate_fleet::reach::{KubePlace, NodeReach, PodChoice};
 use linerate_kube::access::KubeCluster;
 use linerate_kube::fault::KubeFault;
-use linerate_kube::manifest::{self, INSTANCE_LABEL, Wishes};
+use linerate_kube::manifest::{self, CHANGE, INSTANCE_LABEL, Wishes};
 use linerate_kube::up::{FleetLeft, NamespaceOwner, Readiness, documents};
 use linerate_record::fleet::Allowed;
 
@@ -48,7 +48,7 @@ fn wishes(flags: &ClientFlags, instance: &str) -> Result<Wishes, Failure> {
         namespace: flags.namespace.clone(),
         makes_namespaces: true,
         image: flags.image.clone(),
-        clients: flags.clients,
+        clients: flags.clients.unwrap_or(0),
         allow: Allowed::Load.name().to_owned(),
         cpu: flags.cpu.clone(),
         memory: flags.memory.clone(),
@@ -57,9 +57,12 @@ fn wishes(flags: &ClientFlags, instance: &str) -> Result<Wishes, Failure> {
         storage_label: label,
         storage_hosts: Vec::new(),
         storage_until: None,
+        host_clients: flags.host_clients,
+        service_port: flags.service_port,
+        changes: flags.change,
     };
     wishes.checked().map_err(Failure::usage)?;
-    let storage_until = flags.storage.then(until);
+    let storage_until = (flags.storage || flags.change).then(until);
     Ok(Wishes { storage_until, ..wishes })
 }
 
@@ -74,8 +77,7 @@ pub(super) fn up(flags: &UpFlags) -> Result<ExitCode, Failure> {
              removes it"
         )));
     }
-    let mut places = vec![wishes.namespace.clone()];
-    places.extend(wishes.storage_until.is_some().then(|| wishes.storage_namespace()));
+    let places = wishes.namespaces();
     // A namespace of somebody else's is used as it is: with our labels on it, it would be deleted with the fleet.
     let mut others = Vec::new();
     for place in &places {
@@ -86,12 +88,20 @@ pub(super) fn up(flags: &UpFlags) -> Result<ExitCode, Failure> {
     wishes.makes_namespaces = true;
     let objects = documents(&manifest::render(&wishes)).map_err(Failure::Command)?;
     say(&format!("starting fleet {}: linerate fleet down --instance {0} removes it", wishes.instance));
+    if wishes.changes {
+        say("its pods are privileged, which amounts to root on each storage node");
+    }
     let is_others = |object: &&serde_json::Value| {
         object["kind"] == "Namespace" && others.iter().any(|name| object["metadata"]["name"] == **name)
     };
     cluster.apply_all(objects.iter().filter(|object| !is_others(object)), &wishes).map_err(told)?;
     let ready = waited(&cluster, &wishes, flags.wait)?;
-    let fleet = manifest::fleet(&wishes, flags.cluster.context.as_deref(), &ready.storage);
+    let context = flags.cluster.context.as_deref();
+    let fleet = if wishes.is_placed() {
+        manifest::placed_fleet(&wishes, context, &cluster.served(&wishes, ready.placed).map_err(told)?)
+    } else {
+        manifest::fleet(&wishes, context, &ready.storage)
+    };
     match &flags.output {
         Some(path) => named::write(path, printing::for_file(&fleet).as_bytes(), 0o644)?,
         None => printing::print(&fleet)?,
@@ -135,19 +145,29 @@ fn waited(cluster: &Arc<KubeCluster>, wishes: &Wishes, within: Duration) -> Resu
         if Instant::now() >= until {
             let why = found.waits.join("\n  ");
             let why = if why.is_empty() { "no pods were made: see kubectl describe job".to_owned() } else { why };
-            let ready =
-                format!("{} of {} clients are ready after {} s", found.clients, wishes.clients, within.as_secs());
+            let ready = format!("{} after {} s", counted(&found, wishes), within.as_secs());
             return Err(Failure::Outcome { why: format!("{ready}:\n  {why}\n  {removes}"), code: code::TARGET });
         }
         thread::sleep(ASKED_EACH);
     }
 }
 
-fn progress(found: &Readiness, wishes: &Wishes) -> String {
-    let mut text = format!("{} of {} clients ready", found.clients, wishes.clients);
-    if let Some(wanted) = found.storage_wanted {
-        text.push_str(&format!(", {} of {wanted} storage nodes", found.storage.len()));
+/// How many are ready.
+fn counted(found: &Readiness, wishes: &Wishes) -> String {
+    let storage = found.storage_wanted.map(|wanted| format!("{} of {wanted} storage nodes", found.storage.len()));
+    if wishes.changes {
+        return format!("{} ready", storage.unwrap_or_else(|| "no storage node".to_owned()));
     }
+    let mut text = format!("{} of {} clients ready", found.clients, wishes.clients);
+    if wishes.host_clients > 0 {
+        text.push_str(&format!(", {} of {} of hosts", found.host_clients, wishes.host_clients));
+    }
+    storage.into_iter().for_each(|storage| text.push_str(&format!(", {storage}")));
+    text
+}
+
+fn progress(found: &Readiness, wishes: &Wishes) -> String {
+    let mut text = counted(found, wishes);
     if let Some(wait) = found.waits.first() {
         text.push_str(&format!("; {wait}"));
     }
@@ -162,9 +182,20 @@ pub(super) fn down(flags: &DownFlags) -> Result<ExitCode, Failure> {
     let context = flags.cluster.context.clone().or(context);
     let cluster = connected(&flags.cluster, context.as_deref())?;
     let storage = format!("{namespace}-storage");
-    let (until, mut told) = (Instant::now() + flags.wait, String::new());
+    let rare = [format!("{namespace}-host"), format!("{namespace}-{CHANGE}")];
+    let (until, mut told, mut changed) = (Instant::now() + flags.wait, String::new(), false);
     loop {
-        let left = match cluster.delete([&namespace, &storage], &instance) {
+        // Not every fleet has clients of hosts, or changes storage nodes, and not everyone has rights where they would
+        // be.
+        let there = rare.iter().filter_map(|place| match cluster.owner(place, &instance) {
+            Ok(NamespaceOwner::Nobody) => None,
+            found => Some(found.map(|_| place.as_str())),
+        });
+        let deleted = there.collect::<Result<Vec<&str>, KubeFault>>().and_then(|there| {
+            let all: Vec<&str> = [namespace.as_str(), storage.as_str()].into_iter().chain(there).collect();
+            cluster.delete(&all, &instance)
+        });
+        let left = match deleted {
             Err(fault) if fault.is_of_server() && Instant::now() < until => {
                 say(&fault.to_string());
                 thread::sleep(ASKED_EACH);
@@ -172,11 +203,15 @@ pub(super) fn down(flags: &DownFlags) -> Result<ExitCode, Failure> {
             }
             left => left.map_err(|fault| failed(&fault))?,
         };
+        changed |= has_changed_nodes(&left, &instance);
         if left.objects.is_empty() {
             for (namespace, other) in &left.kept {
                 say(&format!("namespace {namespace} stays: it contains {other}, which is not part of this fleet"));
             }
             say(&format!("nothing is left of fleet {instance}"));
+            if changed {
+                say(STAYS);
+            }
             return Ok(ExitCode::SUCCESS);
         }
         let text = remaining(&left);
@@ -193,6 +228,18 @@ pub(super) fn down(flags: &DownFlags) -> Result<ExitCode, Failure> {
     }
 }
 
+/// What is not Kubernetes' of pods through which nodes were changed.
+const STAYS: &str = "on its nodes, changes that were confirmed stay, others are rolled back in time, and \
+                     /var/lib/linerate stays with the journals, by which linerate tune rolls back, and a copy of this \
+                     program";
+
+/// Whether these are objects of a fleet through which nodes are changed.
+fn has_changed_nodes(left: &FleetLeft, instance: &str) -> bool {
+    left.objects
+        .iter()
+        .any(|object| object.kind == "DaemonSet" && object.name == format!("linerate-{instance}-{CHANGE}"))
+}
+
 fn remaining(left: &FleetLeft) -> String {
     let names: Vec<String> = left.objects.iter().take(3).map(ToString::to_string).collect();
     let more = left.objects.len().saturating_sub(3);
@@ -203,6 +250,11 @@ fn remaining(left: &FleetLeft) -> String {
 /// Instance, namespace and context of the fleet whose clients a file reaches.
 fn named_by(nodes: &[FleetNode]) -> Result<(String, String, Option<String>), Failure> {
     let mut found: Vec<(String, String, Option<String>)> = nodes.iter().filter_map(of_node).collect();
+    // Those in the network of their hosts are in a namespace beside that of the others.
+    let others: Vec<_> =
+        found.iter().map(|(instance, place, of)| (instance.clone(), format!("{place}-host"), of.clone())).collect();
+    found.retain(|one| !others.contains(one));
+    found.sort();
     found.dedup();
     match found.as_slice() {
         [one] => Ok(one.clone()),
@@ -225,7 +277,26 @@ fn of_node(node: &FleetNode) -> Option<(String, String, Option<String>)> {
 
 #[cfg(test)]
 mod tests {
+    use linerate_kube::up::ObjectName;
+
     use super::*;
+
+    #[test]
+    fn what_stays_on_nodes_is_told_of_a_fleet_that_changes_them() {
+        let left = |kind: &str, name: &str| {
+            let object = ObjectName {
+                kind: kind.to_owned(),
+                namespace: Some("linerate-change".to_owned()),
+                name: name.to_owned(),
+            };
+            FleetLeft { objects: vec![object], kept: Vec::new() }
+        };
+        assert!(has_changed_nodes(&left("DaemonSet", "linerate-a1-change"), "a1"));
+        for (kind, name) in [("DaemonSet", "linerate-a1-storage"), ("DaemonSet", "linerate-b-change"), ("Job", "a1")] {
+            assert!(!has_changed_nodes(&left(kind, name), "a1"), "{kind} {name}");
+        }
+        assert!(STAYS.contains("/var/lib/linerate") && STAYS.contains("confirmed stay"), "{STAYS}");
+    }
 
     #[test]
     fn the_fleet_of_a_file_is_the_one_that_its_clients_are_of() {
@@ -237,6 +308,15 @@ mod tests {
         let two = "nodes: [{name: a, role: client, reach: 'kube://x/?app.kubernetes.io/instance=a'}, \
                    {name: b, role: client, reach: 'kube://x/?app.kubernetes.io/instance=b'}]";
         assert!(read(two).unwrap_err().to_string().contains("several fleets"));
+        let hosts = "nodes: [{name: a, role: client, reach: 'kube://x-host/?app.kubernetes.io/instance=a'}, \
+                     {name: b, role: client, reach: 'kube://x/?app.kubernetes.io/instance=a'}]";
+        assert_eq!(read(hosts).unwrap(), ("a".to_owned(), "x".to_owned(), None));
+        // What changes nodes is in a namespace of its own, which is all that is asked for then.
+        let changing = format!(
+            "nodes: [{{name: n1, role: storage, reach: 'kube://x-change/?{label}=a1,spec.nodeName=n1'}}, \
+             {{name: n2, role: storage, reach: 'kube://x-change/?{label}=a1,spec.nodeName=n2'}}]"
+        );
+        assert_eq!(read(&changing).unwrap(), ("a1".to_owned(), "x-change".to_owned(), None));
         let none = "nodes: [{name: a, role: client, reach: 'kube://x/pod'}]";
         assert!(read(none).unwrap_err().to_string().contains("reaches no pods by"));
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use linerate_analysis::records::Records;
 use linerate_experiment::sound;
-use linerate_record::experiment::{Done, EXPERIMENT_SCHEMA, Experiment};
+use linerate_record::experiment::{Done, Experiment, FLEET_EXPERIMENT_SCHEMA};
 use linerate_record::run::{Manifest, SCHEMA};
 
 use super::lines::read_lines;
@@ -115,9 +115,9 @@ pub(crate) fn experiment(path: &Path, text: &[u8]) -> Result<(Experiment, Vec<Do
     if schema == 0 {
         return Err(Failure::usage(format!("{shown}/{ASKED}: its schema is 0: the first is 1")));
     }
-    if schema > EXPERIMENT_SCHEMA {
+    if schema > FLEET_EXPERIMENT_SCHEMA {
         return Err(Failure::usage(format!(
-            "{shown} has schema {schema}, this linerate reads up to {EXPERIMENT_SCHEMA}: use a newer one"
+            "{shown} has schema {schema}, this linerate reads up to {FLEET_EXPERIMENT_SCHEMA}: use a newer one"
         )));
     }
     let experiment: Experiment = serde_json::from_slice(text).map_err(unreadable)?;

@@ -7,8 +7,14 @@ use linerate_record::shown::{is_load, stands_for_another};
 const NAME_VARIABLES: [&str; 2] = ["WARP_ACCESS_KEY", "AWS_ACCESS_KEY_ID"];
 
 /// Variables that hold secrets.
-const SECRET_VARIABLES: [&str; 4] =
-    ["WARP_SECRET_KEY", "AWS_SECRET_ACCESS_KEY", "WARP_SESSION_TOKEN", "AWS_SESSION_TOKEN"];
+const SECRET_VARIABLES: [&str; 5] = [
+    "WARP_SECRET_KEY",
+    "AWS_SECRET_ACCESS_KEY",
+    "WARP_SESSION_TOKEN",
+    "AWS_SESSION_TOKEN",
+    // Of `net`, before it is read: no folder is named after it.
+    "LINERATE_NET_TOKEN",
+];
 
 /// What names of keys hold, without the signs that part words; the longest of those that begin alike goes first.
 const NAMES: [&str; 9] = [

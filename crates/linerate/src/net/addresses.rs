@@ -1,5 +1,6 @@
 //! At which address machines are sent to: the one in a network, or of an interface, that was asked for, or that of the
-//! only network in which all of them are.
+//! only network in which all of them are. Of several networks that were asked for, each machine's is the first in which
+//! it has an address: hosts are in one, pods in another.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,7 +11,7 @@ use linerate_fleet::netting::NetAddress;
 /// What was asked for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AddressWish<'f> {
-    pub(super) network: Option<IpNet>,
+    pub(super) networks: &'f [IpNet],
     pub(super) interface: Option<&'f str>,
     /// Whether all machines are reached here: only then is a loopback address one at which they reach each other.
     pub(super) are_all_here: bool,
@@ -25,15 +26,11 @@ pub(super) fn chosen(
     machines: &[&[NetAddress]],
     wish: AddressWish<'_>,
 ) -> Result<Vec<NetAddress>, String> {
-    let is_wished = |of: &&NetAddress| {
-        wish.network.is_none_or(|network| network.contains(&of.address))
-            && wish.interface.is_none_or(|name| name == of.interface)
-    };
-    if wish.network.is_none() && wish.interface.is_none() {
-        let network = only_network(machines)?;
-        return chosen(names, machines, AddressWish { network: Some(network), ..wish });
+    if wish.networks.is_empty() && wish.interface.is_none() {
+        let networks = [only_network(machines)?];
+        return chosen(names, machines, AddressWish { networks: &networks, ..wish });
     }
-    let found: Vec<Option<&NetAddress>> = machines.iter().map(|all| all.iter().find(is_wished)).collect();
+    let found: Vec<Option<&NetAddress>> = machines.iter().map(|all| wished(all, wish)).collect();
     if !wish.are_all_here
         && let Some(at) = found.iter().position(|of| of.is_some_and(|of| of.address.is_loopback()))
     {
@@ -56,6 +53,15 @@ pub(super) fn chosen(
     }
     let found: Vec<NetAddress> = found.into_iter().flatten().cloned().collect();
     same(names, &found).map_or(Ok(found), Err)
+}
+
+/// The address of one machine that was asked for.
+fn wished<'m>(all: &'m [NetAddress], wish: AddressWish<'_>) -> Option<&'m NetAddress> {
+    let is_of = |of: &&NetAddress| wish.interface.is_none_or(|name| name == of.interface);
+    if wish.networks.is_empty() {
+        return all.iter().find(is_of);
+    }
+    wish.networks.iter().find_map(|network| all.iter().filter(is_of).find(|of| network.contains(&of.address)))
 }
 
 /// Machines with the same address are one, or are not reached by it; at a loopback address, all of them are here.
@@ -146,6 +152,10 @@ mod tests {
         all.iter().map(of).collect()
     }
 
+    fn asked(all: &[&str]) -> Vec<IpNet> {
+        all.iter().map(|network| network.parse().unwrap()).collect()
+    }
+
     fn addresses(machines: &[Vec<NetAddress>], wish: AddressWish<'_>) -> Result<Vec<String>, String> {
         let machines: Vec<&[NetAddress]> = machines.iter().map(Vec::as_slice).collect();
         let names = ["a", "b", "c"];
@@ -167,17 +177,35 @@ mod tests {
         assert!(why.contains("several networks") && why.contains("10.9.0.0/24 (2 of 2)"), "{why}");
         let wish = AddressWish { interface: Some("eth1"), ..AddressWish::default() };
         assert_eq!(addresses(&both, wish).unwrap(), ["10.9.0.1", "10.9.0.2"]);
-        let wish = AddressWish { network: Some("10.9.0.0/16".parse().unwrap()), ..AddressWish::default() };
+        let wish = AddressWish { networks: &asked(&["10.9.0.0/16"]), ..AddressWish::default() };
         assert_eq!(addresses(&both, wish).unwrap(), ["10.9.0.1", "10.9.0.2"]);
         let wish = AddressWish { interface: Some("eth7"), ..AddressWish::default() };
         assert!(addresses(&both, wish).unwrap_err().starts_with("a, b have no such address"));
     }
 
     #[test]
+    fn of_several_networks_each_machine_is_in_the_first_that_it_has_an_address_in() {
+        // Hosts have an address among the pods' too, by which the overlay's router is reached.
+        let host = |last: u8| {
+            machine(&[("cilium_host", &format!("10.232.{last}.1/32")), ("eth0", &format!("10.231.80.{last}/24"))])
+        };
+        let all = [host(11), host(12), machine(&[("eth0", "10.232.1.7/32")])];
+        let wished = asked(&["10.231.80.0/24", "10.232.0.0/16"]);
+        let wish = AddressWish { networks: &wished, ..AddressWish::default() };
+        assert_eq!(addresses(&all, wish).unwrap(), ["10.231.80.11", "10.231.80.12", "10.232.1.7"]);
+        let pods = asked(&["10.232.0.0/16"]);
+        let wish = AddressWish { networks: &pods, ..AddressWish::default() };
+        assert_eq!(addresses(&all, wish).unwrap(), ["10.232.11.1", "10.232.12.1", "10.232.1.7"]);
+        let hosts = asked(&["10.231.80.0/24"]);
+        let wish = AddressWish { networks: &hosts, ..AddressWish::default() };
+        assert!(addresses(&all, wish).unwrap_err().starts_with("c has no such address"));
+    }
+
+    #[test]
     fn machines_with_routed_networks_of_their_own_need_a_wider_one() {
         let racks = [machine(&[("bond0", "10.1.0.1/24")]), machine(&[("bond0", "10.1.1.1/24")])];
         assert!(addresses(&racks, AddressWish::default()).unwrap_err().contains("no network that all machines are in"));
-        let wish = AddressWish { network: Some("10.1.0.0/16".parse().unwrap()), ..AddressWish::default() };
+        let wish = AddressWish { networks: &asked(&["10.1.0.0/16"]), ..AddressWish::default() };
         assert_eq!(addresses(&racks, wish).unwrap(), ["10.1.0.1", "10.1.1.1"]);
     }
 
@@ -189,7 +217,7 @@ mod tests {
         let wish = AddressWish { interface: Some("eth0"), ..AddressWish::default() };
         assert!(addresses(&both, wish).unwrap_err().contains("a and b both have the address 10.0.0.1"));
         for wish in [
-            AddressWish { network: Some("127.0.0.0/8".parse().unwrap()), ..AddressWish::default() },
+            AddressWish { networks: &asked(&["127.0.0.0/8"]), ..AddressWish::default() },
             AddressWish { interface: Some("lo"), ..AddressWish::default() },
         ] {
             let here = AddressWish { are_all_here: true, ..wish };

@@ -4,30 +4,39 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use ipnet::IpNet;
-use linerate_record::net::{NET_DATAGRAM_BYTES, NET_REQUEST_BYTES_MAX, NET_STREAMS_MAX, NetOp, NetWay};
-use linerate_record::units::{BitRate, ByteRate, Bytes, bits_meant, parse_duration};
+use linerate_record::net::{
+    NET_DATAGRAM_BYTES, NET_REQUEST_BYTES_MAX, NET_STREAMS_MAX, NetClass, NetGso, NetOffloads, NetOp, NetWay,
+};
+use linerate_record::units::{Bytes, parse_duration};
 
 use super::preset::NetPreset;
+use super::two::FarHost;
+use crate::link_rates;
 use crate::observed::SitePlane;
 use crate::reaching::flags::ReachFlags;
+use crate::served::flags::ServeFlags;
 
 const HELP: &str = "\
-Every machine of the fleet sends to every other in rounds, in each of which a machine sends to one other and receives
+With HOST, this machine and the one on which linerate net serve waits send to each other, each in turn. With --fleet,
+every machine of the fleet sends to every other in rounds, in each of which a machine sends to one other and receives
 from one other. Rounds and numbers of streams are interleaved and repeated, so that a pair has a mean with an interval,
 and a pair or a machine is called slow only where that is beyond chance. The receiver counts; the sender's kernel says
 what limited its flows.
 
 Examples:
+  linerate net db2 --token-file token --yes-load
   linerate net --fleet fleet.yaml --yes-load
   linerate net --fleet fleet.yaml --network 10.2.0.0/16 --streams 1,4,16 --duration 5s --visits 5 --yes-load
   linerate net --fleet fleet.yaml --incast --max-rate 1Gb/s --yes-load
+  linerate net --fleet fleet.yaml --bisection --visits 5 --into site.yaml --yes-load
   linerate net --fleet fleet.yaml --op request --request-size 4KiB --answer-size 64 --yes-load
   linerate net --fleet fleet.yaml --op udp --max-rate 500Mb/s --yes-load
   linerate net --fleet fleet.yaml --interface bond0 --members --streams 8 --yes-load
   linerate net --fleet fleet.yaml --preset source-004 --duration 5s --yes-load
   linerate net --fleet fleet.yaml --op mtu --yes-load
+  linerate net --fleet pods.yaml --port 5301 --compare other/pod-pod=other/host-host --yes-load
   linerate net --fleet fleet.yaml --dry-run
   linerate report runs/1120-0931-net --format html
 
@@ -35,16 +44,26 @@ Exit codes:
   0    measured
   1    this machine failed: a file, a process, a thread
   2    bad usage, or consent is missing
-  3    fewer than two machines were reached, no pair has figures, or machines were not reached or lost: the others
-       were measured
+  3    fewer than two machines were reached (HOST may refuse the token), no pair has figures, or machines were not
+       reached or lost: the others were measured
   130  interrupted; the run folder has the visits that had ended";
 
 #[derive(Args, Debug)]
-#[command(after_help = HELP)]
+#[command(after_help = HELP, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct NetFlags {
+    #[command(subcommand)]
+    pub(crate) verb: Option<NetVerb>,
+    /// The machine on which linerate net serve waits, and its port if that is not 5210: HOST or HOST:PORT. Its token is
+    /// in LINERATE_NET_TOKEN.
+    #[arg(value_name = "HOST", value_parser = FarHost::parsed)]
+    #[arg(conflicts_with_all = ["fleet", "ReachFlags", "yes_exec"])]
+    pub(crate) host: Option<FarHost>,
+    /// File with the token of HOST. [default: LINERATE_NET_TOKEN in the environment]
+    #[arg(long, value_name = "FILE", conflicts_with = "fleet")]
+    pub(crate) token_file: Option<PathBuf>,
     /// Fleet file with the machines, whatever their role.
-    #[arg(long, value_name = "FLEET")]
-    pub(crate) fleet: PathBuf,
+    #[arg(long, value_name = "FLEET", required_unless_present = "host")]
+    pub(crate) fleet: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reach: ReachFlags,
     /// Consent to running the commands in the fleet file.
@@ -71,6 +90,12 @@ pub(crate) struct NetFlags {
     /// Payload of a datagram of --op udp, 32B to 65507B. [default: 1472B, by IPv6 1452B, which fit an MTU of 1500]
     #[arg(long, value_name = "SIZE", value_parser = datagram_size)]
     datagram_size: Option<Bytes>,
+    /// Whether datagrams of --op udp go through kernels several at once (GSO and GRO). [default: auto]
+    #[arg(long, value_name = "WHEN", value_enum)]
+    gso: Option<GsoWish>,
+    /// Let kernels send streams without a copy (MSG_ZEROCOPY), 1MiB at once at most; the report says what they copied.
+    #[arg(long)]
+    zerocopy: bool,
     /// Streams of each pair, in turn, 1 to 256. [default: 1,8; of --op mtu 1]
     #[arg(long, value_name = "N,…", value_delimiter = ',')]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(NET_STREAMS_MAX)))]
@@ -93,15 +118,33 @@ pub(crate) struct NetFlags {
     /// All other machines send to one, each machine in turn.
     #[arg(long)]
     incast: bool,
-    /// Measure so many of the rounds, chosen at random. [default: all up to 16, else 16]
+    /// Half of the racks and the other half send to each other, all machines at once, and then machines within their
+    /// racks: what uplinks carry together. Racks are those of the fleet file.
+    #[arg(long)]
+    #[arg(conflicts_with_all = ["one_way", "both_ways", "incast", "members", "compare", "second_network", "host"])]
+    bisection: bool,
+    /// Measure so many of the rounds, chosen at random. [default: all up to 16, else 16; where the
+    /// fleet file says on which hosts machines are, 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2046))]
     pub(crate) rounds: Option<u32>,
     /// Choose source ports so that the streams of a visit leave by one member of the sender's bond, each in turn.
     #[arg(long)]
     pub(crate) members: bool,
-    /// Network of the addresses to send to, such as 10.2.0.0/16. [default: the only one that all machines are in]
+    /// Network of the addresses to send to, such as 10.2.0.0/16; of several, the first in which a machine has one.
+    /// [default: the only one that all machines are in]
+    #[arg(long, value_name = "CIDR,…", value_delimiter = ',', value_parser = network)]
+    pub(crate) network: Vec<IpNet>,
+    /// Measure pairs at the receivers' addresses in this network too, in turn.
     #[arg(long, value_name = "CIDR", value_parser = network)]
-    pub(crate) network: Option<IpNet>,
+    pub(crate) second_network: Option<IpNet>,
+    /// Hold a class of pairs against another: other/pod-pod=other/host-host. A class is same or other (host), then host
+    /// or pod of the sender and of the receiver, then /service or /second for pairs by that way.
+    #[arg(long, value_name = "CLASS=CLASS", value_parser = compared)]
+    pub(crate) compare: Option<ComparedClasses>,
+    /// What is around packets of the first class between hosts, and of the second if they go to pods in the same
+    /// network. [default: as segments tell]
+    #[arg(long, value_name = "KIND", value_enum, requires = "compare")]
+    pub(crate) overlay: Option<OverlayWish>,
     /// Interface whose address to send to on each machine, such as bond0.
     #[arg(long, value_name = "NAME")]
     pub(crate) interface: Option<String>,
@@ -109,7 +152,7 @@ pub(crate) struct NetFlags {
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
     /// Cap on each pair: 1Gb/s or 100MiB/s; of --op udp, its rate. [default: none]
-    #[arg(long, value_name = "RATE", value_parser = rate)]
+    #[arg(long, value_name = "RATE", value_parser = link_rates::parsed)]
     pub(crate) max_rate: Option<f64>,
     /// What a sender gives the kernel at once, 1KiB to 16MiB.
     #[arg(long, value_name = "SIZE", value_parser = send_size, default_value = "256KiB")]
@@ -123,7 +166,8 @@ pub(crate) struct NetFlags {
     /// Run folder, which must not exist yet. [default: runs/DATE-TIME-net]
     #[arg(long, short, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// Site file into which the MTU and the IP version of the links are written as they were read.
+    /// Site file into which the MTU and the IP version of the links are written as they were read, and how
+    /// oversubscribed racks are, as it was measured.
     #[arg(long, value_name = "FILE")]
     pub(crate) into: Option<PathBuf>,
     /// Plane of that site that was measured. [default: the only one]
@@ -153,6 +197,12 @@ pub(crate) struct NetFlags {
     pub(crate) stands_for: String,
 }
 
+#[derive(Subcommand, Debug)]
+pub(crate) enum NetVerb {
+    /// Wait for one other machine to measure the link to this one.
+    Serve(ServeFlags),
+}
+
 /// What each stream does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum OpWish {
@@ -162,10 +212,53 @@ enum OpWish {
     Request,
     /// Connect, prove the run's token, close, and connect again
     Connect,
-    /// Send datagrams one by one at its part of --max-rate
+    /// Send datagrams at its part of --max-rate
     Udp,
     /// Search how long packets may be that nobody may fragment
     Mtu,
+}
+
+/// When datagrams go through kernels several at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum GsoWish {
+    /// From a rate on at which 8 of them or more are due within 100 µs, so many at once
+    Auto,
+    /// Always as many at once as a kernel takes
+    On,
+    /// Never: each by itself
+    Off,
+}
+
+/// A class of pairs and the one that it is held against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ComparedClasses(pub(crate) (NetClass, NetClass));
+
+/// What is around packets between hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OverlayWish {
+    /// Nothing
+    None,
+    /// VXLAN between addresses of IPv4: 50 bytes
+    Vxlan,
+    /// Geneve without options between addresses of IPv4: 50 bytes
+    Geneve,
+    /// VXLAN between addresses of IPv6: 70 bytes
+    #[value(name = "vxlan-v6")]
+    VxlanV6,
+    /// Geneve without options between addresses of IPv6: 70 bytes
+    #[value(name = "geneve-v6")]
+    GeneveV6,
+}
+
+impl OverlayWish {
+    /// How many bytes it takes of each packet.
+    pub(crate) const fn bytes(self) -> u32 {
+        match self {
+            OverlayWish::None => 0,
+            OverlayWish::Vxlan | OverlayWish::Geneve => 50,
+            OverlayWish::VxlanV6 | OverlayWish::GeneveV6 => 70,
+        }
+    }
 }
 
 /// Numbers of streams unless flags say otherwise: one and several. To find a path's MTU, one is enough.
@@ -194,6 +287,16 @@ impl NetFlags {
         }
     }
 
+    /// What flows ask of kernels.
+    pub(crate) fn offloads(&self) -> NetOffloads {
+        let gso = match (self.wished(), self.gso) {
+            (OpWish::Udp, None | Some(GsoWish::Auto)) => NetGso::Auto,
+            (OpWish::Udp, Some(GsoWish::On)) => NetGso::On,
+            _ => NetGso::Off,
+        };
+        NetOffloads { gso, zerocopy: self.zerocopy }
+    }
+
     const fn wished(&self) -> OpWish {
         if self.udp { OpWish::Udp } else { self.op }
     }
@@ -209,8 +312,15 @@ impl NetFlags {
         if let Some((flag, _)) = of_requests.iter().find(|(_, given)| *given && op != OpWish::Request) {
             return Err(format!("{flag} is of requests: give --op request, or leave it out"));
         }
-        if self.datagram_size.is_some() && op != OpWish::Udp {
-            return Err("--datagram-size is of datagrams: give --op udp, or leave it out".to_owned());
+        let of_datagrams = [("--datagram-size", self.datagram_size.is_some()), ("--gso", self.gso.is_some())];
+        if let Some((flag, _)) = of_datagrams.iter().find(|(_, given)| *given && op != OpWish::Udp) {
+            return Err(format!("{flag} is of datagrams: give --op udp, or leave it out"));
+        }
+        if self.zerocopy && op != OpWish::Stream {
+            return Err("--zerocopy is of streams: give --op stream, or leave it out".to_owned());
+        }
+        if self.bisection && op != OpWish::Stream {
+            return Err("--bisection fills uplinks: give --op stream, or leave it out".to_owned());
         }
         match op {
             OpWish::Udp if self.max_rate.is_none() => {
@@ -239,7 +349,9 @@ impl NetFlags {
 
     /// Which way flows go.
     pub(crate) const fn way(&self, nodes: usize) -> NetWay {
-        if self.incast {
+        if self.bisection {
+            NetWay::Bisection
+        } else if self.incast {
             NetWay::Incast
         } else if self.both_ways {
             NetWay::BothWays
@@ -264,20 +376,6 @@ fn within(text: &str, least: Duration) -> Result<Duration, String> {
     let time = parse_duration(text).map_err(|error| error.to_string())?;
     let most = Duration::from_secs(3600);
     if (least..=most).contains(&time) { Ok(time) } else { Err(format!("{text:?} is not from {least:?} to 1h")) }
-}
-
-/// A rate as links are sold, or as bytes are counted.
-fn rate(text: &str) -> Result<f64, String> {
-    let of_bits = text.parse::<BitRate>().map(|BitRate(bits_per_s)| bits_per_s / 8.0);
-    let bytes_per_s = of_bits.or_else(|_| text.parse::<ByteRate>().map(|ByteRate(rate)| rate));
-    match bytes_per_s {
-        Ok(rate) if (1e3..=1e13).contains(&rate) => Ok(rate),
-        Ok(_) => Err(format!("{text:?} is not from 8kb/s to 80Tb/s, which are 1kB/s to 10TB/s")),
-        Err(_) => match bits_meant(text) {
-            Some(meant) => Err(format!("no rate in {text:?}: write {meant}")),
-            None => Err(format!("no rate in {text:?}: write 1Gb/s, or 100MiB/s")),
-        },
-    }
 }
 
 /// A length that one byte or more has.
@@ -311,6 +409,21 @@ fn network(text: &str) -> Result<IpNet, String> {
     })
 }
 
+fn compared(text: &str) -> Result<ComparedClasses, String> {
+    let such = "such as other/pod-pod=other/host-host";
+    let (class, base) =
+        text.split_once('=').ok_or_else(|| format!("no two classes in {text:?}: write both, {such}"))?;
+    let read = |text: &str| text.parse::<NetClass>().map_err(|error| error.to_string());
+    let (class, base) = (read(class)?, read(base)?);
+    if class == base {
+        Err(format!("the same class twice in {text:?}: write two, {such}"))
+    } else if class.is_same != base.is_same {
+        Err(format!("pairs on one host and on two in {text:?}, which have no hosts in common: write two, {such}"))
+    } else {
+        Ok(ComparedClasses((class, base)))
+    }
+}
+
 fn send_size(text: &str) -> Result<Bytes, String> {
     let Bytes(bytes) = text.parse::<Bytes>().map_err(|error| error.to_string())?;
     if (1 << 10..=16 << 20).contains(&bytes) {
@@ -321,15 +434,15 @@ fn send_size(text: &str) -> Result<Bytes, String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use clap::Parser;
 
     use super::*;
 
     #[derive(Parser)]
-    struct Line {
+    pub(in crate::net) struct Line {
         #[command(flatten)]
-        net: NetFlags,
+        pub(in crate::net) net: NetFlags,
     }
 
     fn read(flags: &str) -> Result<NetFlags, String> {
@@ -373,6 +486,10 @@ mod tests {
             ("--op connect --max-rate 1Gb/s", "leave it out"),
             ("--op connect --members", "give --op stream"),
             ("--op udp --max-rate 1Gb/s --members", "give --op stream"),
+            ("--gso on", "give --op udp"),
+            ("--op mtu --gso off", "give --op udp"),
+            ("--op request --zerocopy", "give --op stream"),
+            ("--op connect --bisection", "give --op stream"),
         ];
         for (flags, part) in refused {
             let why = read(flags).unwrap().check_op().unwrap_err();
@@ -381,24 +498,83 @@ mod tests {
         for flags in ["--op udp --datagram-size 31B", "--op request --request-size 17MiB", "--op udp --streams 257"] {
             assert!(read(flags).is_err(), "{flags}");
         }
+        for other in ["--incast", "--one-way", "--both-ways", "--members"] {
+            assert!(read(&format!("--bisection {other}")).is_err_and(|why| why.contains("cannot be used")), "{other}");
+        }
     }
 
     #[test]
-    fn rates_are_of_bits_and_of_bytes() {
-        assert_eq!((rate("1Gb/s"), rate("100MiB/s")), (Ok(125e6), Ok(104_857_600.0)));
-        for (text, why) in [
-            ("100M", "no rate in \"100M\": write 100Mb/s"),
-            ("1g", "no rate in \"1g\": write 1Gb/s"),
-            ("100Mbit", "no rate in \"100Mbit\": write 100Mb/s"),
-            ("fast", "no rate in \"fast\": write 1Gb/s, or 100MiB/s"),
-            ("1b/s", "is not from 8kb/s to 80Tb/s, which are 1kB/s"),
-            ("", "no rate"),
+    fn what_kernels_are_asked_for_is_of_the_op() {
+        for (flags, gso, zerocopy) in [
+            ("", NetGso::Off, false),
+            ("--zerocopy", NetGso::Off, true),
+            ("--op mtu", NetGso::Off, false),
+            ("-u --max-rate 1Mb/s", NetGso::Auto, false),
+            ("-u --max-rate 1Mb/s --gso auto", NetGso::Auto, false),
+            ("-u --max-rate 1Mb/s --gso on", NetGso::On, false),
+            ("-u --max-rate 1Mb/s --gso off", NetGso::Off, false),
         ] {
-            let error = rate(text).unwrap_err();
-            assert!(error.contains(why), "{error}");
+            let read = read(flags).unwrap();
+            assert_eq!(read.check_op(), Ok(()), "{flags}");
+            assert_eq!(read.offloads(), NetOffloads { gso, zerocopy }, "{flags}");
+            assert!(read.offloads().is_of(read.op(false)), "{flags}");
         }
+    }
+
+    #[test]
+    fn one_machine_is_named_in_place_of_a_fleet_and_one_waits_for_it() {
+        let line = |line: &str| {
+            let words = ["net"].into_iter().chain(line.split_whitespace());
+            Line::try_parse_from(words).map(|line| line.net).map_err(|error| error.to_string())
+        };
+        let two = line("db2:99 --token-file t --op connect").unwrap();
+        assert_eq!((two.host.map(|host| host.authority), two.fleet), (Some("db2:99".to_owned()), None));
+        assert!(two.verb.is_none());
+        let serve = line("serve --listen 10.0.0.1 --for 5m").unwrap();
+        assert!(matches!(serve.verb, Some(NetVerb::Serve(serve)) if serve.lasting.as_secs() == 300));
+        for (wrong, part) in [
+            ("", "--fleet <FLEET>"),
+            ("db2 --fleet f", "cannot be used with"),
+            ("--fleet f --token-file t", "cannot be used with"),
+            ("db2 --become sudo", "cannot be used with"),
+            ("db2 db3", "cannot be used with"),
+            ("serve --fleet f", "unexpected argument"),
+        ] {
+            let why = line(wrong).unwrap_err();
+            assert!(why.contains(part), "{wrong}: {why}");
+        }
+    }
+
+    #[test]
+    fn times_and_sizes_have_bounds() {
         assert!(duration("50ms").is_err() && duration("2h").is_err() && warm_up("0s").is_ok());
         assert!(send_size("17MiB").is_err() && send_size("64KiB").is_ok());
+    }
+
+    #[test]
+    fn two_classes_are_compared_and_an_overlay_is_of_the_first() {
+        let read =
+            |flags: &str| read(flags).map(|flags| (flags.compare.unwrap().0, flags.overlay.map(OverlayWish::bytes)));
+        let class = |text: &str| text.parse::<NetClass>().unwrap();
+        let (class, base) = (class("other/pod-pod/service"), class("other/pod-pod"));
+        assert_eq!(read("--compare other/pod-pod/service=other/pod-pod"), Ok(((class, base), None)));
+        let overlays = [("vxlan", 50), ("geneve", 50), ("vxlan-v6", 70), ("geneve-v6", 70), ("none", 0)];
+        for (overlay, bytes) in overlays {
+            let of = read(&format!("--compare other/pod-pod=other/host-host --overlay {overlay}")).unwrap();
+            assert_eq!(of.1, Some(bytes), "{overlay}");
+        }
+        for (flags, part) in [
+            ("--compare other/pod-pod", "no two classes in"),
+            ("--compare other/pod-pod=pods", "such as other/pod-pod"),
+            ("--compare other/pod-pod=other/pod-pod", "the same class twice"),
+            ("--compare same/pod-pod=other/pod-pod", "no hosts in common"),
+            ("--overlay vxlan", "--compare"),
+        ] {
+            let why = read(flags).unwrap_err();
+            assert!(why.contains(part), "{flags}: {why}");
+        }
+        let networks = self::read("--network 10.1.0.0/16,10.2.0.0/16").unwrap().network;
+        assert_eq!(networks.len(), 2);
     }
 
     #[test]

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::netting::{NetAddress, NetEnd, NetNews, NetOrder, NetReceiveOrder, NetRoundOrder, NetSendOrder};
 use linerate_fleet::protocol::AgentHello;
+use linerate_fleet::reach::NodeReach;
 use linerate_record::fleet::UnreachedNode;
-use linerate_record::net::{NetDatagrams, NetLoad, NetMachine, NetPair, NetVisit};
+use linerate_record::net::{NetDatagrams, NetLoad, NetMachine, NetPair, NetThrough, NetVisit};
 use linerate_record::run::StopReason;
 use linerate_wire::clock::Clock;
 
@@ -52,6 +53,7 @@ pub(super) struct LinkedFleet<'a> {
 }
 
 /// Which visit.
+#[derive(Clone, Copy)]
 pub(super) struct VisitOrder<'p> {
     pub(super) visit: u32,
     pub(super) repetition: u32,
@@ -59,8 +61,12 @@ pub(super) struct VisitOrder<'p> {
     pub(super) streams: u32,
     /// The place of the member at which streams are aimed, where they are.
     pub(super) member: Option<u32>,
+    /// By which way flows come to receivers.
+    pub(super) through: NetThrough,
     /// Senders and receivers, by their numbers in the run.
     pub(super) pairs: &'p [(u32, u32)],
+    /// The source port of each stream of a single pair, where they are chosen one by one; empty where they are not.
+    pub(super) ports: &'p [u16],
 }
 
 impl LinkedFleet<'_> {
@@ -109,11 +115,20 @@ impl LinkedFleet<'_> {
         }
         let there = self.there().len();
         if there < 2 {
-            let why =
-                format!("{there} of {} machines can take part, and 2 are needed{}", self.nodes.len(), self.reasons());
-            return Err(Failure::Outcome { why, code: code::TARGET });
+            return Err(Failure::Outcome { why: self.too_few(there), code: code::TARGET });
         }
         Ok(())
+    }
+
+    /// Why there are no two machines: of a single one that was named, why it is not there.
+    fn too_few(&self, there: usize) -> String {
+        let served = |(node, lost): (&usize, &UnreachedNode)| {
+            let node = &self.nodes[*node];
+            matches!(node.reach, NodeReach::Served(_)).then(|| format!("{}: {}; {}", node.name, lost.why, lost.remedy))
+        };
+        let all =
+            || format!("{there} of {} machines can take part, and 2 are needed{}", self.nodes.len(), self.reasons());
+        self.lost.iter().find_map(served).unwrap_or_else(all)
     }
 
     /// Numbers of the machines that are there.
@@ -155,10 +170,16 @@ impl LinkedFleet<'_> {
         self.led.begin(agents(&taking), at_ns);
         let ends = self.ended(&taking, is_cut)?;
         let at_ms = at_ns / 1_000_000 + load.warmup_ms;
-        let pairs = order.pairs.iter().map(|(from, to)| self.pair((*from, *to), &ends, &there)).collect();
+        let VisitOrder { visit, repetition, round, streams, member, through, .. } = *order;
+        let pair = |(from, to): &(u32, u32)| {
+            let made = self.pair((*from, *to), &ends, &there);
+            // The address of a Service is translated, so that the hash sees others than the sender does.
+            let aim = made.aim.filter(|_| through != NetThrough::Service);
+            NetPair { aim, ..made }
+        };
+        let pairs = order.pairs.iter().map(pair).collect();
         let machines: Vec<NetMachine> = ends.into_values().map(|end| end.machine).collect();
-        let VisitOrder { visit, repetition, round, streams, member, .. } = *order;
-        Ok(NetVisit { visit, repetition, round, streams, member, at_ms, pairs, machines })
+        Ok(NetVisit { visit, repetition, round, streams, member, through, at_ms, pairs, machines })
     }
 
     /// What one machine does in a round.
@@ -170,7 +191,10 @@ impl LinkedFleet<'_> {
         addresses: &[SocketAddr],
     ) -> NetRoundOrder {
         let streams = order.streams;
-        let to = |to: u32| NetSendOrder { to, address: addresses[to as usize], streams };
+        let to = |to: u32| {
+            let (address, ports) = (addresses[to as usize], order.ports.to_vec());
+            NetSendOrder { to, address, streams, ports }
+        };
         NetRoundOrder {
             point: self.point,
             op: load.op,
@@ -185,6 +209,7 @@ impl LinkedFleet<'_> {
             interval_ms: load.interval_ms,
             send_bytes: load.send_bytes,
             max_bytes_per_s: load.max_bytes_per_s,
+            offloads: load.offloads,
             member: order.member,
         }
     }
@@ -270,7 +295,11 @@ impl LinkedFleet<'_> {
             sent: sent.sent,
             exchanges: sent.exchanges.clone(),
             datagrams,
+            gso: sent.gso,
+            gro: received.gro,
+            zerocopy: sent.zerocopy,
             aim: sent.aim.clone(),
+            halved: None,
             probed: sent.probed.clone(),
             error: None,
         }

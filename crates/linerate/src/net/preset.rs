@@ -20,6 +20,9 @@ pub(crate) enum NetPreset {
     /// Its test D: several streams for 10 s, one way: 2 as its command says, and 30 as its heading does
     #[value(name = "source-002-d")]
     Source002D,
+    /// What it repeats with other settings: 8 streams for 10 s, one way
+    #[value(name = "source-002-settings")]
+    Source002Settings,
     /// 1, 2, 4, 8, 16 and 20 streams for 30 s each, one way, 4 KiB at once, five times
     #[value(name = "source-004")]
     Source004,
@@ -56,6 +59,8 @@ const TESTS_002: [NetTest; 4] = [
         flags: &[
             ("op", "udp"),
             ("max-rate", "20Gb/s"),
+            // iperf3 gives the kernel each datagram by itself.
+            ("gso", "off"),
             ("one-way", ""),
             ("streams", "1"),
             ("duration", "10s"),
@@ -89,6 +94,20 @@ const TESTS_002: [NetTest; 4] = [
     },
 ];
 
+/// `-t 10 -P 8`, which it runs three times with each setting.
+const TESTS_002_SETTINGS: [NetTest; 1] = [NetTest {
+    name: "source-002-settings",
+    folder: "settings",
+    flags: &[
+        ("one-way", ""),
+        ("streams", "8"),
+        ("duration", "10s"),
+        ("warmup", "0s"),
+        ("visits", "3"),
+        ("send-size", "128KiB"),
+    ],
+}];
+
 /// What its `netperf.yml` says: `messagesize`, `duration`, `samples` and each `parallelism`.
 const TESTS_004: [NetTest; 1] = [NetTest {
     name: "source-004",
@@ -112,6 +131,7 @@ impl NetPreset {
             NetPreset::Source002B => &TESTS_002[1..2],
             NetPreset::Source002C => &TESTS_002[2..3],
             NetPreset::Source002D => &TESTS_002[3..],
+            NetPreset::Source002Settings => &TESTS_002_SETTINGS,
             NetPreset::Source004 => &TESTS_004,
         }
     }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use linerate_fleet::changing::{ChangeAnswer, ChangeOrder};
 use linerate_fleet::clocks::ClockOffset;
 use linerate_fleet::conversation::{Conversation, Fault, LoadNews};
 use linerate_fleet::description::FleetNode;
@@ -57,6 +58,7 @@ enum Command {
     Point(usize, Box<PointOrder>),
     Net(usize, Box<NetOrder>),
     NetRound(usize, Box<NetRoundOrder>),
+    Change(usize, Box<ChangeOrder>),
     /// To begin at an instant of the run's clock.
     Watch(Vec<usize>, Box<WatchOrder>, u64),
     EndWatch(Vec<usize>),
@@ -76,6 +78,8 @@ pub(crate) enum LedEvent {
     Watched(WatchSaid),
     /// It said something about flows.
     Net(NetNews),
+    /// It said what became of an order about its settings.
+    Changed(Box<ChangeAnswer>),
     /// Nothing more is heard of it.
     Lost(LostAgent),
 }
@@ -151,6 +155,11 @@ impl LedFleet {
         self.command(Command::NetRound(agent, Box::new(order)));
     }
 
+    /// Tells an agent what to do about its settings, once it was met and has said what became of the order before.
+    pub(crate) fn change(&self, agent: usize, order: ChangeOrder) {
+        self.command(Command::Change(agent, Box::new(order)));
+    }
+
     /// Tells agents to begin at an instant of the run's clock.
     pub(crate) fn begin(&self, agents: Vec<usize>, at_ns: u64) {
         self.command(Command::Start(agents, at_ns));
@@ -199,7 +208,7 @@ fn start_all(
     reaches: &[NodeReach],
     programs: &[Program],
     commands: &Sender<Command>,
-    (stop, allow): (&AtomicBool, Allowed),
+    (stop, allow): (&Arc<AtomicBool>, Allowed),
 ) {
     let (next, starts) = (AtomicUsize::new(0), Slots::new(SSH_STARTS));
     let commands = Mutex::new(commands.clone());
@@ -318,6 +327,7 @@ impl Lead {
             Command::Point(agent, order) => self.say(agent, |conversation| conversation.point(*order, now_ns)),
             Command::Net(agent, order) => self.say(agent, |conversation| conversation.net(*order, now_ns)),
             Command::NetRound(agent, order) => self.say(agent, |conversation| conversation.net_round(*order, now_ns)),
+            Command::Change(agent, order) => self.say(agent, |conversation| conversation.change(&order, now_ns)),
             Command::Start(agents, at_ns) => {
                 let at_ns = self.zero_ns.saturating_add(i64::try_from(at_ns).unwrap_or(i64::MAX));
                 for agent in agents {
@@ -450,12 +460,14 @@ impl Lead {
         let news: Vec<LoadNews> = std::iter::from_fn(|| conversation.news()).collect();
         let watched: Vec<WatchSaid> = std::iter::from_fn(|| conversation.watched()).collect();
         let of_net: Vec<NetNews> = std::iter::from_fn(|| conversation.net_news()).collect();
+        let changed: Vec<ChangeAnswer> = std::iter::from_fn(|| conversation.changed()).collect();
         if let Some((hello, clock)) = met {
             self.members[agent].is_met = true;
             self.tell(agent, LedEvent::Met { hello, clock });
         }
         watched.into_iter().for_each(|said| self.tell(agent, LedEvent::Watched(said)));
         of_net.into_iter().for_each(|said| self.tell(agent, LedEvent::Net(said)));
+        changed.into_iter().for_each(|answer| self.tell(agent, LedEvent::Changed(Box::new(answer))));
         for mut one in news {
             match &mut one {
                 LoadNews::Loaded { zero_ns, .. } => {

@@ -1,5 +1,6 @@
 //! One node: its agent started, spoken to and ended, all of it in time.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -11,7 +12,7 @@ use linerate_record::fleet::{Allowed, UnreachedNode};
 use super::programs::Program;
 use super::slots::Slots;
 use super::stream::NodeStream;
-use super::{Clusters, ending, local, script, ssh};
+use super::{Clusters, ending, local, script, served, ssh};
 use crate::interrupt;
 
 /// How long a process of this machine may take to answer.
@@ -39,7 +40,7 @@ const REST: Duration = Duration::from_millis(500);
 /// What all sessions share.
 pub(super) struct Shared<'s> {
     /// Set when the user wants an end.
-    pub(super) stop: &'s AtomicBool,
+    pub(super) stop: &'s Arc<AtomicBool>,
     /// Bounds how many connections by SSH are begun at once.
     pub(super) ssh_starts: &'s Slots,
     /// What is run by SSH.
@@ -101,6 +102,7 @@ pub(super) fn open(reach: &NodeReach, shared: &Shared<'_>) -> Result<(NodeStream
         NodeReach::Pid(pid) => local::pid(*pid, allow),
         NodeReach::Netns(name) => local::netns(name, allow).map_err(|error| unstarted(&error.to_string()))?,
         NodeReach::Exec(text) => local::exec(text),
+        NodeReach::Served(place) => return Ok((served::stream(place, shared.stop)?, Vec::new())),
         NodeReach::Kube(place) => {
             let stream = shared.clusters.stream(place, token(&SessionClock::begin()))?;
             return Ok((stream, Vec::new()));
@@ -149,11 +151,13 @@ fn remedy(fault: &Fault, reach: &NodeReach) -> String {
                                and output connected"
             }
             NodeReach::Netns(_) => "check its name with ip netns list, and run linerate as root",
+            NodeReach::Served(_) => "see what linerate net serve says there, and start it again",
             NodeReach::Pid(_) => "check that the process exists, and run linerate as root",
             _ => "run linerate agent </dev/null | cat there, and read its errors",
         },
         Fault::Gone | Fault::Left(EndReason::Asked | EndReason::EndOfInput) => match reach {
             NodeReach::Kube(_) => "see kubectl get events, and the log of its container",
+            NodeReach::Served(_) => "see what linerate net serve says there: it ended, or the connection broke",
             _ => "find out what closed its input there, and try again",
         },
         Fault::Left(EndReason::Lapsed) => {
@@ -162,6 +166,7 @@ fn remedy(fault: &Fault, reach: &NodeReach) -> String {
         Fault::Left(EndReason::Unread) => "use the same version of linerate on both",
         Fault::Signalled | Fault::Left(EndReason::Signalled) => match reach {
             NodeReach::Kube(_) => "see kubectl get events: its pod was deleted or evicted, or its node is drained",
+            NodeReach::Served(_) => "start linerate net serve again there: its time was over, or Ctrl-C ended it",
             _ => "find out what ended it there, and try again",
         },
         Fault::NoAgent(_) => "make the shell's profile, or the command, print nothing without a terminal",
@@ -169,7 +174,16 @@ fn remedy(fault: &Fault, reach: &NodeReach) -> String {
         Fault::Frozen(_) => "check whether it is stopped or its machine is overloaded, and try again",
         Fault::Slow(_) => "run linerate audit there: a file of /proc or /sys may hang",
         Fault::Lie(_) => "check what its reach starts: a linerate agent does not answer like this",
+        Fault::Failed(why) if why.contains("--max-rate") => "it is what linerate net serve was started with there",
         Fault::Failed(_) => "check on its machine what this message says, or leave it out of the fleet file",
+        Fault::Refused(why) if why.contains("--allow change") => match reach {
+            NodeReach::Kube(_) => {
+                "what rolls changes back has to outlive the pod, so an agent of this pod changes nothing: reach the \
+                 machine by a pod of linerate fleet up --change, whose changes are those of a unit of the machine's \
+                 systemd, or by ssh://"
+            }
+            _ => "add --allow change to the command of its reach, if its settings may be changed",
+        },
         Fault::Refused(why) if why.contains("--allow") => "add --allow load to the command of its reach",
         Fault::Refused(_) => "run linerate audit there, and read its errors",
     };

@@ -72,6 +72,9 @@ fn wishes(site: &Site, replaced: &[(String, String)]) -> Option<linerate_kube::m
         storage_label: None,
         storage_hosts: names.filter(|_| is_beside).cloned().collect(),
         storage_until: None,
+        host_clients: 0,
+        service_port: None,
+        changes: false,
     })
 }
 

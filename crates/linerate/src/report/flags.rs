@@ -14,6 +14,7 @@ Examples:
       the latest run below runs/
   linerate report runs/1120-0931-get --format csv
   linerate report runs/1120-0931-net --into site.yaml --dry-run
+  linerate report runs/1120-0931-net --fail-if 'goodput<20Gb/s' --fail-if 'slow>0' --fail-if 'errors>0'
   linerate report runs/nightly --fail-if 'get.throughput<1GiB/s' --fail-if 'errors>0.1%' --format junit -o junit.xml
 
 Exit codes:
@@ -62,21 +63,24 @@ pub(crate) struct ReportFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) site: Option<PathBuf>,
     /// End with code 5 if this is true: `[OPERATION.]throughput<RATE` for the best throughput of each size, or
-    /// `[OPERATION.]errors>SHARE` for all requests, including those of warm-ups. May be given several times.
+    /// `[OPERATION.]errors>SHARE` for all requests, including those of warm-ups. Of a run of linerate net:
+    /// `goodput<RATE` for the slowest pair (requests and connections: `throughput<NUMBER/s`), `errors>SHARE` for
+    /// measurements of pairs that failed, `loss>SHARE` for the pair that loses most, and `slow>NUMBER` for machines and
+    /// pairs that are slow beyond chance. May be given several times.
     #[arg(long, value_name = "THRESHOLD")]
     pub(crate) fail_if: Vec<Threshold>,
     /// Of a run of linerate net: show a row for each machine and pair.
     #[arg(long)]
     pub(crate) all: bool,
     /// Of a run of linerate net: site file into which the MTU and the IP version of its links are written as they were
-    /// read. The lines that change are printed, and no report.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "json", "output", "all"])]
+    /// read, and how oversubscribed racks are, as it was measured. The lines that change are printed, and no report.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "json", "output", "all", "fail_if"])]
     pub(crate) into: Option<PathBuf>,
     /// Plane of that site that was measured. [default: the only one]
     #[arg(long, value_name = "PLANE", value_enum, requires = "into")]
-    #[arg(conflicts_with_all = ["format", "json", "output", "all"])]
+    #[arg(conflicts_with_all = ["format", "json", "output", "all", "fail_if"])]
     pub(crate) plane: Option<SitePlane>,
     /// With --into: print the lines that would change, and write nothing.
-    #[arg(long, requires = "into", conflicts_with_all = ["format", "json", "output", "all"])]
+    #[arg(long, requires = "into", conflicts_with_all = ["format", "json", "output", "all", "fail_if"])]
     pub(crate) dry_run: bool,
 }

@@ -9,6 +9,7 @@ use linerate_host::journal::{JournalContent, JournalFolder, Made};
 use linerate_host::watch;
 use linerate_record::journal::{Begin, Watcher};
 use linerate_record::knob::ChangeSet;
+use linerate_record::rollout::RolloutName;
 use linerate_report::tune as report;
 
 use super::flags::{ApplyFlags, RollbackFlags};
@@ -37,7 +38,7 @@ pub(super) fn apply(flags: &ApplyFlags) -> Result<ExitCode, Failure> {
     let again = "error: interrupted again: settings may be changed; linerate tune status lists them, and linerate tune \
                  rollback restores them";
     let interrupt = flags.foreground.then(|| interrupt::watch(again.to_owned())).transpose()?;
-    let terms = Terms { id: applying::new_id(), root: folder, within: flags.confirm, owner: None };
+    let terms = Terms { id: applying::new_id(), root: folder, within: flags.confirm, owner: None, wave: None };
     let mut arm = |begin: &Begin| -> Result<Vec<Watcher>, String> {
         let beside = applying::start(&state, begin, &set.changes)?;
         let own = if flags.foreground { watch::this_process().ok() } else { None };
@@ -99,6 +100,10 @@ pub(super) fn take_back_overdue() -> Result<(), Failure> {
 
 pub(super) fn confirm() -> Result<ExitCode, Failure> {
     let state = state()?;
+    // What cannot be read is said by what confirms.
+    if let Ok(Some(waits)) = state.newest(JournalContent::is_pending) {
+        require_of_one(&waits.begin.id)?;
+    }
     let machine = machine_of(&state, None)?;
     let reported = apply::confirm(&ground(&machine, &state))?;
     if watch::systemd_runs() {
@@ -106,6 +111,16 @@ pub(super) fn confirm() -> Result<ExitCode, Failure> {
     }
     printing::print(&report::confirmed(&reported.begin.id, reported.made.len()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses to keep on one machine what is for all machines of a rollout or for none.
+fn require_of_one(id: &str) -> Result<(), Failure> {
+    let Some(rollout) = RolloutName::of_application(id).filter(|rollout| rollout.nodes > 1) else { return Ok(()) };
+    Err(Failure::usage(format!(
+        "{id} is of a rollout on {} nodes, which is confirmed on all of them or on none: run linerate tune confirm \
+         --fleet FLEET {rollout} where all are reached; linerate tune rollback here ends it for all",
+        rollout.nodes
+    )))
 }
 
 pub(super) fn rollback(flags: &RollbackFlags) -> Result<ExitCode, Failure> {
@@ -157,5 +172,21 @@ fn taken_back(rolled: &Rolled) -> report::TakenBack<'_> {
         after_reboot: rolled.after_reboot,
         has_given_up: rolled.has_given_up,
         unrecorded: rolled.unrecorded.as_deref(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_of_several_machines_is_not_kept_on_one() {
+        let of = |nodes| RolloutName { token: 7, nodes }.application("20260102T030405123456Z-7");
+        let why = require_of_one(&of(2)).unwrap_err();
+        assert_eq!(why.code(), code::USAGE);
+        assert!(why.to_string().contains("on 2 nodes") && why.to_string().contains("r0000000000000007n2"), "{why}");
+        for id in [of(1), "20260102T030405123456Z-7".to_owned()] {
+            assert!(require_of_one(&id).is_ok(), "{id}");
+        }
     }
 }

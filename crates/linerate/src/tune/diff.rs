@@ -2,16 +2,15 @@
 
 use std::process::ExitCode;
 
-use linerate_host::apply::machine_hash;
 use linerate_host::{Root, setting};
-use linerate_record::knob::{CHANGES_SCHEMA, Change, ChangeSet, Space, SpaceIdentity};
+use linerate_record::knob::{Change, ChangeSet, SpaceIdentity};
 use linerate_record::site::Site;
 use linerate_report::tune::{Followers, planned, written};
 use linerate_settings::profiles::Profile;
 
 use super::flags::DiffFlags;
 use crate::catalogue::{find, profile_named};
-use crate::changes::{ByHand, ProfileChanges, at_odds, by_hand, in_order, of_profile, spaces, stands, write};
+use crate::changes::{ByHand, all_by_hand, changes_to, stands, write};
 use crate::failure::Failure;
 use crate::{captured, printing, sites};
 
@@ -62,43 +61,14 @@ fn asked(flags: &DiffFlags) -> Result<Wanted, Failure> {
 
 pub(super) fn run(flags: &DiffFlags) -> Result<ExitCode, Failure> {
     let Wanted { root, stood, by_hand, profile, site } = asked(flags)?;
-    let space = flags.place.space();
-    let changes = by_hand.iter().filter_map(|given| given.change.clone()).collect();
-    let mut found = ProfileChanges { by_hand, changes, left_out: Vec::new() };
-    if let Some(profile) = profile {
-        of_profile(&root, &space, profile, site, &mut found);
-    }
-    in_order(&mut found.changes);
-    let name = profile.map_or("values by hand", |profile| profile.name);
-    let spaces = spaces(&root, &found.changes)?;
-    if spaces.iter().any(|now| now.space == space) && stood != stands(&root, &space)? {
-        return Err(Failure::usage("the process or namespace was replaced while it was read: try again"));
-    }
-    let machine = machine_hash(&root)?;
-    let set = ChangeSet { schema: CHANGES_SCHEMA, machine, profile: name.to_owned(), changes: found.changes, spaces };
-    let mut text = planned(&set, &followers(&root, &set), &found.left_out, printing::columns());
+    let (set, left_out) = changes_to(&root, &flags.place.space(), stood.as_ref(), (by_hand, profile, site))?;
+    let mut text = planned(&set, &followers(&root, &set), &left_out, printing::columns());
     if let Some(path) = &flags.output {
         write(path, &set)?;
     }
     text.push_str(&written(flags.output.as_deref()));
     printing::print(&text)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The values given by hand; all that is wrong with them is told at once.
-fn all_by_hand(root: &Root, space: &Space, given: &[String]) -> Result<Vec<ByHand>, Failure> {
-    let (mut seen, mut mistakes): (Vec<ByHand>, _) = (Vec::new(), Vec::new());
-    for text in given {
-        match by_hand(root, space, text, false) {
-            Ok(value) if seen.iter().any(|before| before.place == value.place) => {
-                mistakes.push(format!("invalid change {text:?}: {} is already set: set each one once", value.place));
-            }
-            Ok(value) => seen.push(value),
-            Err(failure) => mistakes.extend(failure.mistakes()),
-        }
-    }
-    mistakes.extend(at_odds(seen.iter().map(|given| (&given.place, given.value.as_str()))));
-    if mistakes.is_empty() { Ok(seen) } else { Err(Failure::of_mistakes(mistakes)) }
 }
 
 /// What moves with each change.

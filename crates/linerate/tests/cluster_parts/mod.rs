@@ -2,6 +2,8 @@
 //! behind it, and one with drives for a real MinIO. `make cilium` and `make kubernetes` build them, and `KUBERNETES`,
 //! `CILIUM`, `MINIO`, `XFS` and `COREDNS` name what was built.
 
+pub(crate) mod hosted;
+pub(crate) mod links;
 pub(crate) mod loss;
 pub(crate) mod machines;
 pub(crate) mod minio;
@@ -157,8 +159,8 @@ impl Cluster {
         let _ = fs::remove_dir_all(folder.join("logs"));
         fs::create_dir_all(&folder).expect("a folder");
         let mut command = script();
-        command.arg("hold").arg(&folder).args(tier).envs(environment.iter().copied());
-        command.env("LINERATE", linerate().get_program());
+        command.arg("hold").arg(&folder).args(tier);
+        command.env("LINERATE", linerate().get_program()).envs(environment.iter().copied());
         let mut holder = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the script runs");
         let said = BufReader::new(holder.stdout.take().expect("piped"));
         let mut cluster = Cluster { holder, folder, rendered };

@@ -1,5 +1,6 @@
 //! Agents that tests start, and whether they have ended.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,13 @@ use super::{ACCESS_KEY, SECRET_KEY, linerate, words};
 pub(crate) fn loader(place: &Place, name: &str) -> String {
     let program = place.program.display();
     format!("{{name: {name}, role: client, reach: 'exec:exec {program} agent --allow load'}}")
+}
+
+/// `linerate` with the nodes of a fleet, whose commands may be run.
+pub(crate) fn with_fleet(args: &[&str], fleet: &Path) -> Command {
+    let mut command = linerate();
+    command.args(args).arg("--fleet").arg(fleet).arg("--yes-exec");
+    command
 }
 
 /// `linerate bench --fleet` into the folder `run` of the place.
@@ -44,6 +52,25 @@ pub(crate) fn agents(place: &Place) -> Vec<u32> {
         entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_own).collect();
     pids.sort_unstable();
     pids
+}
+
+/// Files by their paths, with what is in them.
+pub(crate) type Files = BTreeMap<PathBuf, Vec<u8>>;
+
+/// All files below folders, but those that are being written (`.new`).
+pub(crate) fn files_below(mut folders: Vec<PathBuf>) -> Files {
+    let mut files = Files::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_none_or(|extension| extension != "new") {
+                files.insert(path.clone(), fs::read(&path).unwrap_or_default());
+            }
+        }
+    }
+    files
 }
 
 /// A folder with this program under a path that no other process has in its arguments.

@@ -10,7 +10,7 @@ use tempfile::tempdir;
 use crate::running::{linerate, shown};
 
 /// Cases of `booted_cases.sh`.
-const CASES: usize = 12;
+const CASES: usize = 17;
 
 /// It takes a little over a minute where nothing else runs: emulated, and most of it waiting. Waits are longer where an
 /// application takes longer.

@@ -32,7 +32,7 @@ put() {
 put "$(command -v busybox)" /usr/bin/busybox
 put "$linerate" /usr/bin/linerate
 strip "$root/usr/bin/linerate" 2>/dev/null || true
-for applet in cat cp date grep head mkdir mount poweroff sed sh sleep tail tr umount unshare; do
+for applet in cat chroot cp date dd grep head mkdir mount nsenter poweroff rm sed sh sleep tail tr umount unshare; do
     ln -s busybox "$root/usr/bin/$applet"
 done
 cp "$cases" "$root/cases.sh"
@@ -98,7 +98,7 @@ put_modules() {
     for program in ip tc ethtool; do
         put "$(command -v "$program")" "/usr/bin/$program"
     done
-    for applet in awk cmp cut depmod diff echo find ls mknod modprobe mv rm sort sysctl taskset uniq wc xargs; do
+    for applet in awk cmp cut depmod diff echo find ls mknod modprobe mv sort sysctl taskset uniq wc xargs; do
         ln -s busybox "$root/usr/bin/$applet"
     done
     # One processor runs what is run: a second costs more, emulated, in what they tell each other than it does.
@@ -125,7 +125,7 @@ fi
 
 # Where a program is the same from process to process, what it is translated to is used again: without `norandmaps`
 # linerate begins anew each time, and takes four times as long.
-set -- -accel tcg,thread=multi,tb-size=256 -machine q35 -m 512 -smp 2 -nographic -no-reboot -kernel "$kernel" \
+set -- -accel tcg,thread=multi,tb-size=256 -machine q35 -m 1024 -smp 2 -nographic -no-reboot -kernel "$kernel" \
     -initrd "$folder/initramfs" -append "console=ttyS0 quiet panic=-1 norandmaps mitigations=off \
 systemd.show_status=0 systemd.log_target=null rdinit=/init"
 if [ -z "$modules" ]; then

@@ -192,6 +192,98 @@ a_folder_of_an_odd_name_is_named_as_it_is() {
     becomes 3 has_no_unit || fail 'a unit is left'
 }
 
+# As a container has it: a root folder of its own. Like a pod of `fleet up --change` it sees the machine's processes and
+# has all rights, but for what is said to `unshare`.
+begin_pod() {
+    mkdir -p /tmp/pod
+    # shellcheck disable=SC2086,SC2016 # one word per flag is meant, and the shell that is begun expands them
+    unshare -m $1 sh -c 'mount -t tmpfs none /tmp/pod && cd /tmp/pod && mkdir usr lib lib64 proc run &&
+        mount --bind /usr usr && mount --bind /usr/lib lib && mount --bind /usr/lib64 lib64 &&
+        mount -t proc none proc && exec chroot . /usr/bin/linerate agent --listen /run/agent/agent.sock --lease 30s \
+        --allow change --on-host' > /tmp/pod.log 2>&1 &
+    pod=$!
+    becomes 120 grep -q "$2" /tmp/pod.log || fail "the pod said: $(tr '\n' '|' < /tmp/pod.log)"
+}
+
+# The first process of it, and what that has begun.
+end_pod() {
+    # shellcheck disable=SC2046 # one word per process is meant
+    kill -9 $(cat "/proc/$pod/task/$pod/children") "$pod"
+    wait "$pod" 2> /dev/null
+    return 0
+}
+
+# An exec stream to it, without Kubernetes: the first word of each end is not of the messages. Exec joins the pod's
+# mounts, which `chroot` leaves as they are.
+write_reach() {
+    cat > /tmp/reach.sh << 'END'
+word='{"attach":1,"token":"'$$'","is_again":false,"taken":0}'
+{ printf "\\$(printf %o "${#word}")\\0\\0\\0%s" "$word" && exec cat; } |
+    nsenter -t "$(cat /tmp/pod.number)" -m linerate agent attach --socket /tmp/pod/run/agent/agent.sock |
+    { dd bs=1 count=42 of=/dev/null 2> /dev/null && exec cat; }
+END
+    echo "$pod" > /tmp/pod.number
+    printf 'nodes:\n  - {name: a, role: storage, reach: "exec:sh /tmp/reach.sh"}\n' > /tmp/fleet.yaml
+}
+on_fleet() { linerate tune "$@" --fleet /tmp/fleet.yaml --yes-exec > /tmp/said 2>&1; }
+has_no_agent() { [ -z "$(systemctl list-units --all --plain --no-legend 'linerate-agent-*')" ]; }
+
+# Begins a pod, has it change the machine, and kills it.
+a_pod_changes_and_is_killed() {
+    begin_pod '' "systemd starts an agent" || return
+    write_reach
+    rm -f /tmp/fleet.json
+    # shellcheck disable=SC2086 # one word per flag is meant
+    on_fleet diff $diff -o /tmp/fleet.json || fail 'no file of changes' || return
+    on_fleet apply /tmp/fleet.json --confirm "$(longer 60)" || fail 'not applied' || return
+    is_changed || fail 'not changed' || return
+    becomes 10 has_no_agent || fail 'an agent is left' || return
+    end_pod
+    units | grep -q 'linerate-tune-.*\.timer *loaded *active *waiting' || fail 'no timer waits' || return
+    is_changed || fail 'taken back with the pod' || return
+}
+
+what_a_pod_that_is_killed_has_changed_lapses() {
+    a_pod_changes_and_is_killed || { end_pod; return 1; }
+    becomes 90 is_taken_back || fail 'not taken back in time'
+}
+
+what_a_pod_that_is_killed_has_changed_is_confirmed_by_the_next() {
+    a_pod_changes_and_is_killed || { end_pod; return 1; }
+    begin_pod '' "systemd starts an agent" || { end_pod; return 1; }
+    write_reach
+    on_fleet confirm || fail 'not confirmed' || { end_pod; return 1; }
+    end_pod
+    becomes 10 has_no_unit || fail 'a unit is left' || return
+    is_changed || fail 'it did not stay' || return
+    linerate tune rollback --kept > /tmp/said 2>&1 || fail 'not rolled back'
+}
+
+# As root in another container that sees the pod's folder would be.
+whoever_is_not_in_a_pod_has_no_agent_of_it() {
+    begin_pod '' "systemd starts an agent" || { end_pod; return 1; }
+    word='{"attach":1,"token":"t","is_again":false,"taken":0}'
+    # shellcheck disable=SC2059 # the octal number is the format
+    { printf "\\$(printf %o "${#word}")\\0\\0\\0%s" "$word" && sleep 5; } |
+        linerate agent attach --socket "/proc/$pod/root/run/agent/agent.sock" 2>&1 | tr -d '\000' > /tmp/said
+    grep -q 'no process of its pod' /tmp/said || fail 'not refused' || { end_pod; return 1; }
+    has_no_agent || fail 'an agent is there' || { end_pod; return 1; }
+    end_pod
+}
+
+a_pod_that_does_not_see_the_machine_says_so() {
+    begin_pod '-p -f' 'hostPID: true' && end_pod
+}
+
+a_pod_whose_machine_runs_no_program_of_its_own_says_so() {
+    mount -t tmpfs -o noexec,mode=700 none /var/lib/linerate
+    begin_pod '' 'mounted noexec'
+    code=$?
+    end_pod
+    umount /var/lib/linerate
+    return "$code"
+}
+
 before=$(bytes)
 diff=
 for setting in $settings; do
@@ -210,7 +302,9 @@ for name in a_timer_of_systemd_watches_and_restores what_is_confirmed_stays what
     the_session_is_killed linerate_is_killed_midway systemd_is_executed_anew_and_the_clock_set \
     another_target_is_isolated the_watch_is_killed a_program_that_systemd_does_not_see_changes_nothing \
     journals_that_systemd_does_not_see_change_nothing a_journal_on_a_full_disk_leaves_no_timer \
-    a_folder_of_an_odd_name_is_named_as_it_is; do
+    a_folder_of_an_odd_name_is_named_as_it_is what_a_pod_that_is_killed_has_changed_lapses \
+    what_a_pod_that_is_killed_has_changed_is_confirmed_by_the_next whoever_is_not_in_a_pod_has_no_agent_of_it \
+    a_pod_that_does_not_see_the_machine_says_so a_pod_whose_machine_runs_no_program_of_its_own_says_so; do
     run "$name"
 done
 echo "CASE done on $(systemctl --version | sed -n 1p) after $(uptime_s) s, with $spare_ms ms to spare"

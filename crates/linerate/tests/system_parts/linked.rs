@@ -1,8 +1,13 @@
 //! Links between machines that are namespaces on one switch: figures as iperf3's, losses as the kernel counts them, and
-//! what was planted is named. Loads that are no streams: `linked/loads.rs`; how long packets may be: `linked/paths.rs`.
+//! what was planted is named. Loads that are no streams: `linked/loads.rs`; how long packets may be: `linked/paths.rs`;
+//! many that send to one, and one slow pair of many: `linked/planted.rs`; racks and their uplinks: `linked/racked.rs`;
+//! two machines without a file: `linked/two.rs`.
 
 mod loads;
 mod paths;
+mod planted;
+mod racked;
+mod two;
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +16,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
-use linerate_analysis::net::view::{NetLimitedBy, NetPairFigures, NetSide, NetView};
+use linerate_analysis::net::view::{NetLimit, NetLimitedBy, NetPairFigures, NetSide, NetView};
+use linerate_record::net::{NetPair, NetVisit};
 use tempfile::{TempDir, tempdir};
 
 use crate::running::{linerate, shown, words};
@@ -20,17 +26,23 @@ type Check = fn() -> Result<(), Failed>;
 
 const NEEDS: &[&str] = &["root", "ip", "tc"];
 
-pub(crate) const CHECKS: [(&str, &[&str], Check); 10] = [
+pub(crate) const CHECKS: [(&str, &[&str], Check); 16] = [
     ("net_agrees_with_iperf3_on_shaped_links", &["root", "ip", "tc", "iperf3"], as_iperf3),
     ("net_counts_losses_as_the_kernel_does", NEEDS, losses),
     ("net_names_a_slow_machine_and_a_slow_pair", NEEDS, slow),
     ("net_says_who_limits_a_flow", NEEDS, limits),
     ("net_datagrams_agree_with_iperf3_and_the_queue", &["root", "ip", "tc", "iperf3"], loads::datagrams_as_iperf3),
+    ("net_sends_datagrams_at_once_and_falls_back", NEEDS, loads::bursts_and_singles),
     ("net_requests_agree_with_bare_round_trips", &["root", "ip", "tc", "python3"], loads::requests_as_round_trips),
     ("net_names_an_mtu_black_hole_with_its_side", NEEDS, paths::black_holes),
     ("net_names_interfaces_that_send_more_than_others_take", NEEDS, paths::mismatches),
     ("net_tells_what_a_router_says_of_its_mtu_from_a_black_hole", NEEDS, paths::routers),
     ("net_goes_on_without_a_machine_that_is_lost", NEEDS, lost),
+    ("net_names_incast_and_counts_its_losses_as_the_queue_does", NEEDS, planted::incast),
+    ("net_names_one_slow_direction_of_one_pair_of_eight_machines", NEEDS, planted::slow_pair),
+    ("net_names_racks_whose_uplinks_carry_half_of_what_their_machines_send", NEEDS, racked::uplinks),
+    ("net_of_two_machines_names_the_slow_direction", NEEDS, two::slow_direction),
+    ("net_of_two_machines_agrees_with_iperf3_without_a_fleet_file", &["root", "ip", "tc", "iperf3"], two::as_iperf3),
 ];
 
 /// Machines on a switch, each in a namespace, as the fleet's file names them. Gone with the value.
@@ -179,7 +191,7 @@ fn as_iperf3() -> Result<(), Failed> {
     for (mbit_per_s, streams) in [(50, 1), (400, 4)] {
         [1, 2].into_iter().for_each(|machine| switched.sends(machine, mbit_per_s, 400_000));
         for (way, reverse) in [((1, 2), false), ((2, 1), true)] {
-            agrees(&switched, (mbit_per_s, streams), (way, reverse))?;
+            agrees(&switched, (mbit_per_s, streams), (way, reverse), &|flags| switched.view(flags))?;
         }
     }
     Ok(())
@@ -189,12 +201,13 @@ fn agrees(
     switched: &Switched,
     (mbit_per_s, streams): (u32, u32),
     (way, reverse): ((u32, u32), bool),
+    measured: &dyn Fn(&str) -> Result<NetView, Failed>,
 ) -> Result<(), Failed> {
     let is_filled = |bytes_per_s: f64| bytes_per_s * 8e-6 >= FILLED * f64::from(mbit_per_s);
     let flags = format!("--streams {streams} --duration 2s --warmup 500ms --visits 1");
     for _ in 0..TRIES {
         let before = by_iperf3(switched, streams, reverse)?;
-        let ours = rate(&switched.view(&flags)?, way, streams)?;
+        let ours = rate(&measured(&flags)?, way, streams)?;
         let after = by_iperf3(switched, streams, reverse)?;
         let said = [before, ours, after].map(|bytes_per_s| format!("{:.1}", bytes_per_s * 8e-6)).join(", ");
         println!("{mbit_per_s} Mb/s, {streams} streams, {way:?}: iperf3, linerate, iperf3: {said} Mb/s");
@@ -216,6 +229,14 @@ fn dropped(switched: &Switched, machine: usize) -> Result<u64, Failed> {
     Ok(report[0]["drops"].as_u64().ok_or("tc says how many were dropped")?)
 }
 
+/// Segments that pairs of the run sent again, over all visits.
+fn sent_again(switched: &Switched, is_of: fn(&NetPair) -> bool) -> Result<u64, Failed> {
+    let run = fs::read_to_string(switched.place.path().join("run/visits.jsonl"))?;
+    let visits = run.lines().map(serde_json::from_str::<NetVisit>).collect::<Result<Vec<_>, _>>()?;
+    let pairs = visits.iter().flat_map(|visit| &visit.pairs).filter(|pair| is_of(pair));
+    Ok(pairs.map(|pair| pair.sent.retransmitted_segments).sum())
+}
+
 fn losses() -> Result<(), Failed> {
     let switched = Switched::make(2)?;
     // Packets go one by one, as the queue counts them.
@@ -226,16 +247,7 @@ fn losses() -> Result<(), Failed> {
     let before = dropped(&switched, 2)?;
     let view = switched.view("--streams 8 --one-way --duration 4s --warmup 0s --visits 1")?;
     let dropped = dropped(&switched, 2)? - before;
-    let run = fs::read_to_string(switched.place.path().join("run/visits.jsonl"))?;
-    let sent_again: u64 = run
-        .lines()
-        .map(|line| serde_json::from_str::<linerate_record::net::NetVisit>(line).map(|visit| visit.pairs))
-        .collect::<Result<Vec<_>, _>>()?
-        .iter()
-        .flatten()
-        .filter(|pair| pair.from == 0)
-        .map(|pair| pair.sent.retransmitted_segments)
-        .sum();
+    let sent_again = sent_again(&switched, |pair| pair.from == 0)?;
     println!("{dropped} packets dropped, {sent_again} segments sent again");
     assert!(dropped > 100, "the queue is shallow: {dropped}");
     assert!((0.9..=1.1).contains(&(sent_again as f64 / dropped as f64)), "{sent_again} of {dropped}");
@@ -277,18 +289,19 @@ fn slow() -> Result<(), Failed> {
 
 fn limits() -> Result<(), Failed> {
     let switched = Switched::make(2)?;
-    let limited = |flags: &str| -> Result<(NetLimitedBy, String), Failed> {
+    let limited = |flags: &str| -> Result<NetLimit, Failed> {
         let view = switched.view(&format!("--streams 1 --duration 1s --warmup 300ms --visits 2 {flags}"))?;
-        let limit = pair(&view, (1, 2), 1)?.limit.clone().ok_or("something limits it")?;
-        Ok((limit.by, limit.evidence))
+        Ok(pair(&view, (1, 2), 1)?.limit.clone().ok_or("something limits it")?)
     };
-    let (by, evidence) = limited("--max-rate 20Mb/s")?;
-    assert_eq!(by, NetLimitedBy::AskedRate, "{evidence}");
+    let limit = limited("--max-rate 20Mb/s")?;
+    assert_eq!(limit.by, NetLimitedBy::AskedRate, "{limit:?}");
     // A window of a few segments, over a link on which that takes a while.
     let set = switched.within(2).args(["sysctl", "-q", "-w", "net.ipv4.tcp_rmem=4096 8192 8192"]).output()?;
     assert!(set.status.success(), "{}", shown(&set));
-    let (by, evidence) = limited("")?;
-    assert_eq!(by, NetLimitedBy::ReceiveWindow, "{evidence}");
+    let limit = limited("")?;
+    assert_eq!(limit.by, NetLimitedBy::ReceiveWindow, "{limit:?}");
+    assert!(limit.evidence.contains("the receiver's window is the limit"), "{limit:?}");
+    assert!(limit.look_at.contains("net.ipv4.tcp_rmem"), "{limit:?}");
     Ok(())
 }
 

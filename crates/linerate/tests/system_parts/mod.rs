@@ -4,6 +4,7 @@
 pub(crate) mod accepted;
 pub(crate) mod audited;
 pub(crate) mod booted;
+pub(crate) mod booted_fleet;
 mod cluster;
 pub(crate) mod confined;
 pub(crate) mod contained;
@@ -12,6 +13,10 @@ pub(crate) mod elsewhere;
 pub(crate) mod ends;
 pub(crate) mod experiment;
 pub(crate) mod exported;
+pub(crate) mod fleet_changed;
+pub(crate) mod fleet_moments;
+pub(crate) mod fleet_network;
+mod fleet_nodes;
 pub(crate) mod kubernetes;
 pub(crate) mod linked;
 pub(crate) mod live_cost;
@@ -69,6 +74,7 @@ pub(crate) fn missing(needs: &[&str]) -> Vec<String> {
     let lacks = |need: &&&str| match **need {
         "MinIO" => std::env::var_os("MINIO").is_none(),
         "a kernel to boot" => booted::kernel().is_none(),
+        "a Debian with systemd" => booted_fleet::unpacked().is_none(),
         "Prometheus" => recorded::unpacked().is_none(),
         "shells and sudo" => logins::unpacked().is_none(),
         "TuneD" => exported::tuned().is_none(),

@@ -25,7 +25,7 @@ use crate::running::{eventually_within, linerate, shown};
 
 type Check = fn() -> Result<(), Failed>;
 
-pub(crate) const CHECKS: [(&str, &[&str], Check); 7] = [
+pub(crate) const CHECKS: [(&str, &[&str], Check); 9] = [
     ("agent_that_listens_serves_no_other_user", &["root"], of_others),
     ("agent_as_process_1_takes_what_ended_processes_leave", &["root", "unshare", "nsenter"], as_process_1),
     (
@@ -37,6 +37,8 @@ pub(crate) const CHECKS: [(&str, &[&str], Check); 7] = [
     ("pods_keep_their_streams_while_the_api_server_is_restarted", NEEDS, restarted),
     ("pods_load_a_minio_as_one_without_one_of_them_and_over_a_restart", WITH_MINIO, pods_load::loads),
     ("pods_that_read_storage_nodes_in_full_are_apart_and_expire", NEEDS, of_storage),
+    ("agent_that_does_not_see_the_machine_of_its_pod_changes_nothing", &["root", "unshare", "nsenter"], unseeing),
+    ("pods_change_no_node_that_is_a_container_itself", NEEDS, of_containers),
 ];
 
 /// How long what is of a pod may take on a machine that does something else as well.
@@ -69,7 +71,7 @@ impl<'k> Fleet<'k> {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{instance}.yaml"));
         let output = done(inside(kubernetes, &format!("{UP} --instance {instance} {more} -o {}", path.display())))?;
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(told.contains("clients ready"), "{told}");
+        assert!(told.contains(" ready"), "{told}");
         Ok(Fleet { kubernetes, instance, path })
     }
 
@@ -269,6 +271,36 @@ fn of_storage() -> Result<(), Failed> {
     })
 }
 
+/// Nodes here are in PID namespaces of their own: what is started there would end with them, however privileged a pod
+/// is. Each says so, and nothing is on them.
+fn of_containers() -> Result<(), Failed> {
+    Kubernetes::shared(|kubernetes| {
+        kubernetes.kubectl(&["label", "node", "n1", "change=yes", "--overwrite"]);
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("four.yaml");
+        let up = "fleet up --image linerate.local/linerate:test --wait 1m --instance four --change --storage-label";
+        let output = done(inside(kubernetes, &format!("{up} change=yes -o {}", path.display())))?;
+        let fleet = Fleet { kubernetes, instance: "four", path };
+        assert!(shown(&output).contains("1 of 1 storage nodes ready"), "{}", shown(&output));
+        let text = fs::read_to_string(&fleet.path)?;
+        assert!(text.contains(",spec.nodeName=n1'"), "{text}");
+        let output = inside(kubernetes, &format!("tune status --fleet {}", fleet.path.display())).output()?;
+        let said = shown(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        assert!(said.contains("a node that is a container itself") && said.contains("ssh://"), "{said}");
+        // Another pod of the same node is found by the same file.
+        let before = fleet.pods();
+        kubernetes.kubectl(&["delete", "pod", "--all", "--namespace", "linerate-change"]);
+        eventually_within(PATIENT, "the next pod", || {
+            thread::sleep(Duration::from_secs(1));
+            let unreached = fleet.check(None).ok().and_then(|found| found.nodes[0].unreached.clone());
+            unreached.is_some_and(|unreached| unreached.why.contains("hostPID")) && fleet.pods() != before
+        });
+        fleet.down()?;
+        kubernetes.kubectl(&["label", "node", "n1", "change-"]);
+        Ok(())
+    })
+}
+
 /// What an agent answers to a stream of a user: nothing, where it is not theirs.
 fn answered(socket: &Path, user: u32) -> Result<Vec<u8>, Failed> {
     let socket = socket.to_owned();
@@ -363,6 +395,16 @@ fn over_as_process_1() -> Result<(), Failed> {
         assert!(outer.0.try_wait()?.is_none(), "it stays");
         ends_on_a_signal(&mut outer, first)?;
     }
+    Ok(())
+}
+
+fn unseeing() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let socket = folder.path().join("run/agent.sock");
+    let _outer = first_of_all(&socket, &["--allow", "change", "--on-host"])?;
+    eventually_within(PATIENT, "the agent to listen", || socket.exists());
+    let said = String::from_utf8_lossy(&answered(&socket, 0)?).into_owned();
+    assert!(said.contains("unfit") && said.contains("hostPID: true"), "{said}");
     Ok(())
 }
 

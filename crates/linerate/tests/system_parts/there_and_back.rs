@@ -46,7 +46,7 @@ fn knobs() -> String {
     text
 }
 
-fn parts() -> PathBuf {
+pub(super) fn parts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/system_parts")
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn on_this_kernel() -> Result<(), Failed> {
     std::fs::write(&list, knobs())?;
     let work = folder.path().join("work");
     std::fs::create_dir(&work)?;
-    let mut command = bounded();
+    let mut command = bounded(SECONDS_MAX);
     command.arg(parts().join("there_and_back.sh")).arg(list).arg(work);
     command.arg(format!("lrtb{}", std::process::id() % 10_000));
     // It calls linerate by its name.
@@ -76,30 +76,30 @@ pub(crate) fn on_another_kernel() -> Result<(), Failed> {
     std::fs::create_dir(&build)?;
     std::fs::create_dir(&more)?;
     std::fs::write(more.join("knobs"), knobs())?;
-    for script in ["there_and_back.sh", "there_and_back_values.awk", "there_and_back_machine.sh"] {
-        std::fs::copy(parts().join(script), more.join(script))?;
+    for script in [".sh", "_volatile.sh", "_values.awk", "_machine.sh"].map(|end| format!("there_and_back{end}")) {
+        std::fs::copy(parts().join(&script), more.join(&script))?;
     }
-    let mut command = bounded();
+    let mut command = bounded(SECONDS_MAX);
     command.arg(parts().join("booted.sh")).arg(kernel);
     command.arg(linerate().get_program()).arg(parts().join("there_and_back_booted.sh")).args([build, modules, more]);
     judged(&mut command, CASES_BOOTED_MIN)
 }
 
 /// A shell that is ended when it takes too long.
-fn bounded() -> Command {
+pub(super) fn bounded(seconds_max: u32) -> Command {
     let mut command = Command::new("timeout");
-    command.args(["--kill-after=5", &SECONDS_MAX.to_string(), "sh"]);
+    command.args(["--kill-after=5", &seconds_max.to_string(), "sh"]);
     command
 }
 
 /// Whether all cases are fine, and there were some.
-fn judged(command: &mut Command, least: usize) -> Result<(), Failed> {
+pub(super) fn judged(command: &mut Command, least: usize) -> Result<(), Failed> {
     let output = command.stdin(Stdio::null()).output()?;
     let text = shown(&output);
     // What `timeout` says of what it ended, and had to kill.
     if matches!(output.status.code(), None | Some(124 | 137)) {
         let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
-        let why = format!("it did not end within {SECONDS_MAX} s, and said last: {last:?}\n{text}");
+        let why = format!("it did not end in time, and said last: {last:?}\n{text}");
         return Err(why.into());
     }
     let reported: Vec<&str> = text.lines().filter_map(|line| line.trim_end().strip_prefix("CASE ")).collect();

@@ -76,12 +76,7 @@ make_namespace() {
         [ ! -e tx-0/byte_queue_limits ] || echo 1000 > tx-0/byte_queue_limits/limit_max'
 }
 
-# What changes by itself, or with every process and packet.
-volatile='kernel/random/|fs/dentry-state|fs/inode-|fs/file-nr|fs/aio-nr|ns_last_pid|kernel/pty/nr|vm/stat_refresh'
-volatile="$volatile|nf_conntrack_count|kernel/tainted|stable_secret|/inflight|byte_queue_limits/limit:"
-volatile="$volatile|byte_queue_limits/stall|carrier_|_timer:|/pages_collapsed|/full_scans|/uevent:"
-volatile="$volatile|scaling_cur_freq|route/flush|/statistics/|/brforward|vm/drop_caches|vm/compact_memory"
-volatile="$volatile|kernel/seccomp/|kernel/core_pipe|kernel/keys/|kernel/usermodehelper|khugepaged/.*stat|/stats/"
+. "${0%.sh}_volatile.sh"
 
 # What is in FOLDER/raw, in order, without what changes by itself. Some iproute2 print bytes of nowhere beside some
 # devices. From file to file: in a virtual machine, emulated, a pipe takes much longer.

@@ -1,11 +1,11 @@
 //! What `linerate render` writes for others than Kubernetes: monitors and rules of Prometheus Operator and Applications
-//! of Argo CD, held against their own definitions by a real API server, and rules and expressions by Prometheus's own
-//! parser.
+//! of Argo CD, held against their own definitions by a real API server, and rules and expressions by Prometheus's
+//! promtool.
 
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use libtest_mimic::Failed;
@@ -42,9 +42,10 @@ pub(crate) fn definitions() -> Option<PathBuf> {
     std::env::var_os("DEFINITIONS").map(PathBuf::from).filter(|path| path.is_dir())
 }
 
-/// The program that reads rules as Prometheus does.
+/// Prometheus's own program that reads rules.
 pub(crate) fn reader() -> Option<PathBuf> {
-    std::env::var_os("RULES").map(PathBuf::from).filter(|path| path.is_file())
+    let prometheus = std::env::var_os("PROMETHEUS").map(PathBuf::from)?;
+    Some(prometheus.join("usr/bin/promtool")).filter(|path| path.is_file())
 }
 
 /// The folder of an example.
@@ -61,12 +62,18 @@ fn documents(path: &Path) -> Result<Vec<Value>, Failed> {
     Ok(serde_saphyr::from_multiple(&fs::read_to_string(path)?)?)
 }
 
-/// What the reader says of rules and expressions, and whether it takes them.
-fn said(reader: &Path, input: &Value) -> Result<(bool, String), Failed> {
-    let mut child = Command::new(reader).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-    let given = child.stdin.take().expect("piped").write_all(input.to_string().as_bytes());
-    let output = child.wait_with_output()?;
-    given?;
+/// What the reader says of rules and expressions, and whether it takes them: each expression is the one of a rule.
+fn said(reader: &Path, groups: &[Value], expressions: &[Value]) -> Result<(bool, String), Failed> {
+    let of_panels = expressions
+        .iter()
+        .enumerate()
+        .map(|(place, expression)| json!({"record": format!("panel:{place}"), "expr": expression}));
+    let panels = json!({"name": "panels", "rules": of_panels.collect::<Vec<Value>>()});
+    let groups: Vec<&Value> = groups.iter().chain([&panels]).collect();
+    // JSON is YAML.
+    let mut file = tempfile::Builder::new().suffix(".yaml").tempfile()?;
+    file.write_all(json!({"groups": groups}).to_string().as_bytes())?;
+    let output = Command::new(reader).args(["check", "rules"]).arg(file.path()).output()?;
     Ok((output.status.success(), shown(&output)))
 }
 
@@ -82,13 +89,13 @@ fn rules_are_read() -> Result<(), Failed> {
         let panels = dashboard["panels"].as_array().cloned().unwrap_or_default();
         let expressions: Vec<Value> = panels.iter().flat_map(targets).map(|target| target["expr"].clone()).collect();
         assert!(expressions.len() > 10, "{dashboard}");
-        let input = json!({"rules": rule["spec"], "expressions": expressions});
-        let (is_taken, told) = said(&reader, &input)?;
+        let groups = rule["spec"]["groups"].as_array().cloned().ok_or("no groups")?;
+        let (is_taken, told) = said(&reader, &groups, &expressions)?;
         assert!(is_taken, "{name}: {told}");
-        let mut wrong = input;
-        wrong["expressions"][0] = json!("sum(rate(a))");
-        wrong["rules"]["groups"][1]["rules"][0]["annotations"]["summary"] = json!("{{ $value | nothing }}");
-        let (is_taken, told) = said(&reader, &wrong)?;
+        let (mut wrong_groups, mut wrong) = (groups, expressions);
+        wrong[0] = json!("sum(rate(a))");
+        wrong_groups[1]["rules"][0]["annotations"]["summary"] = json!("{{ $value | nothing }}");
+        let (is_taken, told) = said(&reader, &wrong_groups, &wrong)?;
         assert!(!is_taken && told.contains("range vector") && told.contains("nothing"), "{told}");
     }
     Ok(())

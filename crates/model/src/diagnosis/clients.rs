@@ -1,6 +1,8 @@
 //! Limits of the machines that load the cluster, where a fleet names them: their links and their processors, and loads
 //! that are paced, which are as steady as a link that is full.
 
+use std::collections::BTreeSet;
+
 use linerate_record::diagnosis::{Cause, SocketPath, SocketUse, Suspect};
 use linerate_record::readings::ReadMeasure;
 use linerate_record::site::Site;
@@ -26,6 +28,9 @@ const SENT: f64 = 0.35;
 
 /// Where sockets were not read, a link of which less is used is not taken for the limit, however steady.
 const LITTLE: f64 = 0.5;
+
+/// A link that uses less of its speed as a mean has room, and drops nothing for being full but at moments.
+const ROOMY: f64 = 0.5;
 
 /// What shows that one client is at a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,6 +111,31 @@ fn fullest(
         .max_by(|a, b| a.by.cmp(&b.by).then(a.share.total_cmp(&b.share)))
 }
 
+/// Clients whose links were read and have room both ways: what is lost there is not lost because these are full as a
+/// mean. Of a speed that is neither read nor stated, nobody knows what room it leaves.
+pub(super) fn roomy(grid: &Grid<'_>, site: &Site) -> BTreeSet<String> {
+    let is_stated = !site.is_assumed("clients.speed");
+    let has_room = |client: usize, of: ReadMeasure| {
+        let (name, values, capacity) = busiest(grid, site, client, of)?;
+        let speed = grid.part(ReadMeasure::LinkSpeed, client, name).and_then(|values| grid.median(values));
+        let is_known = is_stated || speed.is_some_and(|speed| speed > 0.0);
+        Some(is_known && grid.median(values)? < ROOMY * capacity)
+    };
+    let ways = [ReadMeasure::LinkReceived, ReadMeasure::LinkSent];
+    let is_it = |client: &usize| ways.into_iter().all(|of| has_room(*client, of) == Some(true));
+    (0..grid.nodes.len()).filter(is_it).map(|client| grid.nodes[client].name.clone()).collect()
+}
+
+/// The interface of a client that carries most in a direction, and what it can carry.
+fn busiest<'r>(grid: &Grid<'r>, site: &Site, client: usize, of: ReadMeasure) -> Option<(&'r str, &'r Values, f64)> {
+    let bytes = |values: &Values| grid.median(values).unwrap_or(0.0);
+    let (name, values) = grid.parts(of, client).iter().max_by(|a, b| bytes(a.1).total_cmp(&bytes(b.1)))?;
+    let stated = f64::from(site.clients.ports.max(1)) * site.clients.speed_bits_per_s / 8.0;
+    let read = grid.part(ReadMeasure::LinkSpeed, client, name).and_then(|values| grid.median(values));
+    let known = [read, Some(stated)].into_iter().flatten().filter(|speed| *speed > 0.0);
+    Some((*name, *values, known.fold(f64::INFINITY, f64::min)))
+}
+
 /// The interface that carries most, in a direction.
 fn link(
     grid: &Grid<'_>,
@@ -114,13 +144,9 @@ fn link(
     (of, verb): (ReadMeasure, &str),
     (vary, sockets): (Option<(f64, f64)>, &[SocketUse]),
 ) -> Option<ClientUse> {
-    let bytes = |values: &Values| grid.median(values).unwrap_or(0.0);
-    let (name, values) = grid.parts(of, client).iter().max_by(|a, b| bytes(a.1).total_cmp(&bytes(b.1)))?;
-    let stated = f64::from(site.clients.ports.max(1)) * site.clients.speed_bits_per_s / 8.0;
-    let read = grid.part(ReadMeasure::LinkSpeed, client, name).and_then(|values| grid.median(values));
-    let known = [read, Some(stated)].into_iter().flatten().filter(|speed| *speed > 0.0);
-    let capacity = known.fold(f64::INFINITY, f64::min);
-    let (rate, share) = (bytes(values), bytes(values) / capacity);
+    let (name, values, capacity) = busiest(grid, site, client, of)?;
+    let rate = grid.median(values).unwrap_or(0.0);
+    let share = rate / capacity;
     let shares: Vec<Option<f64>> = values.iter().map(|value| value.map(|value| value / rate.max(1.0))).collect();
     let own = spread(grid, &shares);
     let is_below = share < FULL && share > IDLE;

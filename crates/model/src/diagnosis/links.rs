@@ -90,9 +90,11 @@ pub(super) fn interface<'r>(
         if is_bond && bonds.len() == 1 {
             return bonds.first().copied();
         }
-        // What carries most: a port is below what is built on it, and carries no less.
+        // What carries most: a port is below what is built on it, and carries no less. One without a name is all of
+        // them together, where a label has another name.
         let bytes = |(_, values): &(&str, &'r super::grid::Values)| grid.mean(values).unwrap_or(0.0);
-        all.iter().max_by(|a, b| bytes(a).total_cmp(&bytes(b))).map(|(name, _)| *name)
+        let named = all.iter().filter(|(name, _)| !name.is_empty());
+        named.max_by(|a, b| bytes(a).total_cmp(&bytes(b))).map(|(name, _)| *name)
     })
 }
 

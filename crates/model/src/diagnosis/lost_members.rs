@@ -39,8 +39,7 @@ pub(super) fn joined(all: &mut Vec<Scored>, grid: &Grid<'_>, site: &Site) {
         for way in of_ways {
             speed.log_odds = speed.log_odds.max(way.log_odds);
             speed.suspect.gives = speed.suspect.gives.take().or(way.suspect.gives);
-            let known = speed.suspect.evidence.clone();
-            speed.suspect.evidence.extend(way.suspect.evidence.into_iter().filter(|one| !known.contains(one)));
+            speed.shows_as_well(way.suspect.evidence);
         }
     }
 }

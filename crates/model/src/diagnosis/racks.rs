@@ -4,6 +4,8 @@
 
 mod claims;
 mod faults;
+mod gone;
+mod split;
 #[cfg(test)]
 mod tests;
 
@@ -13,6 +15,7 @@ use linerate_record::diagnosis::{Cause, RackPair, RackUse, SocketPath};
 use linerate_record::readings::{Readings, StatedMachine};
 use linerate_record::site::Site;
 
+use super::grid::Grid;
 use super::machines::{by_number, stated_group};
 use super::sockets::{ALIKE, LOST, NodePair, PAIRS_LEAST, Rows};
 use super::suspects::Scored;
@@ -21,6 +24,9 @@ use faults::{RackFault, RackPlace, RackWay, faults, is_nearly, least, lower_midd
 
 /// More racks than this are not laid beside each other.
 const RACKS_MAX: usize = 64;
+
+/// Of fewer clients in a rack, what all of them lose may be their own.
+const CLIENTS_LEAST: usize = 3;
 
 /// Of one path, fewer pairs of nodes than this may have a moment in common by chance.
 const PATH_PAIRS: usize = 9;
@@ -33,6 +39,8 @@ pub(super) struct Racks {
     pub(super) suspects: Vec<Scored>,
     /// Nodes of racks whose uplinks are a suspect, with what that is worth.
     pub(super) behind_uplinks: BTreeMap<String, f64>,
+    /// Nodes of racks that were gone at once.
+    pub(super) gone: BTreeSet<String>,
     pub(super) caveats: Vec<String>,
 }
 
@@ -79,14 +87,16 @@ impl<'r> Lane<'r> {
 }
 
 /// The racks of nodes, judged. Links of nodes that were `found` to lose packets and whose pairs within their racks do
-/// not are taken out of it where racks explain them. `fullest_link` is the most that the link of any node is in use.
+/// not are taken out of it where racks explain them. `fullest_link` is the most that the link of any node is in use,
+/// and `roomy` has clients whose links have room.
 pub(super) fn racks(
-    readings: &Readings,
+    grid: &Grid<'_>,
     site: &Site,
     (rows, pairs): (&Rows<'_>, &[NodePair<'_>]),
     found: &mut Vec<Scored>,
-    fullest_link: f64,
+    (fullest_link, roomy): (f64, &BTreeSet<String>),
 ) -> Racks {
+    let readings = grid.readings;
     let racks = racks_of(&readings.stated);
     let names: BTreeSet<&str> = racks.values().copied().collect();
     let mut judged = Racks::default();
@@ -103,7 +113,7 @@ pub(super) fn racks(
     judged.uses = uses(readings, site, rows, &racks);
     judged.pairs = table(&crossings, &names, &of_clients);
     let own = lossy_within(&crossings, found);
-    let faults = judge(&crossings, &own, &of_clients);
+    let faults = judge(&crossings, &own, (&of_clients, roomy));
     let explained: BTreeSet<RackWay<'_>> = faults.iter().flat_map(|fault| fault.lossy.keys().copied()).collect();
     let with_clients = with_clients(pairs, &racks, &clients);
     found.retain(|one| !is_explained(one, (&crossings, &with_clients), &explained));
@@ -114,6 +124,11 @@ pub(super) fn racks(
             judged.behind_uplinks.extend(nodes.map(|(node, _)| ((*node).to_owned(), scored.log_odds)));
         }
         judged.suspects.push(scored);
+    }
+    for of in gone::racks(grid, &racks) {
+        judged.gone.extend(of.nodes);
+        judged.suspects.retain(|one| one.suspect.part != of.suspect.suspect.part);
+        judged.suspects.push(of.suspect);
     }
     judged
 }
@@ -201,7 +216,31 @@ fn lossy_links(found: &[Scored]) -> impl Iterator<Item = &str> {
     links.filter_map(|one| one.suspect.node.as_deref())
 }
 
-fn judge<'r>(crossings: &[Crossing<'r>], own: &BTreeSet<&str>, of_clients: &BTreeSet<&'r str>) -> Vec<RackFault<'r>> {
+/// Racks of clients of which enough are read, and have links with room: what is lost on the way to these is lost like
+/// anywhere else, and not because clients' own links are full.
+fn with_room<'r>(
+    lanes: &BTreeMap<RackWay<'r>, Lane<'r>>,
+    of_clients: &BTreeSet<&'r str>,
+    roomy: &BTreeSet<String>,
+) -> BTreeSet<&'r str> {
+    let mut ends: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for ((from, to), lane) in lanes {
+        for (rack, machines) in [from, to].into_iter().zip(&lane.ends).filter(|(rack, _)| of_clients.contains(*rack)) {
+            ends.entry(*rack).or_default().extend(machines);
+        }
+    }
+    let has_room = |machines: &BTreeSet<&str>| {
+        let count = machines.iter().filter(|machine| roomy.contains(**machine)).count();
+        machines.len() >= CLIENTS_LEAST && is_nearly(count, machines.len())
+    };
+    ends.into_iter().filter(|(_, machines)| has_room(machines)).map(|(rack, _)| rack).collect()
+}
+
+fn judge<'r>(
+    crossings: &[Crossing<'r>],
+    own: &BTreeSet<&str>,
+    (of_clients, roomy): (&BTreeSet<&'r str>, &BTreeSet<String>),
+) -> Vec<RackFault<'r>> {
     let lanes = lanes(crossings, own);
     let (mut across, mut within, mut pooled) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
     for (way, lane) in &lanes {
@@ -216,9 +255,11 @@ fn judge<'r>(crossings: &[Crossing<'r>], own: &BTreeSet<&str>, of_clients: &BTre
     // A client's link that is full drops packets, and senders find its speed by them: more than that is a fault, and
     // less may be one of the nodes' rack, so that it tells nothing.
     let usual = least(pooled.or(quiet(&across)).unwrap_or(0.0));
-    let is_of_client = |way: &RackWay<'_>| of_clients.contains(way.0) || of_clients.contains(way.1);
+    let with_room = with_room(&lanes, of_clients, roomy);
+    let may_be_full = |rack: &str| of_clients.contains(rack) && !with_room.contains(rack);
+    let is_of_client = |way: &RackWay<'_>| may_be_full(way.0) || may_be_full(way.1);
     across.retain(|way, lost| !is_of_client(way) || *lost < usual || *lost >= least(LOST));
-    of_clients.iter().for_each(|rack| _ = within.entry(*rack).or_insert(LOST));
+    of_clients.iter().filter(|rack| may_be_full(rack)).for_each(|rack| _ = within.entry(*rack).or_insert(LOST));
     let is_path = |fault: &RackFault<'_>| {
         let is_one = |way: &RackWay<'_>| lanes.get(way).is_some_and(Lane::is_path);
         !matches!(fault.place, RackPlace::Path(_)) || fault.lossy.keys().all(is_one)
@@ -231,8 +272,11 @@ fn judge<'r>(crossings: &[Crossing<'r>], own: &BTreeSet<&str>, of_clients: &BTre
         found.retain(|fault| is_uplinks(fault) && alike(fault));
         found.extend(some_of(&across, &within, pooled).filter(|_| found.is_empty()));
     }
+    found.retain(|fault| !split::is_by_chance(fault, &lanes));
     let is_of_clients = |place: &RackPlace<'_>| matches!(place, RackPlace::Uplinks(rack) if of_clients.contains(rack));
-    found.iter_mut().filter(|fault| is_of_clients(&fault.place)).for_each(|fault| fault.is_clean_within = false);
+    for fault in found.iter_mut().filter(|fault| is_of_clients(&fault.place)) {
+        (fault.is_clean_within, fault.is_of_clients) = (false, true);
+    }
     found
 }
 

@@ -33,7 +33,8 @@ fn is_of_load(cause: Cause) -> bool {
         Cause::SlowLinkSending | Cause::SlowLinkReceiving | Cause::UnevenLoad | Cause::OtherWork => true,
         Cause::SlowNode | Cause::BusyProcessors | Cause::ClientLimit | Cause::PacedLoad => true,
         Cause::ReceiveWindow | Cause::SendBuffer | Cause::BusyThread | Cause::Full | Cause::BondMembers => true,
-        Cause::LinkSpeed | Cause::LossyLink | Cause::RackUplinks | Cause::RackPath | Cause::Fabric => false,
+        Cause::LinkSpeed | Cause::FlappingLink | Cause::LossyLink => false,
+        Cause::RackUplinks | Cause::RackPath | Cause::Fabric => false,
         Cause::SlowDrive | Cause::StolenProcessors | Cause::Quota | Cause::Memory => false,
         Cause::Mtu | Cause::Paused | Cause::SlowProcessors => false,
     }

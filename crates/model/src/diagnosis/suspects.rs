@@ -1,6 +1,6 @@
 //! What can have held the site back: odd readings as causes, and resources that are full everywhere, with weights.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use linerate_record::diagnosis::{Cause, MemberUse, OddKind, OddReading, Suspect, UsedResource};
 use linerate_record::plan::Resource;
@@ -9,7 +9,8 @@ use linerate_record::site::Site;
 
 use super::grid::{Grid, quantile};
 use super::resources::{FULL, NodeUse};
-use super::{losses, lost_members, quotas, words};
+use super::together::{SteadyWay, ways};
+use super::{again, flapping, losses, lost_members, quotas, words};
 
 /// How an odd reading tells of a cause.
 struct CauseRow {
@@ -68,8 +69,11 @@ const BESIDE: f64 = 1.0;
 /// Log odds of a cause that no reading shows. What is odd beyond all doubt is worth [`ROWS`]'s most.
 const NONE_OF_THESE: f64 = 3.0;
 
+/// What is seldom, or was there for a short time, is worth no more, in log odds: less than any limit that is seen.
+pub(super) const BELOW_LIMITS: f64 = 4.0;
+
 /// What is explained by another cause of the same node is worth so much less than that one, in log odds.
-const EXPLAINED: f64 = 1.5;
+pub(super) const EXPLAINED: f64 = 1.5;
 
 /// From such a share of segments on that are sent again, losses are the limit at which a link stays.
 pub(super) const LOSSY: f64 = 0.01;
@@ -126,6 +130,12 @@ impl Scored {
         };
         Scored { suspect, log_odds, waits_alone: false }
     }
+
+    /// Adds what another shows as well, but for what is there already.
+    pub(super) fn shows_as_well(&mut self, evidence: Vec<String>) {
+        let known = self.suspect.evidence.clone();
+        self.suspect.evidence.extend(evidence.into_iter().filter(|one| !known.contains(one)));
+    }
 }
 
 /// What was seen without a comparison of nodes.
@@ -135,6 +145,8 @@ pub(super) struct SeenAlone {
     pub(super) not_lossy: Vec<String>,
     /// Nodes of racks whose uplinks are a suspect, with what that is worth.
     pub(super) behind_uplinks: BTreeMap<String, f64>,
+    /// Nodes of racks that were gone at once, for long.
+    pub(super) gone: BTreeSet<String>,
 }
 
 /// All suspects, the likeliest first, and the weight of none of them.
@@ -147,12 +159,16 @@ pub(super) fn suspects(
 ) -> (Vec<Suspect>, f64) {
     let mut all = of_nodes(grid, (odd, uses), &seen.not_lossy);
     lost_members::joined(&mut all, grid, site);
+    flapping::joined(&mut all, grid);
     all.extend(quotas::throttled(grid));
     let losses = losses::all_the_time(grid).filter(|one| !is_among(&seen.not_lossy, one));
     let of_losses = losses.as_ref().map(|one| one.log_odds);
     all.extend(losses);
     all.extend(seen.suspects);
     once(&mut all);
+    // What nodes of a rack that is gone lack, they do not lack by themselves.
+    all.retain(|one| one.suspect.node.as_ref().is_none_or(|node| !seen.gone.contains(node)));
+    again::shown(&mut all, grid);
     let waited = waited(grid);
     all.extend(used.iter().filter_map(|one| full(site, one, (waited, of_losses))));
     all.extend(members.iter().filter_map(on_one_member));
@@ -185,9 +201,7 @@ fn once(all: &mut Vec<Scored>) {
         if other.log_odds > all[before].log_odds {
             std::mem::swap(&mut all[before], &mut other);
         }
-        let known = all[before].suspect.evidence.clone();
-        let more = other.suspect.evidence.into_iter().filter(|evidence| !known.contains(evidence));
-        all[before].suspect.evidence.extend(more);
+        all[before].shows_as_well(other.suspect.evidence);
         all[before].log_odds += BESIDE;
     }
 }
@@ -284,15 +298,20 @@ fn of_nodes(grid: &Grid<'_>, (odd, uses): (&[OddReading], &[NodeUse]), not_lossy
             let mut evidence = vec![lead.claim.clone()];
             evidence.extend(of_node.iter().filter(|one| **one != lead).map(|one| one.claim.clone()));
             let of_link = uses.iter().find(|one| is_of(grid, one, cause, lead));
+            let together =
+                of_link.and_then(|one| ways(node, &steady_way(grid, one)?, &other_ways(grid, uses, &of_node, lead)));
             let suspect = Suspect {
                 cause,
                 node: Some(node.to_owned()),
                 part: lead.part.clone(),
-                claim: words::cause(cause, node, lead, of_link.map(|one| (one.capacity, grid.median(&one.shares)))),
+                // What healing one of several gives, nobody knows.
+                gives: of_link.filter(|_| together.is_none()).and_then(|one| gives(grid, uses, one)),
+                claim: together.unwrap_or_else(|| {
+                    words::cause(cause, node, lead, of_link.map(|one| (one.capacity, grid.median(&one.shares))))
+                }),
                 weight: 0.0,
                 evidence,
                 remedy: words::remedy(cause, &lead.part),
-                gives: of_link.and_then(|one| gives(grid, uses, one)),
             };
             // What is sent again to one peer, and not to others, no link loses.
             let is_no_link = lead.of == OddKind::Value(ReadMeasure::Retransmitted)
@@ -304,6 +323,23 @@ fn of_nodes(grid: &Grid<'_>, (odd, uses): (&[OddReading], &[NodeUse]), not_lossy
         }));
     }
     found
+}
+
+/// A link of a node as it stays where it is.
+fn steady_way(grid: &Grid<'_>, used: &NodeUse) -> Option<SteadyWay> {
+    let is_sent = matches!(used.resource, Resource::PublicEgress | Resource::PrivateEgress);
+    let share = grid.median(&used.shares)?;
+    Some(SteadyWay { part: used.part.clone(), is_sent, capacity: used.capacity, share })
+}
+
+/// Other links of the same node, and other directions, that stay where they are as the one which leads does.
+fn other_ways(grid: &Grid<'_>, uses: &[NodeUse], of_node: &[&OddReading], lead: &OddReading) -> Vec<SteadyWay> {
+    let steady = |odd: &OddReading| {
+        let row = ROWS.iter().find(|row| matches!(row.of, OddKind::Steadiness(_)) && tells(row, odd))?;
+        let used = uses.iter().find(|one| is_of(grid, one, row.cause, odd))?;
+        steady_way(grid, used).filter(|_| held_back(grid, uses, row, odd))
+    };
+    of_node.iter().filter(|odd| **odd != lead).filter_map(|odd| steady(odd)).collect()
 }
 
 /// Whether the cores of a node are busier than others', by themselves.

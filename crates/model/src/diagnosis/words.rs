@@ -47,6 +47,7 @@ pub(super) fn cause(cause: Cause, node: &str, lead: &OddReading, link: Option<(f
             ReadMeasure::LinkSpeed.amount(lead.value),
             ReadMeasure::LinkSpeed.amount(lead.others)
         ),
+        Cause::FlappingLink => format!("the port {part} of {node} flaps"),
         Cause::LossyLink => format!("the link of {node} loses packets"),
         Cause::RackUplinks | Cause::RackPath | Cause::Fabric => {
             format!("what leads to the rack of {node} loses packets")
@@ -103,6 +104,10 @@ pub(super) fn remedy(cause: Cause, part: &str) -> String {
              be, the engine of that node is at a limit of its own"
         ),
         Cause::LinkSpeed => format!("ethtool {part}; reseat or replace the cable or the module, then the port"),
+        Cause::FlappingLink => format!(
+            "dmesg and the switch's log for {part} (link is down, link is up), ethtool -m {part} (power and heat of \
+             its module); replace the cable or the module, then the port, and fix the speed at both ends"
+        ),
         Cause::LossyLink => "ethtool -S of its ports (crc, symbol and discard counters), the switch's port, cable and \
                              module, and its MTU; netstat -s for what is sent again"
             .to_owned(),

@@ -3,6 +3,7 @@
 mod links;
 mod loads;
 
+use linerate_record::readings::ReadMeasure;
 use linerate_record::site::Site;
 
 use super::forecast::HypotheticalSite;
@@ -73,8 +74,32 @@ pub(super) struct DiagnosticReading {
     pub(super) what: &'static str,
     /// The file, counter or command.
     pub(super) how: &'static str,
+    /// Measures of nodes that tell the same where all of them were read; none where no measure does.
+    by: &'static [ReadMeasure],
     /// What is expected of a world that deviates from the stated site; nothing where the reading says nothing of it.
     pub(super) expected: fn(&Site, &LoadedSite) -> Option<ExpectedReading>,
+}
+
+/// What links carry.
+const BYTES: &[ReadMeasure] = &[ReadMeasure::LinkSent, ReadMeasure::LinkReceived];
+
+/// What was read already, so that nobody is to be told to read it next.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AlreadyRead {
+    /// Measures that were read of every node.
+    pub(crate) of_nodes: Vec<ReadMeasure>,
+    /// Whether the links of clients were.
+    pub(crate) are_clients: bool,
+}
+
+impl DiagnosticReading {
+    /// Whether that has been read.
+    pub(super) fn is_read(&self, read: &AlreadyRead) -> bool {
+        match self.id {
+            ReadingId::ClientBytes => read.are_clients,
+            _ => !self.by.is_empty() && self.by.iter().all(|of| read.of_nodes.contains(of)),
+        }
+    }
 }
 
 /// All readings, in the order in which they are preferred where several tell the same: what tells most besides is
@@ -84,36 +109,42 @@ pub(super) const READINGS: [DiagnosticReading; 16] = [
         id: ReadingId::BondMembers,
         what: "bytes per bond member, per node",
         how: "/sys/class/net/<member>/statistics/{tx,rx}_bytes twice, 10 s apart under load (ip -s link show)",
+        by: &[],
         expected: links::bond_members,
     },
     DiagnosticReading {
         id: ReadingId::PlaneBytes,
         what: "bytes per plane, per node",
         how: "/sys/class/net/<link>/statistics/{tx,rx}_bytes of each plane's link twice, 10 s apart under load",
+        by: BYTES,
         expected: links::plane_bytes,
     },
     DiagnosticReading {
         id: ReadingId::NodeSpread,
         what: "bytes per node",
         how: "bytes of each node's public link under load, or throughput per host of the load",
+        by: BYTES,
         expected: loads::node_spread,
     },
     DiagnosticReading {
         id: ReadingId::BondMode,
         what: "mode and live members of each bond",
         how: "/proc/net/bonding/<bond>: Bonding Mode, Transmit Hash Policy, MII Status of each member",
+        by: &[],
         expected: links::bond_mode,
     },
     DiagnosticReading {
         id: ReadingId::LinkSpeed,
         what: "negotiated speed of each port",
         how: "ethtool <port>: Speed (/sys/class/net/<port>/speed)",
+        by: &[ReadMeasure::LinkSpeed],
         expected: links::link_speed,
     },
     DiagnosticReading {
         id: ReadingId::Mtu,
         what: "MTU of each plane's interface, on nodes and in the engine's pods",
         how: "ip link show, on the node and by nsenter in the engine's network namespace",
+        by: &[ReadMeasure::LinkMtu],
         expected: links::mtu,
     },
     DiagnosticReading {
@@ -121,42 +152,49 @@ pub(super) const READINGS: [DiagnosticReading; 16] = [
         what: "TCP timestamps of the engine's connections",
         how: "ss -tin under load: ts among what a connection to the engine has; sysctl net.ipv4.tcp_timestamps in the \
               engine's network namespace",
+        by: &[],
         expected: links::timestamps,
     },
     DiagnosticReading {
         id: ReadingId::Encapsulation,
         what: "tunnels that carry the engine's traffic",
         how: "ip -d link show; cilium status --verbose: Routing, Encryption",
+        by: &[],
         expected: links::encapsulation,
     },
     DiagnosticReading {
         id: ReadingId::Layout,
         what: "shards of data and parity of an object",
         how: "mc admin info --json (MinIO, RustFS); ceph osd pool ls detail (Ceph); garage status (Garage)",
+        by: &[],
         expected: loads::layout,
     },
     DiagnosticReading {
         id: ReadingId::RackUplinks,
         what: "bytes of each rack's uplinks",
         how: "ifHCInOctets and ifHCOutOctets of the uplinks (IF-MIB), 10 s apart under load",
+        by: &[],
         expected: loads::rack_uplinks,
     },
     DiagnosticReading {
         id: ReadingId::ClientBytes,
         what: "bytes per client",
         how: "/sys/class/net/<port>/statistics/{tx,rx}_bytes on each client, 10 s apart under load",
+        by: &[],
         expected: loads::clients,
     },
     DiagnosticReading {
         id: ReadingId::DriveUse,
         what: "throughput and queue of each drive",
         how: "iostat -x 10 under load: rMB/s, wMB/s, aqu-sz of each drive",
+        by: &[ReadMeasure::DriveRead, ReadMeasure::DriveWritten, ReadMeasure::DriveQueue],
         expected: loads::drives,
     },
     DiagnosticReading {
         id: ReadingId::CpuUse,
         what: "processor time per node",
         how: "/proc/stat twice, 10 s apart under load; cpu.stat of the engine's cgroup",
+        by: &[ReadMeasure::CoresBusy],
         expected: loads::processors,
     },
     DiagnosticReading {
@@ -164,6 +202,7 @@ pub(super) const READINGS: [DiagnosticReading; 16] = [
         what: "what a node's link carries, each way",
         how: "iperf3 -P 8 from the node to another, then with -R; or the most that its ports' tx_bytes and rx_bytes \
               (/sys/class/net/<port>/statistics) gain in 10 s",
+        by: &[],
         expected: links::each_way,
     },
     DiagnosticReading {
@@ -171,12 +210,14 @@ pub(super) const READINGS: [DiagnosticReading; 16] = [
         what: "what is encrypted",
         how: "https in what clients ask, and in the addresses that the engine's nodes are given of each other; mc \
               encrypt info (MinIO, RustFS); ceph-volume lvm list: encrypted (Ceph)",
+        by: &[],
         expected: loads::cryptography,
     },
     DiagnosticReading {
         id: ReadingId::Inventory,
         what: "the hardware of the nodes (links of cards, memory, processors), and the size of objects",
         how: "lscpu; lspci -vv: LnkSta; dmidecode -t memory; the load's object size",
+        by: &[],
         expected: loads::inventory,
     },
 ];
@@ -211,6 +252,25 @@ impl ExpectedReading {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_read_of_all_nodes_is_known_by_its_measures() {
+        let row = |id: ReadingId| READINGS.iter().find(|row| row.id == id).unwrap();
+        let (sent, both) = (vec![ReadMeasure::LinkSent], vec![ReadMeasure::LinkReceived, ReadMeasure::LinkSent]);
+        for (of_nodes, id, is_read) in [
+            (sent, ReadingId::NodeSpread, false),
+            (both.clone(), ReadingId::NodeSpread, true),
+            (both.clone(), ReadingId::PlaneBytes, true),
+            (both, ReadingId::LinkSpeed, false),
+            (vec![ReadMeasure::CoresBusy], ReadingId::CpuUse, true),
+            (ReadMeasure::ALL.to_vec(), ReadingId::Timestamps, false),
+            (ReadMeasure::ALL.to_vec(), ReadingId::ClientBytes, false),
+        ] {
+            let read = AlreadyRead { of_nodes, are_clients: false };
+            assert_eq!(row(id).is_read(&read), is_read, "{id:?} by {read:?}");
+        }
+        assert!(row(ReadingId::ClientBytes).is_read(&AlreadyRead { are_clients: true, ..AlreadyRead::default() }));
+    }
 
     #[test]
     fn each_reading_has_one_row() {

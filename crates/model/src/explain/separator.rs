@@ -5,7 +5,7 @@ use linerate_record::site::Site;
 use linerate_record::units::bytes_per_s_iec;
 
 use super::forecast::{HypotheticalSite, OperationQuery, forecast};
-use super::readings::{ExpectedReading, LoadedSite, READINGS};
+use super::readings::{AlreadyRead, ExpectedReading, LoadedSite, READINGS};
 use super::score::SAME;
 
 /// How many hypotheses it is to tell apart.
@@ -39,14 +39,19 @@ pub(super) struct Leader<'a> {
 }
 
 /// The best reading while either operation runs, or the measurement of the one that nobody observed; nothing where one
-/// hypothesis leads clearly, or no reading tells the leading ones apart.
-pub(super) fn separator(stated: &Site, leaders: &[Leader], unobserved: Option<bool>) -> Option<Separator> {
+/// hypothesis leads clearly, or no reading tells the leading ones apart. What was read already is none of them.
+pub(super) fn separator(
+    stated: &Site,
+    leaders: &[Leader],
+    unobserved: Option<bool>,
+    read: &AlreadyRead,
+) -> Option<Separator> {
     let leaders = &leaders[..leaders.len().min(LEADING)];
     if leaders.len() < 2 || leaders[0].weight >= CLEAR {
         return None;
     }
     let mut offers: Vec<(String, String, Vec<Option<ExpectedReading>>)> = Vec::new();
-    for row in &READINGS {
+    for row in READINGS.iter().filter(|row| !row.is_read(read)) {
         for (verb, reads) in [("GET", true), ("PUT", false)] {
             let seen = |leader: &Leader| {
                 let loaded = leader.loaded.iter().find(|loaded| loaded.reads == reads)?;

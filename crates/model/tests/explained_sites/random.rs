@@ -1,11 +1,17 @@
 //! Sites drawn at random.
 
+use std::env;
 use std::thread;
 
 use linerate_record::site::{BondMode, Encapsulation, Entry, Product, Protection, Site, TrafficPolicy};
 
 use crate::chance::Chance;
 use crate::explained_sites::{bond, drives, nic, plane, site};
+
+/// How many of so many sites are drawn: all of them in `make sites`, which takes minutes, and else one in four.
+pub(crate) fn drawn(sites: u64) -> u64 {
+    if env::var_os("LINERATE_ALL_SITES").is_some() { sites } else { sites / 4 }
+}
 
 /// What `of` says of each seed below `seeds`, in order, on all processors.
 pub(crate) fn each<T: Send>(seeds: u64, of: impl Fn(u64) -> T + Sync) -> Vec<T> {

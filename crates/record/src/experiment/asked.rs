@@ -8,9 +8,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::Design;
+use crate::fleet::NodeRole;
 use crate::is_default;
 use crate::knob::{Change, Space, SpaceIdentity};
 use crate::load::{Load, LoadPatch, differences};
+use crate::rollout::NodeChanges;
 
 /// `experiment.json`: what is compared, how, and on what. Holds no credential.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,6 +51,28 @@ pub struct Experiment {
     /// Which namespaces the changes of the arms mean.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spaces: Vec<SpaceIdentity>,
+    /// The fleet whose nodes are changed and load, where it is not this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<ExperimentFleet>,
+}
+
+/// The fleet of an experiment. How its nodes are reached is in its fleet file alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExperimentFleet {
+    /// The role of the nodes of which settings are changed.
+    pub on: NodeRole,
+    /// Names of these nodes, in the order of the fleet file.
+    pub nodes: Vec<String>,
+    /// Names of the nodes that load.
+    pub clients: Vec<String>,
+    /// The upper half of the tokens of all of its rollouts: what a killed process left is known by it.
+    pub rollouts: u32,
+    /// Which of `nodes` are restarted together, in order; empty where nothing restarts them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<Vec<u32>>,
+    /// Command that succeeds once the target is well behind a round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health: Option<String>,
 }
 
 impl Experiment {
@@ -111,7 +135,8 @@ impl<'de> Deserialize<'de> for BaselineLoad {
 /// What puts an arm in place. Without any of these, everything stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Means {
-    /// Settings changed, and changed back after the cell.
+    /// Settings changed, and changed back after the cell. Of a fleet, each once, as the first node has it: what each
+    /// node changes is in `nodes`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
     /// What its load has otherwise than the baseline's.
@@ -126,6 +151,9 @@ pub struct Means {
     /// Command of the user's that puts it in place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// The changes of each node of a fleet; nodes that are as wanted have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeChanges>,
 }
 
 /// Where the keys come from that sign an arm's requests: a name, and no key.

@@ -54,6 +54,9 @@ pub struct NetAim {
     /// cannot be told.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub streams: Vec<u32>,
+    /// The source port of each stream, in the same order; empty where it is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<u16>,
     /// Why that cannot be told, or why no source port chooses a member; absent where both can be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<NetUnaimed>,
@@ -113,6 +116,9 @@ impl NetAim {
         if self.streams.len() > streams as usize {
             return Err(format!("members of {} streams, of {streams}", self.streams.len()));
         }
+        if self.ports.len() > streams as usize {
+            return Err(format!("ports of {} streams, of {streams}", self.ports.len()));
+        }
         let all = self.streams.iter().chain(&self.aimed);
         match all.copied().find(|place| *place as usize >= self.members.len()) {
             Some(place) => Err(format!("member {place} of a bond that sends by {}", self.members.len())),
@@ -130,6 +136,53 @@ impl NetAim {
     pub fn only(&self) -> Option<u32> {
         let first = self.streams.first()?;
         self.streams.iter().all(|place| place == first).then_some(*first)
+    }
+}
+
+/// Most rounds in which streams of one visit are halved: as many as it takes to find one of 256, both halves each time.
+pub const NET_HALVED_ROUNDS_MAX: u32 = 16;
+
+/// What halving the streams of a visit found, where some left by another member than predicted: fewer and fewer of them
+/// were sent again, from the same ports.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetHalved {
+    /// Rounds that it took.
+    pub rounds: u32,
+    /// Streams that strayed alone.
+    pub strays: Vec<NetStray>,
+    /// The first and the last place of streams some of which strayed together and neither half of which did alone, or
+    /// which were not parted in time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unparted: Vec<[u32; 2]>,
+}
+
+/// A stream that left by another member than predicted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetStray {
+    /// Its place among the streams of its pair.
+    pub stream: u32,
+    /// Its source port.
+    pub port: u16,
+    /// The member by which it was to leave.
+    pub predicted: String,
+    /// The member that carried more than it should while this stream went alone.
+    pub carried: String,
+}
+
+impl NetHalved {
+    /// What is wrong with it, of a pair with so many streams.
+    ///
+    /// # Errors
+    /// Why, in words for a person.
+    pub fn check(&self, streams: u32) -> Result<(), String> {
+        if self.rounds > NET_HALVED_ROUNDS_MAX || self.strays.len().max(self.unparted.len()) > streams as usize {
+            return Err(format!("{} rounds that halve {streams} streams", self.rounds));
+        }
+        let places = self.strays.iter().map(|stray| stray.stream).chain(self.unparted.iter().flatten().copied());
+        match places.max().filter(|place| *place >= streams) {
+            Some(place) => Err(format!("stream {place} of {streams} that strayed")),
+            None => Ok(()),
+        }
     }
 }
 
@@ -160,6 +213,7 @@ mod tests {
             members: vec!["a0".to_owned(), "a1".to_owned()],
             aimed: Some(1),
             streams: vec![1, 1],
+            ports: vec![32_768, 32_770],
             why: None,
         }
     }
@@ -168,8 +222,9 @@ mod tests {
     fn members_that_a_bond_does_not_have_are_refused() {
         assert_eq!(aim().check(2), Ok(()));
         type Wrong = fn(&mut NetAim);
-        let wrong: [(Wrong, &str); 4] = [
+        let wrong: [(Wrong, &str); 5] = [
             (|aim| aim.streams.push(0), "members of 3 streams, of 2"),
+            (|aim| aim.ports.push(9), "ports of 3 streams, of 2"),
             (|aim| aim.streams[0] = 2, "member 2 of a bond that sends by 2"),
             (|aim| aim.aimed = Some(9), "member 9"),
             (|aim| aim.members = vec![String::new(); 65], "a bond of 65 members"),
@@ -183,6 +238,26 @@ mod tests {
         let much = NetMember { sent_bytes: u64::MAX, ..NetMember::default() };
         assert!(check_members(&[much]).unwrap_err().contains("a count of"));
         assert!(check_members(&vec![NetMember::default(); 65]).unwrap_err().contains("65 members"));
+    }
+
+    #[test]
+    fn strays_are_streams_that_there_are_and_were_found_in_time() {
+        let stray = |stream| NetStray { stream, port: 32_768, ..NetStray::default() };
+        let halved = NetHalved { rounds: 6, strays: vec![stray(7)], unparted: vec![[0, 3]] };
+        assert_eq!(halved.check(8), Ok(()));
+        type Wrong = fn(&mut NetHalved);
+        let wrong: [(Wrong, &str); 4] = [
+            (|of| of.rounds = 17, "17 rounds that halve 8 streams"),
+            (|of| of.strays[0].stream = 8, "stream 8 of 8"),
+            (|of| of.unparted = vec![[0, 9]], "stream 9 of 8"),
+            (|of| of.unparted = vec![[0, 1]; 9], "6 rounds that halve 8 streams"),
+        ];
+        for (change, part) in wrong {
+            let mut halved = halved.clone();
+            change(&mut halved);
+            let why = halved.check(8).unwrap_err();
+            assert!(why.contains(part), "{part}: {why}");
+        }
     }
 
     #[test]

@@ -6,6 +6,8 @@ fn run() -> NetRun {
         address: "10.0.0.1".to_owned(),
         interface: "eth0".to_owned(),
         machine: Machine::default(),
+        place: None,
+        rack: None,
     };
     NetRun {
         schema: NET_SCHEMA,
@@ -23,11 +25,14 @@ fn run() -> NetRun {
             visits: 1,
             send_bytes: 1024,
             max_bytes_per_s: None,
+            offloads: NetOffloads::default(),
             sampled_of_rounds: None,
             members: None,
         },
         asked_visits: Some(2),
         nodes: vec![node("a"), node("b")],
+        against: None,
+        stated_oversubscription: None,
         remarks: Vec::new(),
     }
 }
@@ -42,6 +47,7 @@ fn visit() -> NetVisit {
         round: 0,
         streams: 2,
         member: None,
+        through: NetThrough::Direct,
         at_ms: 0,
         pairs: vec![pair],
         machines: vec![machine],
@@ -51,15 +57,19 @@ fn visit() -> NetVisit {
 #[test]
 fn folders_of_schema_1_have_streams() {
     let written = serde_json::to_value(run().load).unwrap();
-    assert_eq!(written.get("op"), None);
-    assert_eq!(serde_json::from_value::<NetLoad>(written).unwrap().op, NetOp::Stream);
+    assert_eq!((written.get("op"), written.get("offloads")), (None, None));
+    assert_eq!(serde_json::from_value::<NetLoad>(written).unwrap(), run().load);
 }
 
 #[test]
 fn visits_that_cannot_be_of_a_run_are_refused_with_the_reason() {
     assert!(run().checked(vec![visit()]).is_ok());
     type Wrong = fn(&mut NetRun, &mut NetVisit);
-    let wrong: [(Wrong, &str); 25] = [
+    let wrong: [(Wrong, &str); 29] = [
+        (|run, _| run.stated_oversubscription = Some(0.0), "an oversubscription that is none"),
+        (|_, visit| visit.machines[0].queues = vec![NetQueue::default(); 65], "65 queues of interfaces"),
+        (|_, visit| visit.pairs[0].gso = Some(NetBursts { calls: 1, refused: None }), "1 sends or reads of 0"),
+        (|_, visit| visit.pairs[0].halved = Some(NetHalved { rounds: 99, ..NetHalved::default() }), "99 rounds"),
         (
             |_, visit| {
                 let probed = NetProbed { interface_bytes: 1_500, taken_bytes: None, icmp: None, sizes: Vec::new() };
@@ -119,4 +129,45 @@ fn visits_that_cannot_be_of_a_run_are_refused_with_the_reason() {
         let why = run.checked(vec![visit]).unwrap_err();
         assert!(why.contains(part), "{part}: {why}");
     }
+}
+
+#[test]
+fn pairs_have_classes_where_it_is_known_where_their_machines_are() {
+    let mut run = run();
+    assert_eq!(run.class_of((0, 1), NetThrough::Direct), None);
+    let place = |host: &str, space| NetPlace { host: host.to_owned(), space, service: None, second: None };
+    run.nodes[0].place = Some(place("n1", NetSpace::Pod));
+    assert_eq!(run.class_of((0, 1), NetThrough::Direct), None);
+    run.nodes[1].place = Some(place("n2", NetSpace::Host));
+    let class = |run: &NetRun, pair| run.class_of(pair, NetThrough::Service).map(|class| class.to_string());
+    assert_eq!(class(&run, (0, 1)).as_deref(), Some("other/pod-host/service"));
+    run.nodes[1].place = Some(place("n1", NetSpace::Host));
+    assert_eq!(class(&run, (1, 0)).as_deref(), Some("same/host-pod/service"));
+    assert_eq!(class(&run, (0, 2)), None);
+}
+
+#[test]
+fn a_run_of_more_ways_has_more_visits_and_bytes_of_encapsulation_are_bounded() {
+    let mut run = run();
+    run.asked_visits = None;
+    // Both of one way, by their own addresses.
+    assert_eq!(run.checked(vec![visit(), visit()]).map(|visits| visits.len()), Ok(2));
+    assert!(run.checked(vec![visit(), visit(), visit()]).unwrap_err().contains("3 visits, of 2"));
+    let service = Some("10.96.0.7:5301".to_owned());
+    run.nodes[1].place = Some(NetPlace { host: "n2".to_owned(), space: NetSpace::Pod, service, second: None });
+    let through = NetVisit { through: NetThrough::Service, ..visit() };
+    assert_eq!(run.checked(vec![visit(), visit(), through.clone(), through]).map(|visits| visits.len()), Ok(4));
+    let class: NetClass = "other/pod-pod".parse().unwrap();
+    run.against = Some(NetAgainstAsked { class, base: class.base(), overlay_bytes: Some(NET_OVERLAY_BYTES_MAX + 1) });
+    assert!(run.checked(vec![visit()]).unwrap_err().contains("513 bytes of encapsulation"));
+}
+
+#[test]
+fn a_visit_at_the_machines_own_addresses_is_written_as_ever() {
+    let written = serde_json::to_value(visit()).unwrap();
+    assert_eq!(written.get("through"), None);
+    let through = NetVisit { through: NetThrough::Service, ..visit() };
+    let written = serde_json::to_value(&through).unwrap();
+    assert_eq!(written["through"], "service");
+    assert_eq!(serde_json::from_value::<NetVisit>(written).unwrap(), through);
 }

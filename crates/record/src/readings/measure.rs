@@ -80,6 +80,8 @@ pub enum ReadMeasure {
     DriveDiscarded,
     /// Degrees Celsius of a drive.
     DriveTemperature,
+    /// How often the carrier of an interface was lost or found, per second.
+    LinkCarrierChanges,
 }
 
 impl ReadMeasure {
@@ -87,7 +89,7 @@ impl ReadMeasure {
     pub const ALWAYS: [ReadMeasure; 3] = [ReadMeasure::LinkReceived, ReadMeasure::LinkSent, ReadMeasure::CoresBusy];
 
     /// All of them.
-    pub const ALL: [ReadMeasure; 36] = [
+    pub const ALL: [ReadMeasure; 37] = [
         ReadMeasure::LinkReceived,
         ReadMeasure::LinkSent,
         ReadMeasure::LinkSpeed,
@@ -124,6 +126,7 @@ impl ReadMeasure {
         ReadMeasure::EngineCores,
         ReadMeasure::DriveDiscarded,
         ReadMeasure::DriveTemperature,
+        ReadMeasure::LinkCarrierChanges,
     ];
 
     /// In words, as the first of a row.
@@ -166,6 +169,7 @@ impl ReadMeasure {
             ReadMeasure::EngineCores => "cores used by",
             ReadMeasure::DriveDiscarded => "discarded on",
             ReadMeasure::DriveTemperature => "temperature of",
+            ReadMeasure::LinkCarrierChanges => "changes of carrier of",
         }
     }
 
@@ -185,6 +189,7 @@ impl ReadMeasure {
             | ReadMeasure::QueueDrops
             | ReadMeasure::LinkPaused
             | ReadMeasure::LinkRingDrops
+            | ReadMeasure::LinkCarrierChanges
             | ReadMeasure::RequestErrors => format!("{} a second", count(value)),
             ReadMeasure::Retransmitted
             | ReadMeasure::BusiestCore

@@ -3,12 +3,14 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use linerate_record::experiment::{Design, Experiment, KeySource, Means};
+use linerate_record::experiment::{Design, Experiment, ExperimentFleet, KeySource, Means};
 use linerate_record::load::{
     Choice as _, Endpoint, HostSelect, Load, LoadPatch, Lookup, Objects, Payload, Server, Stops, Unique, Write,
 };
 use linerate_record::shell;
 use linerate_record::units::duration_ns;
+
+use crate::words::{experiment as wording, plural};
 
 /// An experiment that is not begun.
 #[derive(Clone, Debug)]
@@ -17,6 +19,8 @@ pub struct PlannedExperiment<'e> {
     pub load: &'e str,
     /// The arms, the baseline first.
     pub arms: Vec<PlannedArm<'e>>,
+    /// Nodes that are changed and that load, where it is of a fleet.
+    pub fleet: Option<&'e ExperimentFleet>,
     /// What must be said of the arms.
     pub notes: &'e [String],
     /// What is fixed beforehand.
@@ -56,7 +60,16 @@ pub struct PlannedRounds {
 /// What would be done: the arms, how many cells, and for how long.
 #[must_use]
 pub fn run_planned(of: &PlannedExperiment<'_>) -> String {
-    let mut text = format!("{} for each cell; the arms, the baseline first:\n", of.load);
+    let mut text = String::new();
+    if let Some(fleet) = of.fleet {
+        let _ = writeln!(text, "changed: {}", wording::changed_and_loaded(fleet));
+        if let Some(most) = fleet.rounds.iter().map(Vec::len).max() {
+            let rounds = plural(fleet.rounds.len() as u64, "round");
+            let nodes = plural(most as u64, "node");
+            let _ = writeln!(text, "restarted with each change: {rounds} of up to {nodes}");
+        }
+    }
+    let _ = writeln!(text, "{} for each cell; the arms, the baseline first:", of.load);
     for PlannedArm { name, means, load } in &of.arms {
         let _ = writeln!(text, "  {name}");
         for change in &means.changes {
@@ -91,10 +104,12 @@ pub fn run_planned(of: &PlannedExperiment<'_>) -> String {
 #[must_use]
 pub fn run_deeds(experiment: &Experiment) -> String {
     let means = &experiment.means;
-    let commands = means.iter().filter_map(|means| means.command.as_ref()).chain(&experiment.restart);
+    let health = experiment.fleet.iter().filter_map(|fleet| fleet.health.as_ref());
+    let commands = means.iter().filter_map(|means| means.command.as_ref()).chain(&experiment.restart).chain(health);
     let mut deeds: Vec<String> = commands.map(|command| format!("run {command:?}")).collect();
     let changes = means.iter().flat_map(|means| &means.changes);
-    deeds.extend(changes.map(|change| format!("set {} to {:?}", change.place, change.new)));
+    let place = experiment.fleet.as_ref().map_or_else(String::new, |fleet| format!(" on {}", wording::changed(fleet)));
+    deeds.extend(changes.map(|change| format!("set {} to {:?}{place}", change.place, change.new)));
     let loads = experiment.loads().unwrap_or_default();
     deeds.extend(loads.iter().zip(means).map(|(load, means)| load_deed(load, &means.keys)));
     // The baseline stands twice.
@@ -172,12 +187,19 @@ fn plain(load: &Load) -> Load {
     plain
 }
 
+/// The command that goes on with an experiment, with the file of its fleet where it is of one.
+#[must_use]
+pub fn resuming(folder: &Path, fleet: Option<&Path>) -> String {
+    let fleet = fleet.map(|fleet| format!(" --fleet {}", shell::path(fleet))).unwrap_or_default();
+    format!("linerate experiment resume {}{fleet}", shell::path(folder))
+}
+
 /// What a second signal leaves behind, and what puts it right.
 #[must_use]
-pub fn interrupted_again(folder: &Path) -> String {
-    let folder = shell::path(folder);
+pub fn interrupted_again(folder: &Path, fleet: Option<&Path>) -> String {
     format!(
         "error: interrupted again: settings may be those of an arm, and objects of the last cell may remain at the \
-         target; linerate experiment resume {folder} restores them and continues"
+         target; {} restores them and continues",
+        resuming(folder, fleet)
     )
 }

@@ -62,9 +62,9 @@ fn header(report: &ExperimentReport, look: TextStyle) -> String {
     let experiment = &report.experiment;
     let began = format!("{}, {}", experiment.id, words::utc(experiment.started_unix_ms));
     let load = format!("{} at {}", experiment.load, experiment.target);
-    [("load", load), ("experiment", began)]
-        .map(|(name, value)| hanging(&format!(" {name}"), LEAD_COLUMNS, &value, look))
-        .concat()
+    let fleet = experiment.fleet.as_ref().map(|fleet| ("changed", wording::changed_and_loaded(fleet)));
+    let lines = [("load", load)].into_iter().chain(fleet).chain([("experiment", began)]);
+    lines.map(|(name, value)| hanging(&format!(" {name}"), LEAD_COLUMNS, &value, look)).collect()
 }
 
 fn ending(report: &ExperimentReport, look: TextStyle) -> String {
@@ -141,6 +141,7 @@ fn profile(report: &ExperimentReport, look: TextStyle) -> String {
         ));
         text.push_str(&hanging("   why", 8, &change.why, look));
     }
-    text.push_str(&hanging("   try", 8, "linerate tune apply FOLDER/changes.json", look));
+    let fleet = if report.experiment.fleet.is_some() { " --fleet FLEET" } else { "" };
+    text.push_str(&hanging("   try", 8, &format!("linerate tune apply FOLDER/changes.json{fleet}"), look));
     text
 }

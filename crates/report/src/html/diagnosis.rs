@@ -11,7 +11,9 @@ use serde::Serialize;
 use super::DIAGNOSIS_SCRIPT;
 use super::markup::{escaped, table};
 use super::sheet::{self, HtmlRow, Section, exact, named};
-use crate::diagnosed::{NOTHING_TO_SEND, load, of_members, of_path, of_rack_pair, sender_time, waits, window, worst};
+use crate::diagnosed::{
+    NOTHING_TO_SEND, load, of_members, of_path, of_rack_pair, of_sent_again, sender_time, waits, window, worst,
+};
 use crate::words;
 
 /// What the script draws.
@@ -99,6 +101,7 @@ fn odd(diagnosis: &Diagnosis) -> String {
             .whole()
     });
     let rows: String = rows.collect();
+    html.extend(diagnosis.sent_again.iter().map(|again| named("Sent again", &of_sent_again(again))));
     if !rows.is_empty() {
         html.push_str(&table("Odd readings", &["node", "<reading", "standard errors", "chance"], &rows));
     }

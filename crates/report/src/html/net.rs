@@ -1,9 +1,13 @@
 //! The page of links between machines: a map of all pairs, what is slow, who limited, goodput over streams. Members of
 //! bonds: `net/members.rs`.
 
+mod classes;
+
 mod members;
 
 mod paths;
+
+mod racks;
 
 use std::fmt::Write as _;
 
@@ -30,6 +34,9 @@ const CELL_PIXELS: usize = 64;
 const MAP_PIXELS: usize = 960;
 const NAMES_PIXELS: usize = 170;
 
+/// Most machines of a map whose cells have room for figures.
+const FIGURES_MOST: usize = 16;
+
 /// What the script draws.
 #[derive(Serialize)]
 struct Drawn<'v> {
@@ -45,6 +52,8 @@ struct Drawn<'v> {
     limited: String,
     /// Ends of the colours.
     range: [f64; 2],
+    /// By what rates are divided that stand in cells; absent where these have no room for them.
+    cell_scale: Option<f64>,
     /// Streams, mean, and the ends of its interval where they are known.
     streams: Vec<(u32, f64, Option<f64>, Option<f64>)>,
 }
@@ -60,6 +69,8 @@ pub(crate) fn page(view: &NetView) -> String {
         ("limits", "What limits the pairs", limits(view)),
         ("streams", over_streams(view), streams(view)),
         ("pairs", pairs_title(view), slowest(view)),
+        ("racks", "What racks carry at once", racks::section(view)),
+        ("classes", "Classes of pairs", classes::section(view)),
         ("members", "Members of bonds", members::section(view)),
         ("nodes", "Machines", nodes(view)),
         ("measured", "How it was measured", setup(view)),
@@ -114,6 +125,7 @@ fn drawn(view: &NetView) -> Drawn<'_> {
         map: if cells.is_empty() { json!(null) } else { column(cells.into_iter()) },
         limited: limited.into_iter().collect(),
         range: range(view),
+        cell_scale: in_cells(view).map(|(_, scale)| scale),
         streams: view.streams.iter().map(|of| (of.streams, of.per_s.mean, of.per_s.low, of.per_s.high)).collect(),
     }
 }
@@ -142,12 +154,18 @@ fn answer(view: &NetView) -> String {
     format!("{warnings}<p class=\"claim\">{}</p>\n{findings}", escaped(&view.answer))
 }
 
+/// In which unit figures stand in cells; `None` where they do not.
+fn in_cells(view: &NetView) -> Option<(&'static str, f64)> {
+    view.whole().filter(|_| view.nodes.len() <= FIGURES_MOST).map(|_| words::net::unit(view))
+}
+
 fn map(view: &NetView) -> String {
     let Some(whole) = view.whole() else { return String::new() };
+    let figures = in_cells(view).map_or_else(String::new, |(unit, _)| format!("; figures are in {unit}"));
     let [low, high] = range(view);
     let widest = view.nodes.len().saturating_mul(CELL_PIXELS).min(MAP_PIXELS) + NAMES_PIXELS;
     format!(
-        "<figure><figcaption>{} with {}: {} from top to bottom send, the same from left to right receive\
+        "<figure><figcaption>{} with {}: {} from top to bottom send, the same from left to right receive{figures}\
          </figcaption>\n<div class=\"pairs\" style=\"max-width:{widest}px\"><div class=\"across\" aria-hidden=\"true\">\
          </div><div class=\"down\" aria-hidden=\"true\"></div><div class=\"cells\">\
          <canvas class=\"heat\" tabindex=\"0\" role=\"application\" \
@@ -202,7 +220,8 @@ fn slow(view: &NetView) -> String {
         html.push_str(&table("Slow machines", &heads, &nodes));
     }
     if !pairs.is_empty() {
-        let heads = ["pair", "less by", counted(view), "expected by its machines", "standard errors", "chance"];
+        let expected = if view.has_two_directions() { "the other way" } else { "expected by its machines" };
+        let heads = ["pair", "less by", counted(view), expected, "standard errors", "chance"];
         html.push_str(&table("Slow pairs", &heads, &pairs));
     }
     if html.is_empty() {

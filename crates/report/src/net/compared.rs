@@ -19,6 +19,10 @@ const PAIRS_SHOWN: usize = 20;
 const CAVEAT: &str = "intervals are of what visits of one run differ by; two runs of the same links, minutes apart, \
                       differ too: what matters is a pair that changed where others did not";
 
+/// What those of several runs know.
+const BLOCKS: &str = "intervals are of what blocks differ by; that of one pair does not count how many pairs there \
+                      are: what matters is all pairs together, or a pair that changed where others did not";
+
 /// The comparison as pretty JSON, with a line feed at its end.
 ///
 /// # Panics
@@ -31,24 +35,25 @@ pub fn comparison_json(found: &NetComparison) -> String {
 /// One row per pair and number of streams. A figure that is not known is empty.
 #[must_use]
 pub fn comparison_csv(found: &NetComparison) -> String {
-    let mut text = String::from("from,to,streams,a_per_s,b_per_s,ratio,ratio_low_95,ratio_high_95,a_visits,b_visits\n");
+    let mut text = String::from("from,to,streams,a_per_s,b_per_s,ratio,ratio_low_95,ratio_high_95,a_visits,b_visits");
+    let has_classes = found.pairs.iter().any(|pair| pair.class.is_some());
+    text.push_str(if has_classes { ",class\n" } else { "\n" });
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| cell(&value));
     for pair in &found.pairs {
-        push_row(
-            &mut text,
-            &[
-                pair.from.clone(),
-                pair.to.clone(),
-                pair.streams.to_string(),
-                cell(&pair.a_per_s),
-                cell(&pair.b_per_s),
-                cell(&pair.ratio.mean),
-                number(pair.ratio.low),
-                number(pair.ratio.high),
-                pair.visits[0].to_string(),
-                pair.visits[1].to_string(),
-            ],
-        );
+        let mut row = vec![
+            pair.from.clone(),
+            pair.to.clone(),
+            pair.streams.to_string(),
+            cell(&pair.a_per_s),
+            cell(&pair.b_per_s),
+            cell(&pair.ratio.mean),
+            number(pair.ratio.low),
+            number(pair.ratio.high),
+            pair.visits[0].to_string(),
+            pair.visits[1].to_string(),
+        ];
+        row.extend(has_classes.then(|| pair.class.map_or_else(String::new, |class| class.to_string())));
+        push_row(&mut text, &row);
     }
     text
 }
@@ -60,8 +65,14 @@ pub fn comparison_text(found: &NetComparison, look: TextStyle) -> String {
     for warning in &found.warnings {
         text.push_str(&hanging_in(Ink::Yellow, " warning", LEAD, warning, look));
     }
-    text.push_str(&hanging_in(Ink::Green, " ▸", LEAD, &found.answer, look));
-    text.push_str(&hanging_in(Ink::Dim, " chance", LEAD, CAVEAT, look));
+    let has_classes = found.streams.iter().any(|of| of.class.is_some());
+    let of_each = found.streams.iter().map(|of| of.said.as_str());
+    let said: Vec<&str> = if has_classes { of_each.collect() } else { vec![found.answer.as_str()] };
+    for (place, said) in said.into_iter().enumerate() {
+        text.push_str(&hanging_in(Ink::Green, if place == 0 { " ▸" } else { "" }, LEAD, said, look));
+    }
+    let caveat = if found.blocks.is_some() { BLOCKS } else { CAVEAT };
+    text.push_str(&hanging_in(Ink::Dim, " chance", LEAD, caveat, look));
     let shown = &found.pairs[..found.pairs.len().min(PAIRS_SHOWN)];
     let names = shown.iter().map(|pair| width(&name(pair))).max().unwrap_or(0).max("pairs".len());
     let row = |first: &str, streams: &str, [a, b, change, interval]: [&str; 4]| {

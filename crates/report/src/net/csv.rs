@@ -1,12 +1,14 @@
 //! Pairs as CSV.
 
-use linerate_analysis::net::view::{NetInterval, NetPairFigures, NetPathFigures, NetView};
+use linerate_analysis::net::view::{
+    NetArrives, NetInterval, NetLeaves, NetPairFigures, NetPairMembers, NetPathFigures, NetView,
+};
 use linerate_record::net::NetOp;
 
 use crate::csv::{cell, push_row};
 
 /// The columns of streams, in order.
-const OF_STREAMS: [&str; 21] = [
+const OF_STREAMS: [&str; 22] = [
     "from",
     "to",
     "streams",
@@ -28,6 +30,7 @@ const OF_STREAMS: [&str; 21] = [
     "window_share",
     "buffer_share",
     "link_share",
+    "copied_share",
 ];
 
 /// The columns of requests and of connections, but for the name of the rate.
@@ -52,7 +55,7 @@ const OF_EXCHANGES: [&str; 17] = [
 ];
 
 /// The columns of datagrams.
-const OF_DATAGRAMS: [&str; 18] = [
+const OF_DATAGRAMS: [&str; 20] = [
     "from",
     "to",
     "streams",
@@ -71,6 +74,8 @@ const OF_DATAGRAMS: [&str; 18] = [
     "visits_spread_share",
     "sender_busiest_share",
     "receiver_busiest_share",
+    "datagrams_per_send",
+    "datagrams_per_read",
 ];
 
 /// The columns of paths.
@@ -93,6 +98,26 @@ const OF_PATHS: [&str; 16] = [
     "failed",
 ];
 
+/// The columns of members of bonds, behind those of the op where any pair has a bond. Of several members, a field has
+/// each with its figure, separated by blanks.
+const OF_MEMBERS: [&str; 15] = [
+    "leaves_by",
+    "leaves_visits",
+    "leaves_left_out",
+    "leaves_predicted_shares",
+    "leaves_carried_shares",
+    "alone_streams",
+    "strayed_streams",
+    "strayed_share",
+    "strayed_ports",
+    "unparted_streams",
+    "arrives_on",
+    "arrives_streams",
+    "arrives_carried_shares",
+    "arrives_says",
+    "arrives_chance",
+];
+
 /// One row per pair and number of streams, under a row of column names.
 pub(super) fn whole(view: &NetView) -> String {
     let mut text = match view.load.op {
@@ -102,16 +127,60 @@ pub(super) fn whole(view: &NetView) -> String {
         NetOp::Udp { .. } => OF_DATAGRAMS.join(","),
         NetOp::Mtu => OF_PATHS.join(","),
     };
+    let (has_bonds, has_classes) = (!view.members.is_empty(), view.pairs.iter().any(|pair| pair.class.is_some()));
+    if has_classes {
+        text.push_str(",class");
+    }
+    if has_bonds {
+        text.push(',');
+        text.push_str(&OF_MEMBERS.join(","));
+    }
     text.push('\n');
     for pair in &view.pairs {
-        match view.load.op {
-            NetOp::Stream => push_row(&mut text, &of_streams(view, pair)),
-            NetOp::Request { .. } | NetOp::Connect => push_row(&mut text, &of_exchanges(view, pair)),
-            NetOp::Udp { .. } => push_row(&mut text, &of_datagrams(view, pair)),
-            NetOp::Mtu => push_row(&mut text, &of_paths(view, pair)),
+        let mut row = match view.load.op {
+            NetOp::Stream => Vec::from(of_streams(view, pair)),
+            NetOp::Request { .. } | NetOp::Connect => Vec::from(of_exchanges(view, pair)),
+            NetOp::Udp { .. } => Vec::from(of_datagrams(view, pair)),
+            NetOp::Mtu => Vec::from(of_paths(view, pair)),
+        };
+        row.extend(has_classes.then(|| pair.class.map_or_else(String::new, |class| class.to_string())));
+        if has_bonds {
+            row.extend(of_members(view, pair));
         }
+        push_row(&mut text, &row);
     }
     text
+}
+
+/// Each with its figure.
+fn figures<'n>(of: impl Iterator<Item = (&'n String, f64)>) -> String {
+    of.map(|(name, figure)| format!("{name}={}", cell(&figure))).collect::<Vec<_>>().join(" ")
+}
+
+fn of_members(view: &NetView, pair: &NetPairFigures) -> [String; OF_MEMBERS.len()] {
+    let is_its = |of: &&NetPairMembers| (of.from, of.to, of.streams) == (pair.from, pair.to, pair.streams);
+    let of = view.members.iter().find(is_its);
+    let leaves = of.and_then(|of| of.leaves.as_ref());
+    let arrives = of.and_then(|of| of.arrives.as_ref());
+    let left = |text: fn(&NetLeaves) -> String| leaves.map_or_else(String::new, text);
+    let came = |text: fn(&NetArrives) -> String| arrives.map_or_else(String::new, text);
+    [
+        left(|of| of.bond.clone()),
+        left(|of| of.visits.to_string()),
+        left(|of| of.left_out.to_string()),
+        left(|of| figures(of.members.iter().filter_map(|one| Some((&one.name, one.predicted_share?))))),
+        left(|of| figures(of.members.iter().map(|one| (&one.name, one.carried_share)))),
+        left(|of| of.alone_streams.to_string()),
+        left(|of| of.strayed_streams.to_string()),
+        left(|of| number(of.strayed_share)),
+        left(|of| of.strays.iter().map(|stray| stray.port.to_string()).collect::<Vec<_>>().join(" ")),
+        left(|of| of.unparted_streams.to_string()),
+        came(|of| of.bond.clone()),
+        came(|of| figures(of.members.iter().map(|one| (&one.name, f64::from(one.streams))))),
+        came(|of| figures(of.members.iter().map(|one| (&one.name, one.carried_share)))),
+        came(|of| of.says.key().to_owned()),
+        came(|of| cell(&of.chance)),
+    ]
 }
 
 fn exchanges_head(of: &str) -> String {
@@ -182,6 +251,7 @@ fn of_streams(view: &NetView, pair: &NetPairFigures) -> [String; OF_STREAMS.len(
         number(pair.window_share),
         number(pair.buffer_share),
         number(pair.link_share),
+        number(pair.offloads.and_then(|of| of.copied_share)),
     ]
 }
 
@@ -227,5 +297,7 @@ fn of_datagrams(view: &NetView, pair: &NetPairFigures) -> [String; OF_DATAGRAMS.
         number(pair.visits_spread_share),
         number(pair.sender_busiest_share),
         number(pair.receiver_busiest_share),
+        number(pair.offloads.and_then(|of| of.datagrams_per_send)),
+        number(pair.offloads.and_then(|of| of.datagrams_per_read)),
     ]
 }

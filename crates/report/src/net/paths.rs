@@ -2,15 +2,16 @@
 
 use linerate_analysis::net::view::{NetPairFigures, NetPathFigures, NetView};
 
-use super::{CELL, MATRIX_NODES, NAME_MOST, PAIRS_SHOWN};
+use super::matrix::{self, MatrixWidths};
+use super::{NAME_MOST, PAIRS_SHOWN};
 use crate::terminal::{TextStyle, clean, cut, width};
 use crate::words::ABSENT;
 
 /// The matrix where it fits, and with `all`, or where it does not, rows: those that carry least first.
 pub(super) fn tables(view: &NetView, look: TextStyle, all: bool) -> String {
-    match matrix(view, look) {
-        Some(matrix) if all => matrix + &rows(view, view.pairs.iter().collect()),
-        Some(matrix) => matrix,
+    match table(view, look) {
+        Some(table) if all => table + &rows(view, view.pairs.iter().collect()),
+        Some(table) => table,
         None if all => rows(view, view.pairs.iter().collect()),
         None => {
             let mut pairs: Vec<&NetPairFigures> = view.compared().filter(|pair| pair.path.is_some()).collect();
@@ -35,19 +36,15 @@ fn mark(path: &NetPathFigures) -> &'static str {
 }
 
 /// Senders by receivers; `None` where it does not fit, or nothing was probed.
-fn matrix(view: &NetView, look: TextStyle) -> Option<String> {
+fn table(view: &NetView, look: TextStyle) -> Option<String> {
     let count = view.nodes.len();
-    let names = view.nodes.iter().map(|node| width(&node.name)).max().unwrap_or(0).clamp(4, NAME_MOST);
-    let is_probed = view.compared().any(|pair| pair.path.is_some());
-    if !(2..=MATRIX_NODES).contains(&count) || 2 + names + count * CELL > look.width || !is_probed {
-        return None;
-    }
+    view.compared().find(|pair| pair.path.is_some())?;
+    let widths = matrix::widths(view, look)?;
+    let MatrixWidths { names, cell: columns } = widths;
     let mut text = String::from(
         "\n largest packet in bytes, rows send, columns receive; ! longer ones are lost, and nobody says so\n",
     );
-    text.push_str(&format!("  {:names$}", ""));
-    view.nodes.iter().for_each(|node| text.push_str(&format!("{:>CELL$}", cut(&clean(&node.name), CELL - 1))));
-    text.push('\n');
+    text.push_str(&matrix::head(view, widths));
     for (from, sender) in (0_u32..).zip(&view.nodes) {
         let mut row = format!("  {:names$}", cut(&clean(&sender.name), names));
         for to in (0_u32..).take(count) {
@@ -55,7 +52,7 @@ fn matrix(view: &NetView, look: TextStyle) -> Option<String> {
             let path = pair.and_then(|pair| pair.path.as_ref());
             let cell = path
                 .map_or_else(|| ABSENT.to_owned(), |path| format!("{}{}", path.carried_bytes.unwrap_or(0), mark(path)));
-            row.push_str(&format!("{cell:>CELL$}"));
+            row.push_str(&format!("{cell:>columns$}"));
         }
         text.push_str(row.trim_end());
         text.push('\n');

@@ -1,6 +1,6 @@
 //! Links between machines as OpenMetrics: what a run measured, or has measured so far. Tests: `tests/nets.rs`.
 
-use linerate_analysis::net::view::{NetInterval, NetPairFigures, NetView};
+use linerate_analysis::net::view::{NetBisection, NetInterval, NetPairFigures, NetRackSide, NetView};
 use linerate_record::net::NetOp;
 
 use super::{build, family, number, sample};
@@ -93,6 +93,7 @@ pub fn net(version: &str, view: Option<&NetView>) -> String {
         of_pairs(&mut text, view, &self::gauge("link", "ratio", help, |pair| pair.link_share));
         limits(&mut text, view);
         slow(&mut text, view);
+        racks(&mut text, view);
     }
     text.push_str("# EOF\n");
     text
@@ -178,9 +179,54 @@ fn slow(text: &mut String, view: &NetView) {
         sample(text, name, &labels, &number(slow.less_share));
     }
     let name = "linerate_net_slow_pair_ratio";
-    let help = "How much less than its machines do with others a pair that is slow beyond chance gives.";
+    let help = "How much less than its machines do with others a pair that is slow beyond chance gives; of two \
+                machines alone, than the other way.";
     family(text, name, "gauge", "ratio", help);
     for slow in &view.slow.pairs {
         sample(text, name, &[("from", view.name(slow.from)), ("to", view.name(slow.to))], &number(slow.less_share));
+    }
+}
+
+/// What racks carry at once; nothing where that was not measured.
+fn racks(text: &mut String, view: &NetView) {
+    if view.bisection.is_empty() {
+        return;
+    }
+    let mean = |of: Option<NetInterval>| of.map(|of| of.mean);
+    let name = "linerate_net_oversubscription_ratio";
+    let help = "What machines send within racks, by what the same machines send across racks at once.";
+    family(text, name, "gauge", "ratio", help);
+    for of in &view.bisection {
+        if let Some(over) = mean(of.oversubscription) {
+            sample(text, name, &[("streams", &of.streams.to_string())], &number(over));
+        }
+    }
+    let help = "What a rack carries across racks with all of its machines at once.";
+    let name = "linerate_net_rack_across_bytes_per_second";
+    of_sides(text, &view.bisection, (name, "bytes_per_second", help), |side| mean(side.across_per_s));
+    let help = "What its machines reach within the rack.";
+    let name = "linerate_net_rack_within_bytes_per_second";
+    of_sides(text, &view.bisection, (name, "bytes_per_second", help), |side| mean(side.within_per_s));
+    let help = "What a rack carries across racks, by what its machines reach within.";
+    let name = "linerate_net_rack_carried_ratio";
+    of_sides(text, &view.bisection, (name, "ratio", help), |side| side.ratio.map(|of| of.ratio.mean));
+}
+
+/// A family with a sample of each rack, direction and number of streams that has the figure.
+fn of_sides(
+    text: &mut String,
+    all: &[NetBisection],
+    (name, unit, help): (&str, &str, &str),
+    of: impl Fn(&NetRackSide) -> Option<f64>,
+) {
+    family(text, name, "gauge", unit, help);
+    for (bisection, rack) in all.iter().flat_map(|of| of.racks.iter().map(move |rack| (of, rack))) {
+        let streams = bisection.streams.to_string();
+        for (does, side) in [("sends", &rack.sends), ("receives", &rack.receives)] {
+            if let Some(value) = of(side) {
+                let labels = [("rack", rack.name.as_str()), ("does", does), ("streams", streams.as_str())];
+                sample(text, name, &labels, &number(value));
+            }
+        }
     }
 }

@@ -1,14 +1,27 @@
 //! How an experiment reads: the wording that its text, its page and its progress share.
 
 use linerate_record::experiment::{
-    ArmVerdict, Decision, Effect, ExperimentStopReason, KeySource, Means, RemarkKind, Report,
+    ArmVerdict, Decision, Effect, ExperimentFleet, ExperimentStopReason, KeySource, Means, RemarkKind, Report,
 };
+use linerate_record::lines;
 use linerate_record::units::{Unit, bytes_iec, bytes_per_s_iec, count, duration_ns};
 
 use super::{ABSENT, change, decimal, percent, plural};
 
 /// Names that a sentence counts up; more are counted.
 const NAMES_MAX: usize = 4;
+
+/// The nodes of which settings are changed: `4 storage nodes (n1, n2, n3, n4)`.
+pub(crate) fn changed(fleet: &ExperimentFleet) -> String {
+    let nodes = plural(fleet.nodes.len() as u64, &format!("{} node", fleet.on.name()));
+    format!("{nodes} ({})", lines::listed(&fleet.nodes, NAMES_MAX))
+}
+
+/// The same, and who loads.
+pub(crate) fn changed_and_loaded(fleet: &ExperimentFleet) -> String {
+    let clients = plural(fleet.clients.len() as u64, "client");
+    format!("{}; load from {clients} ({})", changed(fleet), lines::listed(&fleet.clients, NAMES_MAX))
+}
 
 /// A decision in a word or two, for a column.
 pub(crate) const fn decision(effect: &Effect) -> &'static str {
@@ -243,6 +256,21 @@ mod tests {
         ] {
             assert_eq!((figure(name).as_str(), figure_value(name, value).as_str()), (words, reported), "{name:?}");
         }
+    }
+
+    #[test]
+    fn of_a_fleet_it_says_who_is_changed_and_who_loads() {
+        let names = |count: usize| (1..=count).map(|number| format!("n{number}")).collect();
+        let fleet = ExperimentFleet {
+            on: linerate_record::fleet::NodeRole::Storage,
+            nodes: names(56),
+            clients: names(1),
+            rollouts: 7,
+            rounds: Vec::new(),
+            health: None,
+        };
+        let expected = "56 storage nodes (n1, n2, n3, n4 and 52 more); load from 1 client (n1)";
+        assert_eq!(changed_and_loaded(&fleet), expected);
     }
 
     #[test]

@@ -34,6 +34,7 @@ pub(crate) fn leaves_said(of: &NetLeaves) -> String {
             strayed => format!("{strayed} of {all} left by another member than predicted"),
         });
     }
+    said.extend(of.strays_in_words());
     if of.left_out > 0 {
         let visits = plural(u64::from(of.left_out), "visit");
         said.push(format!("{visits} not judged: members came or went, or it sent to several"));

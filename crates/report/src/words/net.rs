@@ -1,9 +1,10 @@
 //! Sentences that the text and the page share.
 
 use linerate_analysis::net::view::{
-    NetEnough, NetEnoughOutcome, NetInterval, NetLimitCount, NetPairFigures, NetSide, NetStreamsFigures, NetView,
+    NetEnough, NetEnoughOutcome, NetInterval, NetLimitCount, NetOffloadFigures, NetPairFigures, NetSide, NetSlowNode,
+    NetStreamsFigures, NetView,
 };
-use linerate_record::net::{NetLoad, NetOp, NetWay};
+use linerate_record::net::{NetOp, NetWay};
 use linerate_record::units::{Bytes, bits_per_s, duration_ns, grouped};
 
 use super::{ABSENT, change, percent, plural};
@@ -33,16 +34,46 @@ pub(crate) const fn counted_title(view: &NetView) -> &'static str {
     }
 }
 
+/// The mean of a figure over the pairs that are compared and have it.
+fn mean(view: &NetView, of: fn(&NetOffloadFigures) -> Option<f64>) -> Option<f64> {
+    let known: Vec<f64> = view.compared().filter_map(|pair| of(pair.offloads.as_ref()?)).collect();
+    (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+}
+
+/// How datagrams go through kernels.
+fn at_once(view: &NetView) -> String {
+    let sent = mean(view, |of| of.datagrams_per_send).filter(|count| *count > 1.0);
+    let read = mean(view, |of| of.datagrams_per_read).filter(|count| *count > 1.0);
+    match (sent, read) {
+        (None, None) => "one by one".to_owned(),
+        (Some(sent), None) => format!("{sent:.1} sent at once (GSO), one by one read"),
+        (None, Some(read)) => format!("one by one sent, {read:.1} read at once (GRO)"),
+        (Some(sent), Some(read)) => format!("{sent:.1} sent at once (GSO), {read:.1} read at once (GRO)"),
+    }
+}
+
+/// What was asked of the kernel for a stream, and what came of it; nothing where that is nothing.
+fn uncopied(view: &NetView) -> String {
+    if !view.load.offloads.zerocopy {
+        return String::new();
+    }
+    match mean(view, |of| of.copied_share) {
+        Some(share) => format!(" without a copy (MSG_ZEROCOPY), of which {} was copied", percent(share)),
+        None => " without a copy (MSG_ZEROCOPY), of which no kernel said what it copied".to_owned(),
+    }
+}
+
 /// What each stream does.
-fn op(load: &NetLoad) -> String {
+fn op(view: &NetView) -> String {
+    let load = &view.load;
     let bytes = |bytes: u32| Bytes(u64::from(bytes));
     match load.op {
-        NetOp::Stream => format!("{} at once", bytes(load.send_bytes)),
+        NetOp::Stream => format!("{} at once{}", bytes(load.send_bytes), uncopied(view)),
         NetOp::Request { request_bytes, answer_bytes } => {
             format!("requests of {} with answers of {}", bytes(request_bytes), bytes(answer_bytes))
         }
         NetOp::Connect => "connections that are proven and closed".to_owned(),
-        NetOp::Udp { datagram_bytes } => format!("datagrams of {datagram_bytes} B over UDP"),
+        NetOp::Udp { datagram_bytes } => format!("datagrams of {datagram_bytes} B over UDP, {}", at_once(view)),
         NetOp::Mtu => "probes that nobody may fragment".to_owned(),
     }
 }
@@ -64,7 +95,14 @@ pub(crate) const fn way(way: NetWay) -> &'static str {
         NetWay::OneWay => "each machine sends or receives",
         NetWay::BothWays => "two machines send to each other",
         NetWay::Incast => "all others send to one machine",
+        NetWay::Bisection => "half of the racks and the other half send to each other, then machines within racks",
     }
+}
+
+/// How many ways to halve the racks there are, by their rounds: those across and within. More are not counted.
+pub(crate) fn halves(all_rounds: u32) -> String {
+    let more = if all_rounds >= u32::MAX - 1 { " or more" } else { "" };
+    format!("{}{more}", grouped(u64::from(all_rounds / 2)))
 }
 
 /// What was measured, and how.
@@ -88,7 +126,7 @@ pub(crate) fn measured(view: &NetView) -> String {
         plural(u64::from(view.visits), "visit"),
         ms(load.duration_ms),
         ms(load.warmup_ms),
-        op(load)
+        op(view)
     )
 }
 
@@ -150,13 +188,25 @@ pub(crate) fn chance(view: &NetView) -> String {
     )
 }
 
+/// Whether a pair is slow beyond what its machines are.
+fn is_slow_pair(view: &NetView, from: u32, to: u32) -> bool {
+    view.slow.pairs.iter().any(|pair| (pair.from, pair.to) == (from, to))
+}
+
 /// Whether a pair is slow, or one of its machines on the side that counts.
 pub(crate) fn is_slow(view: &NetView, from: u32, to: u32) -> bool {
-    let is_pair = view.slow.pairs.iter().any(|pair| (pair.from, pair.to) == (from, to));
-    is_pair
-        || view.slow.nodes.iter().any(|slow| {
-            (slow.node == from && slow.side != NetSide::Receives) || (slow.node == to && slow.side != NetSide::Sends)
-        })
+    is_slow_pair(view, from, to) || view.slow.nodes.iter().any(|slow| does_slowly(slow, from, to))
+}
+
+fn does_slowly(slow: &NetSlowNode, from: u32, to: u32) -> bool {
+    (slow.node == from && slow.side != NetSide::Receives) || (slow.node == to && slow.side != NetSide::Sends)
+}
+
+/// The slow machine that a pair is slow by, where the pair itself is not.
+pub(crate) fn slow_machine(view: &NetView, from: u32, to: u32) -> Option<u32> {
+    let slow =
+        view.slow.nodes.iter().find(|slow| does_slowly(slow, from, to)).filter(|_| !is_slow_pair(view, from, to));
+    slow.map(|slow| slow.node)
 }
 
 /// What a machine does slowly.

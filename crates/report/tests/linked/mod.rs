@@ -1,12 +1,12 @@
 //! What was measured of the links of a made-up fleet, of which the second machine sends slowly.
 
 use linerate_analysis::net::view::NetView;
-use linerate_analysis::net::{rounds, turns, view};
+use linerate_analysis::net::{rounds, splits, turns, view};
 use linerate_record::histogram::{empty as no_times, encode};
 use linerate_record::machine::{Machine, MachineNic};
 use linerate_record::net::{
-    NET_SCHEMA, NetDatagrams, NetExchanges, NetIcmpSaid, NetLoad, NetMachine, NetNode, NetOp, NetPair, NetProbeSize,
-    NetProbed, NetRun, NetSent, NetVisit, NetWay,
+    NET_SCHEMA, NetAgainstAsked, NetDatagrams, NetExchanges, NetIcmpSaid, NetLoad, NetMachine, NetNode, NetOffloads,
+    NetOp, NetPair, NetPlace, NetProbeSize, NetProbed, NetRun, NetSent, NetSpace, NetThrough, NetVisit, NetWay,
 };
 
 /// Bytes per second of a pair that nothing slows: 24.0 Gb/s.
@@ -24,6 +24,8 @@ fn run(nodes: u32, streams: &[u32], visits: u32) -> NetRun {
         address: format!("10.0.{}.{}", at / 250, at % 250 + 1),
         interface: "eth0".to_owned(),
         machine: Machine { cpus: 16, nics: vec![nic.clone()], ..Machine::default() },
+        place: None,
+        rack: None,
     };
     NetRun {
         schema: NET_SCHEMA,
@@ -41,11 +43,14 @@ fn run(nodes: u32, streams: &[u32], visits: u32) -> NetRun {
             visits,
             send_bytes: 1 << 20,
             max_bytes_per_s: None,
+            offloads: NetOffloads::default(),
             sampled_of_rounds: None,
             members: None,
         },
         asked_visits: None,
         nodes: (0..nodes).map(node).collect(),
+        against: None,
+        stated_oversubscription: None,
         remarks: vec!["hosts are in two racks".to_owned()],
     }
 }
@@ -94,11 +99,15 @@ fn machine(node: u32, streams: u32) -> NetMachine {
         receive_busiest_ns: 7_000_000_000,
         values: Vec::new(),
         members: Vec::new(),
+        queues: Vec::new(),
     }
 }
 
 fn visits(nodes: u32, run: &NetRun) -> Vec<NetVisit> {
-    let all = rounds(nodes, NetWay::Ring);
+    visits_of(&rounds(nodes, NetWay::Ring), run)
+}
+
+fn visits_of(all: &[Vec<(u32, u32)>], run: &NetRun) -> Vec<NetVisit> {
     let order = turns(all.len(), &run.load.streams, run.load.visits, run.seed);
     let visit = |(number, turn): (u32, &linerate_analysis::net::NetTurn)| NetVisit {
         visit: number,
@@ -106,11 +115,41 @@ fn visits(nodes: u32, run: &NetRun) -> Vec<NetVisit> {
         round: turn.round,
         streams: turn.streams,
         member: None,
+        through: NetThrough::Direct,
         at_ms: 12_000 * u64::from(number),
         pairs: all[turn.round as usize].iter().map(|&(from, to)| pair(from, to, turn.streams, number)).collect(),
-        machines: (0..nodes).map(|node| machine(node, turn.streams)).collect(),
+        machines: (0..run.nodes.len() as u32).map(|node| machine(node, turn.streams)).collect(),
     };
     (1..).zip(&order).map(visit).collect()
+}
+
+/// Two hosts with an agent of their own and a pod each, measured at their own addresses: pods against hosts.
+pub(crate) fn placed() -> NetView {
+    let mut run = run(4, &[1, 8], 3);
+    for (place, node) in run.nodes.iter_mut().enumerate() {
+        let space = if place < 2 { NetSpace::Host } else { NetSpace::Pod };
+        node.place = Some(NetPlace { host: format!("n{}", place % 2 + 1), space, service: None, second: None });
+    }
+    let class = |text: &str| text.parse().expect("a class");
+    let (class, base) = (class("other/pod-pod"), class("other/host-host"));
+    run.against = Some(NetAgainstAsked { class, base, overlay_bytes: Some(50) });
+    view(&run, &visits(4, &run))
+}
+
+/// Four racks of two machines, of which half of what the machines can send is carried to others.
+pub(crate) fn racked() -> NetView {
+    let mut run = run(8, &[1, 8], 3);
+    let rack = |node: u32| node as usize / 2;
+    for (place, node) in (0_u32..).zip(&mut run.nodes) {
+        node.rack = Some(format!("r{}", rack(place)));
+    }
+    (run.load.way, run.load.sampled_of_rounds, run.stated_oversubscription) = (NetWay::Bisection, Some(6), Some(1.5));
+    let racks: Vec<usize> = (0..8).map(rack).collect();
+    let mut visits = visits_of(&splits(&racks, 4, run.seed).rounds, &run);
+    for pair in visits.iter_mut().flat_map(|visit| &mut visit.pairs).filter(|pair| rack(pair.from) != rack(pair.to)) {
+        pair.received_bytes.iter_mut().for_each(|bytes| *bytes /= 2);
+    }
+    view(&run, &visits)
 }
 
 /// So many machines, one and eight streams, three visits of each.

@@ -323,6 +323,7 @@ fn asked() -> Experiment {
         restart: Some("systemctl restart minio".to_owned()),
         space: Space::Netns("minio".to_owned()),
         spaces: Vec::new(),
+        fleet: None,
     }
 }
 

@@ -3,6 +3,7 @@
 use super::options::Options;
 use super::sample::{Counts, OPS, Sample};
 use super::{CONCURRENCY, SIZE_BYTES_MAX};
+use crate::median::median;
 
 /// By how much the median of resident memory in the last quarter may exceed that in the second.
 const RSS_GROWTH_MAX: f64 = 0.05;
@@ -92,7 +93,7 @@ fn memory(samples: &[&Sample]) -> Check {
     let bound = format!("at most {} more", percent(RSS_GROWTH_MAX));
     let what = "median resident memory, second and last quarter".into();
     let (second, last) = quarters(samples);
-    let rss = |of: &[&Sample]| median(of.iter().map(|s| s.rss_bytes as f64).collect());
+    let rss = |of: &[&Sample]| median(&of.iter().map(|s| s.rss_bytes as f64).collect::<Vec<_>>());
     let (Some(second), Some(last)) = (rss(second), rss(last)) else {
         return Check { what, found: "fewer than four samples".into(), bound, kept: false };
     };
@@ -149,13 +150,6 @@ fn drift(what: &str, client: u64, server: u64, unit: u64) -> Check {
 fn percent(share: f64) -> String {
     let digits = if share.abs() < 0.01 { 3 } else { 1 };
     format!("{:.digits$} %", share * 100.0)
-}
-
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    let upper = *values.get(middle)?;
-    Some(if values.len() % 2 == 1 { upper } else { (values[middle - 1] + upper) / 2.0 })
 }
 
 /// Of the least-squares line through resident memory.
@@ -226,6 +220,5 @@ mod tests {
         let samples = samples(|i| 1_000 + 7 * i);
         let all: Vec<&Sample> = samples.iter().collect();
         assert!((slope_bytes_per_s(&all) - 7.0 / 1.5).abs() < 1e-9);
-        assert_eq!(median(vec![3.0, 1.0, 2.0, 10.0]), Some(2.5));
     }
 }

@@ -30,6 +30,12 @@ fn is_off(of: &NetLeaves) -> bool {
     of.strayed_streams > 0 || strayed_share(of) > STRAYED
 }
 
+/// Whether streams strayed, and some did by themselves too where they were sent again: what else goes by a bond is
+/// taken for one of several streams, and for none that goes alone.
+fn is_borne_out(of: &NetLeaves) -> bool {
+    of.strayed_streams > 0 && (!of.strays.is_empty() || of.unparted_streams == 0)
+}
+
 fn strayed_share(of: &NetLeaves) -> f64 {
     of.strayed_share.unwrap_or(0.0)
 }
@@ -44,10 +50,11 @@ fn strayed(view: &NetView) -> Option<NetFinding> {
     } else {
         String::new()
     };
+    let named = worst.strays_in_words().map_or_else(String::new, |named| format!("; {named}"));
     Some(NetFinding {
         kind: NetFindingKind::StrayedStreams,
         severity: Severity::Warning,
-        confidence: if worst.strayed_streams > 0 { Confidence::Likely } else { Confidence::Possible },
+        confidence: if is_borne_out(worst) { Confidence::Likely } else { Confidence::Possible },
         nodes: vec![pair.from],
         claim: format!(
             "streams leave by other members than the hash of the kernel says in {} of {}",
@@ -55,7 +62,7 @@ fn strayed(view: &NetView) -> Option<NetFinding> {
             plural(judged, "pair")
         ),
         evidence: format!(
-            "most {} by {} ({}): {} of bytes{streams}",
+            "most {} by {} ({}): {} of bytes{streams}{named}",
             pair_name(view, pair.from, pair.to),
             worst.bond,
             worst.policy.as_deref().unwrap_or(&worst.mode),

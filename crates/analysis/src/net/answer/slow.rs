@@ -3,19 +3,22 @@
 use linerate_record::finding::{Confidence, Severity};
 use linerate_record::units::percent;
 
-use super::{NAMED, pair_name};
+use super::{NAMED, pair_name, racks};
+use crate::net::limits::says_where;
 use crate::net::pairs::NetSeen;
 use crate::net::slow::NetCompared;
 use crate::net::view::{
-    NetFinding, NetFindingKind, NetLimitedBy, NetPairFigures, NetSide, NetSlowNode, NetSlowPair, NetView,
+    NetFinding, NetFindingKind, NetLimit, NetLimitedBy, NetPairFigures, NetSide, NetSlowNode, NetSlowPair, NetView,
 };
 
 /// Share of a machine's pairs that one thing limits, from which it is named beside the machine.
 const MOST: f64 = 0.5;
 
-/// Each machine that is slow.
+/// Each rack that is slow, and each machine that is so by itself.
 pub(super) fn nodes(view: &NetView) -> Vec<NetFinding> {
-    view.slow.nodes.iter().map(|one| node(view, one)).collect()
+    let racks = racks::slow(view);
+    let alone = view.slow.nodes.iter().filter(|one| !racks.iter().any(|rack| rack.slow.contains(&one.node)));
+    racks.iter().map(|rack| rack.finding(view)).chain(alone.map(|one| node(view, one))).collect()
 }
 
 fn node(view: &NetView, slow: &NetSlowNode) -> NetFinding {
@@ -42,36 +45,38 @@ fn node(view: &NetView, slow: &NetSlowNode) -> NetFinding {
             slow.chance,
             view.slow.comparisons
         ),
-        remedy: remedy(view, slow.node, common),
+        remedy: remedy(view, slow, common),
     }
 }
 
 /// What limits most pairs of a machine on the side on which it is slow.
 fn common(view: &NetView, slow: &NetSlowNode) -> Option<NetLimitedBy> {
-    let is_its = |from: u32, to: u32| match slow.side {
-        NetSide::Sends => from == slow.node,
-        NetSide::Receives => to == slow.node,
-        NetSide::Both => from == slow.node || to == slow.node,
-    };
-    let limits =
-        view.compared().filter(|pair| is_its(pair.from, pair.to)).filter_map(|pair| Some(pair.limit.as_ref()?.by));
-    let mut limits: Vec<NetLimitedBy> = limits.collect();
+    let mut limits: Vec<NetLimitedBy> = limits_of(view, slow).map(|limit| limit.by).collect();
     limits.sort_unstable();
     let of = |by: &NetLimitedBy| limits.iter().filter(|other| *other == by).count();
     let most = limits.iter().copied().max_by_key(of)?;
     (of(&most) as f64 > MOST * limits.len() as f64).then_some(most)
 }
 
-fn remedy(view: &NetView, node: u32, common: Option<NetLimitedBy>) -> String {
-    let interface = match view.nodes.get(node as usize).map(|node| node.interface.as_str()) {
+/// What limits the pairs of a machine on the side on which it is slow.
+fn limits_of<'v>(view: &'v NetView, slow: &'v NetSlowNode) -> impl Iterator<Item = &'v NetLimit> {
+    let is_its = move |pair: &&NetPairFigures| match slow.side {
+        NetSide::Sends => pair.from == slow.node,
+        NetSide::Receives => pair.to == slow.node,
+        NetSide::Both => pair.from == slow.node || pair.to == slow.node,
+    };
+    view.compared().filter(is_its).filter_map(|pair| pair.limit.as_ref())
+}
+
+fn remedy(view: &NetView, slow: &NetSlowNode, common: Option<NetLimitedBy>) -> String {
+    let interface = match view.nodes.get(slow.node as usize).map(|node| node.interface.as_str()) {
         Some(interface) if !interface.is_empty() => interface,
         _ => "its interface",
     };
     // What limits its pairs says where to look, if it is more than that nothing was full.
-    let of_limit = common.filter(|by| *by != NetLimitedBy::Network && *by != NetLimitedBy::Losses).and_then(|by| {
-        let has = |pair: &&NetPairFigures| pair.from == node || pair.to == node;
-        let limits = view.compared().filter(has).filter_map(|pair| pair.limit.as_ref());
-        limits.filter(|limit| limit.by == by).map(|limit| limit.look_at.clone()).next()
+    let of_limit = common.and_then(|by| {
+        let known = |limit: &&NetLimit| limit.by == by && says_where(limit);
+        limits_of(view, slow).find(known).map(|limit| limit.look_at.clone())
     });
     let compared = format!(
         "compare it with a machine that is not slow: speed and errors of {interface} (ethtool), its cable, optics and \
@@ -99,29 +104,47 @@ fn pair(view: &NetView, slow: &NetSlowPair) -> NetFinding {
     let limit = view.compared().find(is_pair).and_then(|pair| pair.limit.as_ref());
     let because =
         limit.map_or_else(String::new, |limit| format!("; limited by {}: {}", limit.by.name(), limit.evidence));
-    let back = view.slow.pairs.iter().any(|other| (other.from, other.to) == (to, from));
-    let back = if back { "; the other way too" } else { "; the other way is not" };
+    let (per_s, expected, name) = (view.rate(slow.per_s), view.rate(slow.expected_per_s), pair_name(view, from, to));
+    let beyond = format!("{:.1} standard errors, chance {:.0e}", slow.sigmas.abs(), slow.chance);
+    let less = percent(slow.less_share);
+    let (claim, evidence) = if view.has_two_directions() {
+        (
+            format!("{name} gives {less} less than the other way"),
+            format!("{per_s}, and {expected} the other way; {beyond}{because}"),
+        )
+    } else {
+        let back = view.slow.pairs.iter().any(|other| (other.from, other.to) == (to, from));
+        let back = if back { "; the other way too" } else { "; the other way is not" };
+        let comparisons = view.slow.comparisons;
+        (
+            format!("{name} gives {less} less than both machines do with others"),
+            format!(
+                "{per_s} where {expected} are to be expected; {beyond} over {comparisons} comparisons{because}{back}"
+            ),
+        )
+    };
     NetFinding {
         kind: NetFindingKind::SlowPair,
         severity: Severity::Warning,
         confidence: Confidence::Likely,
         nodes: vec![from, to],
-        claim: format!(
-            "{} gives {} less than both machines do with others",
-            pair_name(view, from, to),
-            percent(slow.less_share)
-        ),
-        evidence: format!(
-            "{} where {} are to be expected; {:.1} standard errors, chance {:.0e} over {} comparisons{because}{back}",
-            view.rate(slow.per_s),
-            view.rate(slow.expected_per_s),
-            slow.sigmas.abs(),
-            slow.chance,
-            view.slow.comparisons
-        ),
-        remedy: "the path between both: hashes that put its flows on one uplink with others, a faulty uplink, a route \
-                 that goes round"
-            .to_owned(),
+        claim,
+        evidence,
+        remedy: pair_remedy(view, limit),
+    }
+}
+
+/// What limits a pair says where to look, if it is more than that nothing was full; else its path.
+fn pair_remedy(view: &NetView, limit: Option<&NetLimit>) -> String {
+    let path = if view.has_two_directions() {
+        "the path that way: a faulty port, cable or optic, an uplink that is full, a route that goes round"
+    } else {
+        "the path between both: hashes that put its flows on one uplink with others, a faulty uplink, a route that \
+         goes round"
+    };
+    match limit.filter(|limit| says_where(limit)) {
+        Some(limit) => format!("{}; else {path}", limit.look_at),
+        None => path.to_owned(),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::student;
 pub(super) const VISITS_LEAST: usize = 2;
 
 /// Visits that are advised where there are too few: of two, an interval is 12.7 standard errors.
-const VISITS_USUAL: usize = 3;
+pub(super) const VISITS_USUAL: usize = 3;
 
 /// Most visits that can be asked for.
 const VISITS_MOST: usize = 1_000;

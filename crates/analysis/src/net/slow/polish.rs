@@ -29,8 +29,14 @@ pub(super) struct NetCell {
 impl NetCell {
     /// Takes off what was the visits'.
     pub(super) fn forget(&mut self, effects: &[f64]) {
+        self.visits.iter_mut().for_each(|(place, log)| *log -= effects[*place]);
         let of_visits: f64 = self.visits.iter().map(|(place, _)| effects[*place]).sum();
         self.value -= of_visits / self.visits.len().max(1) as f64;
+    }
+
+    /// What each visit gave beyond something that the cell's value is beyond by so much.
+    pub(super) fn visits_beyond(&self, beyond: f64) -> impl Iterator<Item = f64> {
+        self.visits.iter().map(move |(_, log)| log - self.value + beyond)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Members of bonds: what is said of bytes that are known.
 
 use linerate_record::machine::{MachineBond, MachineNic};
-use linerate_record::net::{NetAim, NetMember, NetMemberState, NetUnaimed};
+use linerate_record::net::{NetAim, NetHalved, NetMember, NetMemberState, NetUnaimed};
 
 use super::world::{self, LinkWorld};
 use super::*;
+use crate::net::halving::{NetHalving, strayed};
 use crate::net::view::{NetArrival, NetPairMembers};
 
 /// By which member each stream left, and on which one it arrived.
@@ -18,6 +19,13 @@ const FRAMING: f64 = 1.06;
 /// Two machines with bonds, one of which sends to the other, in visits of so many streams each. `left` has the member
 /// of each stream in each visit, as predicted, and `carried` that by which it goes and on which it arrives.
 fn viewed_with(left: &[Vec<u32>], carried: &[Vec<(usize, usize)>], change: fn(&mut NetVisit)) -> NetView {
+    let (run, visits) = visited(left, carried, change);
+    let visits = run.checked(visits).unwrap();
+    view(&run, &visits)
+}
+
+/// The same, as it was measured.
+fn visited(left: &[Vec<u32>], carried: &[Vec<(usize, usize)>], change: fn(&mut NetVisit)) -> (NetRun, Vec<NetVisit>) {
     let world = LinkWorld { visits: 1, rounds: 1, streams: vec![1], ..LinkWorld::healthy(2, 1) };
     let mut run = world::run(&world);
     let bond = MachineBond {
@@ -43,6 +51,7 @@ fn viewed_with(left: &[Vec<u32>], carried: &[Vec<(usize, usize)>], change: fn(&m
             members: NAMES.map(str::to_owned).to_vec(),
             aimed: Some(left[0]),
             streams: left.clone(),
+            ports: (0..streams as u16).map(|stream| 40_000 + stream).collect(),
             why: None,
         });
         let bytes = |is_it: &dyn Fn(&(usize, usize)) -> bool| {
@@ -71,8 +80,7 @@ fn viewed_with(left: &[Vec<u32>], carried: &[Vec<(usize, usize)>], change: fn(&m
         visit
     };
     let visits: Vec<NetVisit> = left.iter().zip(carried).enumerate().map(visit).collect();
-    let visits = run.checked(visits).unwrap();
-    view(&run, &visits)
+    (run, visits)
 }
 
 fn only(view: &NetView) -> &NetPairMembers {
@@ -119,6 +127,59 @@ fn a_single_stream_that_strays_is_counted() {
         assert_eq!((leaves.alone_streams, leaves.strayed_streams), (4 * streams as u32, 1), "{streams}");
         assert!(has(&view, NetFindingKind::StrayedStreams));
     }
+}
+
+#[test]
+fn streams_of_which_none_strayed_alone_are_a_possible_claim_and_others_a_likely_one() {
+    let (left, mut carried) = in_turn(8);
+    carried[1][0].0 = 0;
+    type Change = fn(&mut NetVisit);
+    let unparted: Change = |visit| {
+        let halved = NetHalved { rounds: 6, strays: Vec::new(), unparted: vec![[0, 7]] };
+        visit.pairs[0].halved = (visit.visit == 2).then_some(halved);
+    };
+    let cases: [(Change, Confidence); 2] = [(unparted, Confidence::Possible), (|_| (), Confidence::Likely)];
+    for (change, confidence) in cases {
+        let view = viewed_with(&left, &carried, change);
+        let finding = view.findings.iter().find(|finding| finding.kind == NetFindingKind::StrayedStreams).unwrap();
+        assert_eq!(finding.confidence, confidence, "{finding:?}");
+    }
+}
+
+/// A bond that sends these of its streams by its second member, whatever was predicted: halves of them are measured as
+/// the first visit was, until each is named.
+#[test]
+fn strays_of_a_bond_are_found_by_halves_of_its_streams() {
+    for (streams, strays) in [(8_u32, vec![5_u32]), (16, vec![0, 15]), (256, vec![200])] {
+        let measured = |asked: std::ops::Range<u32>| {
+            let at = |stream: u32| usize::from(strays.contains(&stream));
+            let carried: Carried = asked.clone().map(|stream| (at(stream), 0)).collect();
+            let (run, visits) = visited(&[vec![0; asked.len()]], &[carried], |_| ());
+            (strayed(&run, &visits[0], (0, 1)), run, visits)
+        };
+        let (first, run, mut visits) = measured(0..streams);
+        let first = first.unwrap();
+        assert_eq!((first.streams, first.by.as_str()), (strays.len() as u32, "a1"));
+        let mut halving = NetHalving::of(streams, &first);
+        while let Some(asked) = halving.wants() {
+            halving.take(measured(asked).0.as_ref());
+        }
+        let pair = &mut visits[0].pairs[0];
+        pair.halved = Some(halving.found(pair.aim.as_ref().unwrap()));
+        let said = view(&run, &run.checked(visits).unwrap());
+        let leaves = only(&said).leaves.as_ref().unwrap();
+        let ports: Vec<u32> = leaves.strays.iter().map(|stray| u32::from(stray.port)).collect();
+        let expected: Vec<u32> = strays.iter().map(|stray| 40_000 + stray).collect();
+        assert_eq!((ports, leaves.unparted_streams), (expected, 0), "{streams}");
+        let finding = said.findings.iter().find(|finding| finding.kind == NetFindingKind::StrayedStreams).unwrap();
+        let named = format!("alone, those from port {} by a1 and not a0", 40_000 + strays[0]);
+        assert!(finding.evidence.contains(&named), "{finding:?}");
+    }
+    let (left, carried) = in_turn(8);
+    let (run, visits) = visited(&left, &carried, |_| ());
+    assert!(visits.iter().all(|visit| strayed(&run, visit, (0, 1)).is_some_and(|strayed| strayed.streams == 0)));
+    let (run, mut visits) = visited(&left, &carried, |visit| visit.pairs[0].aim = None);
+    assert_eq!(strayed(&run, &visits.remove(0), (0, 1)), None, "nothing was predicted");
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Loads that are no streams.
 
 use linerate_record::histogram::{empty, encode};
-use linerate_record::net::{NetDatagrams, NetExchanges, NetOp, NetPair, NetRun, NetVisit};
+use linerate_record::net::{
+    NetBursts, NetDatagrams, NetExchanges, NetGso, NetOffloads, NetOp, NetPair, NetRun, NetVisit, NetWay, NetZeroCopy,
+};
 
 use super::world::{self, LinkWorld};
 use crate::net::view;
@@ -11,10 +13,18 @@ const REQUEST: NetOp = NetOp::Request { request_bytes: 1, answer_bytes: 1 };
 
 /// Four machines whose visits have this op, with what it counts in place of bytes.
 fn viewed(op: NetOp, asked_bytes_per_s: Option<f64>, change: impl Fn(&NetVisit, &NetPair) -> NetPair) -> NetView {
+    viewed_with((op, NetOffloads::default()), asked_bytes_per_s, change)
+}
+
+fn viewed_with(
+    (op, offloads): (NetOp, NetOffloads),
+    asked_bytes_per_s: Option<f64>,
+    change: impl Fn(&NetVisit, &NetPair) -> NetPair,
+) -> NetView {
     let world = LinkWorld { rounds: 3, ..LinkWorld::healthy(4, 3) };
     let run = world::run(&world);
     let mut load = run.load.clone();
-    (load.op, load.max_bytes_per_s) = (op, asked_bytes_per_s);
+    (load.op, load.offloads, load.max_bytes_per_s) = (op, offloads, asked_bytes_per_s);
     let run = NetRun { load, ..run };
     let mut visits = world::visits(&world);
     for visit in &mut visits {
@@ -66,6 +76,30 @@ fn connections_count_as_requests_do_and_bytes_are_none() {
 }
 
 #[test]
+fn datagrams_that_a_receiver_does_not_read_are_no_incast() {
+    let op = NetOp::Udp { datagram_bytes: 1_000 };
+    let world = LinkWorld { way: NetWay::Incast, ..LinkWorld::healthy(5, 3) };
+    for (socket_drops, is_incast) in [(0, true), (9_000, true), (9_900, false), (10_000, false)] {
+        let mut run = world::run(&world);
+        (run.load.op, run.load.max_bytes_per_s) = (op, Some(10e6));
+        let mut visits = world::visits(&world);
+        for pair in visits.iter_mut().flat_map(|visit| &mut visit.pairs) {
+            pair.received_bytes = vec![90_000 * 1_000 / 20; 20];
+            pair.datagrams = Some(NetDatagrams {
+                sent: 100_000,
+                received: 90_000,
+                missing: 10_000,
+                socket_drops,
+                ..NetDatagrams::default()
+            });
+        }
+        let said = view(&run, &visits);
+        let found = said.findings.iter().any(|finding| finding.kind == NetFindingKind::Incast);
+        assert_eq!(found, is_incast, "{socket_drops}: {:?}", said.findings);
+    }
+}
+
+#[test]
 fn datagrams_that_are_lost_are_told_by_where() {
     let datagram_bytes = 1_000;
     let op = NetOp::Udp { datagram_bytes };
@@ -101,4 +135,87 @@ fn datagrams_that_are_lost_are_told_by_where() {
         let is_found = view.findings.iter().any(|finding| finding.kind == NetFindingKind::Losses);
         assert_eq!(is_found, received < sent, "{:?}", view.findings);
     }
+}
+
+#[test]
+fn the_pair_that_loses_most_and_that_waits_longest_are_named_in_the_answer() {
+    let lossy = |lost: u64| {
+        move |_: &NetVisit, pair: &NetPair| {
+            let missing = if (pair.from, pair.to) == (2, 1) { lost } else { 1_000 };
+            let received = 100_000 - missing;
+            NetPair {
+                received_bytes: vec![received * 50; 20],
+                datagrams: Some(NetDatagrams { sent: 100_000, received, missing, ..NetDatagrams::default() }),
+                ..pair.clone()
+            }
+        }
+    };
+    let op = NetOp::Udp { datagram_bytes: 1_000 };
+    for (lost, said) in [(40_000, "(most n3 → n2 40.0 %)"), (1_000, "(most 1.00 %)")] {
+        let view = viewed(op, Some(10e6), lossy(lost));
+        assert!(view.answer.contains(said), "{said}: {}", view.answer);
+    }
+    let view = viewed(REQUEST, None, |_, pair| {
+        let mut slow = exchanges(pair, 1_000);
+        if (pair.from, pair.to) == (0, 3) {
+            let mut times = empty();
+            times.record_n(30_000_000, 20_000).unwrap();
+            slow.exchanges = slow.exchanges.map(|of| NetExchanges { times: encode(&times), ..of });
+        }
+        slow
+    });
+    assert!(view.answer.contains("(longest p99 n1 → n4 30"), "{}", view.answer);
+}
+
+#[test]
+fn datagrams_at_once_are_told_by_the_mean_of_calls_and_kernels_that_refused_by_name() {
+    let op = NetOp::Udp { datagram_bytes: 1_000 };
+    let of = |visit: &NetVisit, pair: &NetPair| {
+        // The kernel of the second machine cuts nothing.
+        let refused = (pair.from == 1).then_some(90);
+        let calls = if pair.from == 1 { 10_000 } else { 250 };
+        NetPair {
+            received_bytes: vec![450_000; 20],
+            datagrams: Some(NetDatagrams { sent: 10_000, received: 9_000, missing: 500, ..NetDatagrams::default() }),
+            gso: Some(NetBursts { calls, refused }),
+            gro: Some(NetBursts { calls: 300 + u64::from(visit.visit % 2) * 600, refused: None }),
+            ..pair.clone()
+        }
+    };
+    let view = viewed_with((op, NetOffloads { gso: NetGso::On, zerocopy: false }), Some(1e6), of);
+    for pair in view.compared() {
+        let of = pair.offloads.unwrap();
+        assert_eq!(of.datagrams_per_send, Some(if pair.from == 1 { 1.0 } else { 40.0 }), "{of:?}");
+        let per_read = of.datagrams_per_read.unwrap();
+        assert!((10.0..=30.0).contains(&per_read), "{of:?}");
+        assert_eq!((of.uncopied_sends, of.copied_share), (None, None));
+    }
+    let said: Vec<&String> = view.remarks.iter().filter(|remark| remark.contains("UDP_SEGMENT")).collect();
+    assert!(said.len() == 1 && said[0].contains("the kernel of n2 does not cut"), "{:?}", view.remarks);
+    assert!(said[0].contains("EMSGSIZE") && !view.remarks.iter().any(|remark| remark.contains("UDP_GRO")));
+    let single = viewed(op, Some(1e6), |visit, pair| NetPair { gso: None, gro: None, ..of(visit, pair) });
+    assert!(single.compared().all(|pair| pair.offloads.is_none()) && single.remarks.is_empty(), "{:?}", single.remarks);
+}
+
+#[test]
+fn what_was_sent_without_a_copy_and_copied_is_a_finding_from_half_of_it_on() {
+    let uncopied = NetOffloads { zerocopy: true, ..NetOffloads::default() };
+    let of = |copied, unkept| {
+        viewed_with((NetOp::Stream, uncopied), None, |_, pair| NetPair {
+            zerocopy: Some(NetZeroCopy { sends: 120, unkept, noted: 100 - unkept, copied, refused: None }),
+            ..pair.clone()
+        })
+    };
+    for (copied, unkept, share, is_found) in [(0, 0, 0.0, false), (49, 0, 0.49, false), (100, 0, 1.0, true)] {
+        let view = of(copied, unkept);
+        let figures = view.compared().next().unwrap().offloads.unwrap();
+        assert_eq!(figures.copied_share, Some(share));
+        assert!(figures.uncopied_sends.is_some_and(|sends| sends >= 120), "{figures:?}");
+        let found: Vec<_> = view.findings.iter().filter(|of| of.kind == NetFindingKind::CopiedSends).collect();
+        assert_eq!(found.len(), usize::from(is_found), "{share}: {found:?}");
+        assert!(found.iter().all(|of| of.evidence.contains("100 %") && of.claim.contains("12 pairs")), "{found:?}");
+    }
+    let view = of(0, 60);
+    let said: Vec<&String> = view.remarks.iter().filter(|remark| remark.contains("optmem_max")).collect();
+    assert!(said.len() == 1 && said[0].contains("50.0 %") && said[0].contains("n1, n2, n3, n4"), "{:?}", view.remarks);
 }

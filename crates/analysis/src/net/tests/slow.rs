@@ -39,6 +39,44 @@ fn healthy_fleets_of_every_size_are_called_slow_no_more_often_than_stated() {
     }
 }
 
+#[test]
+fn visits_that_are_slow_now_and_then_make_nobody_slow_more_often_than_stated() {
+    for (nodes, rounds) in [(8, 8), (16, 6)] {
+        for (visits, share) in [(2, 0.1), (3, 0.05), (3, 0.1)] {
+            let seeds = seeds(nodes);
+            let called = (0..seeds).filter(|seed| {
+                let world = LinkWorld { rounds, visits, ..LinkWorld::healthy(nodes, *seed) };
+                slow(&viewed(&world.with(&[Plant::NowAndThen(share, 0.5)]))) != (vec![], vec![])
+            });
+            let called = called.count();
+            // By the mean of visits alone, from a tenth of them to nearly all would be.
+            let most = (0.01 * seeds as f64).ceil() as usize + 2;
+            assert!(called <= most, "{nodes} machines, {visits} visits, {share}: {called} of {seeds}");
+        }
+    }
+}
+
+#[test]
+fn pairs_that_are_slow_each_for_itself_make_no_slow_visit() {
+    let seeds = 200;
+    let told = (0..seeds).filter(|seed| {
+        let view = viewed(&LinkWorld::healthy(4, *seed).with(&[Plant::NowAndThen(0.3, 0.5)]));
+        view.findings.iter().any(|finding| finding.kind == NetFindingKind::SlowVisit)
+    });
+    let told = told.count();
+    assert!(told <= 3, "{told} of {seeds}");
+}
+
+#[test]
+fn a_machine_that_was_slow_for_a_part_of_the_run_is_not_called() {
+    for (until, is_called) in [(5, false), (21, true)] {
+        // Of 21 visits.
+        let view = viewed(&LinkWorld::healthy(8, 2).with(&[Plant::Until(2, until, 0.5)]));
+        let called = slow(&view).0.iter().any(|(node, _)| *node == 2);
+        assert_eq!(called, is_called, "{until}: {}", view.answer);
+    }
+}
+
 /// How often a plant is found, and how often anything else is called.
 fn found(nodes: u32, rounds: usize, plant: impl Fn(u32) -> Plant, is_it: impl Fn(u32, &NetView) -> bool) -> (u64, u64) {
     let seeds = seeds(nodes).min(60);
@@ -114,13 +152,113 @@ fn what_is_within_the_intervals_or_does_not_matter_is_not_called() {
 }
 
 #[test]
-fn two_machines_are_not_compared_and_a_single_round_compares_pairs_alone() {
-    let two = viewed(&LinkWorld::healthy(2, 1));
-    assert!(two.slow.lacking.starts_with("fewer than three pairs"), "{:?}", two.slow);
+fn a_single_round_compares_pairs_alone() {
     let one = LinkWorld { rounds: 1, ..LinkWorld::healthy(16, 1) }.with(&[Plant::Sender(4, 0.5)]);
     let view = viewed(&one);
     assert_eq!((view.slow.nodes.len(), view.slow.pairs.len(), view.slow.pairs[0].from), (0, 1, 4));
     assert!(view.slow.lacking.contains("machines are not compared"), "{:?}", view.slow);
+}
+
+#[test]
+fn of_two_machines_each_direction_is_held_against_the_other() {
+    for seed in 0..40 {
+        let alike = viewed(&LinkWorld::healthy(2, seed));
+        assert_eq!(slow(&alike), (vec![], vec![]), "{seed}: {:?}", alike.slow);
+        let said = "neither direction gives a tenth less than the other beyond chance";
+        assert!(alike.slow.lacking == said && alike.answer.contains(said), "{seed}: {}", alike.answer);
+    }
+    for (way, seed) in [(NetWay::OneWay, 1), (NetWay::Ring, 2), (NetWay::BothWays, 3)] {
+        let world = LinkWorld { way, ..LinkWorld::healthy(2, seed) }.with(&[Plant::Pair(1, 0, 0.5)]);
+        let view = viewed(&world);
+        assert_eq!(slow(&view), (vec![], vec![(1, 0)]), "{way:?}");
+        assert!(view.answer.contains("n2 → n1 gives "), "{}", view.answer);
+        assert!(view.answer.contains("less than the other way;"), "{}", view.answer);
+        let finding = view.findings.iter().find(|finding| finding.kind == NetFindingKind::SlowPair).unwrap();
+        assert!(finding.claim.ends_with("less than the other way"), "{finding:?}");
+        assert!(finding.evidence.contains(" the other way; ") && finding.remedy.contains("that way"), "{finding:?}");
+    }
+    let once = viewed(&LinkWorld { visits: 1, ..LinkWorld::healthy(2, 1) }.with(&[Plant::Pair(1, 0, 0.5)]));
+    assert_eq!(slow(&once), (vec![], vec![]));
+    assert!(once.answer.contains("--visits 3 says more"), "{}", once.answer);
+}
+
+#[test]
+fn what_is_known_to_limit_a_slow_pair_is_its_remedy() {
+    let world = LinkWorld::healthy(8, 4).with(&[Plant::Pair(1, 2, 0.3)]);
+    let run = super::world::run(&world);
+    let remedy = |visits: &[linerate_record::net::NetVisit]| {
+        let view = crate::net::view(&run, visits);
+        assert_eq!(slow(&view), (vec![], vec![(1, 2)]));
+        let finding = view.findings.into_iter().find(|finding| finding.kind == NetFindingKind::SlowPair);
+        finding.unwrap().remedy
+    };
+    let mut visits = super::world::visits(&world);
+    assert!(remedy(&visits).starts_with("the path between both"), "nothing else is known");
+    for pair in visits.iter_mut().flat_map(|visit| &mut visit.pairs).filter(|pair| (pair.from, pair.to) == (1, 2)) {
+        pair.sent.window_limited_us = pair.sent.busy_us / 10 * 9;
+    }
+    let said = remedy(&visits);
+    assert!(said.starts_with("net.ipv4.tcp_rmem") && said.contains("; else the path between both"), "{said}");
+}
+
+#[test]
+fn machines_of_a_rack_that_are_slow_with_others_alone_are_one_finding_of_the_rack() {
+    let world = LinkWorld { rounds: 23, ..LinkWorld::healthy(24, 6) };
+    let rack = |node: u32| node / 4;
+    let halved = |is_slow: fn(bool, bool) -> bool| {
+        let mut run = super::world::run(&world);
+        for (place, node) in (0..).zip(&mut run.nodes) {
+            node.rack = Some(format!("r{}", rack(place)));
+        }
+        let mut visits = super::world::visits(&world);
+        for pair in visits.iter_mut().flat_map(|visit| &mut visit.pairs) {
+            if is_slow(rack(pair.from) == 2, rack(pair.to) == 2) {
+                pair.received_bytes.iter_mut().for_each(|bytes| *bytes /= 2);
+            }
+        }
+        crate::net::view(&run, &visits)
+    };
+    let kinds = |view: &NetView| {
+        let count = |kind| view.findings.iter().filter(|finding| finding.kind == kind).count();
+        (count(NetFindingKind::SlowRack), count(NetFindingKind::SlowNode))
+    };
+    let uplink = halved(|from, to| from != to);
+    assert_eq!(kinds(&uplink), (1, 0), "{:?}", uplink.findings);
+    let finding = uplink.findings.iter().find(|finding| finding.kind == NetFindingKind::SlowRack).unwrap();
+    let mut nodes = finding.nodes.clone();
+    nodes.sort_unstable();
+    assert_eq!(nodes, [8, 9, 10, 11]);
+    assert!(finding.claim.starts_with("rack r2 sends and receives less to and from other racks, by "), "{finding:?}");
+    assert!(finding.evidence.starts_with("4 of its 4 machines"), "{finding:?}");
+    assert!(uplink.answer.contains(&finding.claim), "{}", uplink.answer);
+    let one_way = halved(|from, to| from && !to);
+    assert_eq!(kinds(&one_way), (1, 0), "{:?}", one_way.findings);
+    assert!(one_way.answer.contains("rack r2 sends "), "{}", one_way.answer);
+    // Slow with each other too: the machines, or their ports.
+    assert_eq!(kinds(&halved(|from, to| from || to)), (0, 4));
+}
+
+#[test]
+fn a_slow_senders_own_queue_is_its_remedy() {
+    let world = LinkWorld::healthy(8, 4).with(&[Plant::Sender(1, 0.5)]);
+    let run = super::world::run(&world);
+    let mut visits = super::world::visits(&world);
+    let remedy = |visits: &[linerate_record::net::NetVisit]| {
+        let view = crate::net::view(&run, visits);
+        let finding = view.findings.into_iter().find(|finding| finding.kind == NetFindingKind::SlowNode);
+        finding.unwrap().remedy
+    };
+    assert!(remedy(&visits).starts_with("compare it with a machine that is not slow"));
+    for machine in visits.iter_mut().flat_map(|visit| &mut visit.machines).filter(|machine| machine.node == 1) {
+        machine.queues = vec![linerate_record::net::NetQueue {
+            interface: "eth0".to_owned(),
+            discipline: "htb".to_owned(),
+            dropped: 0,
+            held_back: 20_000,
+        }];
+    }
+    let said = remedy(&visits);
+    assert!(said.starts_with("the limit of rates on the sender: tc -s qdisc show dev eth0; compare it"), "{said}");
 }
 
 #[test]

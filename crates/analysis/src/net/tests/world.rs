@@ -2,11 +2,12 @@
 
 use linerate_record::machine::{Machine, MachineNic};
 use linerate_record::net::{
-    NET_SCHEMA, NetLoad, NetMachine, NetNode, NetOp, NetPair, NetRun, NetSent, NetVisit, NetWay,
+    NET_SCHEMA, NetLoad, NetMachine, NetNode, NetOffloads, NetOp, NetPair, NetRun, NetSent, NetThrough, NetVisit,
+    NetWay,
 };
 use linerate_worlds::Dice;
 
-use crate::net::{rounds, sampled, turns};
+use crate::net::{NetTurn, rounds, sampled, turns};
 
 /// Something that is slow by a factor.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +17,10 @@ pub(super) enum Plant {
     Pair(u32, u32, f64),
     /// All pairs of the visit with this number.
     Visit(u32, f64),
+    /// Such a share of the visits of each pair.
+    NowAndThen(f64, f64),
+    /// What a machine sends and receives, up to the visit with this number.
+    Until(u32, u32, f64),
 }
 
 /// A fleet and how it is measured.
@@ -69,6 +74,8 @@ pub(super) fn run(world: &LinkWorld) -> NetRun {
         address: format!("10.0.{}.{}", at / 250, at % 250 + 1),
         interface: "eth0".to_owned(),
         machine: Machine { cpus: 16, nics: vec![nic.clone()], ..Machine::default() },
+        place: None,
+        rack: None,
     };
     NetRun {
         schema: NET_SCHEMA,
@@ -86,11 +93,14 @@ pub(super) fn run(world: &LinkWorld) -> NetRun {
             visits: world.visits,
             send_bytes: 1 << 20,
             max_bytes_per_s: None,
+            offloads: NetOffloads::default(),
             sampled_of_rounds: None,
             members: None,
         },
         asked_visits: None,
         nodes: (0..world.nodes).map(node).collect(),
+        against: None,
+        stated_oversubscription: None,
         remarks: Vec::new(),
     }
 }
@@ -131,7 +141,7 @@ pub(super) fn visits(world: &LinkWorld) -> Vec<NetVisit> {
     let truth = truth(world, &mut dice);
     let all = sampled(&rounds(world.nodes, world.way), world.rounds, world.seed);
     let order = turns(all.len(), &world.streams, world.visits, world.seed);
-    let visit = |(number, turn): (u32, &crate::net::NetTurn)| {
+    let visit = |(number, turn): (u32, &NetTurn)| {
         let slow = world.plants.iter().filter_map(|plant| match plant {
             Plant::Visit(visit, factor) if *visit == number => Some(*factor),
             _ => None,
@@ -139,21 +149,34 @@ pub(super) fn visits(world: &LinkWorld) -> Vec<NetVisit> {
         let of_visit: f64 = slow.product();
         let pairs = all[turn.round as usize].iter().map(|&(from, to)| {
             let scattered = (world.scatter[2] * dice.normal()).exp();
-            let rate = truth[from as usize][to as usize] * scattered * of_visit;
+            let of_time = |plant: &Plant| match *plant {
+                Plant::NowAndThen(share, factor) if dice.happens(share) => factor,
+                Plant::Until(node, last, factor) if number <= last && [from, to].contains(&node) => factor,
+                _ => 1.0,
+            };
+            let of_time: f64 = world.plants.iter().map(of_time).product();
+            let rate = truth[from as usize][to as usize] * scattered * of_visit * of_time;
             pair(from, to, turn.streams, intervals(rate, &mut dice))
         });
-        NetVisit {
-            visit: number,
-            repetition: turn.repetition,
-            round: turn.round,
-            streams: turn.streams,
-            member: None,
-            at_ms: 12_000 * u64::from(number),
-            pairs: pairs.collect(),
-            machines: (0..world.nodes).map(machine).collect(),
-        }
+        let pairs = pairs.collect();
+        NetVisit { machines: (0..world.nodes).map(machine).collect(), ..of_turn(number, turn, pairs) }
     };
     (1..).zip(&order).map(visit).collect()
+}
+
+/// The visit that is due in a turn, without readings of machines.
+pub(super) fn of_turn(number: u32, turn: &NetTurn, pairs: Vec<NetPair>) -> NetVisit {
+    NetVisit {
+        visit: number,
+        repetition: turn.repetition,
+        round: turn.round,
+        streams: turn.streams,
+        member: None,
+        through: NetThrough::Direct,
+        at_ms: 12_000 * u64::from(number),
+        pairs,
+        machines: Vec::new(),
+    }
 }
 
 /// A pair of which nothing at either end is full.
@@ -188,5 +211,6 @@ pub(super) fn machine(node: u32) -> NetMachine {
         receive_busiest_ns: 5_000_000_000,
         values: Vec::new(),
         members: Vec::new(),
+        queues: Vec::new(),
     }
 }

@@ -1,6 +1,7 @@
 //! What members of bonds carried, beside what was predicted.
 
-use linerate_record::net::NetUnaimed;
+use linerate_record::lines::listed;
+use linerate_record::net::{NetStray, NetUnaimed};
 use serde::{Deserialize, Serialize};
 
 /// Members of bonds at both ends of one pair with one number of streams, over its visits.
@@ -46,6 +47,29 @@ pub struct NetLeaves {
     /// Share of all bytes that members carried beyond what was predicted; absent where that cannot be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strayed_share: Option<f64>,
+    /// Streams that strayed when they were sent alone, visit by visit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub strays: Vec<NetStray>,
+    /// Streams among which some strayed that could not be told apart.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub unparted_streams: u32,
+}
+
+/// Strays that a sentence names.
+const STRAYS_NAMED: usize = 3;
+
+impl NetLeaves {
+    /// The streams that were found to stray, in a clause; absent where none were looked for.
+    #[must_use]
+    pub fn strays_in_words(&self) -> Option<String> {
+        let named = |stray: &NetStray| format!("port {} by {} and not {}", stray.port, stray.carried, stray.predicted);
+        let named: Vec<String> = self.strays.iter().map(named).collect();
+        let alone = (!named.is_empty()).then(|| format!("alone, those from {} stray", listed(&named, STRAYS_NAMED)));
+        let together = (self.unparted_streams > 0)
+            .then(|| format!("some of {} others strayed and were not told apart", self.unparted_streams));
+        let all: Vec<String> = alone.into_iter().chain(together).collect();
+        (!all.is_empty()).then(|| all.join("; "))
+    }
 }
 
 /// What one member sent.
@@ -112,4 +136,22 @@ pub enum NetArrival {
     /// There are too few streams to say.
     #[default]
     Untold,
+}
+
+impl NetArrival {
+    /// All of them.
+    pub const ALL: [NetArrival; 5] =
+        [NetArrival::OneMember, NetArrival::AsSent, NetArrival::Uneven, NetArrival::Spread, NetArrival::Untold];
+
+    /// Its word in JSON and CSV.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            NetArrival::OneMember => "one-member",
+            NetArrival::AsSent => "as-sent",
+            NetArrival::Uneven => "uneven",
+            NetArrival::Spread => "spread",
+            NetArrival::Untold => "untold",
+        }
+    }
 }

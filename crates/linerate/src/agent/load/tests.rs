@@ -109,7 +109,13 @@ impl Coordinator {
             is_root: false,
             machine: Machine::default(),
         };
-        let ground = Ground { clock_ns: five_s_behind, read: || Err("not read".to_owned()), lease: LAPSES_AFTER };
+        let ground = Ground {
+            clock_ns: five_s_behind,
+            read: |_| Err("not read".to_owned()),
+            lease: LAPSES_AFTER,
+            root: None,
+            served: None,
+        };
         let events = (tell.clone(), happenings);
         let ended = thread::spawn(move || serve(hello, input, output, events, ground));
         let (bytes, came) = channel();

@@ -1,7 +1,7 @@
 //! Members of bonds: by which of them flows leave, as the kernel's hash tells it, source ports that lead to one of
 //! them, and what each carried.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use linerate_fleet::bounds::printable;
@@ -13,6 +13,8 @@ use linerate_model::bond::hash::{Addresses, Header, Packet, Rules, member, rules
 use linerate_model::bond::{Direction, MemberChoice, choice};
 use linerate_record::net::{NET_MEMBERS_MAX, NetAim, NetMember, NetMemberState, NetOp, NetUnaimed};
 use linerate_record::site::{BondMode, Kernel, TransmitHash};
+
+use crate::sources;
 
 /// Source ports are chosen from here on, up to the last: what the kernel gives by itself as a rule, and no service's.
 const FIRST_PORT: u16 = 1 << 15;
@@ -66,7 +68,12 @@ pub(super) fn aiming(root: &Root, order: &NetRoundOrder, to: &NetSendOrder) -> A
     let leaving = leaving(root, to.address);
     let hit = order.member.zip(leaving.as_ref()).filter(|(_, leaving)| leaving.why(order.op).is_none());
     let aimed = hit.map(|(member, leaving)| member % leaving.count());
-    let source = hit.zip(aimed).map(|((_, leaving), place)| leaving.source_of(place, to, order.point));
+    let chosen = || hit.zip(aimed).map(|((_, leaving), place)| leaving.source_of(place, to, order.point));
+    let source = match (&leaving, to.ports.as_slice()) {
+        (_, []) => chosen(),
+        (Some(leaving), ports) => Some(FlowSource { address: leaving.source, ports: ports.to_vec() }),
+        (None, _) => None,
+    };
     Aiming { to: to.to, source, aimed, leaving, op: order.op }
 }
 
@@ -85,12 +92,13 @@ impl Aiming {
             members: leaving.members.iter().map(|name| printable(name)).collect(),
             aimed: self.aimed,
             streams: streams.unwrap_or_default(),
+            ports: flows.iter().map(|flow| flow.source.port()).collect(),
         })
     }
 }
 
 fn leaving(root: &Root, to: SocketAddr) -> Option<Leaving> {
-    let source = source_address(to)?;
+    let source = sources::toward(to)?;
     let interface = if_addrs::get_if_addrs().ok()?.into_iter().find(|of| of.ip() == source)?.name;
     let way = way_out(root, &interface)?;
     let bond = bonds(root).into_iter().find(|bond| bond.name == way.bond)?;
@@ -129,14 +137,6 @@ fn of_bond(
     let sends = bond.members.into_iter().filter(|member| member.sends).take(NET_MEMBERS_MAX);
     let members = sends.map(|member| member.name).collect();
     Leaving { source, bond: bond.name, mode: bond.mode, policy, members, chosen_by }
-}
-
-/// The address from which the kernel sends to another. Nothing is sent.
-fn source_address(to: SocketAddr) -> Option<IpAddr> {
-    let any: IpAddr = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let socket = UdpSocket::bind((any, 0)).ok()?;
-    socket.connect(to).ok()?;
-    Some(socket.local_addr().ok()?.ip())
 }
 
 /// The MAC address of a machine on an interface's own network. Where it is not known yet, a connection that says
@@ -293,7 +293,7 @@ mod tests {
     const UDP: NetOp = NetOp::Udp { datagram_bytes: 1_472 };
 
     fn to(streams: u32) -> NetSendOrder {
-        NetSendOrder { to: 1, address: "10.0.0.2:9000".parse().unwrap(), streams }
+        NetSendOrder { to: 1, address: "10.0.0.2:9000".parse().unwrap(), streams, ports: Vec::new() }
     }
 
     #[test]
@@ -339,6 +339,7 @@ mod tests {
             let flows: Vec<FlowEnds> = source.ports.iter().take(16).map(|port| ends(*port)).collect();
             let told = aiming.told(&flows).unwrap();
             assert_eq!((told.only(), told.aimed, told.streams.len()), (Some(place), Some(place), 16));
+            assert_eq!(told.ports, source.ports[..16]);
             assert_eq!(told.check(16), Ok(()));
         }
         assert_ne!(leaving.source_of(0, &to(1), 3).ports[0], leaving.source_of(0, &to(1), 4).ports[0]);

@@ -17,7 +17,7 @@ pub(super) fn mistakes(flags: &BenchFlags, load: &Load) -> Vec<String> {
              --host",
         ),
         (
-            target.source.is_some(),
+            target.source.is_some() || load.endpoint.source.is_some(),
             "--source names addresses of this machine, and clients have others: with --fleet, drop it, and set the \
              source address in each client's routes (ip route replace … src ADDRESS)",
         ),

@@ -134,7 +134,7 @@ nodes() {
         configured "n$node"
     done
     "$source/image.sh" registry.k8s.io/pause:3.10 "$KUBERNETES/pause" "$here/images/pause.tar"
-    if [ "$(cat "$here/tier")" != nodes ]; then
+    if [[ ! $(cat "$here/tier") =~ ^(nodes|systemd)$ ]]; then
         "$source/image.sh" linerate.local/answer:test "$CILIUM/answer" "$here/images/answer.tar"
     else
         "$source/image.sh" linerate.local/linerate:test "${LINERATE:?names the program}" "$here/images/linerate.tar"
@@ -157,6 +157,7 @@ up() {
     hostname linerate-kubernetes
     case $tier in
     nodes) make_network "$count" "$control" && make_routes "$count" ;;
+    systemd) make_network "$count" "$control" ;;
     cilium | machines) make_network "$count" "$router" && make_router "$count" ;;
     *) make_network 0 "$control" ;;
     esac
@@ -166,7 +167,7 @@ up() {
     control_plane
     case $tier in
     api) ;;
-    nodes) nodes "$count" are_ready ;;
+    nodes | systemd) nodes "$count" are_ready ;;
     cilium | machines) programs && begin_routing && nodes "$count" are_known ;;
     scale) . "$source/scale.sh" && pretended "$count" ;;
     esac
@@ -176,7 +177,7 @@ up() {
 }
 
 has_machines() {
-    [ "$(cat "$here/tier" 2>/dev/null)" = machines ]
+    [[ $(cat "$here/tier" 2>/dev/null) =~ ^(machines|systemd)$ ]]
 }
 
 node_of() {

@@ -6,6 +6,8 @@
 #   kubernetes.sh up FOLDER nodes N       the same with N nodes, each with containerd, kubelet, kube-proxy: n1, n2, …
 #   kubernetes.sh up FOLDER cilium N      nodes whose network is Cilium's, with a router (FRR) and a client behind it
 #   kubernetes.sh up FOLDER machines N    the same with nodes that are virtual machines with a kernel of their own
+#   kubernetes.sh up FOLDER systemd N     nodes that are virtual machines with systemd as their first process, without
+#                                         Cilium: their pods are in the network of the node
 #   kubernetes.sh up FOLDER scale N       the same with N nodes that kwok pretends; exec into their pods runs here
 #   kubernetes.sh hold FOLDER TIER [N]    `up` in the foreground: says "ready", and ends with its standard input
 #   kubernetes.sh in FOLDER COMMAND …     a command in its network, with KUBECONFIG set and kubectl on its PATH
@@ -102,8 +104,8 @@ sweep_groups() {
 # What a tier needs, before anything is made.
 check() {
     local tier=${1:-} count=${2:-}
-    [[ $tier =~ ^(api|nodes|cilium|machines|scale)$ ]] ||
-        refuse "no tier ${tier:-is named}: api, nodes, cilium, machines or scale"
+    [[ $tier =~ ^(api|nodes|cilium|machines|systemd|scale)$ ]] ||
+        refuse "no tier ${tier:-is named}: api, nodes, cilium, machines, systemd or scale"
     [ "$(id -u)" = 0 ] || refuse "namespaces and control groups need root"
     [ -d "$hierarchies/memory" ] || refuse "$hierarchies is not of version 1: kubelets that share a machine need that"
     [ -x "$KUBERNETES/bin/kubelet" ] || refuse "$KUBERNETES has no components: make kubernetes"
@@ -114,7 +116,7 @@ check() {
     LINERATE=$(realpath "$LINERATE")
     export LINERATE
     [ -z "${DRIVES:-}" ] || [ -x "${XFS:-}/sbin/mkfs.xfs" ] || refuse "XFS=${XFS:-} has no sbin/mkfs.xfs"
-    if [ "$tier" = machines ]; then
+    if [ "$tier" = machines ] || [ "$tier" = systemd ]; then
         [ -e "$MACHINE/vmlinuz" ] || refuse "$MACHINE has no kernel for a virtual machine: make machine"
         [ -x /usr/lib/qemu/virtiofsd ] || refuse "no virtiofsd of qemu is installed: apt-get install qemu-system-x86"
     fi
@@ -200,7 +202,7 @@ run_on() {
     local first name=$2
     [[ ! $name =~ ^[0-9] ]] || name=n$name
     first=$(first_process "$1")
-    if [[ $name =~ ^n[0-9] ]] && [ "$(cat "/proc/$first/root/$1/inside/tier")" = machines ]; then
+    if [[ $name =~ ^n[0-9] ]] && [[ $(cat "/proc/$first/root/$1/inside/tier") =~ ^(machines|systemd)$ ]]; then
         inside "$1" of-machine "${name#n}" "${@:3}"
     fi
     exec nsenter --net="/proc/$first/root/run/netns/$name" -- "${@:3}"

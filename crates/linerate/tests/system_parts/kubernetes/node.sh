@@ -163,12 +163,12 @@ proxy() {
 }
 
 source=$(dirname "$(realpath "$0")")
-[ "$tier" != machines ] || . "$source/../machine/node.sh"
+[[ $tier != machines && $tier != systemd ]] || . "$source/../machine/node.sh"
 make_groups
 make_disk
 mount_drives
 make_path
-if [ "$tier" != nodes ]; then
+if [[ $tier != nodes && $tier != systemd ]]; then
     . "$source/../cilium/node.sh"
     make_room
     write_cilium_network
@@ -177,6 +177,11 @@ else
 fi
 containerd
 kubelet
-if [ "$tier" != nodes ]; then agent & else proxy; fi
+case $tier in
+nodes) proxy ;;
+# Pods there are in the network of their node.
+systemd) ;;
+*) agent & ;;
+esac
 # The node ends with the first of them that does, and the kernel ends the others.
 wait -n

@@ -55,6 +55,32 @@ pub(super) fn datagrams_as_iperf3() -> Result<(), Failed> {
     Ok(())
 }
 
+/// Datagrams that go at once all come, and are counted one by one; those that no path carries whole go by themselves,
+/// and the report says why; at a low rate nothing goes at once.
+pub(super) fn bursts_and_singles() -> Result<(), Failed> {
+    let switched = Switched::make(2)?;
+    let flags = |more: &str| {
+        format!("--op udp --max-rate 40Mb/s --streams 1 --duration 1s --warmup 300ms --visits 1 --one-way {more}")
+    };
+    let per_send = |view: &NetView| -> Result<Option<f64>, Failed> {
+        Ok(pair(view, (1, 2), 1)?.offloads.and_then(|of| of.datagrams_per_send))
+    };
+    let view = switched.view(&flags("--gso on"))?;
+    let of = datagrams(&view)?;
+    println!("at once: {of:?}, {:?}", pair(&view, (1, 2), 1)?.offloads);
+    assert_eq!((of.lost_share, of.reordered_share, of.duplicated_share), (0.0, 0.0, 0.0), "{of:?}");
+    assert_eq!(per_send(&view)?, Some(44.0), "all that UDP carries: {:?}", view.remarks);
+    // 9,000 bytes go in fragments over an MTU of 1,500, and no kernel cuts into those.
+    let view = switched.view(&flags("--gso on --datagram-size 9000B"))?;
+    let of = datagrams(&view)?;
+    println!("fragments: {of:?}, {:?}", view.remarks);
+    assert_eq!((of.lost_share, per_send(&view)?), (0.0, Some(1.0)), "{of:?}");
+    assert!(view.remarks.iter().any(|remark| remark.contains("(UDP_SEGMENT)")), "{:?}", view.remarks);
+    let view = switched.view(&flags(""))?;
+    assert_eq!((per_send(&view)?, view.remarks.len()), (None, 0), "{:?}", view.remarks);
+    Ok(())
+}
+
 /// Bare round trips of one byte over TCP from machine 1 to machine 2, in microseconds: the least and the median.
 fn by_python(switched: &Switched) -> Result<(f64, f64), Failed> {
     let far = "import socket\ns = socket.socket()\ns.setsockopt(1, 2, 1)\ns.bind(('10.231.90.2', 5202))\ns.listen()\n\

@@ -37,17 +37,18 @@ begin_compiler() {
 # and give up: it is not to look. Where programs are at the same addresses from process to
 # process, what they are translated to is used again.
 boot_machine() {
-    local node=$1 socket=$here/n$1.socket link
+    local node=$1 socket=$here/n$1.socket link links="0 1" tier
     local cards=()
+    tier=$(cat "$here/tier")
     write_first_files
-    begin_compiler
+    if [ "$tier" = systemd ]; then links=0; else begin_compiler; fi
     rm -f "$socket"
     # shellcheck disable=SC2016 # the shell that is begun expands them
     begin "n$node.files" unshare --mount --propagation private sh -c '
         mount --bind "$1" "$1" && mount -o remount,bind,ro / && shift && exec "$@"' sh "$FOLDER/logs" \
         /usr/lib/qemu/virtiofsd --socket-path="$socket" -o source=/ -o sandbox=chroot -o cache=always
     wait_until "the files of n$node" test -S "$socket"
-    for link in 0 1; do
+    for link in $links; do
         cards+=(-netdev "tap,id=eth$link,ifname=card-eth$link,script=no,downscript=no"
             -device "virtio-net-pci,netdev=eth$link,mac=02:00:00:00:0$link:0$node,romfile=")
     done
@@ -56,7 +57,7 @@ boot_machine() {
         -accel tcg,thread=single,tb-size=512 -cpu max,cx16=off -smp 1 -nographic -no-reboot \
         -kernel "$MACHINE/vmlinuz" -initrd "$here/initramfs" \
         -append "console=ttyS0 quiet panic=-1 norandmaps nokaslr mitigations=off net.ifnames=0 nowatchdog \
-no_timer_check NODE=$node" \
+no_timer_check systemd.show_status=0 NODE=$node TIER=$tier" \
         -chardev "socket,id=files,path=$socket" -device vhost-user-fs-pci,chardev=files,tag=host "${cards[@]}"
 }
 

@@ -25,7 +25,8 @@ pub(super) fn scored(fault: &RackFault<'_>, uses: &[RackUse], fullest_link: f64)
         RackPlace::Path((a, b)) => (Cause::RackPath, format!("{a}, {b}")),
         RackPlace::Between(_) | RackPlace::All | RackPlace::Some(..) => (Cause::Fabric, String::new()),
     };
-    let mut one = Scored::of(cause, None, &part, claim(fault, is_full), worth(fault));
+    let may_be_full = !is_full && is_nearly_full(fault, &concerned);
+    let mut one = Scored::of(cause, None, &part, claim(fault, (is_full, may_be_full)), worth(fault));
     one.suspect.evidence.extend(concerned.iter().map(|of| carried(of)));
     let gives = if is_full { gives(fault, uses, fullest_link) } else { None };
     Scored { suspect: Suspect { gives, ..one.suspect }, ..one }
@@ -57,6 +58,12 @@ fn is_full(fault: &RackFault<'_>, concerned: &[&RackUse]) -> bool {
     !matches!(fault.place, RackPlace::Path(_)) && !concerned.is_empty() && concerned.iter().all(at)
 }
 
+/// Whether bursts may fill what loses, although it is not full as a mean.
+fn is_nearly_full(fault: &RackFault<'_>, concerned: &[&RackUse]) -> bool {
+    let at = |of: &&RackUse| fullness(fault, of).is_some_and(|share| share >= ROOMY);
+    matches!(fault.place, RackPlace::Uplinks(_)) && concerned.iter().any(at)
+}
+
 fn worth(fault: &RackFault<'_>) -> f64 {
     let by_share = (100.0 * fault.lost()).min(MORE);
     match fault.place {
@@ -69,8 +76,10 @@ fn worth(fault: &RackFault<'_>) -> f64 {
     }
 }
 
-fn claim(fault: &RackFault<'_>, is_full: bool) -> String {
+/// `may_be_full` is of uplinks that are not full as a mean, and have little room: bursts fill them.
+fn claim(fault: &RackFault<'_>, (is_full, may_be_full): (bool, bool)) -> String {
     let does = if is_full { "are full" } else { "lose packets" };
+    let does = if may_be_full { "lose packets, or are full at moments that a mean does not show" } else { does };
     let lost = percent(fault.lost());
     let others = format!("{} {}", fault.compared, percent(fault.others));
     match fault.place {
@@ -78,9 +87,10 @@ fn claim(fault: &RackFault<'_>, is_full: bool) -> String {
             let ways = [(fault.at(rack, true), "leave"), (fault.at(rack, false), "enter")];
             let said =
                 ways.into_iter().filter_map(|(lost, verb)| Some(format!("{} of those that {verb} it", percent(lost?))));
+            let alike = if fault.is_of_clients { "; bursts to the ports of its clients look alike" } else { "" };
             format!(
                 "the uplinks of rack {rack} {does}: of segments between it and any other rack, {} are sent again; \
-                 {others}",
+                 {others}{alike}",
                 said.collect::<Vec<_>>().join(" and ")
             )
         }

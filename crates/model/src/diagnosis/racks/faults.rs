@@ -45,6 +45,8 @@ pub(super) struct RackFault<'r> {
     pub(super) compared: &'static str,
     /// Whether pairs within racks tell that nodes' own links lose nothing.
     pub(super) is_clean_within: bool,
+    /// Whether it is of a rack of clients alone: many send to each of them at once.
+    pub(super) is_of_clients: bool,
 }
 
 impl RackFault<'_> {
@@ -94,7 +96,8 @@ pub(super) fn some_of<'r>(
 ) -> Option<RackFault<'r>> {
     let lossy = lossy(across, within, pooled);
     let place = RackPlace::Some(lossy.len(), across.len());
-    let fault = RackFault { place, lossy, others: pooled?, compared: WITHIN, is_clean_within: true };
+    let (others, compared) = (pooled?, WITHIN);
+    let fault = RackFault { place, lossy, others, compared, is_clean_within: true, is_of_clients: false };
     Some(fault).filter(stands_out)
 }
 
@@ -112,8 +115,10 @@ pub(super) fn faults<'r>(
         return Vec::new();
     }
     let is_clean_within = pooled.is_some();
-    let fault =
-        |place, lossy: Ways<'r>, (others, compared)| RackFault { place, lossy, others, compared, is_clean_within };
+    let fault = |place, lossy: Ways<'r>, (others, compared)| {
+        let is_of_clients = false;
+        RackFault { place, lossy, others, compared, is_clean_within, is_of_clients }
+    };
     let all = |place| -> Vec<RackFault<'r>> {
         let of = pooled.map(|within| fault(place, lossy.clone(), (within, WITHIN)));
         of.filter(stands_out).into_iter().collect()

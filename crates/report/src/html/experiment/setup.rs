@@ -25,7 +25,8 @@ pub(super) fn profile(report: &ExperimentReport) -> String {
     let heads = ["Setting", "<Was", "<New", "<Why", "<Acts in, and on", "<Risk"];
     format!(
         "<p class=\"hint\">Each change was tested on its own, not all of them together. To apply them: \
-         <code>linerate tune apply FOLDER/changes.json</code>, where FOLDER is that of the experiment.</p>\n{}",
+         <code>linerate tune apply FOLDER/changes.json{}</code>, where FOLDER is that of the experiment.</p>\n{}",
+        if report.experiment.fleet.is_some() { " --fleet FLEET" } else { "" },
         table("Changes that were shown to help", &heads, &report.advice.iter().map(row).collect::<String>())
     )
 }
@@ -121,6 +122,9 @@ fn facts(experiment: &Experiment, report: &Report) -> String {
         Space::Host => {}
         Space::Pid(pid) => facts.push(("Settings of", format!("the namespaces of process {pid}"))),
         Space::Netns(name) => facts.push(("Settings of", format!("network namespace {name}"))),
+    }
+    if let Some(fleet) = &experiment.fleet {
+        facts.push(("Changed", wording::changed_and_loaded(fleet)));
     }
     if let Some(load) = experiment.load.described() {
         facts.push(("Load in full", load.in_words().join(", ")));

@@ -1,0 +1,48 @@
+//! Streams that left by another member of a bond than predicted are named: halves of them are sent again, by themselves
+//! and from the same ports, as `analysis` asks for them.
+
+use std::net::SocketAddr;
+
+use linerate_analysis::net::halving::{NetHalving, strayed};
+use linerate_record::net::{NetRun, NetVisit};
+
+use super::linked::{LinkedFleet, VisitOrder};
+use crate::failure::Failure;
+
+/// Rounds of a whole run that name streams: a bond of which many stray has another hash, which a few of them show.
+pub(super) const ROUNDS_OF_RUN: u32 = 64;
+
+/// Names streams of a visit that strayed, pair by pair, in so many rounds at the most.
+pub(super) fn name(
+    fleet: &mut LinkedFleet<'_>,
+    (run, made): (&NetRun, &mut NetVisit),
+    order: &VisitOrder<'_>,
+    (at, rounds_left): (&[SocketAddr], &mut u32),
+    is_cut: &dyn Fn() -> bool,
+) -> Result<(), Failure> {
+    for place in 0..made.pairs.len() {
+        let pair = (made.pairs[place].from, made.pairs[place].to);
+        let found = strayed(run, made, pair).filter(|found| found.streams > 0);
+        let aim = made.pairs[place].aim.clone().filter(|aim| aim.ports.len() == order.streams as usize);
+        let (Some(first), Some(aim)) = (found, aim) else { continue };
+        let mut halving = NetHalving::of(order.streams, &first);
+        while let Some(asked) = halving.wants().filter(|_| *rounds_left > 0 && !is_cut()) {
+            *rounds_left -= 1;
+            fleet.progress.live(&format!("streams that strayed are sent again: {} of {}", asked.len(), order.streams));
+            let again = VisitOrder {
+                streams: asked.end - asked.start,
+                pairs: &[pair],
+                ports: &aim.ports[asked.start as usize..asked.end as usize],
+                ..*order
+            };
+            let visit = fleet.visit(&run.load, &again, at, is_cut)?;
+            // What was cut short tells nothing.
+            if is_cut() {
+                break;
+            }
+            halving.take(strayed(run, &visit, pair).as_ref());
+        }
+        made.pairs[place].halved = Some(halving.found(&aim));
+    }
+    Ok(())
+}

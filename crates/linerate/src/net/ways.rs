@@ -1,0 +1,308 @@
+//! Where machines are, and by which ways pairs are measured: at the receiver's own address, at that of a Service in
+//! front of it, and at its address in a second network.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use ipnet::IpNet;
+use linerate_analysis::net::rounds_of_hosts;
+use linerate_fleet::description::FleetNode;
+use linerate_fleet::netting::NetAddress;
+use linerate_fleet::reach::NodeReach;
+use linerate_record::net::{NetAgainstAsked, NetClass, NetOp, NetPlace, NetSpace, NetThrough, NetWay};
+
+use super::flags::NetFlags;
+use super::linked::LinkedFleet;
+use crate::failure::Failure;
+
+/// One round by one way.
+pub(super) struct NetLeg {
+    pub(super) through: NetThrough,
+    /// Senders and receivers, by their numbers in the run.
+    pub(super) pairs: Vec<(u32, u32)>,
+}
+
+/// Where machines are sent to.
+pub(super) struct FoundAddresses {
+    /// At their own addresses.
+    pub(super) own: Vec<NetAddress>,
+    /// In the second network, those that have one there.
+    pub(super) second: Vec<Option<NetAddress>>,
+}
+
+/// Classes that a message names.
+const NAMED: usize = 12;
+
+/// Whether it matters where machines are.
+pub(super) fn are_placed(flags: &NetFlags, nodes: &[&FleetNode]) -> bool {
+    let is_stated = |node: &&FleetNode| node.host.is_some() || node.network.is_some() || node.service.is_some();
+    nodes.iter().any(is_stated) || flags.second_network.is_some() || flags.compare.is_some()
+}
+
+fn host_of(node: &FleetNode) -> &str {
+    node.host.as_deref().unwrap_or(&node.name)
+}
+
+/// In whose network a machine is; a pod has its own, unless the fleet's file says that it has that of its host.
+fn space_of(node: &FleetNode) -> NetSpace {
+    let usual = if matches!(node.reach, NodeReach::Kube(_)) { NetSpace::Pod } else { NetSpace::Host };
+    node.network.unwrap_or(usual)
+}
+
+/// Groups of rounds in which machines that share a host are not measured at the same time.
+pub(super) fn of_hosts(nodes: &[&FleetNode], way: NetWay) -> Vec<Vec<Vec<(u32, u32)>>> {
+    let names: Vec<&str> = nodes.iter().map(|node| host_of(node)).collect();
+    let hosts: Vec<usize> =
+        names.iter().map(|name| names.iter().position(|other| other == name).unwrap_or(usize::MAX)).collect();
+    rounds_of_hosts(&hosts, way)
+}
+
+/// Each round by each way that there is to its receivers. Of two that send to each other at the same time, neither does
+/// by a way that only one of them has: alone it would have the link to itself.
+pub(super) fn legs(rounds: &[Vec<(u32, u32)>], has: impl Fn(NetThrough, u32) -> bool) -> Vec<NetLeg> {
+    let has = &has;
+    let of_way = |through: NetThrough| {
+        let leg = move |round: &Vec<(u32, u32)>| NetLeg {
+            through,
+            pairs: round
+                .iter()
+                .copied()
+                .filter(|&(from, to)| has(through, to) && (has(through, from) || !round.contains(&(to, from))))
+                .collect(),
+        };
+        rounds.iter().map(leg).filter(|leg| !leg.pairs.is_empty())
+    };
+    NetThrough::ALL.into_iter().flat_map(of_way).collect()
+}
+
+/// Whether a machine is to be reached by a way, before it is known which addresses it has. A Service's address is
+/// translated on the way: no port chooses the member of a bond, and datagrams go to a port that it does not have.
+pub(super) fn has_way(flags: &NetFlags, nodes: &[&FleetNode], (through, to): (NetThrough, u32)) -> bool {
+    match through {
+        NetThrough::Direct => true,
+        NetThrough::Service => {
+            let is_told = nodes.get(to as usize).is_some_and(|node| node.service.is_some());
+            is_told && !flags.members && !flags.op(false).is_of_datagrams()
+        }
+        NetThrough::Second => flags.second_network.is_some(),
+    }
+}
+
+/// What of the flags does not go with these machines.
+pub(super) fn check(flags: &NetFlags, nodes: &[&FleetNode], legs: &[NetLeg]) -> Result<(), Failure> {
+    let with_service = nodes.iter().find(|node| node.service.is_some());
+    if let Some(node) = with_service.filter(|_| flags.port.is_none() && legs.iter().any(is_by_service)) {
+        return Err(Failure::usage(format!(
+            "the service of {} leads to one port of its agent: give that with --port, such as --port 5301",
+            node.name
+        )));
+    }
+    if let Some(network) = flags.second_network.filter(|_| flags.op(false) == NetOp::Mtu) {
+        return Err(Failure::usage(format!(
+            "--second-network is for rates, and --op mtu has none: measure its paths with --network {network}"
+        )));
+    }
+    let has_pods = are_placed(flags, nodes) && nodes.iter().any(|node| space_of(node) == NetSpace::Pod);
+    if flags.into.is_some() && has_pods {
+        return Err(Failure::usage(
+            "--into writes what interfaces of machines say, and those of pods are virtual: leave it out, or name a \
+             fleet without pods",
+        ));
+    }
+    let Some(asked) = flags.against() else { return Ok(()) };
+    let all = classes(nodes, legs);
+    let Some(missing) = [asked.class, asked.base].into_iter().find(|class| !all.contains(class)) else { return Ok(()) };
+    let names: Vec<String> = all.iter().take(NAMED).map(ToString::to_string).collect();
+    let what = format!("--compare: the fleet has no pair of the class {missing}; it has {}", names.join(", "));
+    Err(Failure::usage(format!("{what}. Say where agents are with host: and network: in the fleet file")))
+}
+
+/// Classes of the pairs that are to be measured.
+pub(super) fn classes(nodes: &[&FleetNode], legs: &[NetLeg]) -> BTreeSet<NetClass> {
+    let places: Vec<NetPlace> = nodes.iter().map(|node| place(node, None)).collect();
+    let class = |through: NetThrough, (from, to): (u32, u32)| {
+        let (from, to) = (places.get(from as usize)?, places.get(to as usize)?);
+        Some(NetClass { is_same: from.host == to.host, from: from.space, to: to.space, through })
+    };
+    let pairs = legs.iter().flat_map(|leg| leg.pairs.iter().map(move |pair| (leg.through, *pair)));
+    pairs.filter_map(|(through, pair)| class(through, pair)).collect()
+}
+
+fn is_by_service(leg: &NetLeg) -> bool {
+    leg.through == NetThrough::Service
+}
+
+/// Addresses in the second network, of the machines that have one there beside that at which they are sent to anyway.
+pub(super) fn second(
+    flags: &NetFlags,
+    fleet: &LinkedFleet<'_>,
+    own: &[NetAddress],
+) -> Result<Vec<Option<NetAddress>>, Failure> {
+    let Some(network) = flags.second_network else { return Ok(vec![None; fleet.linked.len()]) };
+    let machines: Vec<&[NetAddress]> = fleet.linked.iter().map(|of| of.addresses.as_slice()).collect();
+    let found = others_in(network, &machines, own);
+    if found.iter().all(Option::is_none) {
+        let why = format!(
+            "--second-network {network}: no machine has another address in it than it is sent to anyway: leave it out, \
+             or name another"
+        );
+        return Err(Failure::usage(why));
+    }
+    Ok(found)
+}
+
+/// Of each machine its first address in a network that is not the one at which it is sent to.
+fn others_in(network: IpNet, machines: &[&[NetAddress]], own: &[NetAddress]) -> Vec<Option<NetAddress>> {
+    let of = |(all, own): (&&[NetAddress], &NetAddress)| {
+        all.iter().find(|of| network.contains(&of.address) && of.address != own.address).cloned()
+    };
+    machines.iter().zip(own).map(of).collect()
+}
+
+/// Where each machine is sent to by a way; at its own address where it has none by that.
+pub(super) fn at(fleet: &LinkedFleet<'_>, found: &FoundAddresses, through: NetThrough) -> Vec<SocketAddr> {
+    let of = |(number, of): (usize, &super::linked::Linked)| {
+        let own = SocketAddr::new(found.own[number].address, of.port);
+        let other = match through {
+            NetThrough::Direct => None,
+            NetThrough::Service => fleet.nodes[of.node].service,
+            NetThrough::Second => {
+                found.second[number].as_ref().map(|of_second| SocketAddr::new(of_second.address, of.port))
+            }
+        };
+        other.unwrap_or(own)
+    };
+    fleet.linked.iter().enumerate().map(of).collect()
+}
+
+/// Where a machine is.
+pub(super) fn place(node: &FleetNode, second: Option<&NetAddress>) -> NetPlace {
+    NetPlace {
+        host: host_of(node).to_owned(),
+        space: space_of(node),
+        service: node.service.map(|address| address.to_string()),
+        second: second.map(|of| of.address.to_string()),
+    }
+}
+
+/// What is remarked of ways that are left out.
+pub(super) fn left_out(flags: &NetFlags, nodes: &[&FleetNode]) -> Option<String> {
+    let has_service = nodes.iter().any(|node| node.service.is_some());
+    let why = if flags.members {
+        "their addresses are translated on the way, so that no port chooses a member"
+    } else if flags.op(false).is_of_datagrams() {
+        "datagrams go to ports that they do not have"
+    } else {
+        return None;
+    };
+    has_service.then(|| format!("pairs through Services are left out: {why}"))
+}
+
+impl NetFlags {
+    /// Classes that are to be held against each other.
+    pub(super) fn against(&self) -> Option<NetAgainstAsked> {
+        let (class, base) = self.compare?.0;
+        Some(NetAgainstAsked { class, base, overlay_bytes: self.overlay.map(super::flags::OverlayWish::bytes) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+    use linerate_analysis::net::rounds;
+
+    use super::super::flags::tests::Line;
+    use super::*;
+
+    const FLEET: &str = "\
+nodes:
+  - {name: 'n1-pod{0...1}', role: client, host: n1, reach: 'kube://x/p{0...1}', service: '10.96.0.{7...8}:5301'}
+  - {name: n1-host, role: client, host: n1, network: host, reach: 'kube://x/h1'}
+  - {name: n2-pod0, role: client, host: n2, reach: 'kube://x/p2'}
+  - {name: n2-host, role: client, host: n2, reach: here}
+";
+
+    fn flags(more: &str) -> NetFlags {
+        Line::parse_from(["net", "--fleet", "f"].into_iter().chain(more.split_whitespace())).net
+    }
+
+    fn legs_of(flags: &NetFlags, nodes: &[&FleetNode]) -> Vec<NetLeg> {
+        let way = if flags.way(nodes.len()) == NetWay::BothWays { NetWay::BothWays } else { NetWay::OneWay };
+        let rounds = of_hosts(nodes, way).concat();
+        legs(&rounds, |through, to| has_way(flags, nodes, (through, to)))
+    }
+
+    #[test]
+    fn pairs_are_measured_by_each_way_that_their_receivers_have() {
+        let fleet = linerate_fleet::description::read(FLEET, "f.yaml").unwrap();
+        let nodes: Vec<&FleetNode> = fleet.iter().collect();
+        let spaces: Vec<&str> = nodes.iter().map(|node| space_of(node).key()).collect();
+        assert_eq!(spaces, ["pod", "pod", "host", "pod", "host"]);
+        let count = |more: &str, through| {
+            let legs = legs_of(&flags(more), &nodes);
+            legs.iter().filter(|leg| leg.through == through).map(|leg| leg.pairs.len()).sum::<usize>()
+        };
+        for (more, direct, service, second) in [
+            ("", 20, 8, 0),
+            ("--second-network 10.9.0.0/16", 20, 8, 20),
+            ("--op mtu", 20, 0, 0),
+            ("--op udp --max-rate 1Mb/s", 20, 0, 0),
+            // The two pods that have a Service, to each other: of other pairs, one of the two ways alone has one.
+            ("--both-ways", 20, 2, 0),
+            ("--op connect", 20, 8, 0),
+            ("--members", 20, 0, 0),
+        ] {
+            let found = [NetThrough::Direct, NetThrough::Service, NetThrough::Second].map(|of| count(more, of));
+            assert_eq!(found, [direct, service, second], "{more}");
+        }
+        assert!(left_out(&flags("--members"), &nodes).is_some_and(|why| why.contains("chooses a member")));
+        assert_eq!(left_out(&flags(""), &nodes), None);
+        assert!(are_placed(&flags(""), &nodes));
+    }
+
+    #[test]
+    fn what_does_not_go_with_the_machines_is_refused_before_any_is_reached() {
+        let fleet = linerate_fleet::description::read(FLEET, "f.yaml").unwrap();
+        let nodes: Vec<&FleetNode> = fleet.iter().collect();
+        let checked = |more: &str| {
+            let flags = flags(more);
+            check(&flags, &nodes, &legs_of(&flags, &nodes)).map_err(|failure| failure.to_string())
+        };
+        for more in ["--port 5301", "--op mtu", "--port 5301 --compare other/pod-pod=other/host-host --overlay vxlan"] {
+            assert_eq!(checked(more), Ok(()), "{more}");
+        }
+        for (more, part) in [
+            ("", "the service of n1-pod0 leads to one port"),
+            ("--port 5301 --into site.yaml", "those of pods are virtual"),
+            ("--port 5301 --compare same/pod-pod=same/host-host", "no pair of the class same/host-host; it has other/"),
+            ("--op mtu --second-network 10.9.0.0/16", "with --network 10.9.0.0/16"),
+            ("--port 5301 --compare other/pod-pod/second=other/pod-pod", "no pair of the class other/pod-pod/second"),
+        ] {
+            let why = checked(more).unwrap_err();
+            assert!(why.contains(part), "{more}: {why}");
+        }
+    }
+
+    #[test]
+    fn where_nobody_says_where_machines_are_it_does_not_matter() {
+        let fleet = linerate_fleet::description::read("nodes: [{name: 'a{1...3}', role: client}]", "f.yaml").unwrap();
+        let nodes: Vec<&FleetNode> = fleet.iter().collect();
+        assert!(!are_placed(&flags(""), &nodes));
+        assert_eq!(of_hosts(&nodes, NetWay::OneWay).concat(), rounds(3, NetWay::OneWay));
+    }
+
+    #[test]
+    fn an_address_in_the_second_network_is_another_than_machines_are_sent_to_anyway() {
+        let address =
+            |text: &str| NetAddress { interface: "eth0".to_owned(), address: text.parse().unwrap(), prefix_bits: 24 };
+        let both = [address("10.1.0.1"), address("10.9.0.1")];
+        let one = [address("10.1.0.2")];
+        let own = [address("10.1.0.1"), address("10.1.0.2")];
+        let found = |network: &str| -> Vec<Option<String>> {
+            let found = others_in(network.parse().unwrap(), &[&both, &one], &own);
+            found.into_iter().map(|of| of.map(|of| of.address.to_string())).collect()
+        };
+        assert_eq!(found("10.9.0.0/16"), [Some("10.9.0.1".to_owned()), None]);
+        assert_eq!(found("10.1.0.0/16"), [None::<String>, None]);
+    }
+}

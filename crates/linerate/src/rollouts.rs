@@ -1,0 +1,83 @@
+//! Changes of many machines as one, as `tune --fleet` and `experiment --fleet` carry them out: agents that are told one
+//! order after the other, and a course that says which.
+
+pub(crate) mod carrying;
+mod check;
+pub(crate) mod guards;
+pub(crate) mod lines;
+
+use linerate_fleet::changing::{ApplyOrder, ChangeOrder, NodePlanned};
+use linerate_fleet::description::FleetNode;
+use linerate_fleet::reach::NodeReach;
+use linerate_record::rollout::{FleetChanges, NodeChanges, RolloutName, RolloutPlan};
+use linerate_rollout::course::RolloutAct;
+
+use crate::failure::Failure;
+
+/// Refuses nodes on which no setting may be changed.
+pub(crate) fn require_fit<'n>(nodes: impl Iterator<Item = &'n FleetNode>) -> Result<(), Failure> {
+    let unfit: Vec<String> = nodes.filter_map(|node| Some(format!("{}: {}", node.name, unfit(&node.reach)?))).collect();
+    if unfit.is_empty() { Ok(()) } else { Err(Failure::of_mistakes(unfit)) }
+}
+
+/// Why no setting is changed by such a reach.
+fn unfit(reach: &NodeReach) -> Option<&'static str> {
+    match reach {
+        NodeReach::Pid(_) => Some(
+            "reached in the namespaces of a process: journals would be in its folders, and go with it; reach the \
+             machine itself, and name the network namespace with --netns",
+        ),
+        NodeReach::Served(_) => Some("a linerate net serve, which sends and receives flows and changes nothing"),
+        // Of pods, only those of `fleet up --change` have an agent that may change settings, which is the machine's:
+        // the others' refuse.
+        NodeReach::Here | NodeReach::Ssh(_) | NodeReach::Netns(_) | NodeReach::Exec(_) | NodeReach::Kube(_) => None,
+    }
+}
+
+/// What a node planned, as a file of changes has it.
+pub(crate) fn node_changes(node: &FleetNode, planned: NodePlanned) -> NodeChanges {
+    let NodePlanned { boot, set, left_out } = planned;
+    NodeChanges {
+        name: node.name.clone(),
+        role: node.role,
+        rack: node.rack.clone(),
+        site_node: node.site_node.clone(),
+        boot,
+        set,
+        left_out,
+    }
+}
+
+/// What a node of a plan is told by an act.
+pub(crate) fn order_of_plan(act: RolloutAct, (plan, changes): (&RolloutPlan, &FleetChanges)) -> Option<ChangeOrder> {
+    let RolloutAct::Apply { node, within_ms } = act else { return order_of(act, plan.name, false) };
+    let name = &plan.nodes.get(node as usize)?.name;
+    let of = changes.nodes.iter().find(|of| of.name == *name)?;
+    let wave = plan.waves.iter().position(|wave| wave.contains(&node)).and_then(|wave| u32::try_from(wave + 1).ok());
+    let order = ApplyOrder { rollout: plan.name, within_ms, boot: of.boot.clone(), wave, set: of.set.clone() };
+    Some(ChangeOrder::Apply(Box::new(order)))
+}
+
+/// What a node is told by an act on a rollout that was applied.
+pub(crate) fn order_of(act: RolloutAct, rollout: RolloutName, force: bool) -> Option<ChangeOrder> {
+    match act {
+        RolloutAct::Look(_) => Some(ChangeOrder::Tell { rollout: Some(rollout), settings: false }),
+        RolloutAct::Extend { within_ms, .. } => Some(ChangeOrder::Extend { rollout, within_ms }),
+        RolloutAct::Confirm(_) => Some(ChangeOrder::Confirm { rollout }),
+        RolloutAct::TakeBack(_) => Some(ChangeOrder::TakeBack { rollout, force, why: None }),
+        RolloutAct::Apply { .. } | RolloutAct::Check(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_are_refused_with_the_reason() {
+        assert!(unfit(&"pid://4711".parse().unwrap()).is_some_and(|why| why.contains("go with it")));
+        for reach in ["here", "ssh://node07", "netns://a", "exec:linerate agent", "kube://linerate-change/pod"] {
+            assert_eq!(unfit(&reach.parse().unwrap()), None, "{reach}");
+        }
+    }
+}

@@ -1,0 +1,584 @@
+//! The course of a rollout: what is to be done next, from what has happened so far.
+//!
+//! All nodes or none. Behind the last wave all are looked at again. A node that fails, lapses or is not heard of ends
+//! an application, and all that may have been changed is taken back. Confirming is two steps: every node first puts off
+//! the instant at which it would take its changes back, which shows that its journal can be written, and only then is
+//! any of them confirmed. From the first confirmation on, what is not heard of is asked again until that instant has
+//! passed.
+//!
+//! Whoever carries the course out does each act once and says once how it ended: by what the node told, or that it was
+//! lost. That it was lost says nothing about whether the node did it.
+
+use linerate_record::rollout::{NodeStanding, RolloutPlan};
+
+use crate::plan::STAGGER_MS;
+
+/// Something to be done. Nodes are places in the list that the course was begun with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RolloutAct {
+    /// Ask a node how it stands.
+    Look(u32),
+    /// Have it make its changes, which it takes back by itself after so many milliseconds.
+    Apply {
+        /// Which node.
+        node: u32,
+        /// Milliseconds from when it is told to.
+        within_ms: u64,
+    },
+    /// Run the check behind a wave, from 0.
+    Check(u32),
+    /// Have it put that off, to so many milliseconds from when it is told to.
+    Extend {
+        /// Which node.
+        node: u32,
+        /// Milliseconds.
+        within_ms: u64,
+    },
+    /// Have it keep its changes.
+    Confirm(u32),
+    /// Have it take them back, and refuse any order to make them that is still on its way.
+    TakeBack(u32),
+}
+
+/// How a course ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RolloutEnd {
+    /// Nothing was done.
+    Unbegun,
+    /// Every node has its changes, which wait to be confirmed.
+    Pending,
+    /// Every node keeps them.
+    Confirmed,
+    /// They were taken back wherever a node could be reached; what is known of each is in its row.
+    TakenBack,
+}
+
+/// What is known of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CourseRow {
+    /// How it said last that it stands; none where that is not known any more.
+    pub standing: Option<NodeStanding>,
+    /// Why it is not known, or what failed.
+    pub why: Option<String>,
+}
+
+/// Times of a course, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CourseTimes {
+    /// How long an application needs at the least to be confirmed: none is begun with less left.
+    pub reserve_ms: u64,
+    /// To how long the instant is put off before anything is confirmed.
+    pub extend_ms: u64,
+    /// How long behind that instant a node may still be at it.
+    pub grace_ms: u64,
+    /// How long a node that cannot be reached is asked again to take its changes back.
+    pub patience_ms: u64,
+    /// How long it is left alone in between.
+    pub retry_ms: u64,
+}
+
+impl Default for CourseTimes {
+    /// An order to a node takes a second or two, and an SSH connection as much again; two minutes outlast a switch that
+    /// is restarted.
+    fn default() -> CourseTimes {
+        CourseTimes { reserve_ms: 3_000, extend_ms: 120_000, grace_ms: 15_000, patience_ms: 30_000, retry_ms: 2_000 }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CourseStage {
+    Looking,
+    Applying(usize),
+    Checking(usize),
+    /// The first waves were changed long ago: they may have been taken back since, on the node itself.
+    LookingAgain,
+    Extending,
+    Confirming,
+    TakingBack(usize),
+    Over(RolloutEnd),
+}
+
+/// What a node was asked for and has not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pended {
+    Look,
+    LookAgain,
+    Apply,
+    Extend,
+    Confirm,
+    TakeBack,
+}
+
+/// How far the check behind a wave is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CheckStage {
+    Unasked,
+    Asked,
+    Passed,
+}
+
+#[derive(Clone, Debug)]
+struct CourseMember {
+    name: String,
+    row: CourseRow,
+    pended: Option<Pended>,
+    /// Whether it has done what its stage asks.
+    is_done: bool,
+    /// Whether it was asked for that.
+    is_asked: bool,
+    /// Whether it may have been changed, so that it has to be taken back.
+    is_touched: bool,
+    /// When it is asked again.
+    retry_at_ms: u64,
+    /// When it takes its changes back by itself, as far as it is known.
+    lapses_at_ms: u64,
+}
+
+/// A rollout under way.
+#[derive(Clone, Debug)]
+pub struct RolloutCourse {
+    members: Vec<CourseMember>,
+    /// In which order nodes are changed; and, the last first, taken back.
+    groups: Vec<Vec<u32>>,
+    /// Whether nodes of different groups are never interrupted at once.
+    is_paced: bool,
+    has_check: bool,
+    times: CourseTimes,
+    stagger_ms: u64,
+    /// When the first wave lapses.
+    ends_at_ms: u64,
+    stage: CourseStage,
+    /// When the stage, or the group that is taken back, was begun.
+    since_ms: u64,
+    check: CheckStage,
+    failed: Option<String>,
+}
+
+impl RolloutCourse {
+    /// Applies a plan, from an instant of a clock that never steps.
+    #[must_use]
+    pub fn apply(plan: &RolloutPlan, times: CourseTimes, now_ms: u64) -> RolloutCourse {
+        let names = plan.nodes.iter().map(|node| (node.name.clone(), None));
+        RolloutCourse {
+            has_check: plan.check.is_some(),
+            stagger_ms: plan.stagger_ms,
+            ends_at_ms: now_ms.saturating_add(plan.within_ms),
+            ..RolloutCourse::of(names, plan.waves.clone(), !plan.interrupting.is_empty(), (times, now_ms))
+        }
+    }
+
+    /// Confirms what waits on all of these nodes, or is confirmed on some already: see [`crate::chosen::confirmable`].
+    /// Groups are for the case that they are to be taken back.
+    #[must_use]
+    pub fn confirm(
+        nodes: Vec<(String, NodeStanding)>,
+        (groups, is_paced): (Vec<Vec<u32>>, bool),
+        times: CourseTimes,
+        now_ms: u64,
+    ) -> RolloutCourse {
+        let nodes = nodes.into_iter().map(|(name, standing)| (name, Some(standing)));
+        let mut course = RolloutCourse::of(nodes, groups, is_paced, (times, now_ms));
+        for member in &mut course.members {
+            member.is_touched = true;
+            member.is_done = member.row.standing == Some(NodeStanding::Confirmed);
+        }
+        course.stage = CourseStage::Extending;
+        course
+    }
+
+    /// Takes a rollout back, on these nodes and in this order from the last group to the first.
+    #[must_use]
+    pub fn take_back(
+        nodes: Vec<(String, Option<NodeStanding>)>,
+        (groups, is_paced): (Vec<Vec<u32>>, bool),
+        times: CourseTimes,
+        now_ms: u64,
+    ) -> RolloutCourse {
+        let mut course = RolloutCourse::of(nodes.into_iter(), groups, is_paced, (times, now_ms));
+        course.members.iter_mut().for_each(|member| member.is_touched = true);
+        course.stage = CourseStage::TakingBack(0);
+        course
+    }
+
+    fn of(
+        nodes: impl Iterator<Item = (String, Option<NodeStanding>)>,
+        groups: Vec<Vec<u32>>,
+        is_paced: bool,
+        (times, now_ms): (CourseTimes, u64),
+    ) -> RolloutCourse {
+        let member = |(name, standing)| CourseMember {
+            name,
+            row: CourseRow { standing, why: None },
+            pended: None,
+            is_done: false,
+            is_asked: false,
+            is_touched: false,
+            retry_at_ms: 0,
+            lapses_at_ms: now_ms.saturating_add(left_ms(standing)),
+        };
+        RolloutCourse {
+            members: nodes.map(member).collect(),
+            groups,
+            is_paced,
+            has_check: false,
+            times,
+            stagger_ms: 0,
+            ends_at_ms: u64::MAX,
+            stage: CourseStage::Looking,
+            since_ms: now_ms,
+            check: CheckStage::Unasked,
+            failed: None,
+        }
+    }
+
+    /// How it ended, once it has.
+    #[must_use]
+    pub fn end(&self) -> Option<RolloutEnd> {
+        if let CourseStage::Over(end) = self.stage { Some(end) } else { None }
+    }
+
+    /// Why it was given up, where it was.
+    #[must_use]
+    pub fn failed(&self) -> Option<&str> {
+        self.failed.as_deref()
+    }
+
+    /// What is known of each node.
+    pub fn rows(&self) -> impl Iterator<Item = &CourseRow> {
+        self.members.iter().map(|member| &member.row)
+    }
+
+    /// The wave that is changed or checked, from 0, where one is.
+    #[must_use]
+    pub fn wave(&self) -> Option<usize> {
+        match self.stage {
+            CourseStage::Applying(wave) | CourseStage::Checking(wave) => Some(wave),
+            _ => None,
+        }
+    }
+
+    /// What is being done, in a word or two for people.
+    #[must_use]
+    pub fn doing(&self) -> &'static str {
+        match self.stage {
+            CourseStage::Looking => "looking at all nodes",
+            CourseStage::Applying(_) => "applying",
+            CourseStage::Checking(_) => "checking",
+            CourseStage::LookingAgain => "looking at all nodes again",
+            CourseStage::Extending => "preparing to confirm",
+            CourseStage::Confirming => "confirming",
+            CourseStage::TakingBack(_) => "rolling back",
+            CourseStage::Over(_) => "done",
+        }
+    }
+
+    /// What is to be done now, each of it once. To be asked for again whenever something has happened, and every now
+    /// and then: time counts too.
+    pub fn acts(&mut self, now_ms: u64) -> Vec<RolloutAct> {
+        while self.is_moved_on(now_ms) {}
+        let mut acts = Vec::new();
+        match self.stage {
+            CourseStage::Checking(wave) if self.check == CheckStage::Unasked => {
+                self.check = CheckStage::Asked;
+                acts.push(RolloutAct::Check(place(wave)));
+            }
+            CourseStage::Over(_) | CourseStage::Checking(_) => {}
+            stage => {
+                for node in self.concerned(stage) {
+                    acts.extend(self.act_of(stage, node, now_ms));
+                }
+            }
+        }
+        acts
+    }
+
+    /// The nodes of a stage.
+    fn concerned(&self, stage: CourseStage) -> Vec<u32> {
+        match stage {
+            CourseStage::Applying(wave) => self.groups.get(wave).cloned().unwrap_or_default(),
+            CourseStage::TakingBack(group) => self.taken_back(group),
+            CourseStage::Looking | CourseStage::LookingAgain | CourseStage::Extending | CourseStage::Confirming => {
+                (0..place(self.members.len())).collect()
+            }
+            CourseStage::Checking(_) | CourseStage::Over(_) => Vec::new(),
+        }
+    }
+
+    /// The nodes that are taken back together, counted from the group that was changed last.
+    fn taken_back(&self, group: usize) -> Vec<u32> {
+        let is_touched = |node: &u32| self.members.get(*node as usize).is_some_and(|member| member.is_touched);
+        if !self.is_paced {
+            return (0..place(self.members.len())).filter(is_touched).collect();
+        }
+        let nodes = self.groups.iter().rev().nth(group).cloned().unwrap_or_default();
+        nodes.into_iter().filter(is_touched).collect()
+    }
+
+    /// What a node is asked for in a stage, unless it was, has done it, or is left alone for now.
+    fn act_of(&mut self, stage: CourseStage, node: u32, now_ms: u64) -> Option<RolloutAct> {
+        let (ends_at_ms, stagger_ms) = (self.ends_at_ms, self.stagger_ms);
+        // Those that lapse one after the other go on to do so.
+        let extend_ms = self.times.extend_ms.saturating_add(self.later_ms(node));
+        // Each is asked once, however late it is, and then not again: nodes that are never silent at the same time
+        // would be asked without end.
+        let is_over = matches!(stage, CourseStage::TakingBack(_)) && self.is_out_of_patience(now_ms);
+        let member = self.members.get_mut(node as usize)?;
+        let is_enough = is_over && member.is_asked;
+        if member.pended.is_some() || member.is_done || is_enough || now_ms < member.retry_at_ms {
+            return None;
+        }
+        let (pended, act) = match stage {
+            CourseStage::Looking => (Pended::Look, RolloutAct::Look(node)),
+            CourseStage::LookingAgain => (Pended::LookAgain, RolloutAct::Look(node)),
+            CourseStage::Applying(wave) => {
+                member.is_touched = true;
+                let later_ms = stagger_ms.saturating_mul(wave as u64);
+                let within_ms = ends_at_ms.saturating_sub(now_ms).saturating_add(later_ms);
+                member.lapses_at_ms = now_ms.saturating_add(within_ms);
+                (Pended::Apply, RolloutAct::Apply { node, within_ms })
+            }
+            CourseStage::Extending => {
+                let left_ms = member.lapses_at_ms.saturating_sub(now_ms);
+                let within_ms = extend_ms.max(left_ms);
+                (Pended::Extend, RolloutAct::Extend { node, within_ms })
+            }
+            CourseStage::Confirming => (Pended::Confirm, RolloutAct::Confirm(node)),
+            CourseStage::TakingBack(_) => (Pended::TakeBack, RolloutAct::TakeBack(node)),
+            CourseStage::Checking(_) | CourseStage::Over(_) => return None,
+        };
+        (member.pended, member.is_asked) = (Some(pended), true);
+        // Until it is heard of, it may have done it.
+        if !matches!(pended, Pended::Look | Pended::LookAgain) {
+            member.row.standing = None;
+        }
+        Some(act)
+    }
+
+    /// How much later than the first group a node lapses, where groups are held apart.
+    fn later_ms(&self, node: u32) -> u64 {
+        let group = self.groups.iter().position(|group| group.contains(&node)).unwrap_or(0);
+        if self.is_paced { STAGGER_MS.saturating_mul(group as u64) } else { 0 }
+    }
+
+    /// Goes on to the next stage where this one is done; whether it did.
+    fn is_moved_on(&mut self, now_ms: u64) -> bool {
+        let stage = self.stage;
+        let next = match stage {
+            CourseStage::Over(_) => return false,
+            CourseStage::TakingBack(group) => {
+                if !self.is_taken_back(group, now_ms) {
+                    return false;
+                }
+                let groups = if self.is_paced { self.groups.len() } else { 1 };
+                if group + 1 < groups {
+                    CourseStage::TakingBack(group + 1)
+                } else {
+                    CourseStage::Over(RolloutEnd::TakenBack)
+                }
+            }
+            _ if self.failed.is_some() => self.given_up(),
+            CourseStage::Applying(_) | CourseStage::Checking(_) | CourseStage::LookingAgain
+                if self.is_out_of_time(now_ms) =>
+            {
+                self.fail("the time of --confirm was over before all nodes had their changes".to_owned());
+                return true;
+            }
+            CourseStage::Extending | CourseStage::Confirming if self.is_overdue(now_ms) => return true,
+            CourseStage::Checking(_) if self.check != CheckStage::Passed => return false,
+            _ if !self.is_done(stage) => return false,
+            CourseStage::Looking => CourseStage::Applying(0),
+            CourseStage::Applying(wave) if self.has_check => CourseStage::Checking(wave),
+            CourseStage::Applying(wave) | CourseStage::Checking(wave) => self.after(wave),
+            CourseStage::LookingAgain => CourseStage::Over(RolloutEnd::Pending),
+            CourseStage::Extending => CourseStage::Confirming,
+            CourseStage::Confirming => CourseStage::Over(RolloutEnd::Confirmed),
+        };
+        self.begin(next, now_ms);
+        true
+    }
+
+    /// Whether every node of a stage has done what that asks.
+    fn is_done(&self, stage: CourseStage) -> bool {
+        let is_done = |node: u32| self.members.get(node as usize).is_none_or(|member| member.is_done);
+        self.concerned(stage).into_iter().all(is_done)
+    }
+
+    /// Whether a group is taken back, or was asked for long enough.
+    fn is_taken_back(&self, group: usize, now_ms: u64) -> bool {
+        let is_heard = |node: u32| {
+            let member = self.members.get(node as usize);
+            member.is_none_or(|member| member.is_done || (member.is_asked && member.pended.is_none()))
+        };
+        let is_late = self.is_out_of_patience(now_ms);
+        self.is_done(CourseStage::TakingBack(group)) || (is_late && self.taken_back(group).into_iter().all(is_heard))
+    }
+
+    fn is_out_of_patience(&self, now_ms: u64) -> bool {
+        now_ms >= self.since_ms.saturating_add(self.times.patience_ms)
+    }
+
+    fn after(&self, wave: usize) -> CourseStage {
+        if wave + 1 < self.groups.len() { CourseStage::Applying(wave + 1) } else { CourseStage::LookingAgain }
+    }
+
+    /// Where a course that failed goes on: nothing was touched before the first wave.
+    fn given_up(&self) -> CourseStage {
+        if self.members.iter().any(|member| member.is_touched) {
+            CourseStage::TakingBack(0)
+        } else {
+            CourseStage::Over(RolloutEnd::Unbegun)
+        }
+    }
+
+    fn begin(&mut self, stage: CourseStage, now_ms: u64) {
+        let was_taking_back = matches!(self.stage, CourseStage::TakingBack(_));
+        let is_taking_back = matches!(stage, CourseStage::TakingBack(_));
+        (self.stage, self.since_ms, self.check) = (stage, now_ms, CheckStage::Unasked);
+        for member in &mut self.members {
+            // Whether or not it was reached: none was asked to change anything.
+            if stage == CourseStage::Over(RolloutEnd::Unbegun) {
+                member.row.standing.get_or_insert(NodeStanding::Untouched);
+            }
+            (member.retry_at_ms, member.is_asked) = (0, false);
+            // Of what is taken back in groups, a group that was is done with.
+            let stays_done = is_taking_back && was_taking_back && member.is_done;
+            let is_kept = matches!(stage, CourseStage::Extending | CourseStage::Confirming)
+                && member.row.standing == Some(NodeStanding::Confirmed);
+            member.is_done = stays_done || is_kept;
+        }
+    }
+
+    fn is_out_of_time(&self, now_ms: u64) -> bool {
+        now_ms.saturating_add(self.times.reserve_ms) >= self.ends_at_ms
+    }
+
+    /// Gives up where a node was not heard of in time: before anything is confirmed for a while, and then until it must
+    /// have taken its changes back.
+    fn is_overdue(&mut self, now_ms: u64) -> bool {
+        let (grace_ms, patience_ms) = (self.times.grace_ms, self.since_ms.saturating_add(self.times.patience_ms));
+        let is_extending = self.stage == CourseStage::Extending;
+        let is_late = |member: &&CourseMember| {
+            let by_ms = if is_extending { patience_ms } else { member.lapses_at_ms.saturating_add(grace_ms) };
+            !member.is_done && member.pended.is_none() && now_ms >= by_ms
+        };
+        let late = self.members.iter().find(is_late).map(|member| member.name.clone());
+        let Some(name) = late else { return false };
+        self.fail(format!("{name} was not reached in time to confirm"));
+        true
+    }
+
+    fn fail(&mut self, why: String) {
+        // The first reason is the reason.
+        self.failed.get_or_insert(why);
+    }
+
+    /// A node said how it stands, at the end of what it was asked for; with a reason where it could not do that.
+    pub fn answered(&mut self, node: u32, standing: NodeStanding, why: Option<String>, now_ms: u64) {
+        let Some(member) = self.members.get_mut(node as usize) else { return };
+        let Some(pended) = member.pended.take() else { return };
+        member.row = CourseRow { standing: Some(standing), why: why.clone() };
+        if let NodeStanding::Pending { left_ms, .. } = standing {
+            member.lapses_at_ms = now_ms.saturating_add(left_ms);
+        }
+        // It was asked before another one failed. Whatever it did, it is yet to be asked to take that back.
+        if matches!(self.stage, CourseStage::TakingBack(_)) && pended != Pended::TakeBack {
+            return;
+        }
+        let reason = why.clone().unwrap_or_else(|| said_of(standing).to_owned());
+        let named = format!("{}: {reason}", member.name);
+        let enough_ms = self.times.reserve_ms;
+        match pended {
+            Pended::Look if standing == NodeStanding::Untouched && why.is_none() => member.is_done = true,
+            Pended::Apply | Pended::LookAgain if standing.is_whole() && why.is_none() => member.is_done = true,
+            Pended::Extend if standing.is_whole() && why.is_none() && left_ms(Some(standing)) > enough_ms => {
+                member.is_done = true;
+            }
+            Pended::Extend if standing == NodeStanding::Confirmed => member.is_done = true,
+            Pended::Confirm if standing == NodeStanding::Confirmed => member.is_done = true,
+            // Somebody else may have the lock, or the disk may be full for a moment.
+            Pended::Confirm if standing.is_whole() => member.retry_at_ms = now_ms + self.times.retry_ms,
+            Pended::TakeBack => {
+                let is_left = matches!(standing, NodeStanding::Left { .. });
+                // One that could not note that it shall not be changed any more is changed yet by an order on its way;
+                // one that could not note what it restored says what is not so.
+                let is_unnoted = standing == NodeStanding::Untouched && why.is_some();
+                member.is_done = is_left || (standing.is_as_before() && !is_unnoted);
+                if !member.is_done {
+                    member.row.standing = None;
+                }
+                member.retry_at_ms = now_ms + self.times.retry_ms;
+            }
+            Pended::Look | Pended::Apply | Pended::LookAgain | Pended::Extend | Pended::Confirm => self.fail(named),
+        }
+    }
+
+    /// A node was lost, or not reached.
+    pub fn lost(&mut self, node: u32, why: String, now_ms: u64) {
+        let Some(member) = self.members.get_mut(node as usize) else { return };
+        let (pended, named) = (member.pended.take(), format!("{}: {why}", member.name));
+        let is_kept = pended.is_none()
+            && (matches!(self.stage, CourseStage::Over(_)) || (member.is_done && is_settled(self.stage)));
+        if is_kept {
+            return;
+        }
+        // A node that was never asked to change anything has changed nothing, whatever became of it.
+        member.row = CourseRow { standing: member.row.standing.filter(|_| !member.is_touched), why: Some(why) };
+        member.retry_at_ms = now_ms + self.times.retry_ms;
+        let ends_it = matches!(
+            self.stage,
+            CourseStage::Looking | CourseStage::Applying(_) | CourseStage::Checking(_) | CourseStage::LookingAgain
+        );
+        if ends_it {
+            self.fail(named);
+        }
+    }
+
+    /// The check behind a wave ended; with a reason where it failed.
+    pub fn checked(&mut self, result: Result<(), String>) {
+        match (result, self.stage) {
+            (Err(why), CourseStage::Checking(_)) => self.fail(why),
+            (Ok(()), CourseStage::Checking(_)) => self.check = CheckStage::Passed,
+            // Something else has ended the wave meanwhile.
+            _ => {}
+        }
+    }
+
+    /// Somebody wants an end. What is being confirmed or taken back goes on.
+    pub fn interrupt(&mut self) {
+        match self.stage {
+            CourseStage::Confirming | CourseStage::TakingBack(_) | CourseStage::Over(_) => {}
+            _ => self.fail("interrupted".to_owned()),
+        }
+    }
+}
+
+/// A place among nodes or waves, of which there are a thousand at the most.
+fn place(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// How long until a node takes its changes back by itself; 0 where it does not.
+fn left_ms(standing: Option<NodeStanding>) -> u64 {
+    if let Some(NodeStanding::Pending { left_ms, .. }) = standing { left_ms } else { 0 }
+}
+
+/// Whether what a node has done in a stage stays done without its agent.
+const fn is_settled(stage: CourseStage) -> bool {
+    matches!(stage, CourseStage::Confirming | CourseStage::TakingBack(_))
+}
+
+/// How a node stands, as the reason for giving up.
+const fn said_of(standing: NodeStanding) -> &'static str {
+    match standing {
+        NodeStanding::Untouched => "it has none of the changes",
+        NodeStanding::Pending { is_whole: false, .. } => "it made some of the changes only",
+        NodeStanding::Pending { .. } => "its changes are due to be rolled back",
+        NodeStanding::Confirmed => "it is confirmed already",
+        NodeStanding::Restored => "its changes were rolled back",
+        NodeStanding::Left { .. } => "its changes were rolled back, and not all could be restored",
+        NodeStanding::Rebooted => "it was rebooted, which reset its settings",
+    }
+}
+
+#[cfg(test)]
+mod tests;
