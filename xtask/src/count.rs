@@ -2,6 +2,7 @@
 //! libtest-mimic.
 
 use crate::{Outcome, success_if};
+use std::collections::BTreeMap;
 use std::{env, fs};
 
 /// Set to hold a run to all its tests: then a skipped test fails the count.
@@ -9,6 +10,9 @@ const NO_SKIP: &str = "LINERATE_NO_SKIP";
 
 /// How a log says that a test failed and then passed.
 pub(crate) const PASSED_AGAIN: &str = "passed when run again: ";
+
+/// How much is shown of what a failed test says.
+const SAID_CHARS: usize = 600;
 
 /// What the outputs say.
 #[derive(Debug, Default, PartialEq)]
@@ -28,6 +32,8 @@ struct Count {
     failed_names: Vec<String>,
     /// Tests that failed and passed when they were run once more: see [`crate::again`].
     again: Vec<String>,
+    /// What each failed test said, on one line: the last time where it ran twice.
+    said: BTreeMap<String, String>,
 }
 
 /// Counts over all logs. The last line printed is `N passed, M failed, K skipped`.
@@ -47,6 +53,10 @@ pub(crate) fn run(logs: &[String]) -> Outcome {
     for name in &count.again {
         println!("{PASSED_AGAIN}{name}");
     }
+    // The end of a log is what is read first, and often all that is kept.
+    for (name, said) in count.said.iter().filter(|(name, _)| !count.again.contains(name)) {
+        println!("failed: {name}: {said}");
+    }
     for fault in &faults {
         println!("error: {fault}");
     }
@@ -57,9 +67,19 @@ pub(crate) fn run(logs: &[String]) -> Outcome {
 fn add(count: &mut Count, log: &str) {
     // The names after the last line `failures:` of a binary: an earlier one begins what the tests wrote.
     let mut named: Option<Vec<String>> = None;
+    let mut speaks: Option<String> = None;
     for line in log.lines() {
         let whole = without_colours(line);
         let line = whole.trim();
+        if line == "failures:" || line.starts_with("test result: ") {
+            speaks = None;
+        } else if let Some(name) = heading(line) {
+            count.said.insert(name.to_owned(), String::new());
+            speaks = Some(name.to_owned());
+            continue;
+        } else if let Some(said) = speaks.as_ref().and_then(|name| count.said.get_mut(name)) {
+            add_words(said, line);
+        }
         if line == "failures:" {
             named = Some(Vec::new());
         } else if let Some(name) = line.strip_prefix(PASSED_AGAIN) {
@@ -86,6 +106,22 @@ fn add(count: &mut Count, log: &str) {
         } else if let (Some(names), Some(name)) = (&mut named, name_of_a_failure(&whole)) {
             names.push(name.to_owned());
         }
+    }
+}
+
+/// `---- units::tests::sizes stdout ----` of libtest, without a word of where it was said of libtest-mimic.
+fn heading(line: &str) -> Option<&str> {
+    let name = line.strip_prefix("---- ")?.strip_suffix(" ----")?;
+    Some(name.strip_suffix(" stdout").unwrap_or(name))
+}
+
+fn add_words(said: &mut String, line: &str) {
+    for word in line.split_whitespace() {
+        let room = SAID_CHARS.saturating_sub(said.chars().count() + 1);
+        if room > 0 && !said.is_empty() {
+            said.push(' ');
+        }
+        said.extend(word.chars().take(room));
     }
 }
 
@@ -248,6 +284,17 @@ error: test failed, to rerun pass `-p linerate --test cli`
         ] {
             assert_eq!(failures(log), Err(expected.to_owned()), "{log}");
         }
+    }
+
+    #[test]
+    fn what_a_failed_test_says_is_on_one_line_and_bounded() {
+        let text = FAILED.replace("---- cli::bench stdout ----\n", "---- cli::bench ----\nerror: two\n  lines\n");
+        let said = count(&[&text]).said;
+        assert_eq!(said["cli::help"], "an indented line of its output");
+        assert_eq!(said["cli::bench"], "error: two lines");
+        let long = text.replace("two", &"x ".repeat(2 * SAID_CHARS));
+        let said = &count(&[&long]).said["cli::bench"];
+        assert!((SAID_CHARS - 2..=SAID_CHARS).contains(&said.chars().count()), "{}", said.len());
     }
 
     #[test]

@@ -17,9 +17,9 @@ use linerate_record::run::Op;
 use running::{bench_with, points, shown, verify, view};
 use system_parts::{
     Minio, Namespaces, accepted, audited, booted, booted_fleet, confined as read_only, contained, elsewhere, ends,
-    experiment, exported, fleet_changed, fleet_moments, fleet_network, kubernetes, linked, live_cost, longest,
-    looked_at, missing, net_bonds, pods, reached, released, renamed, scopes, shaped_cluster, sockets, there_and_back,
-    tune, unwatched, watched, watched_bond, watched_live,
+    experiment, exported, fleet_buffers, fleet_changed, fleet_moments, fleet_network, kubernetes, linked, live_cost,
+    longest, looked_at, missing, net_bonds, pods, reached, released, renamed, scopes, shaped_cluster, sockets,
+    there_and_back, tune, unwatched, watched, watched_bond, watched_live,
 };
 use tempfile::tempdir;
 
@@ -129,6 +129,11 @@ fn run_checks() {
             experiment::finds,
         ),
         trial("experiment_tells_what_does_not_reach", &["MinIO", "root", "ip"], experiment::tells),
+        trial(
+            "experiment_over_four_nodes_finds_small_receive_buffers_of_servers",
+            &["MinIO", "root", "ip", "tc", "unshare", "nsenter", "curl", "ethtool", "python3", "timeout"],
+            fleet_buffers::found,
+        ),
         trial("experiment_restarts_its_target_after_each_change", &["MinIO", "root"], experiment::restarts),
         trial("experiment_killed_anywhere_leaves_the_machine_as_it_was", &["root", "ip"], experiment::killed),
         trial("cluster_shapes_run_by_the_curve_and_are_explained_as_described", CLUSTER, shaped_cluster::healthy),

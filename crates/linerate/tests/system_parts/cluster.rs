@@ -70,6 +70,11 @@ impl Cluster {
 
     /// The same with clients `c1` and so on, beside the one that is there always.
     pub(crate) fn start_with(parts: Parts, clients: u32) -> Self {
+        Self::start_in(parts, clients, &[])
+    }
+
+    /// The same with more in the environment of each MinIO.
+    pub(crate) fn start_in(parts: Parts, clients: u32, environment: &[(&str, &str)]) -> Self {
         let group = format!("linerate-test-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         make_groups(&group, parts.nodes);
         let mut command = Command::new("unshare");
@@ -78,7 +83,7 @@ impl Cluster {
         command.env("MINIO", program()).env("MINIO_CI_CD", "1").env("MINIO_BROWSER", "off").env("MINIO_UPDATE", "off");
         command.env("MINIO_PROMETHEUS_AUTH_TYPE", "public");
         command.env("MINIO_ROOT_USER", &keys()[0].1).env("MINIO_ROOT_PASSWORD", &keys()[1].1);
-        command.env("CLIENTS", clients.to_string());
+        command.env("CLIENTS", clients.to_string()).envs(environment.iter().copied());
         command.env("NODES", parts.nodes.to_string()).env("DRIVES", parts.drives.to_string()).env("GROUP", &group);
         command.env("DISK_MIB", parts.disk_mib.map_or(String::new(), |mib| mib.to_string()));
         command.env("LAYERED", if parts.layered { "yes" } else { "" });

@@ -13,6 +13,7 @@ pub(crate) mod elsewhere;
 pub(crate) mod ends;
 pub(crate) mod experiment;
 pub(crate) mod exported;
+pub(crate) mod fleet_buffers;
 pub(crate) mod fleet_changed;
 pub(crate) mod fleet_moments;
 pub(crate) mod fleet_network;
