@@ -46,7 +46,7 @@ use space::{Inside, within};
 pub(crate) use spot::is_at;
 use spot::spot;
 pub(crate) use standing::identity_as_meant;
-pub use standing::standing;
+pub use standing::{is_unmoved, standing};
 pub use sysfs::require_device_name;
 
 /// The longest value that the kernel takes in one write, with its line's end: a page of sysfs (`fs/kernfs/file.c:

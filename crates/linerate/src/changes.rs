@@ -249,7 +249,7 @@ pub(crate) fn changes_to(
     in_order(&mut found.changes);
     let name = profile.map_or(BY_HAND, |profile| profile.name);
     let spaces = spaces(root, &found.changes)?;
-    if spaces.iter().any(|now| now.space == *space) && stood != stands(root, space)?.as_ref() {
+    if spaces.iter().any(|now| now.space == *space) && !setting::is_unmoved(stood, stands(root, space)?.as_ref()) {
         return Err(Failure::usage("the process or namespace was replaced while it was read: try again"));
     }
     let machine = machine_hash(root)?;

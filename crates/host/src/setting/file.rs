@@ -4,14 +4,20 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::root::whole;
 
-/// Attempts of an `openat2` that the kernel wants repeated because a folder moved meanwhile.
-const ATTEMPTS: u32 = 8;
+/// Attempts of an `openat2` that the kernel wants repeated: of a path with `..`, as links of sysfs have, because anything
+/// on the machine was renamed or mounted meanwhile. Where hundreds of containers begin, that is most of the time.
+const ATTEMPTS: u32 = 512;
+
+/// Those that are made at once. What moves is let finish before each of the others.
+const ATTEMPTS_AT_ONCE: u32 = 16;
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Whether links are followed on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,10 +105,13 @@ fn beneath(tree: BorrowedFd<'_>, path: &str, flags: OFlags, links: Links) -> io:
         resolve |= ResolveFlags::NO_SYMLINKS;
     }
     let mut opened = Err(Errno::AGAIN);
-    for _ in 0..ATTEMPTS {
+    for attempt in 0..ATTEMPTS {
         opened = rustix::fs::openat2(tree.as_fd(), path, flags | OFlags::CLOEXEC, Mode::empty(), resolve);
         if opened.as_ref().err() != Some(&Errno::AGAIN) {
             break;
+        }
+        if attempt >= ATTEMPTS_AT_ONCE {
+            std::thread::sleep(PAUSE);
         }
     }
     opened.map_err(|error| match error {
@@ -129,6 +138,7 @@ fn plain(path: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
 
@@ -156,6 +166,35 @@ mod tests {
         assert_eq!(read(tree.as_fd(), "inside/file", Links::WithinTheTree).unwrap(), "1");
         assert!(read(tree.as_fd(), "inside/file", Links::None).is_err());
         assert_eq!(std::fs::read_to_string(outer.path().join("secret")).unwrap(), "s\n");
+    }
+
+    #[test]
+    fn what_is_renamed_elsewhere_keeps_no_link_from_being_followed() {
+        let outer = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(outer.path().join("sys/class")).unwrap();
+        std::fs::create_dir_all(outer.path().join("sys/devices/virtual/net/lo")).unwrap();
+        std::fs::write(outer.path().join("sys/devices/virtual/net/lo/ifindex"), "1\n").unwrap();
+        symlink("../devices/virtual/net/lo", outer.path().join("sys/class/lo")).unwrap();
+        let tree = folder(&outer.path().join("sys")).unwrap();
+        let done = AtomicBool::new(false);
+        let renames = &|number: u32| {
+            let [one, other] = ["one", "other"].map(|name| outer.path().join(format!("{name}{number}")));
+            std::fs::write(&one, "").unwrap();
+            while !done.load(Ordering::Relaxed) {
+                std::fs::rename(&one, &other).unwrap();
+                std::fs::rename(&other, &one).unwrap();
+            }
+        };
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                scope.spawn(move || renames(number));
+            }
+            let unread = (0..2_000)
+                .filter(|_| read(tree.as_fd(), "class/lo/ifindex", Links::WithinTheTree).ok().as_deref() != Some("1"));
+            let unread = unread.count();
+            done.store(true, Ordering::Relaxed);
+            assert_eq!(unread, 0);
+        });
     }
 
     #[test]

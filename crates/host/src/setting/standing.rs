@@ -42,6 +42,15 @@ pub(crate) fn identity_as_meant(root: &Root, space: &Space, meant: &[SpaceIdenti
     }
 }
 
+/// Whether the same stood behind a space at two moments. What could not be seen at one of them makes no difference.
+#[must_use]
+pub fn is_unmoved(then: Option<&SpaceIdentity>, now: Option<&SpaceIdentity>) -> bool {
+    match (then, now) {
+        (Some(then), Some(now)) => then.space == now.space && differs(then, now).is_none(),
+        (then, now) => then.is_none() && now.is_none(),
+    }
+}
+
 fn differs(then: &SpaceIdentity, now: &SpaceIdentity) -> Option<&'static str> {
     let is_same_boot = then.boot == now.boot;
     let is_same_net = then.net == now.net && (then.node == now.node || then.node.is_none() || now.node.is_none());
@@ -104,6 +113,9 @@ mod tests {
         assert!(differs(&of(7, "b"), &anew).is_some_and(|why| why.contains("has that name")), "its inode too");
         assert_eq!(differs(&SpaceIdentity { node: None, ..of(7, "b") }, &anew), None, "a file of an earlier version");
         assert_eq!(differs(&of(7, "b"), &of(7, "b")), None);
+        let unseen = SpaceIdentity { node: None, ..of(7, "b") };
+        assert!(is_unmoved(Some(&of(7, "b")), Some(&unseen)) && is_unmoved(None, None), "not seen is not replaced");
+        assert!(!is_unmoved(Some(&of(7, "b")), Some(&anew)) && !is_unmoved(Some(&unseen), None));
         for now in [of(8, "b"), of(7, "c")] {
             assert!(differs(&of(7, "b"), &now).is_some_and(|why| why.contains("has that name")), "{now:?}");
         }
