@@ -315,7 +315,7 @@ pub(in crate::tune) fn status(flags: &StatusFlags, fleet: &Path) -> Result<ExitC
     let (all, pictured) = (all(found.reported(&places, &lines)), all(found.pictured(&places, &lines)));
     drop(lines);
     let done = shown(flags, &all, &pictured)?;
-    match amiss(all.rollout, &all.nodes) {
+    match amiss(all.rollout, nodes.len(), &all.nodes) {
         None => Ok(done),
         Some((why, code)) => Err(Failure::Tune { why, code }),
     }
@@ -343,8 +343,8 @@ fn shown(flags: &StatusFlags, all: &RolloutReport, pictured: &RolloutReport) -> 
     }
 }
 
-/// What somebody has to look at, with its exit code.
-fn amiss(rollout: Option<RolloutName>, nodes: &[NodeReported]) -> Option<(String, u8)> {
+/// What somebody has to look at, with its exit code, where so many nodes were asked.
+fn amiss(rollout: Option<RolloutName>, asked: usize, nodes: &[NodeReported]) -> Option<(String, u8)> {
     let counts = report::counts(nodes.iter().map(|node| node.standing));
     if nodes.iter().any(|node| node.standing.is_none()) {
         return Some((format!("it is not known how each node stands: {counts}"), code::TARGET));
@@ -359,7 +359,9 @@ fn amiss(rollout: Option<RolloutName>, nodes: &[NodeReported]) -> Option<(String
     };
     let is_other = |node: &NodeReported| node.told.as_ref().is_some_and(|told| !told.others().is_empty());
     let is_unwatched = |node: &NodeReported| node.told.as_ref().is_some_and(|told| told.is_watched == Some(false));
-    let lacking = rollout.map_or(0, |name| (name.nodes as usize).saturating_sub(nodes.len()));
+    let (unknown, elsewhere) = rollout.map_or((0, 0), |name| missing(name, nodes.len(), asked));
+    // A rollout that ended in an early wave was never begun on the others.
+    let lacking = if standings().all(NodeStanding::is_as_before) { elsewhere } else { unknown };
     let why = if is_split {
         format!(
             "some nodes are confirmed and others are not ({counts}): linerate tune confirm --fleet goes on while they \
@@ -416,10 +418,18 @@ mod tests {
             ([back, Some(NodeStanding::Left { settings: 1 })], Some(code::UNCHANGED)),
         ] {
             let nodes: Vec<NodeReported> = standings.into_iter().map(node).collect();
-            assert_eq!(amiss(name, &nodes).map(|(_, code)| code), expected, "{nodes:?}");
+            assert_eq!(amiss(name, 2, &nodes).map(|(_, code)| code), expected, "{nodes:?}");
         }
-        assert_eq!(amiss(name, &[node(kept)]).map(|(_, code)| code), Some(code::UNCHANGED), "one is missing");
-        assert_eq!(amiss(None, &[]), None);
+        for (standing, asked, expected) in [
+            (kept, 2, Some(code::UNCHANGED)),
+            (whole, 2, Some(code::UNCHANGED)),
+            (back, 1, Some(code::UNCHANGED)),
+            (back, 2, None),
+        ] {
+            let reported = amiss(name, asked, &[node(standing)]).map(|(_, code)| code);
+            assert_eq!(reported, expected, "{standing:?}: one of two, of {asked} that were asked");
+        }
+        assert_eq!(amiss(None, 3, &[]), None);
     }
 
     fn told(rollout: Option<RolloutName>, standing: NodeStanding, confirmed_ms: Option<u64>) -> NodeTold {
