@@ -45,6 +45,13 @@ const MODULAR_MACHINE: &[&str] =
 const BONDS: (&str, &[&str], Check) =
     ("booted_streams_leave_by_the_member_that_is_predicted", MODULAR_MACHINE, net_bonds::predicted_is_carried);
 
+/// A check of arms on all nodes of a cluster.
+const OVER_NODES: (&str, &[&str], Check) = (
+    "experiment_over_four_nodes_finds_small_receive_buffers_of_servers",
+    &["MinIO", "root", "ip", "tc", "unshare", "nsenter", "curl", "ethtool", "python3", "timeout"],
+    fleet_buffers::found,
+);
+
 /// Checks of what `make dist` has made.
 const RELEASED: [(&str, &[&str], Check); 2] = [
     (
@@ -129,11 +136,6 @@ fn run_checks() {
             experiment::finds,
         ),
         trial("experiment_tells_what_does_not_reach", &["MinIO", "root", "ip"], experiment::tells),
-        trial(
-            "experiment_over_four_nodes_finds_small_receive_buffers_of_servers",
-            &["MinIO", "root", "ip", "tc", "unshare", "nsenter", "curl", "ethtool", "python3", "timeout"],
-            fleet_buffers::found,
-        ),
         trial("experiment_restarts_its_target_after_each_change", &["MinIO", "root"], experiment::restarts),
         trial("experiment_killed_anywhere_leaves_the_machine_as_it_was", &["root", "ip"], experiment::killed),
         trial("cluster_shapes_run_by_the_curve_and_are_explained_as_described", CLUSTER, shaped_cluster::healthy),
@@ -189,7 +191,7 @@ fn tables() -> impl Iterator<Item = (&'static str, &'static [&'static str], Chec
     let released = released::is_asked_for().then_some(RELEASED).into_iter().flatten();
     let machines = booted_fleet::is_asked_for().then_some(booted_fleet::CHECKS).into_iter().flatten();
     let rendered = accepted::CHECKS.into_iter().chain(watched::CHECKS);
-    let without = without.chain(sockets::CHECKS).chain(linked::CHECKS).chain([BONDS]);
+    let without = without.chain(sockets::CHECKS).chain(linked::CHECKS).chain([BONDS, OVER_NODES]);
     without.chain(released).chain(machines).chain(pods::CHECKS).chain(rendered).chain(kubernetes::CHECKS)
 }
 

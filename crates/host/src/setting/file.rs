@@ -11,8 +11,9 @@ use rustix::io::Errno;
 
 use crate::root::whole;
 
-/// Attempts of an `openat2` that the kernel wants repeated: of a path with `..`, as links of sysfs have, because anything
-/// on the machine was renamed or mounted meanwhile. Where hundreds of containers begin, that is most of the time.
+/// Attempts of an `openat2` that the kernel wants repeated: of a path with `..`, as links of sysfs have, because
+/// anything on the machine was renamed or mounted meanwhile. Where hundreds of containers begin, that is most of the
+/// time.
 const ATTEMPTS: u32 = 512;
 
 /// Those that are made at once. What moves is let finish before each of the others.

@@ -123,8 +123,8 @@ else
 fi
 (cd "$root" && find . | cpio --quiet -o -H newc) > "$folder/initramfs"
 
-# With $COUNTED, time in there goes by what was executed, and passes at once where all wait: what is measured is the same
-# however much of this machine others take.
+# With $COUNTED, time in there goes by what was executed, and passes at once where all wait: what is measured is the
+# same however much of this machine others take.
 if [ -n "${COUNTED:-}" ]; then
     set -- -accel tcg,thread=single,tb-size=256 -icount "shift=$COUNTED,sleep=off"
 else

@@ -1,5 +1,6 @@
-//! `linerate experiment --fleet` over four nodes of a MinIO, loaded by two clients behind links with delay: small receive
-//! buffers of the servers are found, a setting that nothing notices is not called, and what a node refuses is told.
+//! `linerate experiment --fleet` over four nodes of a MinIO, loaded by two clients behind links with delay: small
+//! receive buffers of the servers are found, a setting that nothing notices is not called, and what a node refuses is
+//! told.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -21,9 +22,9 @@ const PARTS: Parts = Parts { nodes: NODES, drives: 1, parity: Some(2), disk_mib:
 
 const CLIENTS: [&str; 2] = ["c1", "c2"];
 
-/// Of each client's link, each way, and what each frame waits on it: a connection to a server whose buffer does not grow
-/// past 64 KiB carries an eighth of it. Requests are many and small beside what is measured: few large ones end at the
-/// same moments of each cell, and its halves differ by that.
+/// Of each client's link, each way, and what each frame waits on it: a connection to a server whose buffer does not
+/// grow past 64 KiB carries an eighth of it. Requests are many and small beside what is measured: few large ones end at
+/// the same moments of each cell, and its halves differ by that.
 const CLIENT_BITS_PER_S: u64 = 100_000_000;
 const DELAY_MS: u32 = 20;
 

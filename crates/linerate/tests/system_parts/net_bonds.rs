@@ -13,7 +13,7 @@ use super::booted::kernel;
 use crate::running::{linerate, shown};
 
 /// An instruction takes two to this many nanoseconds, by the clock in there.
-const NS_PER_INSTRUCTION_SHIFT: &str = "1";
+const NS_PER_INSTRUCTION_SHIFT: &str = "3";
 
 /// Emulated, it takes some six minutes.
 const SECONDS_MAX: &str = "1500";
