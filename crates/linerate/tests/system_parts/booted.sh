@@ -123,16 +123,9 @@ else
 fi
 (cd "$root" && find . | cpio --quiet -o -H newc) > "$folder/initramfs"
 
-# With $COUNTED, time in there goes by what was executed, and passes at once where all wait: what is measured is the
-# same however much of this machine others take.
-if [ -n "${COUNTED:-}" ]; then
-    set -- -accel tcg,thread=single,tb-size=256 -icount "shift=$COUNTED,sleep=off"
-else
-    set -- -accel tcg,thread=multi,tb-size=256
-fi
 # Where a program is the same from process to process, what it is translated to is used again: without `norandmaps`
 # linerate begins anew each time, and takes four times as long.
-set -- "$@" -machine q35 -m 1024 -smp 2 -nographic -no-reboot -kernel "$kernel" \
+set -- -accel tcg,thread=multi,tb-size=256 -machine q35 -m 1024 -smp 2 -nographic -no-reboot -kernel "$kernel" \
     -initrd "$folder/initramfs" -append "console=ttyS0 quiet panic=-1 norandmaps mitigations=off \
 systemd.show_status=0 systemd.log_target=null rdinit=/init"
 if [ -z "$modules" ]; then

@@ -23,10 +23,10 @@ const PARTS: Parts = Parts { nodes: NODES, drives: 1, parity: Some(2), disk_mib:
 const CLIENTS: [&str; 2] = ["c1", "c2"];
 
 /// Of each client's link, each way, and what each frame waits on it: a connection to a server whose buffer does not
-/// grow past 64 KiB carries an eighth of it. Requests are many and small beside what is measured: few large ones end at
+/// grow past 64 KiB carries a sixteenth of it. Requests are many and small beside what is measured: few large ones end at
 /// the same moments of each cell, and its halves differ by that.
 const CLIENT_BITS_PER_S: u64 = 100_000_000;
-const DELAY_MS: u32 = 20;
+const DELAY_MS: u32 = 40;
 
 /// MinIO asks for receive buffers of 4 MiB by itself, and they do not follow `tcp_rmem` then.
 const GROWING: [(&str, &str); 1] = [("MINIO_RECV_BUF_SIZE", "0")];
