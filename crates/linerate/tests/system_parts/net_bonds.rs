@@ -57,7 +57,7 @@ fn check(case: &str, why: Option<NetUnaimed>, view: &NetView) -> Result<(), Fail
         (sum(|of| of.alone_streams), sum(|of| of.strayed_streams), sum(|of| of.left_out));
     let is_lost = case.ends_with("-lost");
     if leaves.len() != 2 || leaves.iter().any(|of| of.why != why) {
-        return Err(format!("{case}: {leaves:?}").into());
+        return Err(format!("{case}: {leaves:?}: {}", view.answer).into());
     }
     if strayed > 0 || (streams < STREAMS_LEAST && !is_lost) || streams == 0 {
         return Err(format!("{case}: {strayed} of {streams} streams strayed: {leaves:?}").into());
