@@ -23,8 +23,8 @@ const PARTS: Parts = Parts { nodes: NODES, drives: 1, parity: Some(2), disk_mib:
 const CLIENTS: [&str; 2] = ["c1", "c2"];
 
 /// Of each client's link, each way, and what each frame waits on it: a connection to a server whose buffer does not
-/// grow past 64 KiB carries a sixteenth of it. Requests are many and small beside what is measured: few large ones end at
-/// the same moments of each cell, and its halves differ by that.
+/// grow past 64 KiB carries a sixteenth of it. Requests are many and small beside what is measured: few large ones end
+/// at the same moments of each cell, and its halves differ by that.
 const CLIENT_BITS_PER_S: u64 = 100_000_000;
 const DELAY_MS: u32 = 40;
 
