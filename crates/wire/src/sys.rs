@@ -35,20 +35,26 @@ pub const TCP_INFO_BYTES: usize = 512;
 /// That of `getsockopt`: no TCP socket.
 pub fn tcp_info(socket: impl AsFd) -> io::Result<Vec<u8>> {
     let mut info = vec![0_u8; TCP_INFO_BYTES];
-    let mut length = TCP_INFO_BYTES as libc::socklen_t;
-    // SAFETY: the pointer and length describe `info`, which outlives the call; the kernel writes no more than `length`
-    // bytes to it and says how many they were.
+    let length = option(socket, (libc::IPPROTO_TCP, libc::TCP_INFO), &mut info)?;
+    info.truncate(length);
+    Ok(info)
+}
+
+/// Reads an option of a socket, by its level and name, and says how many bytes it has.
+fn option(socket: impl AsFd, (level, name): (i32, i32), bytes: &mut [u8]) -> io::Result<usize> {
+    let mut length = bytes.len() as libc::socklen_t;
+    // SAFETY: the pointer and length describe `bytes`, which outlive the call; the kernel writes no more than `length`
+    // bytes to them and says how many they were.
     let result = unsafe {
-        libc::getsockopt(
-            socket.as_fd().as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            info.as_mut_ptr().cast(),
-            &raw mut length,
-        )
+        libc::getsockopt(socket.as_fd().as_raw_fd(), level, name, bytes.as_mut_ptr().cast(), &raw mut length)
     };
-    info.truncate(length as usize);
-    if result == 0 { Ok(info) } else { Err(io::Error::last_os_error()) }
+    if result == 0 { Ok(length as usize) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The number at a place among those of 32 bits.
+fn number(bytes: &[u8], place: usize) -> u32 {
+    let (numbers, _) = bytes.as_chunks::<4>();
+    u32::from_ne_bytes(numbers[place])
 }
 
 /// `SO_MEMINFO`, and the place and count of its numbers (`include/uapi/asm-generic/socket.h`, `linux/sock_diag.h`): the
@@ -62,20 +68,9 @@ const MEMINFO_NUMBERS: usize = 9;
 /// # Errors
 /// That of `getsockopt`: no socket, or Linux before 4.12.
 pub fn socket_drops(socket: impl AsFd) -> io::Result<u32> {
-    let mut numbers = [0_u32; MEMINFO_NUMBERS];
-    let mut length = size_of::<[u32; MEMINFO_NUMBERS]>() as libc::socklen_t;
-    // SAFETY: the pointer and length describe `numbers`, which outlive the call; the kernel writes no more than
-    // `length` bytes to them.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_fd().as_raw_fd(),
-            libc::SOL_SOCKET,
-            SO_MEMINFO,
-            numbers.as_mut_ptr().cast(),
-            &raw mut length,
-        )
-    };
-    if result == 0 { Ok(numbers[MEMINFO_DROPS]) } else { Err(io::Error::last_os_error()) }
+    let mut numbers = [0; MEMINFO_NUMBERS * size_of::<u32>()];
+    option(socket, (libc::SOL_SOCKET, SO_MEMINFO), &mut numbers)?;
+    Ok(number(&numbers, MEMINFO_DROPS))
 }
 
 /// Who connected to a Unix socket, as the kernel knew it then (`struct ucred`).
@@ -92,23 +87,11 @@ pub struct SocketPeer {
 /// # Errors
 /// That of `getsockopt`: no socket.
 pub fn peer(socket: impl AsFd) -> io::Result<SocketPeer> {
-    let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
-    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the pointer and length describe `found`, which outlives the call; the kernel writes no more than `length`
-    // bytes to it, and all are numbers.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_fd().as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            (&raw mut found).cast(),
-            &raw mut length,
-        )
-    };
-    if result != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(SocketPeer { process: u32::try_from(found.pid).ok().and_then(NonZeroU32::new), user: found.uid })
+    // Process, user, group.
+    let mut found = [0; size_of::<libc::ucred>()];
+    option(socket, (libc::SOL_SOCKET, libc::SO_PEERCRED), &mut found)?;
+    let process = u32::try_from(number(&found, 0).cast_signed()).ok().and_then(NonZeroU32::new);
+    Ok(SocketPeer { process, user: number(&found, 1) })
 }
 
 /// What a kernel keeps in a socket's queue of errors (`struct sock_extended_err`, `linux/errqueue.h`).
