@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fleet::NodeRole;
 use crate::journal::By;
-use crate::knob::{ChangeSet, SettingPlace};
+use crate::knob::{ChangeSet, SettingPlace, same_in};
 
 /// The version of [`FleetChanges`], [`RolloutPlan`] and [`RolloutReport`] as JSON.
 pub const ROLLOUT_SCHEMA: u32 = 1;
@@ -429,8 +429,8 @@ impl NodeSetting {
     pub fn is_other(&self, standing: NodeStanding) -> bool {
         let is_judged =
             matches!(standing, NodeStanding::Confirmed | NodeStanding::Restored | NodeStanding::Pending { .. });
-        let expected = self.expected(standing).split_whitespace();
-        is_judged && !self.now.as_ref().is_some_and(|now| now.split_whitespace().eq(expected))
+        let is_expected = |now: &String| same_in(&self.place.knob, now, self.expected(standing));
+        is_judged && !self.now.as_ref().is_some_and(is_expected)
     }
 }
 
@@ -452,6 +452,7 @@ impl NodeStanding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::knob::Space;
 
     #[test]
     fn a_name_is_read_as_it_is_written_and_nothing_else_is_one() {
@@ -476,6 +477,22 @@ mod tests {
         ] {
             assert!(text.parse::<RolloutName>().is_err(), "{text}");
             assert!(serde_json::from_str::<RolloutName>(&format!("{text:?}")).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_its_kernel_writes_in_other_words_is_no_other() {
+        for (knob, new, now, is_other) in [
+            ("net.ipv4.ip_local_reserved_ports", "9000,9001", "9000-9001", false),
+            ("net.ipv4.ip_local_reserved_ports", "9000,9001", "9000-9002", true),
+            ("nic.rps_cpus", "00000000,00000003", "3", false),
+            ("net.ipv4.tcp_rmem", "4096 131072 6291456", "4096\t131072\t6291456", false),
+            ("net.ipv4.tcp_rmem", "4096 131072 6291456", "4096\t131072\t4194304", true),
+        ] {
+            let place = SettingPlace { knob: knob.to_owned(), device: None, space: Space::Host };
+            let [prior, new, now] = ["other", new, now].map(str::to_owned);
+            let setting = NodeSetting { place, prior, new, now: Some(now) };
+            assert_eq!(setting.is_other(NodeStanding::Confirmed), is_other, "{setting:?}");
         }
     }
 
