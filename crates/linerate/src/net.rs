@@ -137,7 +137,7 @@ fn run_one(flags: &NetFlags) -> Result<ExitCode, Failure> {
     let order =
         NetOrder { token: served::drawn()?.to_hex(), own: 0, port: flags.port.unwrap_or(0), threads: flags.threads };
     fleet.meet(&order, &is_cut)?;
-    let (course, found) = settled(flags, &fleet, (seed, far))?;
+    let (course, found) = settled(flags, &fleet, (course, far))?;
     fleet.progress.expects(takes(flags, &course));
     let measured = (&course, &found, path.as_path(), exported.as_ref());
     let (run, visits) = measure(flags, &mut fleet, measured, &is_cut)?;
@@ -238,10 +238,10 @@ fn course(flags: &NetFlags, of: &[&FleetNode], seed: u64) -> Result<Course, Fail
 fn settled(
     flags: &NetFlags,
     fleet: &LinkedFleet<'_>,
-    (seed, far): (u64, Option<SocketAddr>),
+    (course, far): (Course, Option<SocketAddr>),
 ) -> Result<(Course, FoundAddresses), Failure> {
     let of: Vec<&FleetNode> = fleet.linked.iter().map(|linked| &fleet.nodes[linked.node]).collect();
-    let course = course(flags, &of, seed)?;
+    let course = if of.len() == fleet.nodes.len() { course } else { self::course(flags, &of, course.seed)? };
     let own = found_addresses(flags, fleet, far)?;
     let found = FoundAddresses { second: ways::second(flags, fleet, &own)?, own };
     let has = |through, to: u32| match through {

@@ -90,7 +90,7 @@ fn own_queues<'m>(machine: &'m NetMachine, carriers: &[String]) -> impl Iterator
 }
 
 /// Where the interface is not known, it may be any.
-fn is_carrier(carriers: &[String], name: &str) -> bool {
+pub(super) fn is_carrier(carriers: &[String], name: &str) -> bool {
     carriers.is_empty() || carriers.iter().any(|of| of == name)
 }
 

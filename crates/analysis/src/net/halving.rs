@@ -1,6 +1,7 @@
 //! Which streams of a visit left by another member than predicted: halves of them are sent again, from the same ports,
 //! and halves of those of which some stray, until each is alone.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::slice::from_ref;
 
@@ -20,10 +21,20 @@ pub struct NetStrayed {
 /// Streams of a pair that strayed in a visit in which all were to leave by one member; absent where that cannot be
 /// judged.
 #[must_use]
-pub fn strayed(run: &NetRun, visit: &NetVisit, (from, to): (u32, u32)) -> Option<NetStrayed> {
+pub fn strayed(run: &NetRun, visit: &NetVisit, pair: (u32, u32)) -> Option<NetStrayed> {
+    all_strayed(run, visit).remove(&pair)
+}
+
+/// The same of each pair of a visit.
+#[must_use]
+pub fn all_strayed(run: &NetRun, visit: &NetVisit) -> BTreeMap<(u32, u32), NetStrayed> {
     let seen = pairs::seen(run, from_ref(visit));
-    let (streams, by) = members::strayed_in(&seen, from, seen.pairs.get(&(from, to, visit.streams))?)?;
-    Some(NetStrayed { streams, by: by.to_owned() })
+    let of_this = seen.pairs.iter().filter(|((_, _, streams), _)| *streams == visit.streams);
+    let strayed = |(&(from, to, _), of): (&(u32, u32, u32), &pairs::SeenPair<'_>)| {
+        let (streams, by) = members::strayed_in(&seen, from, of)?;
+        Some(((from, to), NetStrayed { streams, by: by.to_owned() }))
+    };
+    of_this.filter_map(strayed).collect()
 }
 
 /// Streams some of which stray, and what is known of their halves.

@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use linerate_analysis::net::halving::{NetHalving, strayed};
+use linerate_analysis::net::halving::{NetHalving, all_strayed, strayed};
 use linerate_record::net::{NetRun, NetVisit};
 
 use super::linked::{LinkedFleet, VisitOrder};
@@ -20,9 +20,10 @@ pub(super) fn name(
     (at, rounds_left): (&[SocketAddr], &mut u32),
     is_cut: &dyn Fn() -> bool,
 ) -> Result<(), Failure> {
+    let mut all = all_strayed(run, made);
     for place in 0..made.pairs.len() {
         let pair = (made.pairs[place].from, made.pairs[place].to);
-        let found = strayed(run, made, pair).filter(|found| found.streams > 0);
+        let found = all.remove(&pair).filter(|found| found.streams > 0);
         let aim = made.pairs[place].aim.clone().filter(|aim| aim.ports.len() == order.streams as usize);
         let (Some(first), Some(aim)) = (found, aim) else { continue };
         let mut halving = NetHalving::of(order.streams, &first);

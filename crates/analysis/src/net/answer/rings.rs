@@ -8,6 +8,7 @@ use linerate_record::readings::ReadMeasure;
 use linerate_record::units::count;
 
 use super::{NAMED, plural};
+use crate::net::drops::is_carrier;
 use crate::net::pairs::NetSeen;
 use crate::net::view::{NetFinding, NetFindingKind, NetView};
 
@@ -92,9 +93,8 @@ fn counted<'v>(seen: &NetSeen<'v>, measure: ReadMeasure) -> Vec<CountedPort<'v>>
         for machine in visit.machines.iter().filter(|machine| (machine.node as usize) < seen.ports.len()) {
             *taken.entry(machine.node).or_default() += 1;
             let carriers = &seen.ports[machine.node as usize].carriers;
-            let is_its = |part: &str| carriers.is_empty() || carriers.iter().any(|name| name == part);
             for value in machine.values.iter().filter(|of| of.of == measure && of.value >= LEAST_PER_S) {
-                if !is_its(&value.part) {
+                if !is_carrier(carriers, &value.part) {
                     continue;
                 }
                 let (node, interface) = (machine.node, value.part.as_str());
