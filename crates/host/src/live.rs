@@ -48,6 +48,9 @@ const BUFFER_BYTES: usize = 64 << 10;
 pub struct LiveAsked {
     /// The engine's processes; none where they are to be found by their programs' names.
     pub engine_pids: Vec<u32>,
+    /// Whether whoever looks reads the counters of ports by `ports_now`: then no look reads them too, which takes the
+    /// lock of all interfaces.
+    pub without_ports: bool,
 }
 
 /// What was read last, and what was found out about the machine.
@@ -64,7 +67,7 @@ pub struct LiveState {
     drives: drives::DrivesRead,
     heat: temperature::Heat,
     links: links::LinksRead,
-    rings: rings::Rings,
+    rings: Option<rings::Rings>,
     engines: engines::Engines,
     engine: engine::EngineCounters,
     threads: threads::BusiestThreads,
@@ -116,6 +119,7 @@ pub fn begin(root: &Root, asked: &LiveAsked) -> LiveState {
     LiveState {
         bytes: Vec::with_capacity(BUFFER_BYTES),
         engines: engines::begin(root, &asked.engine_pids),
+        rings: (!asked.without_ports).then(rings::Rings::default),
         ..LiveState::default()
     }
 }
@@ -138,7 +142,9 @@ pub fn look(root: &Root, state: &mut LiveState, now_ms: u64) -> LiveLook {
     frequency::look(&mut state.frequency, &state.processors.busy, &mut at);
     drives::look(&mut state.drives, state.engines.devices.as_ref(), &mut at);
     links::look(&mut state.links, &mut at);
-    rings::look(&mut state.rings, state.links.ports(), &mut at);
+    if let Some(rings) = &mut state.rings {
+        rings::look(rings, state.links.ports(), &mut at);
+    }
     temperature::look(&mut state.heat, &state.drives.names, &mut at);
     at.name_machine();
     let Looking { values, remarks, names, .. } = at;

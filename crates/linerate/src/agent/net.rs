@@ -289,7 +289,8 @@ impl Round {
     /// while: they are read behind the looks, and have times of their own.
     fn machine(&self, begin_ns: u64) -> NetMachine {
         let root = Root::live();
-        let mut state = live::begin(&root, &LiveAsked { engine_pids: vec![std::process::id()] });
+        let asked = LiveAsked { engine_pids: vec![std::process::id()], without_ports: true };
+        let mut state = live::begin(&root, &asked);
         let counts_ns = begin_ns.saturating_add(self.order.warmup_ms.saturating_mul(1_000_000));
         let end_ns = counts_ns.saturating_add(self.order.duration_ms.saturating_mul(1_000_000));
         let mut values = BTreeMap::new();

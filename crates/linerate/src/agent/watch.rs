@@ -45,7 +45,7 @@ fn watch(order: &WatchOrder, clock: AgentClock, ended: &Receiver<()>, tell: &Sen
     // Nobody may listen any more.
     let say = |said: WatchSaid| drop(tell.send(Happening::Watched(said)));
     let root = Root::live();
-    let mut state = live::begin(&root, &LiveAsked { engine_pids: engine_pids(order) });
+    let mut state = live::begin(&root, &LiveAsked { engine_pids: engine_pids(order), ..LiveAsked::default() });
     let mut sockets = order.sockets.then(|| begin_sockets(&root, order, &say));
     let (mut numbers, mut kept, mut step) = (HashMap::new(), Vec::new(), 0);
     let now_ms = || clock.clock.now_ns() / 1_000_000;
