@@ -10,7 +10,6 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use linerate_fleet::changing::SITE_TEXT_BYTES_MAX;
 use linerate_fleet::description::FleetNode;
 use linerate_record::experiment::{Experiment, ExperimentFleet, Means};
 use linerate_record::fleet::NodeRole;
@@ -28,7 +27,7 @@ use crate::interrupt::{self, Interrupt};
 use crate::rollouts::guards::{GuardedNode, guards};
 use crate::rollouts::lines::NodeLines;
 use crate::rollouts::require_fit;
-use crate::{bounded, reaching, sites};
+use crate::{reaching, sites};
 use lineup::ArmWish;
 
 /// In how many facts nodes are said to differ, one by one.
@@ -96,11 +95,7 @@ pub(super) fn asked(flags: &ConductFlags) -> Result<Option<FleetAsked>, Failure>
         _ => None,
     };
     let nodes = fleet_of(path, reached, on);
-    let text = |path: &PathBuf| {
-        let failed = |source| Failure::File { what: "read", path: path.clone(), source };
-        let site = sites::read_site(path)?;
-        Ok::<_, Failure>((site, bounded::text(path, SITE_TEXT_BYTES_MAX as u64).map_err(failed)?))
-    };
+    let text = |path: &PathBuf| sites::read_site_file(path).map(|(site, file)| (site, file.text().to_owned()));
     let site = site.as_ref().map(text).transpose();
     match (nodes, lineup::wishes(&flags.arms), site, restarts) {
         (Ok(nodes), Ok(wishes), Ok(site), None) => {

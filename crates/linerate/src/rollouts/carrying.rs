@@ -29,11 +29,10 @@ pub(crate) type Telling<'t> = &'t dyn Fn(&str);
 /// What an act orders a node to do.
 pub(crate) type Orders<'o> = &'o dyn Fn(RolloutAct) -> Option<ChangeOrder>;
 
-/// Carries a course out to its end. `places` are those of its nodes in the fleet, `names` what they are called; `tell`
-/// is told what is being done.
+/// Carries a course out to its end. `places` are those of its nodes in the fleet; `tell` is told what is being done.
 pub(crate) fn carry_out(
     mut course: RolloutCourse,
-    (places, names): (&[usize], &[String]),
+    places: &[usize],
     orders: Orders<'_>,
     plan: Option<&RolloutPlan>,
     (lines, interrupt, tell): (&mut NodeLines, &Interrupt, Telling<'_>),
@@ -68,7 +67,6 @@ pub(crate) fn carry_out(
         }
     };
     let row = |(node, row): (usize, &CourseRow)| NodeReported {
-        name: names.get(node).cloned().unwrap_or_default(),
         standing: row.standing,
         why: row.why.clone(),
         told: told.get(&node).cloned().map(|told| lines.on_this_clock(places[node], told)),

@@ -71,10 +71,9 @@ pub(super) fn apply(flags: &ApplyFlags, fleet: &Path) -> Result<ExitCode, Failur
     let interrupt = begun(&flags.many, &nodes)?;
     say(shown.trim_end());
     let mut lines = NodeLines::of(&nodes, &flags.many.reach);
-    let names: Vec<String> = plan.nodes.iter().map(|node| node.name.clone()).collect();
     let orders = |act: RolloutAct| order_of_plan(act, (&plan, &changes));
     let course = RolloutCourse::apply(&plan, CourseTimes::default(), linerate_host::apply::since_boot_ms());
-    let done = carry_out(course, (&places, &names), &orders, Some(&plan), (&mut lines, &interrupt, &say))?;
+    let done = carry_out(course, &places, &orders, Some(&plan), (&mut lines, &interrupt, &say))?;
     drop(lines);
     let is_pending = done.end == RolloutEnd::Pending;
     let next = format!("\nkeep the changes: linerate tune confirm --fleet {}\n", linerate_record::shell::path(fleet));
@@ -154,7 +153,7 @@ mod tests {
 
     use super::*;
 
-    fn node(standing: Option<NodeStanding>) -> NodeReported {
+    pub(super) fn node(standing: Option<NodeStanding>) -> NodeReported {
         let (role, rack, clock) = (None, None, None);
         NodeReported { name: "a".to_owned(), role, rack, standing, why: None, told: None, clock }
     }

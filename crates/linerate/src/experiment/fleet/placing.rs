@@ -16,10 +16,11 @@ use linerate_record::rollout::{
 };
 use linerate_rollout::course::{CourseTimes, RolloutAct, RolloutCourse, RolloutEnd};
 use linerate_rollout::lint::{WITHIN_MS, faults};
-use linerate_rollout::plan::{RolloutWish, WaveNode, placed, plan as planned, waves};
+use linerate_rollout::plan::{RolloutWish, plan as planned};
 use linerate_rollout::waves::WaveSizes;
 
 use super::ArmFleet;
+use super::rounds::rounds;
 use crate::draws::random;
 use crate::experiment::fingerprint::Print;
 use crate::experiment::place::ArmPlaces;
@@ -142,7 +143,7 @@ fn carried(
     lines.catch_up()?;
     // Progress has a line of its own.
     let tell = |_: &str| ();
-    carry_out(course, (&places, names), orders, plan, (&mut *lines, &fleet.interrupt, &tell))
+    carry_out(course, &places, orders, plan, (&mut *lines, &fleet.interrupt, &tell))
 }
 
 /// Refuses to go on where a node may not be as before.
@@ -237,9 +238,7 @@ pub(in crate::experiment) fn take_back_left(fleet: &ArmFleet, all: &[Means]) -> 
     }
     let is_paced = all.iter().any(|means| !interrupting(knobs(&means.nodes)).is_empty());
     // All are told: an order to make its changes may be on its way to a node that has none yet.
-    let waved: Vec<WaveNode<'_>> =
-        fleet.nodes.iter().map(|node| WaveNode { name: &node.name, rack: node.rack.as_deref() }).collect();
-    let groups = waves(&waved, &WaveSizes::at_once(), &placed(&waved, &fleet.guards));
+    let groups = rounds(&fleet.nodes, &fleet.guards);
     for rollout in left {
         let members = fleet.nodes.iter().map(|node| (node.name.clone(), None)).collect();
         take_back(fleet, rollout, members, (groups.clone(), is_paced))?;

@@ -228,10 +228,9 @@ pub(in crate::tune) fn confirm(flags: &ConfirmFlags, fleet: &Path) -> Result<Exi
     let standing =
         |place: &usize| (nodes[*place].name.clone(), found.standing(*place).unwrap_or(NodeStanding::Untouched));
     let members: Vec<(String, NodeStanding)> = places.iter().map(standing).collect();
-    let names: Vec<String> = members.iter().map(|(name, _)| name.clone()).collect();
     let course = RolloutCourse::confirm(members, groups, CourseTimes::default(), since_boot_ms());
     let orders = |act: RolloutAct| order_of(act, name, false);
-    let done = carry_out(course, (&places, &names), &orders, None, (&mut lines, &interrupt, &say))?;
+    let done = carry_out(course, &places, &orders, None, (&mut lines, &interrupt, &say))?;
     drop(lines);
     told(&flags.many, name, done, "")
 }
@@ -267,10 +266,9 @@ pub(in crate::tune) fn rollback(flags: &RollbackFlags, fleet: &Path) -> Result<E
     let groups = found.groups(&places, &nodes, site.as_ref())?;
     let members: Vec<(String, Option<NodeStanding>)> =
         places.iter().map(|place| (nodes[*place].name.clone(), found.standing(*place))).collect();
-    let names: Vec<String> = members.iter().map(|(name, _)| name.clone()).collect();
     let course = RolloutCourse::take_back(members, groups, CourseTimes::default(), since_boot_ms());
     let orders = |act: RolloutAct| order_of(act, name, flags.force);
-    let done = carry_out(course, (&places, &names), &orders, None, (&mut lines, &interrupt, &say))?;
+    let done = carry_out(course, &places, &orders, None, (&mut lines, &interrupt, &say))?;
     drop(lines);
     let (strange, missing) = missing(name, places.len(), nodes.len());
     let next = if strange == 0 {
@@ -393,11 +391,7 @@ mod tests {
 
     use super::*;
     use crate::reaching::flags::ReachFlags;
-
-    fn node(standing: Option<NodeStanding>) -> NodeReported {
-        let (role, rack, clock) = (None, None, None);
-        NodeReported { name: "a".to_owned(), role, rack, standing, why: None, told: None, clock }
-    }
+    use crate::tune::fleet::tests::node;
 
     #[test]
     fn what_somebody_has_to_look_at_has_an_exit_code() {

@@ -21,7 +21,7 @@ use crate::failure::{Failure, code};
 use crate::rollouts::guards::{GuardedNode, guards, interrupting};
 use crate::rollouts::lines::NodeLines;
 use crate::rollouts::node_changes;
-use crate::{bounded, named, printing, sites};
+use crate::{named, printing, sites};
 
 /// The profiles of a role where neither one nor values are named.
 const OF_STORAGE: &str = "s3-storage-node";
@@ -29,9 +29,6 @@ const OF_CLIENTS: &str = "s3-client-node";
 
 /// The largest file of changes of a fleet: a thousand nodes with a hundred changes each take 50 MiB.
 const FILE_BYTES_MAX: u64 = 256 << 20;
-
-/// Largest file of a site that nodes are told.
-const SITE_BYTES_MAX: u64 = linerate_fleet::changing::SITE_TEXT_BYTES_MAX as u64;
 
 /// How long a check may take at the most unless it is stated, in milliseconds.
 const CHECK_WITHIN_MS: u64 = 60_000;
@@ -68,9 +65,7 @@ fn site_text(flags: &DiffFlags) -> Result<Option<String>, Failure> {
             path.display()
         )));
     }
-    sites::read_site(path)?;
-    let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
-    bounded::text(path, SITE_BYTES_MAX).map(Some).map_err(failed)
+    sites::read_site_file(path).map(|(_, file)| Some(file.text().to_owned()))
 }
 
 /// Has all nodes say which changes lead to what is wanted, and writes them as one file.
