@@ -6,10 +6,7 @@ use linerate_fleet::reach::{KubePlace, PodChoice};
 
 use crate::access::KubeCluster;
 use crate::fault::{Asked, KubeFault, of_client};
-use crate::manifest::ON_NODE;
-
-/// Where the index of a pod of an indexed Job is.
-const INDEX: &str = "batch.kubernetes.io/job-completion-index";
+use crate::manifest::{INDEX_LABEL, ON_NODE};
 
 /// Most pods that are listed for one selector.
 const PODS_MAX: u32 = 5_000;
@@ -59,7 +56,7 @@ pub(crate) fn runs(pod: &Pod) -> bool {
 
 fn ordered(pod: &Pod) -> Option<(u64, String)> {
     let annotations = pod.metadata.annotations.as_ref();
-    let index = annotations.and_then(|all| all.get(INDEX)).and_then(|index| index.parse().ok());
+    let index = annotations.and_then(|all| all.get(INDEX_LABEL)).and_then(|index| index.parse().ok());
     Some((index.unwrap_or(u64::MAX), pod.metadata.name.clone()?))
 }
 
