@@ -9,13 +9,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use linerate_record::experiment::{Done, ExperimentReport, FLEET_EXPERIMENT_SCHEMA};
-use running::agents::{Files, Place, agents, files_below, kill, loader, with_fleet};
+use running::agents::{Files, Place, agents, captured, end_all, files_below, kill, loader, with_fleet};
 use running::{ACCESS_KEY, SECRET_KEY, Served, eventually, linerate, objects, shown, words};
 use tempfile::{TempDir, tempdir};
-
-/// The manifest of a captured machine of which nothing is known but its files.
-const CAPTURE: &str = r#"{"schema": 1, "linerate": "0.1.0", "captured": "2026-01-01", "kernel": "6.18.0", "files": 0,
-"engines": [], "is_initial_netns": true, "settings": [], "unreadable": []}"#;
 
 const SWAPPINESS: &str = "proc/sys/vm/swappiness";
 const MAP_COUNT: &str = "proc/sys/vm/max_map_count";
@@ -42,29 +38,13 @@ impl Machines {
         let (place, drive) = (Place::make(), tempdir().expect("a folder"));
         let target = Served::embedded(drive.path());
         let node = |number: usize| {
-            let root = place.path(&format!("root{number}"));
-            let put = |path: &str, text: &str| {
-                let path = root.join(path);
-                fs::create_dir_all(path.parent().expect("it has one")).expect("a folder");
-                fs::write(path, format!("{text}\n")).expect("a file");
-            };
-            put(SWAPPINESS, "60");
-            put("proc/sys/net/core/somaxconn", if number == 0 { "4096" } else { "128" });
+            let connections = if number == 0 { "4096" } else { "128" };
+            let mut files = vec![(SWAPPINESS, "60"), ("proc/sys/net/core/somaxconn", connections)];
             // The last node lacks it.
             if number + 1 < COUNT {
-                put(MAP_COUNT, "65530");
+                files.push((MAP_COUNT, "65530"));
             }
-            fs::create_dir_all(root.join("sys")).expect("a folder");
-            put("capture.json", CAPTURE);
-            put("etc/machine-id", &format!("{number:032x}"));
-            put("proc/sys/kernel/random/boot_id", &format!("11111111-1111-1111-1111-{number:012x}"));
-            format!(
-                "{{name: n{number}, role: storage, reach: 'exec:exec env LINERATE_STATE={} {} agent --allow change \
-                 --root {}'}}",
-                place.path(&format!("state{number}")).display(),
-                place.program.display(),
-                root.display()
-            )
+            captured(&place, number, "role: storage", &files)
         };
         let mut nodes: Vec<String> = (0..COUNT).map(node).collect();
         nodes.extend([loader(&place, "c1"), loader(&place, "c2")]);
@@ -147,9 +127,7 @@ impl Machines {
 
 impl Drop for Machines {
     fn drop(&mut self) {
-        agents(&self.place).into_iter().for_each(|pid| {
-            let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
-        });
+        end_all(&self.place);
     }
 }
 

@@ -9,12 +9,11 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use linerate_record::rollout::{FleetChanges, NodeStanding, RolloutReport};
-use running::agents::{Files, Place, agents, files_below, kill, with_fleet};
-use running::{linerate, shown};
+use running::agents::{Files, Place, agents, captured, end_all, files_below, kill, with_fleet};
+use running::{eventually_within, linerate, shown};
 
-/// The manifest of a captured machine of which nothing is known but its files.
-const CAPTURE: &str = r#"{"schema": 1, "linerate": "0.1.0", "captured": "2026-01-01", "kernel": "6.18.0", "files": 0,
-"engines": [], "is_initial_netns": true, "settings": [], "unreadable": []}"#;
+/// How long anything is waited for.
+const WAITED: Duration = Duration::from_secs(60);
 
 /// Settings of each machine, before and after.
 const SETTINGS: [(&str, &str, &str, &str); 4] = [
@@ -34,27 +33,8 @@ struct Machines {
 impl Machines {
     fn make(count: usize) -> Machines {
         let place = Place::make();
-        let node = |number: usize| {
-            let root = place.path(&format!("root{number}"));
-            let put = |path: &str, text: &str| {
-                let path = root.join(path);
-                fs::create_dir_all(path.parent().expect("it has one")).expect("a folder");
-                fs::write(path, format!("{text}\n")).expect("a file");
-            };
-            SETTINGS.iter().for_each(|(_, path, before, _)| put(path, before));
-            fs::create_dir_all(root.join("sys")).expect("a folder");
-            put("capture.json", CAPTURE);
-            put("etc/machine-id", &format!("{number:032x}"));
-            put("proc/sys/kernel/random/boot_id", &format!("11111111-1111-1111-1111-{number:012x}"));
-            format!(
-                "{{name: n{number}, role: storage, rack: r{}, reach: 'exec:exec env LINERATE_STATE={} {} agent --allow \
-                 change --root {}'}}",
-                number / 2,
-                place.path(&format!("state{number}")).display(),
-                place.program.display(),
-                root.display()
-            )
-        };
+        let files = SETTINGS.map(|(_, path, before, _)| (path, before));
+        let node = |number: usize| captured(&place, number, &format!("role: storage, rack: r{}", number / 2), &files);
         let nodes: Vec<String> = (0..count).map(node).collect();
         let fleet = place.fleet(&nodes);
         Machines { place, fleet, count }
@@ -144,9 +124,7 @@ impl Machines {
 
 impl Drop for Machines {
     fn drop(&mut self) {
-        agents(&self.place).into_iter().for_each(|pid| {
-            let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
-        });
+        end_all(&self.place);
         if std::thread::panicking() {
             return;
         }
@@ -164,14 +142,6 @@ fn without_number(text: &str, key: &str) -> String {
 
 fn standings(report: &RolloutReport) -> Vec<Option<NodeStanding>> {
     report.nodes.iter().map(|node| node.standing).collect()
-}
-
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let until = Instant::now() + Duration::from_secs(60);
-    while !is_so() {
-        assert!(Instant::now() < until, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]
@@ -288,7 +258,7 @@ fn what_nobody_confirms_lapses_on_each_node() {
     machines.done(&["tune", "apply", &changes, "--confirm", "12s", "--wave", "100%"]);
     assert_eq!(machines.changed(), 2);
     machines.eventually(&before, Duration::from_secs(30));
-    wait_until("journals are closed", || machines.status().1 == Some(0));
+    eventually_within(WAITED, "journals are closed", || machines.status().1 == Some(0));
     let (report, _) = machines.status();
     assert_eq!(standings(&report), [Some(NodeStanding::Restored); 2]);
     let late = machines.run(&["tune", "confirm"]);
@@ -337,7 +307,7 @@ fn a_coordinator_that_is_killed_leaves_what_lapses_or_can_be_finished() {
     let apply = ["tune", "apply", &changes, "--confirm", "30s", "--wave", "1,100%", "--check", "sleep 9"];
     let apply = [&apply[..], &["--check-within", "9s"]].concat();
     let mut killed = machines.spawn(&apply);
-    wait_until("the first wave stands", || machines.changed() == 1);
+    eventually_within(WAITED, "the first wave stands", || machines.changed() == 1);
     killed.kill().expect("it runs");
     killed.wait().expect("it ended");
     machines.eventually(&before, Duration::from_secs(60));
@@ -358,7 +328,7 @@ fn a_coordinator_that_is_killed_leaves_what_lapses_or_can_be_finished() {
             killed.wait().expect("it ended");
         }
         // Agents end by themselves within their lease.
-        wait_until("agents end", || agents(&machines.place).is_empty());
+        eventually_within(WAITED, "agents end", || agents(&machines.place).is_empty());
         let (report, _) = machines.status();
         for (number, node) in report.nodes.iter().enumerate() {
             let is_new = SETTINGS.iter().any(|(_, path, before, _)| machines.value(number, path) != *before);
@@ -469,7 +439,7 @@ fn a_node_whose_agent_freezes_ends_the_rollout_for_all() {
     let apply = [&apply[..], &["--check-within", "35s"]].concat();
     let mut command = machines.command(&apply);
     let running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("linerate starts");
-    wait_until("the first wave stands", || machines.changed() == 1);
+    eventually_within(WAITED, "the first wave stands", || machines.changed() == 1);
     let frozen = *agents(&machines.place).last().expect("agents");
     kill("STOP", frozen);
     let output = running.wait_with_output().expect("it ends");

@@ -97,19 +97,15 @@ impl<'c> Linked<'c> {
     /// for as long as is waited for: then once more.
     fn measured(&self, name: &str, more: &str) -> Result<(NetView, String), Failed> {
         let (fleet, flags) = (self.fleet.display(), self.flags());
-        for attempt in 1..=TRIES {
+        let begun = |attempt: u32| {
             let folder = self.folder(&format!("{name}-{attempt}"));
-            let words = format!("net --fleet {fleet} {flags} {more} --json -o {folder}");
-            let output = ended(self.cluster, &words);
-            if output.status.code() == Some(MACHINES_LOST) && attempt < TRIES {
-                println!("{name}, again: {}", String::from_utf8_lossy(&output.stderr));
-                continue;
-            }
-            assert!(output.status.success(), "{words}: {}", shown(&output));
-            println!("{name}:\n{}", run(self.cluster, &format!("report {folder} --all"))?);
-            return Ok((serde_json::from_slice(&output.stdout)?, folder));
-        }
-        Err(format!("{name}: machines were lost {TRIES} times").into())
+            (ended(self.cluster, &format!("net --fleet {fleet} {flags} {more} --json -o {folder}")), folder)
+        };
+        let is_whole = |(output, _): &(Output, String)| output.status.code() != Some(MACHINES_LOST);
+        let (output, folder) = (1..TRIES).map(begun).find(is_whole).unwrap_or_else(|| begun(TRIES));
+        assert!(output.status.success(), "{name}: {}", shown(&output));
+        println!("{name}:\n{}", run(self.cluster, &format!("report {folder} --all"))?);
+        Ok((serde_json::from_slice(&output.stdout)?, folder))
     }
 
     fn down(&self) {

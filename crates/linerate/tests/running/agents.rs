@@ -17,6 +17,29 @@ pub(crate) fn loader(place: &Place, name: &str) -> String {
     format!("{{name: {name}, role: client, reach: 'exec:exec {program} agent --allow load'}}")
 }
 
+/// The manifest of a captured machine of which nothing is known but its files.
+pub(crate) const CAPTURE: &str = r#"{"schema": 1, "linerate": "0.1.0", "captured": "2026-01-01", "kernel": "6.18.0", "files": 0,
+"engines": [], "is_initial_netns": true, "settings": [], "unreadable": []}"#;
+
+/// A captured machine with these lines in files, in the folder `rootN` of the place, and its row of a fleet with
+/// `more` in it: an agent that may change it, whose journals are in `stateN`.
+pub(crate) fn captured(place: &Place, number: usize, more: &str, files: &[(&str, &str)]) -> String {
+    let root = place.path(&format!("root{number}"));
+    let put = |path: &str, text: &str| {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().expect("it has one")).expect("a folder");
+        fs::write(path, format!("{text}\n")).expect("a file");
+    };
+    files.iter().for_each(|(path, text)| put(path, text));
+    fs::create_dir_all(root.join("sys")).expect("a folder");
+    put("capture.json", CAPTURE);
+    put("etc/machine-id", &format!("{number:032x}"));
+    put("proc/sys/kernel/random/boot_id", &format!("11111111-1111-1111-1111-{number:012x}"));
+    let (state, root) = (place.path(&format!("state{number}")), root.display());
+    let agent = format!("env LINERATE_STATE={} {} agent", state.display(), place.program.display());
+    format!("{{name: n{number}, {more}, reach: 'exec:exec {agent} --allow change --root {root}'}}")
+}
+
 /// `linerate` with the nodes of a fleet, whose commands may be run.
 pub(crate) fn with_fleet(args: &[&str], fleet: &Path) -> Command {
     let mut command = linerate();
@@ -52,6 +75,13 @@ pub(crate) fn agents(place: &Place) -> Vec<u32> {
         entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_own).collect();
     pids.sort_unstable();
     pids
+}
+
+/// Ends whatever agents of the place there are.
+pub(crate) fn end_all(place: &Place) {
+    for pid in agents(place) {
+        let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
+    }
 }
 
 /// Files by their paths, with what is in them.

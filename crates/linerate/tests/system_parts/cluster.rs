@@ -211,7 +211,8 @@ impl Cluster {
         self.run(Command::new("tc").args(arguments.split(' ')));
     }
 
-    fn run(&self, command: &mut Command) {
+    /// Runs a command beside the namespaces, which must end well.
+    pub(crate) fn run(&self, command: &mut Command) {
         let output = wrapped(self.inside(), command).output().expect("nsenter runs");
         assert!(output.status.success(), "{command:?}: {}", shown(&output));
     }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 
 use super::tune::{Ground, OF_A_NAMESPACE, moved};
+use crate::running::agents::CAPTURE;
 use crate::running::shown;
 
 /// Settings of a captured machine, each with its file, what stands there, and what it is to be.
@@ -47,10 +48,6 @@ variables = Variables()
 profile = Loader(Locator([sys.argv[2]]), Factory(), Merger(), None, variables).load(['linerate'])
 options = {n: {k: variables.expand(v) for k, v in unit.options.items()} for n, unit in profile.units.items()}
 print(json.dumps(options))";
-
-/// The manifest of a captured machine of which nothing is known but its files.
-const CAPTURE: &str = r#"{"schema": 1, "linerate": "0.1.0", "captured": "2026-01-01", "kernel": "6.18.0", "files": 0,
-"engines": [], "is_initial_netns": true, "settings": [], "unreadable": []}"#;
 
 /// A captured machine, and a file of changes of it.
 struct Made {

@@ -12,7 +12,9 @@ use linerate_record::experiment::{Decision, Effect, ExperimentReport};
 use tempfile::tempdir;
 
 use super::cluster::{BOTH_WAYS, Cluster, Parts};
+use super::fleet_nodes::agent_of_its_own;
 use super::minio::keys;
+use super::recorded::Running;
 use super::wrapped;
 use crate::running::agents::Place;
 use crate::running::{linerate, shown, words};
@@ -44,33 +46,17 @@ const NAMES: [&str; 3] = ["net.ipv4.tcp_rmem", "net.ipv4.tcp_fin_timeout", "net.
 const FLAGS: &str = "--on storage --load put:256KiB@8 --settle 2s --measure 4s --lasting 0s --alpha 0.05 --blocks 7 \
                      --seed 11 --yes-load --yes-exec -f json";
 
-/// What carries the frames of the clients' links; ends with the value.
-struct Delays(Vec<Child>);
-
-impl Drop for Delays {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
 /// Puts a delay between a client's cable and the switch. Frames are made whole for it: what a cable without hardware
 /// leaves to the next, such as checksums, nobody else adds.
 fn delayed(cluster: &Cluster, who: &str) -> Result<Child, Failed> {
-    let done = |line: &str| {
-        let mut command = Command::new("ip");
-        let output = cluster.beside(command.args(line.split(' '))).output()?;
-        if output.status.success() { Ok(()) } else { Err(Failed::from(format!("{line}: {}", shown(&output)))) }
-    };
+    let done = |line: &str| cluster.run(Command::new("ip").args(line.split(' ')));
     let (near, far) = (format!("near-{who}"), format!("far-{who}"));
-    done(&format!("-n switch link set to-{who} nomaster"))?;
-    done(&format!("-n switch link add {near} type veth peer name {far}"))?;
-    done(&format!("-n switch link set {near} up"))?;
-    done(&format!("-n switch link set {far} master bridge up"))?;
+    done(&format!("-n switch link set to-{who} nomaster"));
+    done(&format!("-n switch link add {near} type veth peer name {far}"));
+    done(&format!("-n switch link set {near} up"));
+    done(&format!("-n switch link set {far} master bridge up"));
     for (space, device) in [(who, "eth0"), ("switch", far.as_str())] {
-        done(&format!("netns exec {space} ethtool -K {device} tx off tso off gso off gro off"))?;
+        done(&format!("netns exec {space} ethtool -K {device} tx off tso off gso off gro off"));
     }
     let mut python = Command::new("python3");
     python.args(["-c", include_str!("delay.py"), &format!("to-{who}"), &near, &DELAY_MS.to_string()]);
@@ -80,32 +66,15 @@ fn delayed(cluster: &Cluster, who: &str) -> Result<Child, Failed> {
     if said.trim() == "carries" { Ok(child) } else { Err(format!("{who}: no delay: {said}").into()) }
 }
 
-/// The fleet: each node's agent has folders of its own in place of those that say which machine it is, and who changes
-/// it.
+/// The fleet: each node with an agent of its own, of which one may not write a setting.
 fn fleet(place: &Place) -> Result<PathBuf, Failed> {
+    let held = format!("/proc/sys/{}", NAMES[2].replace('.', "/"));
     let mut lines = Vec::new();
     for number in 1..=NODES {
-        let own = place.path(&format!("node{number}"));
-        for part in ["run", "etc", "none", "state"] {
-            fs::create_dir_all(own.join(part))?;
-        }
-        fs::write(own.join("etc/machine-id"), format!("{number:032x}\n"))?;
-        let held = format!("/proc/sys/{}", NAMES[2].replace('.', "/"));
-        let refuses = if number == REFUSING {
-            format!("mount --bind {held} {held} && mount -o remount,bind,ro {held} && ")
-        } else {
-            String::new()
-        };
-        let own = own.display();
-        let script = format!(
-            "exec ip netns exec node{number} unshare --mount sh -c '{refuses}mount --bind {own}/run /run && \
-             mount --bind {own}/etc /etc && mount --bind {own}/none /proc/1 && \
-             exec env LINERATE_STATE={own}/state {} agent --allow change'\n",
-            place.program.display()
-        );
-        let path = place.path(&format!("node{number}.sh"));
-        fs::write(&path, script)?;
-        lines.push(format!("{{name: node{number}, role: storage, reach: 'exec:sh {}'}}", path.display()));
+        let refuses = format!("mount --bind {held} {held} && mount -o remount,bind,ro {held} && ");
+        let first = if number == REFUSING { refuses.as_str() } else { "" };
+        let script = agent_of_its_own(place, &format!("node{number}"), number as usize, first)?;
+        lines.push(format!("{{name: node{number}, role: storage, reach: 'exec:sh {}'}}", script.display()));
     }
     lines.extend(CLIENTS.map(|client| format!("{{name: {client}, role: client, reach: 'netns://{client}'}}")));
     Ok(place.fleet(&lines))
@@ -156,10 +125,9 @@ pub(crate) fn found() -> Result<(), Failed> {
     // A connection that waits for its turn sends as much at once as before.
     let idle = "echo 0 >/proc/sys/net/ipv4/tcp_slow_start_after_idle";
     for client in CLIENTS {
-        let output = cluster.within(client, Command::new("sh").args(["-c", idle])).output()?;
-        assert!(output.status.success(), "{}", shown(&output));
+        cluster.run(Command::new("ip").args(["netns", "exec", client, "sh", "-c", idle]));
     }
-    let _delays = Delays(CLIENTS.iter().map(|client| delayed(&cluster, client)).collect::<Result<_, _>>()?);
+    let _delays = Running(CLIENTS.iter().map(|client| delayed(&cluster, client)).collect::<Result<_, _>>()?);
     let before = values(&cluster)?;
     let reported = experiment(&cluster, &place, &out.path().join("experiment"))?;
     assert_eq!(values(&cluster)?, before, "every value of every node as before");

@@ -2,7 +2,7 @@
 //! journals that can be full; all that can be read of its network, compared whole.
 
 use std::fs::{self, File};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -84,13 +84,8 @@ impl Nodes {
         let mut nodes = Nodes { place: Place::make(), names, network: None };
         for (number, name) in nodes.names.iter().enumerate() {
             assert!(Command::new("ip").args(["netns", "add", name]).status()?.success(), "{name}");
-            let own = nodes.path(name);
-            for part in ["run", "etc", "none", "state"] {
-                fs::create_dir_all(own.join(part))?;
-            }
-            fs::write(own.join("etc/machine-id"), format!("{:032x}\n", number + 1))?;
-            fs::write(own.join("agent.sh"), nodes.script(name))?;
-            mounted(&own.join("state"), DISK)?;
+            agent_of_its_own(&nodes.place, name, number + 1, "")?;
+            mounted(&nodes.path(name).join("state"), DISK)?;
         }
         fs::write(nodes.path("whole.sh"), WHOLE)?;
         let scripts = nodes.names.iter().map(|name| nodes.path(name).join("agent.sh")).collect();
@@ -103,17 +98,6 @@ impl Nodes {
         nodes.place.fleet(&lines);
         nodes.network = Some(network);
         Ok(nodes)
-    }
-
-    /// Starts an agent in a namespace, with folders of its own in place of those that say which machine it is and who
-    /// changes it: what `/proc/1` shows leads to the lock of the whole machine.
-    fn script(&self, name: &str) -> String {
-        let own = self.path(name).display().to_string();
-        let mounts =
-            format!("mount --bind {own}/run /run && mount --bind {own}/etc /etc && mount --bind {own}/none /proc/1");
-        let agent =
-            format!("exec env LINERATE_STATE={own}/state {} agent --allow change", self.place.program.display());
-        format!("exec ip netns exec {name} unshare --mount sh -c '{mounts} && {agent}'\n")
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -280,6 +264,24 @@ impl Drop for Nodes {
             }
         }
     }
+}
+
+/// A script that starts an agent in a network namespace, with folders of its own in place of those that say which
+/// machine it is and who changes it: what `/proc/1` shows leads to the lock of the whole machine. It does `first`
+/// before, which ends with ` && ` where it is anything.
+pub(crate) fn agent_of_its_own(place: &Place, namespace: &str, number: usize, first: &str) -> io::Result<PathBuf> {
+    let folder = place.path(namespace);
+    for part in ["run", "etc", "none", "state"] {
+        fs::create_dir_all(folder.join(part))?;
+    }
+    fs::write(folder.join("etc/machine-id"), format!("{number:032x}\n"))?;
+    let own = folder.display();
+    let mounts =
+        format!("mount --bind {own}/run /run && mount --bind {own}/etc /etc && mount --bind {own}/none /proc/1");
+    let agent = format!("exec env LINERATE_STATE={own}/state {} agent --allow change", place.program.display());
+    let script = folder.join("agent.sh");
+    fs::write(&script, format!("exec ip netns exec {namespace} unshare --mount sh -c '{first}{mounts} && {agent}'\n"))?;
+    Ok(script)
 }
 
 /// The first lines in which nodes differ.

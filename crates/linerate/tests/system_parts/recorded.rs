@@ -26,7 +26,7 @@ pub(crate) fn unpacked() -> Option<PathBuf> {
 }
 
 /// Processes that end with the value.
-pub(crate) struct Running(Vec<Child>);
+pub(crate) struct Running(pub(super) Vec<Child>);
 
 impl Drop for Running {
     fn drop(&mut self) {
