@@ -18,8 +18,8 @@ pub(crate) fn loader(place: &Place, name: &str) -> String {
 }
 
 /// The manifest of a captured machine of which nothing is known but its files.
-pub(crate) const CAPTURE: &str = r#"{"schema": 1, "linerate": "0.1.0", "captured": "2026-01-01", "kernel": "6.18.0", "files": 0,
-"engines": [], "is_initial_netns": true, "settings": [], "unreadable": []}"#;
+pub(crate) const CAPTURE: &str = r#"{"schema": 1, "linerate": "0.1.0", "captured": "2026-01-01", "kernel": "6.18.0",
+"files": 0, "engines": [], "is_initial_netns": true, "settings": [], "unreadable": []}"#;
 
 /// A captured machine with these lines in files, in the folder `rootN` of the place, and its row of a fleet with
 /// `more` in it: an agent that may change it, whose journals are in `stateN`.
