@@ -38,7 +38,7 @@ fn finding(view: &NetView) -> Option<&NetFinding> {
 /// between the switches carries everything.
 pub(super) fn uplinks() -> Result<(), Failed> {
     let switched = in_racks()?;
-    let flags = "--bisection --streams 2 --duration 700ms --warmup 400ms --visits 3";
+    let flags = "--bisection --streams 2 --duration 2s --warmup 1s --visits 3";
     let view = switched.view(flags)?;
     let of = view.bisected().ok_or("racks were measured")?;
     println!("all: {}", view.answer);
