@@ -15,12 +15,15 @@ pub(super) fn incast() -> Result<(), Failed> {
     (1..=5).for_each(|machine| switched.sends(machine, 100, 400_000));
     switched.receives(1, 100, 12_000);
     let before = dropped(&switched, 1)?;
-    let view = switched.view("--incast --streams 2 --duration 2s --warmup 0s --visits 1")?;
+    let view = switched.view("--incast --streams 2 --duration 5s --warmup 0s --visits 1")?;
     let dropped = dropped(&switched, 1)? - before;
     let sent_again = sent_again(&switched, |pair| pair.to == 0)?;
     println!("{dropped} packets dropped, {sent_again} segments sent again; {}", view.answer);
     assert!(dropped > 100, "the queue is shallow: {dropped}");
-    assert!((0.9..=1.1).contains(&(sent_again as f64 / dropped as f64)), "{sent_again} of {dropped}");
+    // A stream that loses a whole window waits for its timer, and some of eight wait when the load ends.
+    let waiting = 8 * 16;
+    let least = dropped.saturating_sub(waiting) as f64 * 0.9;
+    assert!((least..=dropped as f64 * 1.1).contains(&(sent_again as f64)), "{sent_again} of {dropped}");
     let found: Vec<&NetFinding> =
         view.findings.iter().filter(|finding| finding.kind == NetFindingKind::Incast).collect();
     let [finding] = found[..] else { panic!("one claim: {:?}", view.findings) };
