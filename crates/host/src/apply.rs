@@ -311,8 +311,7 @@ pub(crate) fn lock(ground: &Ground<'_>) -> Result<Lock, TuneError> {
 /// Refuses to begin while something waits; what waited when the machine was booted is done with. What an owner left
 /// that has ended is taken back: its watch may not have begun.
 fn none_pending(ground: &Ground<'_>, boot: &str) -> Result<(), TuneError> {
-    settle(ground)?;
-    match ground.state.pending()? {
+    match settle(ground)? {
         Some(reported) if !are_two_boots(&reported.begin.boot, boot) => {
             match reported.begin.owner {
                 // It rolls them back itself when it is done.

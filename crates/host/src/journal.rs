@@ -183,13 +183,18 @@ impl JournalFolder {
     /// # Errors
     /// As of [`JournalFolder::newest_open`].
     pub(crate) fn pending(&self) -> Result<Option<JournalContent>, TuneError> {
-        let Some(newest) = self.newest_open()? else { return Ok(None) };
-        if newest.is_pending() {
-            return Ok(Some(newest));
+        let mut is_before_open = false;
+        for id in self.ids()?.into_iter().rev() {
+            match self.read(&id) {
+                Ok(reported) if reported.is_pending() => return Ok(Some(reported)),
+                Ok(reported) => is_before_open |= !reported.is_closed(),
+                // What cannot be read among those before is of another version, or was no matter until now.
+                Err(_) if is_before_open => {}
+                Err(TuneError::Empty { .. }) => {}
+                Err(other) => return Err(other),
+            }
         }
-        // What cannot be read among those before is of another version, or was no matter until now.
-        let mut earlier = self.ids()?.into_iter().rev().filter_map(|id| self.read(&id).ok());
-        Ok(earlier.find(JournalContent::is_pending))
+        Ok(None)
     }
 
     /// The newest journal of which something is so.
@@ -323,6 +328,8 @@ pub struct JournalContent {
     pub is_applied: bool,
     /// When it was confirmed, in milliseconds since 1970.
     pub confirmed_ms: Option<u64>,
+    /// When somebody began to take it back, in milliseconds since 1970.
+    pub undoing_ms: Option<u64>,
     /// Who took it back, when, and how many settings are left.
     pub closed: Option<(By, u64, u32)>,
     /// Why it was taken back, by the first who said so.
@@ -365,10 +372,11 @@ impl JournalContent {
         matches!(self.closed, Some((_, _, 0)))
     }
 
-    /// Whether a change that was made was tried to be taken back.
+    /// Whether somebody began to take it back, or a change that was made was tried to be.
     #[must_use]
     pub fn is_being_undone(&self) -> bool {
-        self.made.iter().any(|made| made.became.is_some() && made.undone.is_some())
+        let is_undone = |made: &Made| made.became.is_some() && made.undone.is_some();
+        self.undoing_ms.is_some() || self.made.iter().any(is_undone)
     }
 
     /// How many settings were given up, since they were not there.
@@ -424,6 +432,7 @@ fn parsed(bytes: &[u8]) -> Result<JournalContent, String> {
         refused: Vec::new(),
         is_applied: false,
         confirmed_ms: None,
+        undoing_ms: None,
         closed: None,
         closed_why: None,
         made_ms: None,
@@ -458,6 +467,7 @@ fn add(reported: &mut JournalContent, line: JournalLine) -> Result<(), String> {
             reported.extended.push((at_ms, deadline_since_boot_ms));
         }
         JournalLine::Confirmed { at_ms } => reported.confirmed_ms = Some(at_ms),
+        JournalLine::Undoing { at_ms } => reported.undoing_ms = Some(at_ms),
         JournalLine::Undone { number, outcome } => {
             let index = known(&mut reported.made, number)?;
             reported.made[index].undone = Some(outcome);

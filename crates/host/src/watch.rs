@@ -15,7 +15,7 @@ use linerate_record::journal::{Begin, By, Owner, Watcher};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::apply::{ApplyStep, Ground, Rolled, TuneError, anew, has_booted, lock, since_boot_ms, take_back};
-use crate::journal::JournalContent;
+use crate::journal::{Journal, JournalContent};
 use crate::lock::{Lock, Whole};
 use crate::root::Root;
 use crate::{owner, setting};
@@ -92,6 +92,28 @@ pub fn watch(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(ApplyStep)) -> 
         }
         return rolled;
     }
+}
+
+/// Tries for so long to have the journal say what came of taking an application back, where its disk was full or stood
+/// still; whether it says that it is over. Settings are not looked at again: what somebody sets meanwhile stays.
+pub fn write_down(ground: &Ground<'_>, rolled: &Rolled, within: Duration) -> bool {
+    let until_ms = since_boot_ms().saturating_add(u64::try_from(within.as_millis()).unwrap_or(u64::MAX));
+    loop {
+        match written_down(ground, rolled) {
+            Ok(is_over) => return is_over,
+            Err(TuneError::State { source, .. }) if source.kind() == ErrorKind::NotFound => return false,
+            Err(_) if since_boot_ms() >= until_ms => return false,
+            Err(_) => std::thread::sleep(LOOK * 2),
+        }
+    }
+}
+
+fn written_down(ground: &Ground<'_>, rolled: &Rolled) -> Result<bool, TuneError> {
+    let _held = lock(ground)?;
+    if ground.state.read(&rolled.id)?.is_pending() {
+        Journal::resume(ground.state, &rolled.id)?.append_all(&rolled.unwritten)?;
+    }
+    Ok(!ground.state.read(&rolled.id)?.is_pending())
 }
 
 /// Whether the instant was put off by whoever had the lock until now.

@@ -206,6 +206,12 @@ pub enum JournalLine {
         /// When, in milliseconds since 1970.
         at_ms: u64,
     },
+    /// Somebody takes it back, and nothing was restored yet: it is neither confirmed nor to be confirmed from here on.
+    /// Absent where its watch does, and in journals of earlier versions.
+    Undoing {
+        /// When, in milliseconds since 1970.
+        at_ms: u64,
+    },
     /// What came of taking one change back.
     Undone {
         /// Which.

@@ -31,6 +31,8 @@ pub enum Standing {
     Confirmed {
         /// Whether it was in this boot.
         in_this_boot: bool,
+        /// Whether somebody began to roll it back since.
+        is_being_undone: bool,
     },
     /// Never confirmed, and gone with a boot.
     GoneWithBoot,
@@ -158,8 +160,11 @@ fn standing(of: &Standing) -> String {
                 _ => format!("{who}, except {}", counted(left as usize, "setting")),
             }
         }
-        Standing::Confirmed { in_this_boot: true } => "confirmed".to_owned(),
-        Standing::Confirmed { in_this_boot: false } => "confirmed, and reset by a reboot of the machine".to_owned(),
+        Standing::Confirmed { is_being_undone: true, .. } => {
+            "confirmed, and being rolled back; if not, run linerate tune rollback with its name".to_owned()
+        }
+        Standing::Confirmed { in_this_boot: true, .. } => "confirmed".to_owned(),
+        Standing::Confirmed { in_this_boot: false, .. } => "confirmed, and reset by a reboot of the machine".to_owned(),
         Standing::GoneWithBoot => "reset by a reboot of the machine".to_owned(),
         Standing::Waits { left_ms: left_ms @ 1.., is_being_undone: true, .. } => {
             format!("partly rolled back: the rest is tried again in {} s", left_ms.div_ceil(1000))
@@ -449,7 +454,11 @@ mod tests {
             (back(By::Lapse, 0, 0), "rolled back: not confirmed in time"),
             (back(By::Command, 0, 2), "rolled back, except 2 settings whose devices are missing, which are given up"),
             (back(By::Command, 3, 0), "rolled back, except 3 settings"),
-            (Standing::Confirmed { in_this_boot: true }, "confirmed"),
+            (Standing::Confirmed { in_this_boot: true, is_being_undone: false }, "confirmed"),
+            (
+                Standing::Confirmed { in_this_boot: true, is_being_undone: true },
+                "confirmed, and being rolled back; if not, run linerate tune rollback with its name",
+            ),
             (Standing::GoneWithBoot, "reset by a reboot of the machine"),
         ] {
             assert_eq!(standing(&of), expected);

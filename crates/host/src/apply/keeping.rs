@@ -80,9 +80,8 @@ pub fn forbid(
 
 /// The application that waits, and its journal to go on with, under the lock.
 fn confirmable(ground: &Ground<'_>, named: Option<&str>) -> Result<(JournalContent, Journal), TuneError> {
-    settle(ground)?;
     let is_meant = |reported: &JournalContent| named.is_none_or(|named| named == reported.begin.id);
-    let reported = match ground.state.pending()? {
+    let reported = match settle(ground)? {
         Some(reported) if is_meant(&reported) => reported,
         _ => {
             let folder = ground.state.path().display();

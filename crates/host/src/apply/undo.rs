@@ -24,6 +24,8 @@ pub struct Rolled {
     pub has_given_up: bool,
     /// Why the journal does not say all this, where it does not.
     pub unrecorded: Option<String>,
+    /// What it would say then.
+    pub(crate) unwritten: Vec<JournalLine>,
 }
 
 impl Rolled {
@@ -102,17 +104,14 @@ fn nothing_waits(ground: &Ground<'_>) -> Result<TuneError, TuneError> {
 }
 
 /// Closes what waits and has changed nothing, or nothing that was not put back at once: a process that was killed
-/// before its first change leaves that. Under the lock, so that none is at it.
-pub(super) fn settle(ground: &Ground<'_>) -> Result<(), TuneError> {
-    match ground.state.pending()? {
-        Some(reported) if reported.has_changed_nothing() => {
-            let closed = JournalLine::Closed { by: By::Unchanged, at_ms: unix_ms(), left: 0, why: None };
-            Journal::resume(ground.state, &reported.begin.id)?.append(&closed)?;
-            waiting::end(ground, &reported.begin.id);
-            Ok(())
-        }
-        _ => Ok(()),
-    }
+/// before its first change leaves that. Under the lock, so that none is at it. Gives what waits still.
+pub(super) fn settle(ground: &Ground<'_>) -> Result<Option<JournalContent>, TuneError> {
+    let waits = ground.state.pending()?;
+    let Some(reported) = waits.as_ref().filter(|reported| reported.has_changed_nothing()) else { return Ok(waits) };
+    let closed = JournalLine::Closed { by: By::Unchanged, at_ms: unix_ms(), left: 0, why: None };
+    Journal::resume(ground.state, &reported.begin.id)?.append(&closed)?;
+    waiting::end(ground, &reported.begin.id);
+    ground.state.pending()
 }
 
 /// The same for one that is known, under the lock, with who does it and why. While a watch still waits, an application
@@ -126,7 +125,14 @@ pub(crate) fn take_back(
 ) -> Result<Rolled, TuneError> {
     let id = reported.begin.id.clone();
     let mut journal = Journal::resume(ground.state, &id);
-    let mut rolled = Rolled { id, undone: Vec::new(), after_reboot: false, has_given_up: false, unrecorded: None };
+    let mut rolled = Rolled {
+        id,
+        undone: Vec::new(),
+        after_reboot: false,
+        has_given_up: false,
+        unrecorded: None,
+        unwritten: Vec::new(),
+    };
     // A journal that cannot be written must not keep settings from being restored.
     let mut record = |lines: &[JournalLine], rolled: &mut Rolled| {
         let recorded = match &mut journal {
@@ -134,12 +140,17 @@ pub(crate) fn take_back(
             Err(error) => Err(error.to_string()),
         };
         rolled.unrecorded = recorded.err();
+        rolled.unwritten = rolled.unrecorded.iter().flat_map(|_| lines.iter().cloned()).collect();
     };
     if has_booted(ground.root, &reported.begin) {
         rolled.after_reboot = true;
         let why = why.map(str::to_owned);
         record(&[JournalLine::Closed { by: By::Reboot, at_ms: unix_ms(), left: 0, why }], &mut rolled);
         return Ok(rolled);
+    }
+    // What is restored in part is neither confirmed nor to be confirmed, and says so though this ends in between.
+    if by == By::Command {
+        record(&[JournalLine::Undoing { at_ms: unix_ms() }], &mut rolled);
     }
     // What is over cannot be confirmed any more, so that its lines may come last: a disk that stands still must not
     // keep the next setting from being restored.
@@ -178,6 +189,7 @@ pub(crate) fn take_back(
 
 /// The same application with nothing taken back yet: for where a change may have been made after it was taken back.
 pub(crate) fn anew(mut reported: JournalContent) -> JournalContent {
+    reported.undoing_ms = None;
     for made in &mut reported.made {
         made.undone = None;
     }

@@ -9,7 +9,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use linerate_host::apply::{ApplyStep, rollback};
+use linerate_host::apply::{ApplyStep, confirm, rollback};
 use linerate_host::watch::watch;
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -37,6 +37,9 @@ fn a_process_that_is_killed() {
     match std::env::var(WHAT).expect("the machine is the test's own").as_str() {
         "apply" => drop(machine.apply(&machine.changes(), ID, &mut step).expect("the machine is the test's own")),
         "rollback" => drop(rollback(&machine.ground(), None, false, &mut step).expect("the machine is the test's own")),
+        "rollback-kept" => {
+            drop(rollback(&machine.ground(), Some(ID), false, &mut step).expect("the machine is the test's own"));
+        }
         "watch" => drop(watch(&machine.ground(), ID, &mut step).expect("the machine is the test's own")),
         other => panic!("{other}"),
     }
@@ -94,6 +97,28 @@ fn by_the_watch(machine: &Machine) {
         None,
         "nothing is left to take back"
     );
+}
+
+#[test]
+fn what_was_confirmed_and_is_restored_in_part_never_counts_as_kept_alone() {
+    for at in 1.. {
+        let dir = scratch();
+        let machine = Machine::make(dir.path());
+        let before = machine.files();
+        machine.apply(&machine.changes(), ID, &mut |_| ()).expect("the machine is the test's own");
+        confirm(&machine.ground()).expect("the machine is the test's own");
+        let kept = machine.files();
+        let is_killed = is_killed(dir.path(), "rollback-kept", at);
+        let reported = machine.state.read(ID).expect("the machine is the test's own");
+        let says = reported.is_being_undone() || reported.is_closed();
+        assert!(machine.files() == kept || says, "killed at step {at}: {reported:?}");
+        by_rollback(&machine);
+        assert_eq!(machine.files(), before, "killed at step {at}");
+        if !is_killed {
+            assert!(at > 20, "{at}");
+            return;
+        }
+    }
 }
 
 #[test]

@@ -5,8 +5,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use linerate_host::apply::{TuneError, rollback};
+use linerate_host::watch::{watch, write_down};
+use linerate_record::journal::By;
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::machine::{Machine, scratch};
@@ -35,11 +38,31 @@ fn a_process_whose_disk_is_full() {
         assert!(rolled.unrecorded.is_some(), "it says that the journal does not tell");
         return;
     }
+    if std::env::var(WHAT).expect("the machine is the test's own") == "watch" {
+        return written_down_later(&machine);
+    }
     match machine.apply(&changes, "1", &mut |_| ()) {
         Err(TuneError::Reverted { left: 0, .. } | TuneError::State { .. }) => {}
         Ok(_) => std::process::exit(7),
         Err(other) => panic!("{other}"),
     }
+}
+
+/// The watch restores all, and its journal says so once the disk has room.
+fn written_down_later(machine: &Machine) {
+    let rolled = watch(&machine.ground(), "1", &mut |_| ()).expect("it acts").expect("its time is over");
+    assert!(rolled.left() == 0 && rolled.unrecorded.is_some(), "{rolled:?}");
+    assert!(!write_down(&machine.ground(), &rolled, Duration::ZERO), "the disk is full");
+    let closed = || machine.state.read("1").expect("the machine is the test's own").closed;
+    assert_eq!(closed(), None);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(300));
+            setrlimit(Resource::Fsize, Rlimit { current: None, maximum: None }).expect("it may have more");
+        });
+        assert!(write_down(&machine.ground(), &rolled, Duration::from_mins(1)));
+    });
+    assert!(matches!(closed(), Some((By::Lapse, _, 0))), "{:?}", closed());
 }
 
 /// Whether the disk was full before the process was done.
@@ -79,5 +102,18 @@ fn settings_are_restored_though_the_journal_cannot_say_so() {
     let length =
         std::fs::metadata(machine.state.path().join("1.journal")).expect("the machine is the test's own").len();
     assert!(is_full(dir.path(), "rollback", length));
+    assert_eq!(machine.files(), before);
+}
+
+#[test]
+fn what_a_watch_could_not_write_it_writes_once_the_disk_has_room() {
+    let dir = scratch();
+    let machine = Machine::make(dir.path());
+    let before = machine.files();
+    machine.apply(&machine.changes(), "1", &mut |_| ()).expect("the machine is the test's own");
+    machine.let_time_pass("1");
+    let length =
+        std::fs::metadata(machine.state.path().join("1.journal")).expect("the machine is the test's own").len();
+    assert!(is_full(dir.path(), "watch", length));
     assert_eq!(machine.files(), before);
 }

@@ -350,8 +350,13 @@ fn seen(reported: &JournalContent, ground: &Ground<'_>) -> NodeStanding {
         let knob = (ground.find)(&made.change.place.knob);
         knob.zip(now).is_some_and(|(knob, now)| same(&knob.locator, &now, value))
     };
+    let may_be_restored = match standing {
+        NodeStanding::Confirmed => true,
+        NodeStanding::Left { .. } => reported.closed.is_none(),
+        _ => false,
+    };
     match standing {
-        NodeStanding::Confirmed if reported.made.iter().all(|made| is(made, &made.prior)) => NodeStanding::Restored,
+        _ if may_be_restored && reported.made.iter().all(|made| is(made, &made.prior)) => NodeStanding::Restored,
         NodeStanding::Pending { left_ms, is_whole: true } => {
             NodeStanding::Pending { left_ms, is_whole: reported.made.iter().all(|made| is(made, &made.change.new)) }
         }
@@ -369,7 +374,7 @@ fn standing(reported: &JournalContent, machine: &Root) -> NodeStanding {
         Some((_, _, 0)) => NodeStanding::Restored,
         _ if has_booted(machine, &reported.begin) => NodeStanding::Rebooted,
         Some((_, _, settings)) => NodeStanding::Left { settings },
-        // It was taken back by its name, and only the end of that could not be noted.
+        // It is taken back by its name, or was and the end of that could not be noted.
         None if reported.confirmed_ms.is_some() && reported.is_being_undone() => {
             match reported.made.iter().filter(is_left).count() {
                 0 => NodeStanding::Restored,
@@ -438,6 +443,7 @@ mod tests {
             refused: Vec::new(),
             is_applied: true,
             confirmed_ms: None,
+            undoing_ms: None,
             closed: None,
             closed_why: None,
             made_ms: Some(5),
@@ -452,12 +458,13 @@ mod tests {
         let pending = |standing| matches!(standing, NodeStanding::Pending { is_whole: true, .. });
         let partial = |standing| matches!(standing, NodeStanding::Pending { is_whole: false, .. });
         assert!(pending(standing(&journal(), &Root::live())));
-        let cases: [(Happens, Option<NodeStanding>); 11] = [
+        let cases: [(Happens, Option<NodeStanding>); 12] = [
             (|it| it.is_applied = false, None),
             (|it| it.made[0].became = None, None),
             (|it| it.made[0].undone = Some(Undo::Restored), None),
             (|it| it.refused = vec![(it.made[0].change.place.clone(), "no".to_owned())], None),
             (|it| it.confirmed_ms = Some(1), Some(NodeStanding::Confirmed)),
+            (|it| (it.confirmed_ms, it.undoing_ms) = (Some(1), Some(2)), Some(NodeStanding::Left { settings: 1 })),
             (|it| it.closed = Some((By::Lapse, 1, 0)), Some(NodeStanding::Restored)),
             (|it| it.closed = Some((By::Command, 1, 2)), Some(NodeStanding::Left { settings: 2 })),
             (|it| it.closed = Some((By::Unchanged, 1, 0)), Some(NodeStanding::Untouched)),
@@ -519,13 +526,15 @@ mod tests {
         let state = JournalFolder::open(folder.path().join("state")).unwrap();
         let ground = ground(&machine, &state);
         let confirmed = JournalContent { confirmed_ms: Some(1), ..journal() };
-        for (now, as_confirmed, is_whole) in [
-            ("10", NodeStanding::Confirmed, true),
-            ("60", NodeStanding::Restored, false),
-            ("33", NodeStanding::Confirmed, false),
+        let undoing = JournalContent { undoing_ms: Some(2), ..confirmed.clone() };
+        let left = NodeStanding::Left { settings: 1 };
+        for (now, as_confirmed, as_undoing, is_whole) in [
+            ("10", NodeStanding::Confirmed, left, true),
+            ("60", NodeStanding::Restored, NodeStanding::Restored, false),
+            ("33", NodeStanding::Confirmed, left, false),
         ] {
             std::fs::write(&path, format!("{now}\n")).unwrap();
-            assert_eq!(seen(&confirmed, &ground), as_confirmed, "{now}");
+            assert_eq!((seen(&confirmed, &ground), seen(&undoing, &ground)), (as_confirmed, as_undoing), "{now}");
             assert_eq!(seen(&journal(), &ground).is_whole(), is_whole, "{now}");
         }
         assert_eq!(told(&journal(), &ground).rollout, Some(RolloutName { token: 7, nodes: 2 }));

@@ -101,10 +101,13 @@ pub(super) fn take_back_overdue() -> Result<(), Failure> {
 pub(super) fn confirm() -> Result<ExitCode, Failure> {
     let state = state()?;
     // What cannot be read is said by what confirms.
-    if let Ok(Some(waits)) = state.newest(JournalContent::is_pending) {
-        require_of_one(&waits.begin.id)?;
-    }
-    let machine = machine_of(&state, None)?;
+    let machine = match state.newest(JournalContent::is_pending) {
+        Ok(Some(waits)) => {
+            require_of_one(&waits.begin.id)?;
+            root(waits.begin.root.as_deref())
+        }
+        Ok(None) | Err(_) => machine_of(&state, None)?,
+    };
     let reported = apply::confirm(&ground(&machine, &state))?;
     if watch::systemd_runs() {
         watch::stop_timer(&reported.begin.id);

@@ -123,7 +123,9 @@ fn standing(reported: &JournalContent, machine: &Root) -> Standing {
         };
     }
     match (reported.confirmed_ms, !has_booted(machine, &reported.begin)) {
-        (Some(_), in_this_boot) => Standing::Confirmed { in_this_boot },
+        (Some(_), in_this_boot) => {
+            Standing::Confirmed { in_this_boot, is_being_undone: in_this_boot && reported.is_being_undone() }
+        }
         (None, false) => Standing::GoneWithBoot,
         (None, true) => Standing::Waits {
             left_ms: reported.begin.deadline_since_boot_ms.saturating_sub(since_boot_ms()),

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use linerate_host::journal::JournalFolder;
 use linerate_host::watch;
@@ -11,6 +12,10 @@ use super::acting::machine_of;
 use super::flags::WatchFlags;
 use crate::applying::ground;
 use crate::failure::{Failure, code};
+
+/// How long a full disk may keep the journal from saying that all was taken back. Then the next command of linerate here
+/// says so.
+const WRITE_WITHIN: Duration = Duration::from_hours(1);
 
 /// The watch, as this process.
 pub(super) fn run(flags: &WatchFlags) -> Result<ExitCode, Failure> {
@@ -35,6 +40,9 @@ pub(super) fn run(flags: &WatchFlags) -> Result<ExitCode, Failure> {
     if flags.tell {
         watch::let_go().map_err(|error| failed(error.to_string()))?;
     }
-    watch::watch(&ground(&machine, &state), &flags.id, &mut |_| ())?;
+    let ground = ground(&machine, &state);
+    if let Some(rolled) = watch::watch(&ground, &flags.id, &mut |_| ())?.filter(|rolled| rolled.unrecorded.is_some()) {
+        watch::write_down(&ground, &rolled, WRITE_WITHIN);
+    }
     Ok(ExitCode::SUCCESS)
 }
