@@ -52,8 +52,7 @@ use view::{
 /// What a run and its visits say.
 #[must_use]
 pub fn view(run: &NetRun, visits: &[NetVisit]) -> NetView {
-    let classed = classes::classed(run, visits);
-    let (made, visits) = (visits.len(), classes::of_way(visits, NetThrough::Direct));
+    let (all, visits) = (visits, classes::of_way(visits, NetThrough::Direct));
     let seen = pairs::seen(run, &visits);
     let pairs: Vec<NetPairFigures> = seen
         .pairs
@@ -65,6 +64,7 @@ pub fn view(run: &NetRun, visits: &[NetVisit]) -> NetView {
             NetPairFigures { class, limit, ..figures }
         })
         .collect();
+    let classed = classes::classed((run, all), (&seen, &pairs));
     let streams = streams::whole(&seen, &pairs);
     let bisection = bisection::bisection(&seen);
     let compared_streams = match run.load.op {
@@ -83,7 +83,7 @@ pub fn view(run: &NetRun, visits: &[NetVisit]) -> NetView {
         command: run.command.clone(),
         seed: run.seed,
         load: run.load.clone(),
-        visits: u32::try_from(made).unwrap_or(u32::MAX),
+        visits: u32::try_from(all.len()).unwrap_or(u32::MAX),
         answer: String::new(),
         warnings: Vec::new(),
         remarks: remarks(&seen),

@@ -151,6 +151,13 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
 }
 
+/// Whether a pod or a node of Kubernetes can have this name (RFC 1123's subdomain). No such name is another reach, such
+/// as one of this machine.
+#[must_use]
+pub fn is_object_name(text: &str) -> bool {
+    is_kube_name(text, 253, true)
+}
+
 /// A name of Kubernetes: of a namespace or a container (RFC 1123's label), or of a pod with its dots.
 fn is_kube_name(text: &str, longest: usize, has_dots: bool) -> bool {
     let is_inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || (has_dots && b == b'.');
@@ -190,7 +197,7 @@ fn kube(text: &str) -> Option<KubePlace> {
 
 fn named(name: &str, container: &str) -> Option<PodChoice> {
     let container = Some(container).filter(|container| !container.is_empty());
-    let fits = is_kube_name(name, 253, true) && container.is_none_or(|name| is_kube_name(name, 63, false));
+    let fits = is_object_name(name) && container.is_none_or(|name| is_kube_name(name, 63, false));
     fits.then(|| PodChoice::Named { name: name.to_owned(), container: container.map(str::to_owned) })
 }
 

@@ -30,7 +30,7 @@ pub use keeping::{confirm, confirm_only, extend, forbid};
 use moved::MovedBeside;
 pub use refusal::{readable, refusal};
 use undo::settle;
-pub use undo::{Rolled, present, rollback, rollback_because};
+pub use undo::{Rolled, is_now, present, rollback, rollback_because};
 pub(crate) use undo::{anew, take_back};
 
 /// A moment in the course of an application or of taking it back, told as it passes.
@@ -134,7 +134,7 @@ pub fn apply(
     let mut applying = Applying { ground, built: &built, set, journal, deadline_ms, moved: Vec::new(), step };
     let mut outcomes = Vec::with_capacity(set.changes.len());
     let go_through = || {
-        applying.journal.append(&JournalLine::Watched { by })?;
+        applying.journal.append(&JournalLine::Watched { by, undoing_ms: None })?;
         for (number, change) in (0_u32..).zip(&set.changes) {
             outcomes.push(one(&mut applying, number, change)?);
         }

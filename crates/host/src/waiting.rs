@@ -20,7 +20,7 @@ use crate::lock::Whole;
 use crate::root::Root;
 use crate::trusted::{NO_FOLLOW, private};
 
-/// How long after the time to confirm is over a watch may still be at work, or be started again by systemd.
+/// How long after the time to confirm is over a watch may still be at work on settings, or be started again by systemd.
 pub(crate) const WATCH_MS_MAX: u64 = 120_000;
 
 /// Longest such file: a path and some words.

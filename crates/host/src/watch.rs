@@ -28,6 +28,8 @@ const OWNER_LOOK: Duration = Duration::from_millis(200);
 const PATIENCE_MS: u64 = 10_000;
 /// How long one that was ended may take to be gone: it may wait for a disk, or the kernel frees its memory.
 const ENDING_MS: u64 = 5_000;
+/// How long it waits at the most until it tries again to write to a journal.
+const WRITE_LOOK_MAX: Duration = Duration::from_secs(30);
 /// How often it tries again what the kernel refused (a device that is busy).
 const ATTEMPTS: u32 = 3;
 
@@ -87,10 +89,10 @@ pub fn watch(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(ApplyStep)) -> 
             continue;
         }
         let rolled = lapse(ground, id, step);
-        if held.is_none() && matches!(rolled, Ok(Some(_))) {
-            return once_more(ground, id, step);
-        }
-        return rolled;
+        return match rolled {
+            Ok(Some(first)) if held.is_none() => once_more(ground, first, step),
+            rolled => rolled,
+        };
     }
 }
 
@@ -98,19 +100,25 @@ pub fn watch(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(ApplyStep)) -> 
 /// still; whether it says that it is over. Settings are not looked at again: what somebody sets meanwhile stays.
 pub fn write_down(ground: &Ground<'_>, rolled: &Rolled, within: Duration) -> bool {
     let until_ms = since_boot_ms().saturating_add(u64::try_from(within.as_millis()).unwrap_or(u64::MAX));
+    let mut look = LOOK;
     loop {
         match written_down(ground, rolled) {
             Ok(is_over) => return is_over,
             Err(TuneError::State { source, .. }) if source.kind() == ErrorKind::NotFound => return false,
             Err(_) if since_boot_ms() >= until_ms => return false,
-            Err(_) => std::thread::sleep(LOOK * 2),
+            Err(_) => std::thread::sleep(look),
         }
+        look = (look * 2).min(WRITE_LOOK_MAX);
     }
 }
 
 fn written_down(ground: &Ground<'_>, rolled: &Rolled) -> Result<bool, TuneError> {
-    let _held = lock(ground)?;
-    if ground.state.read(&rolled.id)?.is_pending() {
+    // No setting is changed: the lock of the journals is enough.
+    let _held = ground.state.lock()?.ok_or(TuneError::Busy)?;
+    let reported = ground.state.read(&rolled.id)?;
+    // By somebody who named it, or confirmed.
+    let is_others = reported.confirmed_ms.is_some() || matches!(reported.closed, Some((By::Command, _, _)));
+    if !is_others && !reported.is_closed() {
         Journal::resume(ground.state, &rolled.id)?.append_all(&rolled.unwritten)?;
     }
     Ok(!ground.state.read(&rolled.id)?.is_pending())
@@ -178,24 +186,25 @@ fn had_in_time(ground: &Ground<'_>, id: &str) -> Option<Lock> {
 }
 
 /// What was taken back without the lock is looked at once more under it, when its holder has let go: it may have ended
-/// a write. Then all changes are, for the journal may tell of that one that it was restored.
-fn once_more(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(ApplyStep)) -> Result<Option<Rolled>, TuneError> {
+/// a write. Then all changes are, for the journal may tell of that one that it was restored. What came of it the first
+/// time where a later application was made on what this one left.
+fn once_more(ground: &Ground<'_>, first: Rolled, step: &mut dyn FnMut(ApplyStep)) -> Result<Option<Rolled>, TuneError> {
     loop {
-        match lock(ground) {
-            Err(TuneError::Busy) => std::thread::sleep(LOOK),
-            held => {
-                let _held = held?;
-                // A later application was made on what this one left.
-                let is_last = ground.state.ids()?.last().is_some_and(|last| last == id);
-                let reported = anew(read(ground, id, 0)?);
-                let rolled = if is_last {
-                    take_back(ground, &reported, (By::Lapse, None), false, step).map(Some)
-                } else {
-                    Ok(None)
-                };
-                return rolled;
+        let _held = match lock(ground) {
+            Err(TuneError::Busy) => {
+                std::thread::sleep(LOOK);
+                continue;
             }
+            // Of a disk that can be written to no more, it is to be written down yet.
+            Err(_) if first.unrecorded.is_some() => return Ok(Some(first)),
+            held => held?,
+        };
+        let id = &first.id;
+        if ground.state.ids()?.last().is_none_or(|last| last != id) {
+            return Ok(Some(first));
         }
+        let reported = anew(read(ground, id, 0)?);
+        return take_back(ground, &reported, (By::Lapse, None), false, step).map(Some);
     }
 }
 

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use linerate_fleet::reach::is_object_name;
 use serde_json::{Value, json};
 
 use crate::access::KubeCluster;
@@ -386,18 +387,11 @@ fn is_ready(status: &PodStatus) -> bool {
 }
 
 fn storage_pod(pod: &Pod) -> Option<StoragePod> {
-    Some(StoragePod { node: node(pod)?, pod: pod.metadata.name.clone().filter(|name| is_name(name))? })
+    Some(StoragePod { node: node(pod)?, pod: pod.metadata.name.clone().filter(|name| is_object_name(name))? })
 }
 
 fn node(pod: &Pod) -> Option<String> {
-    pod.spec.as_ref()?.node_name.clone().filter(|name| is_name(name))
-}
-
-/// Whether a node or a pod can have this name (RFC 1123). A fleet file is written with these, and what a server calls
-/// them must not become another reach in it, such as one of this machine.
-fn is_name(text: &str) -> bool {
-    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'.';
-    (1..=253).contains(&text.len()) && text.bytes().all(is_letter)
+    pod.spec.as_ref()?.node_name.clone().filter(|name| is_object_name(name))
 }
 
 /// Where a client is.

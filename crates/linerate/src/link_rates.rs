@@ -1,12 +1,11 @@
 //! Rates of links, as flags of those who fill them.
 
-use linerate_record::units::{BitRate, ByteRate, bits_meant};
+use linerate_record::threshold::link_rate;
+use linerate_record::units::bits_meant;
 
 /// A rate as links are sold, or as bytes are counted, in bytes per second.
 pub(crate) fn parsed(text: &str) -> Result<f64, String> {
-    let of_bits = text.parse::<BitRate>().map(|BitRate(bits_per_s)| bits_per_s / 8.0);
-    let bytes_per_s = of_bits.or_else(|_| text.parse::<ByteRate>().map(|ByteRate(rate)| rate));
-    match bytes_per_s {
+    match link_rate(text) {
         Ok(rate) if (1e3..=1e13).contains(&rate) => Ok(rate),
         Ok(_) => Err(format!("{text:?} is not from 8kb/s to 80Tb/s, which are 1kB/s to 10TB/s")),
         Err(_) => match bits_meant(text) {

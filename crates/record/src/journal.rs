@@ -150,6 +150,11 @@ pub enum JournalLine {
     Watched {
         /// Who watches: one that lives is enough.
         by: Vec<Watcher>,
+        /// When somebody began to take it back, in milliseconds since 1970: nothing was restored yet, and it is neither
+        /// kept nor to be confirmed from here on. Absent where it is only watched, where its watch takes it back, and
+        /// in journals of earlier versions, which read the line all the same.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        undoing_ms: Option<u64>,
     },
     /// A change is about to be made.
     Intent {
@@ -203,12 +208,6 @@ pub enum JournalLine {
     },
     /// They stay.
     Confirmed {
-        /// When, in milliseconds since 1970.
-        at_ms: u64,
-    },
-    /// Somebody takes it back, and nothing was restored yet: it is neither confirmed nor to be confirmed from here on.
-    /// Absent where its watch does, and in journals of earlier versions.
-    Undoing {
         /// When, in milliseconds since 1970.
         at_ms: u64,
     },
@@ -323,6 +322,10 @@ mod tests {
             assert_eq!(found, expected, "{line}");
             assert_eq!(serde_json::to_string(&read).unwrap(), line);
         }
+        let watched = r#"{"watched":{"by":[{"unit":"x"}]}}"#;
+        let read: JournalLine = serde_json::from_str(watched).unwrap();
+        assert_eq!(read, JournalLine::Watched { by: vec![Watcher::Unit("x".into())], undoing_ms: None });
+        assert_eq!(serde_json::to_string(&read).unwrap(), watched);
         let closed = r#"{"closed":{"by":"lapse","at_ms":1,"left":0}}"#;
         let read: JournalLine = serde_json::from_str(closed).unwrap();
         assert_eq!(read, JournalLine::Closed { by: By::Lapse, at_ms: 1, left: 0, why: None });
@@ -358,6 +361,7 @@ mod tests {
                     Watcher::Process { process: Owner { pid: 1, started_ticks: 2 }, namespace: 3 },
                     Watcher::Unit("x".into()),
                 ],
+                undoing_ms: Some(1),
             },
             JournalLine::Closed { by: By::Lapse, at_ms: 1, left: 0, why: Some("nobody confirmed".into()) },
         ] {

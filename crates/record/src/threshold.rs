@@ -37,9 +37,12 @@ fn share(bound: &str) -> Result<f64, UnitError> {
 }
 
 /// A rate of a link, in bytes per second: as links are sold, or as bytes are counted.
-fn link_rate(bound: &str) -> Result<f64, UnitError> {
-    let of_bits = bound.parse::<BitRate>().map(|BitRate(bits_per_s)| bits_per_s / 8.0);
-    of_bits.or_else(|_| bound.parse::<ByteRate>().map(|ByteRate(rate)| rate))
+///
+/// # Errors
+/// Of a text that is neither, as of [`ByteRate`].
+pub fn link_rate(text: &str) -> Result<f64, UnitError> {
+    let of_bits = text.parse::<BitRate>().map(|BitRate(bits_per_s)| bits_per_s / 8.0);
+    of_bits.or_else(|_| text.parse::<ByteRate>().map(|ByteRate(rate)| rate))
 }
 
 impl FromStr for Threshold {

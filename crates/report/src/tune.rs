@@ -161,7 +161,7 @@ fn standing(of: &Standing) -> String {
             }
         }
         Standing::Confirmed { is_being_undone: true, .. } => {
-            "confirmed, and being rolled back; if not, run linerate tune rollback with its name".to_owned()
+            "confirmed, and being rolled back; if not, run linerate tune rollback".to_owned()
         }
         Standing::Confirmed { in_this_boot: true, .. } => "confirmed".to_owned(),
         Standing::Confirmed { in_this_boot: false, .. } => "confirmed, and reset by a reboot of the machine".to_owned(),
@@ -275,6 +275,18 @@ pub fn overdue(of: TakenBack<'_>) -> String {
 #[must_use]
 pub fn overdue_still(id: &str, why: &str) -> String {
     format!("{id} was not confirmed in time, and cannot be rolled back now: {why}")
+}
+
+/// What a watch says that has taken an application back, and cannot write that to its journal, without a line feed.
+#[must_use]
+pub fn unwritten(id: &str, why: &str) -> String {
+    format!("{id} was rolled back, and its journal cannot say so yet: {why}; trying again")
+}
+
+/// The same once it gives that up.
+#[must_use]
+pub fn never_written(id: &str) -> String {
+    format!("{id} was rolled back, and its journal still says that it is pending: run linerate tune rollback {id}")
 }
 
 /// An application whose journal cannot be read, in a line.
@@ -446,6 +458,7 @@ mod tests {
             can_be_confirmed: true,
         };
         let back = |by, left, given_up| Standing::TakenBack { by, has_owner: false, left, given_up };
+        let kept = |is_being_undone| Standing::Confirmed { in_this_boot: true, is_being_undone };
         for (of, expected) in [
             (waits(1500, false, true), "rolled back in 2 s unless confirmed"),
             (waits(1500, false, false), "ended before all were made, rolled back in 2 s unless confirmed"),
@@ -454,11 +467,8 @@ mod tests {
             (back(By::Lapse, 0, 0), "rolled back: not confirmed in time"),
             (back(By::Command, 0, 2), "rolled back, except 2 settings whose devices are missing, which are given up"),
             (back(By::Command, 3, 0), "rolled back, except 3 settings"),
-            (Standing::Confirmed { in_this_boot: true, is_being_undone: false }, "confirmed"),
-            (
-                Standing::Confirmed { in_this_boot: true, is_being_undone: true },
-                "confirmed, and being rolled back; if not, run linerate tune rollback with its name",
-            ),
+            (kept(false), "confirmed"),
+            (kept(true), "confirmed, and being rolled back; if not, run linerate tune rollback"),
             (Standing::GoneWithBoot, "reset by a reboot of the machine"),
         ] {
             assert_eq!(standing(&of), expected);

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use linerate_record::net::{NetAgainstAsked, NetClass, NetOp, NetRun, NetSpace, NetThrough, NetVisit};
 
 use super::framing::{FramedWay, framing_ratio, seen_overlay};
-use super::pairs::{self, mean_of, of_rate, of_ratio};
+use super::pairs::{self, NetSeen, mean_of, of_rate, of_ratio};
 use super::ports;
 use super::view::{
     NetAgainst, NetAgainstPair, NetClassFigures, NetCosts, NetInterval, NetPairFigures, NetRatio, NetRatioVerdict,
@@ -51,24 +51,37 @@ pub(super) fn of_way(visits: &[NetVisit], through: NetThrough) -> Cow<'_, [NetVi
     Cow::Owned(visits.iter().filter(|visit| visit.through == through).cloned().collect())
 }
 
-/// Pairs with figures or without, by all ways, where it is known where their machines are.
-pub(super) fn classed(run: &NetRun, visits: &[NetVisit]) -> Vec<ClassedPair> {
+/// Pairs with figures or without, by all ways, where it is known where their machines are. `direct` has figures of
+/// those at machines' own addresses, in the order in which they were seen.
+pub(super) fn classed(
+    (run, visits): (&NetRun, &[NetVisit]),
+    (seen, direct): (&NetSeen<'_>, &[NetPairFigures]),
+) -> Vec<ClassedPair> {
     // Lengths of packets are no rates.
     if run.load.op == NetOp::Mtu || run.nodes.iter().all(|node| node.place.is_none()) {
         return Vec::new();
     }
-    let mut all = Vec::new();
-    for through in NetThrough::ALL {
+    let mut all = of_pairs((run, seen, NetThrough::Direct), direct.to_vec());
+    for through in NetThrough::ALL.into_iter().filter(|through| !through.is_direct()) {
         let visits = of_way(visits, through);
         let seen = pairs::seen(run, &visits);
-        for (key, of) in &seen.pairs {
-            let Some(class) = run.class_of((key.0, key.1), through) else { continue };
-            let (figures, _) = pairs::figures(&seen, *key, of);
-            let rates = of.visits.iter().map(|visit| (seen.visits[visit.place].repetition, visit.per_s)).collect();
-            all.push(ClassedPair { class, is_v6: is_v6(run, key.1, through), rates, figures });
-        }
+        let figures = seen.pairs.iter().map(|(key, of)| pairs::figures(&seen, *key, of).0).collect();
+        all.extend(of_pairs((run, &seen, through), figures));
     }
     all
+}
+
+/// Pairs by one way, with the figures of each.
+fn of_pairs(
+    (run, seen, through): (&NetRun, &NetSeen<'_>, NetThrough),
+    figures: Vec<NetPairFigures>,
+) -> Vec<ClassedPair> {
+    let classed = |((key, of), figures): ((&(u32, u32, u32), &pairs::SeenPair<'_>), NetPairFigures)| {
+        let class = run.class_of((key.0, key.1), through)?;
+        let rates = of.visits.iter().map(|visit| (seen.visits[visit.place].repetition, visit.per_s)).collect();
+        Some(ClassedPair { class, is_v6: is_v6(run, key.1, through), rates, figures })
+    };
+    seen.pairs.iter().zip(figures).filter_map(classed).collect()
 }
 
 /// Whether packets that go to a machine by a way are of IPv6.

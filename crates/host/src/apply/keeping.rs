@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use linerate_record::journal::{Begin, By, JournalLine};
 
-use super::undo::settle;
+use super::undo::{is_now, settle};
 use super::{Ground, Terms, TuneError, begin, has_booted, lock, since_boot_ms, unix_ms};
 use crate::journal::{Journal, JournalContent};
 use crate::{owner, waiting};
@@ -110,6 +110,11 @@ fn confirmable(ground: &Ground<'_>, named: Option<&str>) -> Result<(JournalConte
     }
     if reported.is_being_undone() {
         let why = "it is partly rolled back";
+        return Err(TuneError::Nothing(format!("{id} cannot be confirmed: {why}; finish with linerate tune rollback")));
+    }
+    // Where the disk was full, nothing else tells that it was taken back.
+    if reported.made.iter().all(|made| is_now(ground, made, &made.prior)) {
+        let why = "each of its settings is as it was before";
         return Err(TuneError::Nothing(format!("{id} cannot be confirmed: {why}; finish with linerate tune rollback")));
     }
     // Opened before the time is looked at: where somebody takes it back from here on, the line is refused.

@@ -24,7 +24,7 @@ pub struct Rolled {
     pub has_given_up: bool,
     /// Why the journal does not say all this, where it does not.
     pub unrecorded: Option<String>,
-    /// What it would say then.
+    /// The lines that say it.
     pub(crate) unwritten: Vec<JournalLine>,
 }
 
@@ -134,27 +134,31 @@ pub(crate) fn take_back(
         unwritten: Vec::new(),
     };
     // A journal that cannot be written must not keep settings from being restored.
-    let mut record = |lines: &[JournalLine], rolled: &mut Rolled| {
+    let mut record = |lines: &mut Vec<JournalLine>, rolled: &mut Rolled| {
+        rolled.unwritten.append(lines);
         let recorded = match &mut journal {
-            Ok(journal) => journal.append_all(lines).map_err(|error| error.to_string()),
+            Ok(journal) => journal.append_all(&rolled.unwritten).map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
         rolled.unrecorded = recorded.err();
-        rolled.unwritten = rolled.unrecorded.iter().flat_map(|_| lines.iter().cloned()).collect();
+        if rolled.unrecorded.is_none() {
+            rolled.unwritten.clear();
+        }
     };
     if has_booted(ground.root, &reported.begin) {
         rolled.after_reboot = true;
         let why = why.map(str::to_owned);
-        record(&[JournalLine::Closed { by: By::Reboot, at_ms: unix_ms(), left: 0, why }], &mut rolled);
+        record(&mut vec![JournalLine::Closed { by: By::Reboot, at_ms: unix_ms(), left: 0, why }], &mut rolled);
         return Ok(rolled);
     }
     // What is restored in part is neither confirmed nor to be confirmed, and says so though this ends in between.
+    let mut last = Vec::new();
     if by == By::Command {
-        record(&[JournalLine::Undoing { at_ms: unix_ms() }], &mut rolled);
+        last.push(JournalLine::Watched { by: reported.watchers.clone(), undoing_ms: Some(unix_ms()) });
+        record(&mut last, &mut rolled);
     }
     // What is over cannot be confirmed any more, so that its lines may come last: a disk that stands still must not
     // keep the next setting from being restored.
-    let mut last = Vec::new();
     for made in reported.made.iter().rev() {
         if let Some(done @ (Undo::Restored | Undo::Already)) = &made.undone {
             rolled.undone.push((made.change.place.clone(), done.clone()));
@@ -166,8 +170,7 @@ pub(crate) fn take_back(
         rolled.undone.push((made.change.place.clone(), outcome.clone()));
         last.push(JournalLine::Undone { number: made.number, outcome });
         if by != By::Lapse {
-            record(&last, &mut rolled);
-            last.clear();
+            record(&mut last, &mut rolled);
             step(ApplyStep::UndoRecorded);
         }
     }
@@ -181,7 +184,7 @@ pub(crate) fn take_back(
     let left = rolled.undone.iter().filter(|(_, undo)| is_left(undo)).count();
     let left = u32::try_from(left).unwrap_or(u32::MAX);
     last.push(JournalLine::Closed { by, at_ms: unix_ms(), left, why: why.map(str::to_owned) });
-    record(&last, &mut rolled);
+    record(&mut last, &mut rolled);
     waiting::end(ground, &rolled.id);
     step(ApplyStep::Closed);
     Ok(rolled)
@@ -189,7 +192,6 @@ pub(crate) fn take_back(
 
 /// The same application with nothing taken back yet: for where a change may have been made after it was taken back.
 pub(crate) fn anew(mut reported: JournalContent) -> JournalContent {
-    reported.undoing_ms = None;
     for made in &mut reported.made {
         made.undone = None;
     }
@@ -246,6 +248,14 @@ fn missed(made: &Made, error: &io::Error) -> Undo {
 /// `ENOENT`, or `ENODEV` of an interface that went.
 fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(19)
+}
+
+/// Whether a setting that was changed has a value now; not where it cannot be read.
+#[must_use]
+pub fn is_now(ground: &Ground<'_>, made: &Made, value: &str) -> bool {
+    let knob = (ground.find)(&made.change.place.knob);
+    let now = present(ground, made).map(|(_, now)| now);
+    knob.zip(now).is_some_and(|(knob, now)| same(&knob.locator, &now, value))
 }
 
 /// A setting that was changed, where it is by now, and what it is; none where it cannot be read.

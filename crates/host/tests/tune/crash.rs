@@ -8,8 +8,9 @@
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use linerate_host::apply::{ApplyStep, confirm, rollback};
+use linerate_host::apply::{ApplyStep, confirm, extend, rollback};
 use linerate_host::watch::watch;
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -119,6 +120,24 @@ fn what_was_confirmed_and_is_restored_in_part_never_counts_as_kept_alone() {
             return;
         }
     }
+}
+
+#[test]
+fn what_somebody_began_to_take_back_is_not_confirmed_and_its_watch_goes_on() {
+    let dir = scratch();
+    let machine = Machine::make(dir.path());
+    let before = machine.files();
+    machine.apply(&machine.changes(), ID, &mut |_| ()).expect("the machine is the test's own");
+    let applied = machine.files();
+    assert!(is_killed(dir.path(), "rollback", 1));
+    assert_eq!(machine.files(), applied, "it was about to begin");
+    let refusals = [confirm(&machine.ground()), extend(&machine.ground(), ID, Duration::from_mins(1))];
+    for refused in refusals {
+        let why = refused.expect_err("it is taken back").to_string();
+        assert!(why.contains("it is partly rolled back"), "{why}");
+    }
+    by_the_watch(&machine);
+    assert_eq!(machine.files(), before);
 }
 
 #[test]

@@ -17,6 +17,8 @@ use crate::machine::{Machine, scratch};
 const FOLDER: &str = "FULL_FOLDER";
 const WHAT: &str = "FULL_WHAT";
 const BYTES: &str = "FULL_BYTES";
+/// What an operator sets by hand once it was taken back, to what was applied, and what it was before.
+const OWN: (&str, &str, &str) = ("proc/sys/vm/swappiness", "10", "60");
 /// Bytes from point to point: odd, so that lines are cut everywhere.
 const STRIDE: u64 = 53;
 
@@ -53,6 +55,7 @@ fn written_down_later(machine: &Machine) {
     let rolled = watch(&machine.ground(), "1", &mut |_| ()).expect("it acts").expect("its time is over");
     assert!(rolled.left() == 0 && rolled.unrecorded.is_some(), "{rolled:?}");
     assert!(!write_down(&machine.ground(), &rolled, Duration::ZERO), "the disk is full");
+    machine.set(OWN.0, OWN.1);
     let closed = || machine.state.read("1").expect("the machine is the test's own").closed;
     assert_eq!(closed(), None);
     std::thread::scope(|scope| {
@@ -115,5 +118,7 @@ fn what_a_watch_could_not_write_it_writes_once_the_disk_has_room() {
     let length =
         std::fs::metadata(machine.state.path().join("1.journal")).expect("the machine is the test's own").len();
     assert!(is_full(dir.path(), "watch", length));
+    assert_eq!(machine.text(OWN.0), OWN.1, "what somebody has set meanwhile stays");
+    machine.set(OWN.0, OWN.2);
     assert_eq!(machine.files(), before);
 }

@@ -42,7 +42,8 @@ fn watched_by(machine: &Machine, by: Vec<Watcher>) {
     let text = std::fs::read_to_string(&path).expect("the machine is the test's own");
     let lines = text.lines().map(|line| match serde_json::from_str(line).expect("the machine is the test's own") {
         JournalLine::Watched { .. } => {
-            serde_json::to_string(&JournalLine::Watched { by: by.clone() }).expect("the machine is the test's own")
+            serde_json::to_string(&JournalLine::Watched { by: by.clone(), undoing_ms: None })
+                .expect("the machine is the test's own")
                 + "\n"
         }
         _ => format!("{line}\n"),

@@ -11,7 +11,7 @@ use linerate_host::apply::{self, ChangeOutcome, Ground, Terms, TuneError, has_bo
 use linerate_host::journal::{JournalContent, JournalFolder, Made};
 use linerate_host::{Root, boot_id, watch};
 use linerate_record::journal::{Begin, By, Undo, Watcher};
-use linerate_record::knob::{SettingPlace, same};
+use linerate_record::knob::SettingPlace;
 use linerate_record::rollout::{
     EXTENSIONS_MAX, NodeCourse, NodeExtension, NodeSetting, NodeStanding, NodeTold, RolloutName,
 };
@@ -63,9 +63,15 @@ fn answer(order: &ChangeOrder, folder: Option<&Path>) -> ChangeAnswer {
         Ok(told) => ChangeAnswer::Told(Box::new(told)),
         Err(failure) => {
             let told = order.rollout().and_then(|rollout| stood(&machine, Some(rollout), false).ok());
-            failed(&failure, told)
+            failed(&failure, told.filter(|told| !is_underway(order, told)))
         }
     }
+}
+
+/// Whether somebody else takes back what this was asked to: that some settings are not restored is not final then.
+fn is_underway(order: &ChangeOrder, told: &NodeTold) -> bool {
+    let is_left = matches!(told.standing, NodeStanding::Left { .. });
+    matches!(order, ChangeOrder::TakeBack { .. }) && is_left && told.closed_ms.is_none()
 }
 
 fn failed(failure: &Failure, told: Option<NodeTold>) -> ChangeAnswer {
@@ -167,7 +173,8 @@ fn kept(machine: &Root, rollout: RolloutName, keep: Keep<'_>) -> Result<NodeTold
     let ids = journals_of(&state, rollout)?;
     let id = ids.first().ok_or_else(|| refused(format!("{rollout} was not applied here")))?;
     let reported = patiently(|| keep(&ground(machine, &state), id))?;
-    Ok(told(&reported, &ground(machine, &state)))
+    let ground = ground(machine, &state);
+    Ok(told(&reported, seen(&reported, &ground), &ground))
 }
 
 fn confirmed(machine: &Root, rollout: RolloutName) -> Result<NodeTold, Failure> {
@@ -252,28 +259,30 @@ fn stood(machine: &Root, rollout: Option<RolloutName>, settings: bool) -> Result
             ids.filter(|id| RolloutName::of_application(id).is_some()).take(JOURNALS_MAX).collect()
         }
     };
-    let mut found: Vec<JournalContent> = Vec::new();
+    let ground = ground(machine, &state);
+    let mut found: Vec<(JournalContent, NodeStanding)> = Vec::new();
     for id in &all {
         match state.read(id) {
-            Ok(reported) => found.push(reported),
+            Ok(reported) => {
+                let standing = seen(&reported, &ground);
+                found.push((reported, standing));
+            }
             // One that was cut before its first line was whole announces nothing.
             Err(TuneError::Empty { .. }) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    let ground = ground(machine, &state);
-    let standing_of = |reported: &&JournalContent| seen(reported, &ground);
-    let is_open = |reported: &&JournalContent| {
-        matches!(standing_of(reported), NodeStanding::Pending { .. } | NodeStanding::Left { .. })
-    };
-    let has_touched = |reported: &&JournalContent| standing_of(reported) != NodeStanding::Untouched;
-    let newest = found.iter().find(is_open).or_else(|| found.iter().find(has_touched)).or_else(|| found.first());
-    let Some(reported) = newest else { return Ok(NodeTold::of(None, NodeStanding::Untouched)) };
-    let mut said = told(reported, &ground);
-    if settings {
-        said.settings = reported.made.iter().map(|made| setting(made, &ground)).collect();
-    }
-    Ok(said)
+    let first = |is_so: fn(NodeStanding) -> bool| found.iter().find(move |(_, standing)| is_so(*standing));
+    let newest = first(|standing| matches!(standing, NodeStanding::Pending { .. } | NodeStanding::Left { .. }))
+        .or_else(|| first(|standing| standing != NodeStanding::Untouched))
+        .or_else(|| found.first());
+    let Some((reported, standing)) = newest else { return Ok(NodeTold::of(None, NodeStanding::Untouched)) };
+    let told = told(reported, *standing, &ground);
+    Ok(if settings { NodeTold { settings: all_settings(reported, &ground), ..told } } else { told })
+}
+
+fn all_settings(reported: &JournalContent, ground: &Ground<'_>) -> Vec<NodeSetting> {
+    reported.made.iter().map(|made| setting(made, ground)).collect()
 }
 
 /// How this machine stands to the rollout that it keeps, the one that was confirmed last: later ones that were rolled
@@ -284,14 +293,12 @@ fn stood_to_kept(machine: &Root) -> Result<NodeTold, Failure> {
         |reported: &JournalContent| reported.is_kept() && RolloutName::of_application(&reported.begin.id).is_some();
     let Some(reported) = state.newest(is_meant)? else { return Ok(NodeTold::of(None, NodeStanding::Untouched)) };
     let ground = ground(machine, &state);
-    let mut said = told(&reported, &ground);
-    said.settings = reported.made.iter().map(|made| setting(made, &ground)).collect();
-    Ok(said)
+    let told = told(&reported, seen(&reported, &ground), &ground);
+    Ok(NodeTold { settings: all_settings(&reported, &ground), ..told })
 }
 
 /// What a journal says, and how its settings are.
-fn told(reported: &JournalContent, ground: &Ground<'_>) -> NodeTold {
-    let standing = seen(reported, ground);
+fn told(reported: &JournalContent, standing: NodeStanding, ground: &Ground<'_>) -> NodeTold {
     let is_pending = matches!(standing, NodeStanding::Pending { .. });
     NodeTold {
         rollout: RolloutName::of_application(&reported.begin.id),
@@ -345,21 +352,19 @@ fn setting(made: &Made, ground: &Ground<'_>) -> NodeSetting {
 /// written is restored, and what somebody else has changed since cannot be confirmed as it was applied.
 fn seen(reported: &JournalContent, ground: &Ground<'_>) -> NodeStanding {
     let standing = standing(reported, ground.root);
-    let is = |made: &Made, value: &str| {
-        let now = apply::present(ground, made).map(|(_, now)| now);
-        let knob = (ground.find)(&made.change.place.knob);
-        knob.zip(now).is_some_and(|(knob, now)| same(&knob.locator, &now, value))
-    };
     let may_be_restored = match standing {
         NodeStanding::Confirmed => true,
         NodeStanding::Left { .. } => reported.closed.is_none(),
         _ => false,
     };
     match standing {
-        _ if may_be_restored && reported.made.iter().all(|made| is(made, &made.prior)) => NodeStanding::Restored,
-        NodeStanding::Pending { left_ms, is_whole: true } => {
-            NodeStanding::Pending { left_ms, is_whole: reported.made.iter().all(|made| is(made, &made.change.new)) }
+        _ if may_be_restored && reported.made.iter().all(|made| apply::is_now(ground, made, &made.prior)) => {
+            NodeStanding::Restored
         }
+        NodeStanding::Pending { left_ms, is_whole: true } => NodeStanding::Pending {
+            left_ms,
+            is_whole: reported.made.iter().all(|made| apply::is_now(ground, made, &made.change.new)),
+        },
         standing => standing,
     }
 }
@@ -392,8 +397,8 @@ fn standing(reported: &JournalContent, machine: &Root) -> NodeStanding {
 /// Whether every change was made, and none was taken back.
 fn is_whole(reported: &JournalContent) -> bool {
     let is_made = |made: &Made| made.became.is_some() && made.undone.is_none();
-    let is_any = !reported.made.is_empty();
-    reported.is_applied && reported.refused.is_empty() && is_any && reported.made.iter().all(is_made)
+    let is_going_on = reported.is_applied && reported.refused.is_empty() && !reported.is_being_undone();
+    is_going_on && !reported.made.is_empty() && reported.made.iter().all(is_made)
 }
 
 #[cfg(test)]
@@ -458,10 +463,11 @@ mod tests {
         let pending = |standing| matches!(standing, NodeStanding::Pending { is_whole: true, .. });
         let partial = |standing| matches!(standing, NodeStanding::Pending { is_whole: false, .. });
         assert!(pending(standing(&journal(), &Root::live())));
-        let cases: [(Happens, Option<NodeStanding>); 12] = [
+        let cases: [(Happens, Option<NodeStanding>); 13] = [
             (|it| it.is_applied = false, None),
             (|it| it.made[0].became = None, None),
             (|it| it.made[0].undone = Some(Undo::Restored), None),
+            (|it| it.undoing_ms = Some(1), None),
             (|it| it.refused = vec![(it.made[0].change.place.clone(), "no".to_owned())], None),
             (|it| it.confirmed_ms = Some(1), Some(NodeStanding::Confirmed)),
             (|it| (it.confirmed_ms, it.undoing_ms) = (Some(1), Some(2)), Some(NodeStanding::Left { settings: 1 })),
@@ -537,6 +543,7 @@ mod tests {
             assert_eq!((seen(&confirmed, &ground), seen(&undoing, &ground)), (as_confirmed, as_undoing), "{now}");
             assert_eq!(seen(&journal(), &ground).is_whole(), is_whole, "{now}");
         }
-        assert_eq!(told(&journal(), &ground).rollout, Some(RolloutName { token: 7, nodes: 2 }));
+        let rollout = Some(RolloutName { token: 7, nodes: 2 });
+        assert_eq!(told(&journal(), seen(&journal(), &ground), &ground).rollout, rollout);
     }
 }

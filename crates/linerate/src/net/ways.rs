@@ -75,14 +75,12 @@ pub(super) fn legs(rounds: &[Vec<(u32, u32)>], has: impl Fn(NetThrough, u32) -> 
     NetThrough::ALL.into_iter().flat_map(of_way).collect()
 }
 
-/// Whether a machine is to be reached by a way, before it is known which addresses it has. A Service's address is
-/// translated on the way: no port chooses the member of a bond, and datagrams go to a port that it does not have.
+/// Whether a machine is to be reached by a way, before it is known which addresses it has.
 pub(super) fn has_way(flags: &NetFlags, nodes: &[&FleetNode], (through, to): (NetThrough, u32)) -> bool {
     match through {
         NetThrough::Direct => true,
         NetThrough::Service => {
-            let is_told = nodes.get(to as usize).is_some_and(|node| node.service.is_some());
-            is_told && !flags.members && !flags.op(false).is_of_datagrams()
+            nodes.get(to as usize).is_some_and(|node| node.service.is_some()) && why_no_service(flags).is_none()
         }
         NetThrough::Second => flags.second_network.is_some(),
     }
@@ -121,8 +119,7 @@ pub(super) fn check(flags: &NetFlags, nodes: &[&FleetNode], legs: &[NetLeg]) -> 
 pub(super) fn classes(nodes: &[&FleetNode], legs: &[NetLeg]) -> BTreeSet<NetClass> {
     let places: Vec<NetPlace> = nodes.iter().map(|node| place(node, None)).collect();
     let class = |through: NetThrough, (from, to): (u32, u32)| {
-        let (from, to) = (places.get(from as usize)?, places.get(to as usize)?);
-        Some(NetClass { is_same: from.host == to.host, from: from.space, to: to.space, through })
+        Some(NetClass::of(places.get(from as usize)?, places.get(to as usize)?, through))
     };
     let pairs = legs.iter().flat_map(|leg| leg.pairs.iter().map(move |pair| (leg.through, *pair)));
     pairs.filter_map(|(through, pair)| class(through, pair)).collect()
@@ -185,17 +182,21 @@ pub(super) fn place(node: &FleetNode, second: Option<&NetAddress>) -> NetPlace {
     }
 }
 
+/// Why no machine is to be reached through a Service; none where they are.
+fn why_no_service(flags: &NetFlags) -> Option<&'static str> {
+    if flags.members {
+        Some("their addresses are translated on the way, so that no port chooses a member")
+    } else if flags.op(false).is_of_datagrams() {
+        Some("datagrams go to ports that they do not have")
+    } else {
+        None
+    }
+}
+
 /// What is remarked of ways that are left out.
 pub(super) fn left_out(flags: &NetFlags, nodes: &[&FleetNode]) -> Option<String> {
-    let has_service = nodes.iter().any(|node| node.service.is_some());
-    let why = if flags.members {
-        "their addresses are translated on the way, so that no port chooses a member"
-    } else if flags.op(false).is_of_datagrams() {
-        "datagrams go to ports that they do not have"
-    } else {
-        return None;
-    };
-    has_service.then(|| format!("pairs through Services are left out: {why}"))
+    let why = why_no_service(flags).filter(|_| nodes.iter().any(|node| node.service.is_some()))?;
+    Some(format!("pairs through Services are left out: {why}"))
 }
 
 impl NetFlags {

@@ -135,8 +135,8 @@ pub(super) fn rollback(flags: &RollbackFlags) -> Result<ExitCode, Failure> {
     let id = flags.id.as_deref().or(kept.as_deref());
     let machine = machine_of(&state, id)?;
     let rolled = apply::rollback(&ground(&machine, &state), id, flags.force, &mut |_| ())?;
-    // What is left, the watch tries again.
-    if rolled.left() == 0 && watch::systemd_runs() {
+    // What is left, or was not noted, the watch tries again.
+    if rolled.left() == 0 && rolled.unrecorded.is_none() && watch::systemd_runs() {
         watch::stop_timer(&rolled.id);
     }
     printing::print(&undone(&rolled))?;

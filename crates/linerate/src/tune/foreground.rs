@@ -45,7 +45,7 @@ pub(super) fn stay(ground: &Ground<'_>, id: &str, interrupt: &Interrupt) -> Resu
         }
         if came(&interrupt.stop) {
             let rolled = taken_back(ground, id)?;
-            if rolled.left() == 0 && watch::systemd_runs() {
+            if rolled.left() == 0 && rolled.unrecorded.is_none() && watch::systemd_runs() {
                 watch::stop_timer(id);
             }
             printing::print(&undone(&rolled))?;

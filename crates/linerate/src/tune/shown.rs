@@ -34,6 +34,9 @@ pub(super) fn status() -> Result<ExitCode, Failure> {
             text.push_str(report::UNWATCHED);
             amiss.push(Amiss::Unwatched { id: id() });
         }
+        if reported.is_kept_in_part() {
+            amiss.push(Amiss::KeptInPart { id: id() });
+        }
         if let Some((_, _, left @ 1..)) = reported.closed {
             amiss.push(Amiss::NotRestored { id: id(), left });
         }

@@ -6,15 +6,17 @@ use std::time::Duration;
 
 use linerate_host::journal::JournalFolder;
 use linerate_host::watch;
+use linerate_report::tune as report;
 use linerate_wire::sys;
 
 use super::acting::machine_of;
 use super::flags::WatchFlags;
 use crate::applying::ground;
 use crate::failure::{Failure, code};
+use crate::progress::say;
 
-/// How long a full disk may keep the journal from saying that all was taken back. Then the next command of linerate here
-/// says so.
+/// How long a full disk may keep the journal from saying what came of it. Behind that, the next command of linerate
+/// here takes it back again, and says so.
 const WRITE_WITHIN: Duration = Duration::from_hours(1);
 
 /// The watch, as this process.
@@ -42,7 +44,11 @@ pub(super) fn run(flags: &WatchFlags) -> Result<ExitCode, Failure> {
     }
     let ground = ground(&machine, &state);
     if let Some(rolled) = watch::watch(&ground, &flags.id, &mut |_| ())?.filter(|rolled| rolled.unrecorded.is_some()) {
-        watch::write_down(&ground, &rolled, WRITE_WITHIN);
+        let (id, why) = (&rolled.id, rolled.unrecorded.as_deref().unwrap_or_default());
+        say(&report::unwritten(id, why));
+        if !watch::write_down(&ground, &rolled, WRITE_WITHIN) {
+            say(&report::never_written(id));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

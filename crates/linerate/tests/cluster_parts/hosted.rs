@@ -65,8 +65,7 @@ fn fleet() -> String {
 
 /// linerate in the network of the cluster, with words and others behind them.
 fn ran(cluster: &Cluster, words: &str, more: &[&str]) -> Output {
-    let mut command = cluster.inside(linerate().get_program());
-    command.args(words.split_whitespace()).args(more).output().expect("the script runs")
+    cluster.linerate(words).args(more).output().expect("the script runs")
 }
 
 /// `tune` on the fleet, which must end well.

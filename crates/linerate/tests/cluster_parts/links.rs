@@ -49,8 +49,7 @@ struct Linked<'c> {
 
 /// linerate in the network of the cluster, as its administrator.
 fn ended(cluster: &Cluster, words: &str) -> Output {
-    let program = linerate();
-    cluster.inside(program.get_program()).args(words.split_whitespace()).output().expect("the script runs")
+    cluster.linerate(words).output().expect("the script runs")
 }
 
 /// What it says, which must end well.
@@ -122,19 +121,6 @@ impl Drop for Linked<'_> {
     }
 }
 
-/// The image of linerate, given to each node.
-fn load_image(cluster: &Cluster) {
-    let archive = cluster.folder.join("linerate.tar");
-    let mut command = script();
-    command.args(["image", "linerate.local/linerate:test"]).arg(linerate().get_program()).arg(&archive);
-    let output = command.output().expect("the script runs");
-    assert!(output.status.success(), "{}", shown(&output));
-    for node in 1..=NODES {
-        cluster.act(&["load", &node.to_string(), &archive.to_string_lossy()]);
-    }
-    fs::remove_file(archive).expect("it was written");
-}
-
 /// What each node sends has to wait for its link; what stays on one does not.
 fn shape(cluster: &Cluster) {
     let rate = format!("{LINK_BITS_PER_S}bit");
@@ -153,7 +139,7 @@ fn route(cluster: &Cluster, arm: &str) {
 }
 
 fn of_every_class(cluster: &Cluster) -> Result<(), Failed> {
-    load_image(cluster);
+    cluster.give("linerate.local/linerate:test", linerate().get_program(), NODES);
     route(cluster, "native");
     shape(cluster);
     let linked = Linked::up(cluster, &format!("--clients {} --service-port {PORT}", 2 * NODES))?;
@@ -202,7 +188,7 @@ fn pair<'f>(found: &'f NetComparison, from: &str, to: &str) -> Result<&'f NetPai
 }
 
 fn by_vxlan_against_native(cluster: &Cluster) -> Result<(), Failed> {
-    load_image(cluster);
+    cluster.give("linerate.local/linerate:test", linerate().get_program(), NODES);
     shape(cluster);
     let mut folders: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut current: Option<(&str, Linked<'_>)> = None;

@@ -89,7 +89,8 @@ fn start(name: &'static str) -> Result<Cluster, String> {
     let cluster = Cluster::hold(&format!("cluster-{name}"), rendered, ["nodes", &SPARE.to_string()], &environment)?;
     told("control plane and kubelets");
     for (image, variable) in [("minio", "MINIO"), ("coredns", "COREDNS")] {
-        load(&cluster, &format!("linerate.local/{image}:test"), &std::env::var(variable).unwrap_or_default());
+        let program = std::env::var(variable).unwrap_or_default();
+        cluster.give(&format!("linerate.local/{image}:test"), program, SPARE);
     }
     told("images are on all nodes");
     // First, so that nothing else is on the spare node, whose processors it asks for.
@@ -113,20 +114,6 @@ fn start(name: &'static str) -> Result<Cluster, String> {
     client.write(0..KEPT, &[0, 1, 2, 3]).map_err(|error| error.to_string())?;
     told("objects are written");
     Ok(cluster)
-}
-
-/// Gives an image of a program to all nodes.
-fn load(cluster: &Cluster, name: &str, program: &str) {
-    let archive = cluster.folder.join("image.tar");
-    let output = script().args(["image", name, program]).arg(&archive).output().expect("the script runs");
-    assert!(output.status.success(), "{name}: {}", shown(&output));
-    thread::scope(|scope| {
-        for node in 1..=SPARE {
-            let archive = &archive;
-            scope.spawn(move || cluster.act(&["load", &node.to_string(), &archive.to_string_lossy()]));
-        }
-    });
-    fs::remove_file(archive).expect("it was written");
 }
 
 fn applied(cluster: &Cluster, how: &str, part: &str) {

@@ -16,6 +16,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Mutex;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
@@ -202,10 +203,31 @@ impl Cluster {
         self.inside("kubectl").args(words).output().expect("the script runs")
     }
 
+    /// Gives an image of a program to so many nodes.
+    fn give(&self, image: &str, program: impl AsRef<OsStr>, nodes: u32) {
+        let archive = self.folder.join("image.tar");
+        let output = script().args(["image", image]).arg(program).arg(&archive).output().expect("the script runs");
+        assert!(output.status.success(), "{image}: {}", shown(&output));
+        thread::scope(|scope| {
+            for node in 1..=nodes {
+                let archive = &archive;
+                scope.spawn(move || self.act(&["load", &node.to_string(), &archive.to_string_lossy()]));
+            }
+        });
+        fs::remove_file(archive).expect("it was written");
+    }
+
     /// A program in the network of the control plane; `KUBECONFIG` is set.
     fn inside(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = script();
         command.arg("in").arg(&self.folder).arg(program).stdin(Stdio::null());
+        command
+    }
+
+    /// linerate in there, with these words.
+    fn linerate(&self, words: &str) -> Command {
+        let mut command = self.inside(linerate().get_program());
+        command.args(words.split_whitespace());
         command
     }
 

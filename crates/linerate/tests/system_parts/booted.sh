@@ -86,7 +86,7 @@ put_modules() {
     ln -s "$modules" "$folder/all/lib/modules/$version"
     busybox depmod -n -b "$folder/all" "$version" > "$folder/modules.dep"
     for name in veth 8021q macvlan ipvlan bridge bonding sch_tbf tcp_diag bfq kyber-iosched tcp_bbr \
-        nf_conntrack br_netfilter virtio_pci virtio_net virtio_blk; do
+        sch_ingress cls_u32 act_skbedit act_mirred nf_conntrack br_netfilter virtio_pci virtio_net virtio_blk; do
         sed -n "s,^\(.*/$name\.ko\):\(.*\),\1\2,p" "$folder/modules.dep"
     done | tr ' ' '\n' | sed '/^$/d' | sort -u | while read -r file; do
         mkdir -p "$root/lib/modules/$version/$(dirname "$file")"

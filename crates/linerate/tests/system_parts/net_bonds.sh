@@ -3,7 +3,7 @@
 # or three cables between them that are a bond at both ends. Says what linerate net says of each way of a bond.
 set -u
 export PATH=/usr/bin:/bin HOME=/tmp
-for module in veth bonding tcp_diag; do
+for module in veth bonding tcp_diag sch_ingress cls_u32 act_skbedit act_mirred; do
     modprobe "$module" max_bonds=0 2>/dev/null || modprobe "$module" || echo "no module $module"
 done
 
@@ -42,9 +42,10 @@ gone() {
     ip netns del node2
     rm -rf /tmp/run
 }
+streams=160
 measure() {
-    linerate net --fleet /tmp/fleet.yaml --interface bond0 --members --streams 160 --max-rate 32Mb/s --warmup 500ms \
-        --duration 1s --json -o /tmp/run "$@" > /tmp/said 2> /tmp/why || cat /tmp/why
+    linerate net --fleet /tmp/fleet.yaml --interface bond0 --members --streams "$streams" --max-rate 32Mb/s \
+        --warmup 500ms --duration 1s --json -o /tmp/run "$@" > /tmp/said 2> /tmp/why || cat /tmp/why
 }
 say() {
     printf 'SAID %s ' "$1"
@@ -83,6 +84,22 @@ gone
 nodes 2 mode active-backup
 measure --visits 2
 say backup-2
+gone
+
+# Behind the bond's back, a filter of node1 leads one source port of 32 from each member to the other, once.
+astray() {
+    tc -n node1 qdisc add dev "$1" clsact
+    tc -n node1 filter add dev "$1" egress protocol ip u32 match ip protocol 6 0xff match ip sport 21 0x1f \
+        match mark 0 0xffffffff action skbedit mark 7 pipe action mirred egress redirect dev "$2"
+}
+nodes 2 mode 802.3ad lacp_rate fast xmit_hash_policy layer3+4
+astray a0 a1
+astray a1 a0
+streams=16
+measure --visits 2
+say lacp-2-layer3+4-astray
+sed 's/^/VISIT /' /tmp/run/visits.jsonl
+streams=160
 gone
 
 # A member is lost in the middle, and comes back.

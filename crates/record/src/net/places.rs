@@ -60,6 +60,14 @@ pub struct NetClass {
     pub through: NetThrough,
 }
 
+impl NetClass {
+    /// That of pairs from one place to another, by a way.
+    #[must_use]
+    pub fn of(from: &NetPlace, to: &NetPlace, through: NetThrough) -> NetClass {
+        NetClass { is_same: from.host == to.host, from: from.space, to: to.space, through }
+    }
+}
+
 /// A text that names no class of pairs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -194,8 +202,7 @@ impl NetRun {
     #[must_use]
     pub fn class_of(&self, (from, to): (u32, u32), through: NetThrough) -> Option<NetClass> {
         let place = |node: u32| self.nodes.get(node as usize)?.place.as_ref();
-        let (from, to) = (place(from)?, place(to)?);
-        Some(NetClass { is_same: from.host == to.host, from: from.space, to: to.space, through })
+        Some(NetClass::of(place(from)?, place(to)?, through))
     }
 
     /// How many ways there are to machines of the run.

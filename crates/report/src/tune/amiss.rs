@@ -17,6 +17,11 @@ pub enum Amiss {
         /// How many settings.
         left: u32,
     },
+    /// It was confirmed, and began to be rolled back.
+    KeptInPart {
+        /// Its name.
+        id: String,
+    },
     /// Its journal is not where it was.
     JournalLost {
         /// Its name.
@@ -31,6 +36,9 @@ pub fn amiss(all: &[Amiss]) -> String {
         Amiss::Unwatched { id } => format!("no watch is running to roll {id} back"),
         Amiss::NotRestored { id, left } => {
             format!("{} of {id} not restored: linerate tune rollback {id}", counted(*left as usize, "setting"))
+        }
+        Amiss::KeptInPart { id } => {
+            format!("{id} was confirmed, and its rollback has not ended: linerate tune rollback {id}")
         }
         Amiss::JournalLost { id } => format!("the journal of {id} is missing"),
     };
@@ -48,12 +56,14 @@ mod tests {
             Amiss::Unwatched { id: id() },
             Amiss::NotRestored { id: id(), left: 1 },
             Amiss::NotRestored { id: id(), left: 2 },
+            Amiss::KeptInPart { id: id() },
             Amiss::JournalLost { id: id() },
         ];
         assert_eq!(
             amiss(&all),
             "no watch is running to roll 1123-1 back; 1 setting of 1123-1 not restored: linerate tune rollback 1123-1; \
-             2 settings of 1123-1 not restored: linerate tune rollback 1123-1; the journal of 1123-1 is missing"
+             2 settings of 1123-1 not restored: linerate tune rollback 1123-1; 1123-1 was \
+             confirmed, and its rollback has not ended: linerate tune rollback 1123-1; the journal of 1123-1 is missing"
         );
     }
 }

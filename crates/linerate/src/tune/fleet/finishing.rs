@@ -271,12 +271,7 @@ pub(in crate::tune) fn rollback(flags: &RollbackFlags, fleet: &Path) -> Result<E
     let done = carry_out(course, &places, &orders, None, (&mut lines, &interrupt, &say))?;
     drop(lines);
     let (strange, missing) = missing(name, places.len(), nodes.len());
-    let next = if strange == 0 {
-        String::new()
-    } else {
-        format!("\n{strange} of {} nodes of {name} never began it, or are not in this fleet file\n", name.nodes)
-    };
-    let exit = told(&flags.many, name, done, &next)?;
+    let exit = told(&flags.many, name, done, &strangers(name, strange))?;
     if missing == 0 {
         return Ok(exit);
     }
@@ -297,6 +292,14 @@ fn missing(name: RolloutName, of_it: usize, in_file: usize) -> (usize, usize) {
     (count.saturating_sub(of_it), count.saturating_sub(in_file))
 }
 
+/// What is said of so many nodes of a rollout that do not know it.
+fn strangers(name: RolloutName, strange: usize) -> String {
+    if strange == 0 {
+        return String::new();
+    }
+    format!("\n{strange} of {} nodes of {name} never began it, or are not in this fleet file\n", name.nodes)
+}
+
 /// Shows how each node stands.
 pub(in crate::tune) fn status(flags: &StatusFlags, fleet: &Path) -> Result<ExitCode, Failure> {
     let nodes = nodes_of(&flags.many, fleet)?;
@@ -312,20 +315,28 @@ pub(in crate::tune) fn status(flags: &StatusFlags, fleet: &Path) -> Result<ExitC
     let all = |nodes| RolloutReport { schema: ROLLOUT_SCHEMA, rollout: found.rollout, asked_ms, nodes };
     let (all, pictured) = (all(found.reported(&places, &lines)), all(found.pictured(&places, &lines)));
     drop(lines);
-    let done = shown(flags, &all, &pictured)?;
-    match amiss(all.rollout, nodes.len(), &all.nodes) {
+    let amiss = amiss(all.rollout, nodes.len(), &all.nodes);
+    // What is amiss says so itself.
+    let named = all.rollout.filter(|_| amiss.is_none());
+    let strange = named.map_or_else(String::new, |name| strangers(name, missing(name, places.len(), nodes.len()).0));
+    let done = shown(flags, (&all, &pictured), &strange)?;
+    match amiss {
         None => Ok(done),
         Some((why, code)) => Err(Failure::Tune { why, code }),
     }
 }
 
 /// Prints or writes what was reported, or the page of what is `pictured`. Beside a page in a file stands the text, and
-/// where that file is.
-fn shown(flags: &StatusFlags, all: &RolloutReport, pictured: &RolloutReport) -> Result<ExitCode, Failure> {
+/// where that file is. Behind the text stands `next`.
+fn shown(
+    flags: &StatusFlags,
+    (all, pictured): (&RolloutReport, &RolloutReport),
+    next: &str,
+) -> Result<ExitCode, Failure> {
     let output = flags.output.as_deref();
     let text = |to_file| match all.rollout.is_none() && all.nodes.is_empty() {
         true => "no node knows a rollout: nothing was changed with --fleet\n".to_owned(),
-        false => report::report(all, printing::look_for_file(to_file)),
+        false => report::report(all, printing::look_for_file(to_file)) + next,
     };
     match flags.chosen() {
         OutputFormat::Json => put_out(&report::json(all), output),

@@ -184,7 +184,7 @@ states() {
             number=$((number + 1))
             told=$(sed -nE "s/^ n$number +(as before|pending|partly changed|confirmed|not restored|not known).*/\1/p" \
                 "$folder/said")
-            [ -n "$told" ] || ! grep -q 'do not know it' "$folder/said" || told='as before'
+            [ -n "$told" ] || ! grep -q 'never began it\|do not know it' "$folder/said" || told='as before'
             case $told in
                 "$state") ;;
                 'not known') is_so=no ;;
