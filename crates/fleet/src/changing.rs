@@ -38,6 +38,9 @@ const CHANGED_WITHIN_NS: i64 = 120_000_000_000;
 pub enum ChangeOrder {
     /// Say which changes lead to what is wanted. Nothing is changed.
     Diff(Box<DiffOrder>),
+    /// Say how it stands to a rollout that is about to begin; refuse where it would refuse to make these changes, as
+    /// far as it can tell before it begins. Nothing is changed.
+    Look(Box<ApplyOrder>),
     /// Make changes, which a watch of its own takes back unless they are confirmed.
     Apply(Box<ApplyOrder>),
     /// Say how it stands. Nothing is changed.
@@ -81,7 +84,7 @@ impl ChangeOrder {
     pub fn rollout(&self) -> Option<RolloutName> {
         match self {
             ChangeOrder::Diff(_) | ChangeOrder::TellKept => None,
-            ChangeOrder::Apply(apply) => Some(apply.rollout),
+            ChangeOrder::Look(apply) | ChangeOrder::Apply(apply) => Some(apply.rollout),
             ChangeOrder::Tell { rollout, .. } => *rollout,
             ChangeOrder::Extend { rollout, .. }
             | ChangeOrder::Confirm { rollout }
@@ -200,8 +203,12 @@ pub(crate) fn order_of(json: &str) -> Result<ChangeOrder, String> {
             wanted.profile.iter().chain(&wanted.netns).try_for_each(|text| checked_text(text))?;
             wanted.set.iter().try_for_each(|text| checked_long(text))
         }
-        ChangeOrder::Apply(apply) if is_long(apply.within_ms) => Err("a time without end".to_owned()),
-        ChangeOrder::Apply(apply) => checked_text(&apply.boot).and_then(|()| checked_set(&apply.set)),
+        ChangeOrder::Look(apply) | ChangeOrder::Apply(apply) if is_long(apply.within_ms) => {
+            Err("a time without end".to_owned())
+        }
+        ChangeOrder::Look(apply) | ChangeOrder::Apply(apply) => {
+            checked_text(&apply.boot).and_then(|()| checked_set(&apply.set))
+        }
         ChangeOrder::Extend { within_ms, .. } if is_long(*within_ms) => Err("a time without end".to_owned()),
         ChangeOrder::TakeBack { why, .. } => why.iter().try_for_each(|why| checked_long(why)),
         _ => Ok(()),

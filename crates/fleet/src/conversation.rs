@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use linerate_record::fleet::MachineState;
 use linerate_record::load::Server;
 
+use crate::bounds::printable;
 use crate::changing::{ChangeAnswer, ChangeOrder, ChangingAgent, ordered};
 use crate::clocks::{ClockExchange, ClockOffset, Clocks};
 use crate::driven::DrivenLoad;
@@ -18,7 +19,7 @@ use crate::lease::{EndReason, LAPSES_AFTER, RENEWED_EACH};
 use crate::loading::{LoadOrder, LoadSaid, PointOrder};
 use crate::netting::{NetAgent, NetNews, NetOrder, NetRoundOrder, NetSaid};
 use crate::protocol::{
-    ANSWER_BYTES_MAX, AgentHello, Decoder, FrameError, FromAgent, PROTOCOL, TEXT_BYTES_MAX, ToAgent, checked, frame,
+    ANSWER_BYTES_MAX, AgentHello, Decoder, FrameError, FromAgent, PROTOCOL, ToAgent, checked, frame,
 };
 use crate::state::state;
 use crate::watching::{WatchOrder, WatchSaid, WatchedAgent};
@@ -287,7 +288,7 @@ impl Conversation {
                 Ok(())
             }
             FromAgent::Load(said) => match *said {
-                LoadSaid::Failed { why } => Err(Fault::Failed(why.chars().take(TEXT_BYTES_MAX).collect())),
+                LoadSaid::Failed { why } => Err(Fault::Failed(printable(&why))),
                 said => {
                     // Load is asked for once its clock is known.
                     let clock = self.clocks.at(now_ns);
@@ -296,7 +297,7 @@ impl Conversation {
                 }
             },
             FromAgent::Net(said) => match *said {
-                NetSaid::Failed { why } => Err(Fault::Failed(why.chars().take(TEXT_BYTES_MAX).collect())),
+                NetSaid::Failed { why } => Err(Fault::Failed(printable(&why))),
                 said => self.net.take(said, now_ns).map_err(|why| lie(&why)),
             },
             FromAgent::Watched(said) => {
@@ -306,7 +307,7 @@ impl Conversation {
                 Ok(())
             }
             FromAgent::Changed { text, is_last } => self.changing.take(&text, is_last).map_err(|why| lie(&why)),
-            FromAgent::Refused { why } => Err(Fault::Refused(why.chars().take(TEXT_BYTES_MAX).collect())),
+            FromAgent::Refused { why } => Err(Fault::Refused(printable(&why))),
             FromAgent::End { reason: EndReason::Signalled } => Err(Fault::Signalled),
             FromAgent::End { reason } => Err(Fault::Left(reason)),
         }

@@ -8,12 +8,12 @@ use core::net::{IpAddr, SocketAddr};
 use std::collections::VecDeque;
 
 use linerate_record::net::{
-    NET_DURATION_MS_MAX, NET_INTERVALS_MAX, NET_MEMBERS_MAX, NET_NODES_MAX, NET_STREAMS_MAX, NetAim, NetBursts,
-    NetDatagrams, NetExchanges, NetMachine, NetOffloads, NetOp, NetProbed, NetSent, NetZeroCopy, check_members,
-    check_queues, counts_of,
+    NET_DURATION_MS_MAX, NET_INTERVALS_MAX, NET_MEMBERS_MAX, NET_NODES_MAX, NET_PACKET_BYTES, NET_STREAMS_MAX, NetAim,
+    NetBursts, NetDatagrams, NetExchanges, NetMachine, NetOffloads, NetOp, NetProbed, NetSent, NetZeroCopy,
+    check_members, check_queues, counts_of,
 };
 use linerate_record::sound::COUNT_MAX;
-use linerate_record::units::bits_per_s;
+use linerate_record::units::{bits_per_s, bytes_iec};
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::checked_text;
@@ -40,6 +40,16 @@ const OWN_PORTS_FROM: u16 = 1_024;
 const SERVED_NODES: u32 = 2;
 const SERVED_POINTS: u32 = 1 << 24;
 
+/// Most threads each way of a machine that serves another: more than there are streams have nothing to do.
+const SERVED_THREADS: u32 = NET_STREAMS_MAX;
+
+/// Most bytes that these keep each way, of what they send from: eight streams, which are the most that are measured
+/// where nothing else is asked for, of the longest messages; 256 streams that send 256 KiB at once keep half of it.
+const SERVED_KEPT_BYTES: u64 = 128 << 20;
+
+/// How fast a stream that probes its path sends at the most: the longest packet each 3 ms.
+const PROBES_BYTES_PER_S: f64 = *NET_PACKET_BYTES.end() as f64 / 0.003;
+
 /// So much more than a cap is none: a rate is told with three digits, and is given as it was told.
 const CAP_ROUNDED: f64 = 1.01;
 
@@ -63,8 +73,15 @@ impl NetOrder {
     /// # Errors
     /// Why.
     pub fn check_served(&self) -> Result<(), String> {
-        let is_sound = self.own < SERVED_NODES;
-        is_sound.then_some(()).ok_or_else(|| format!("it serves one other machine, and is number {} here", self.own))
+        if self.own >= SERVED_NODES {
+            return Err(format!("it serves one other machine, and is number {} here", self.own));
+        }
+        match self.threads.filter(|threads| *threads > SERVED_THREADS) {
+            Some(threads) => Err(format!(
+                "it has {SERVED_THREADS} threads each way at the most, not {threads}: give --threads {SERVED_THREADS}"
+            )),
+            None => Ok(()),
+        }
     }
 }
 
@@ -487,12 +504,12 @@ impl NetRoundOrder {
         }
     }
 
-    /// What is wrong with a round for a machine that serves one other, and lets it fill the link up to so many bytes
-    /// per second each way. Only who came from the machine itself has it send to what it is alone.
+    /// What is wrong with a round for a machine that serves one other on so many threads each way, and lets it fill the
+    /// link up to so many bytes per second. Only who came from the machine itself has it send to what it is alone.
     ///
     /// # Errors
     /// Why, with what to do about it.
-    pub fn check_served(&self, most_bytes_per_s: Option<f64>, is_from_here: bool) -> Result<(), String> {
+    pub fn check_served(&self, threads: u32, most_bytes_per_s: Option<f64>, is_from_here: bool) -> Result<(), String> {
         let numbers = self.sends.iter().map(|to| to.to).chain(self.receives.iter().map(|of| of.from));
         let is_of_two = self.sends.len() < 2 && self.receives.len() < 2 && numbers.max() < Some(SERVED_NODES);
         if !is_of_two || self.point >= SERVED_POINTS {
@@ -505,10 +522,54 @@ impl NetRoundOrder {
         if let Some(to) = self.sends.iter().find(|to| is_own(to) && !is_from_here) {
             return Err(format!("it sends nothing to {}, which is its own machine", to.address));
         }
-        let Some(most) = most_bytes_per_s else { return Ok(()) };
+        self.check_kept(threads)?;
+        most_bytes_per_s.map_or(Ok(()), |most| self.check_cap(most))
+    }
+
+    /// What is wrong with what so many threads each way keep to send from: each keeps one message.
+    fn check_kept(&self, threads: u32) -> Result<(), String> {
+        let sent_on = self.sends.iter().map(|to| to.streams).sum::<u32>();
+        let received_on = self.receives.iter().map(|of| of.streams).sum::<u32>();
+        let (ways, flag) = match self.op {
+            NetOp::Stream => ([(sent_on, self.send_bytes), (0, 0)], "--send-size"),
+            NetOp::Request { request_bytes, answer_bytes } => {
+                ([(sent_on, request_bytes), (received_on, answer_bytes)], "--request-size, --answer-size")
+            }
+            // One or a few datagrams, or none.
+            NetOp::Connect | NetOp::Udp { .. } | NetOp::Mtu => return Ok(()),
+        };
+        for (streams, bytes) in ways {
+            let threads = threads.min(streams);
+            let kept = u64::from(threads) * u64::from(bytes);
+            if kept > SERVED_KEPT_BYTES {
+                return Err(format!(
+                    "it keeps {} each way at the most, and {threads} threads with {} each keep {}: give less {flag} \
+                     or --threads",
+                    bytes_iec(SERVED_KEPT_BYTES as f64),
+                    bytes_iec(f64::from(bytes)),
+                    bytes_iec(kept as f64)
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is wrong with a round that is to take no more than so many bytes per second each way.
+    fn check_cap(&self, most: f64) -> Result<(), String> {
         let asked = match self.op {
-            // Some dozens of datagrams a stream.
-            NetOp::Mtu => return Ok(()),
+            // Whatever the cap is, one stream sends some dozens of datagrams.
+            NetOp::Mtu => {
+                let streams = self.sends.iter().map(|to| to.streams).chain(self.receives.iter().map(|of| of.streams));
+                let streams = streams.max().unwrap_or(0);
+                let within = (most / PROBES_BYTES_PER_S).floor().max(1.0);
+                if f64::from(streams) <= within {
+                    return Ok(());
+                }
+                return Err(format!(
+                    "within its --max-rate, --op mtu has {within:.0} streams at the most, not {streams}: give \
+                     --streams {within:.0}"
+                ));
+            }
             // Connections have packets too: some ten each.
             NetOp::Request { .. } | NetOp::Connect => {
                 return Err(format!(

@@ -14,9 +14,10 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::bursts::asked;
 use crate::counted::{CountedCpu, Instants};
-use crate::datagram::{DatagramHead, Jitter, SequenceCount};
+use crate::datagram::{DatagramHead, Jitter, Sendable, SequenceCount};
 use crate::edges::{Edges, LOOK_NS};
 use crate::meeting::{DatagramsFrom, ReceivingFlow};
+use crate::plan::FlowPlan;
 use crate::receiving::{FlowCount, ReceivedByThread};
 
 /// Longer than any datagram, and than what is joined of several: both have a length of 16 bits.
@@ -30,6 +31,9 @@ const LATE_NS: u64 = 80_000_000;
 
 /// What came of one flow.
 struct Arrived {
+    /// Length of each, where all have one.
+    datagram_bytes: Option<usize>,
+    sendable: Sendable,
     sequence: SequenceCount,
     jitter: Jitter,
     /// Reads that brought some that count, where several may come at once.
@@ -40,16 +44,22 @@ struct Arrived {
 
 pub(crate) fn arrive_all(
     flows: Vec<ReceivingFlow>,
-    joins: &dyn Fn(&ReceivingFlow) -> bool,
+    plan: &FlowPlan,
     (instants, clock): (Instants, Clock),
     stop: &AtomicBool,
 ) -> (ReceivedByThread, Vec<ReceivingFlow>) {
     let mut cpu = CountedCpu::default();
     let mut counts: Vec<FlowCount> = flows.iter().map(|flow| FlowCount::new(flow, &instants)).collect();
     let arrived = |flow: &ReceivingFlow| {
-        let ask = |from: &DatagramsFrom| asked(joins(flow), || join_datagrams(&from.socket));
-        let gro = flow.datagrams.as_ref().and_then(ask);
-        Arrived { sequence: SequenceCount::new(), jitter: Jitter::default(), gro, dropped_before: None }
+        let ask = |from: &DatagramsFrom| asked(plan.joins(flow.from), || join_datagrams(&from.socket));
+        Arrived {
+            datagram_bytes: plan.datagram_bytes(),
+            sendable: plan.sendable(flow.from),
+            sequence: SequenceCount::new(),
+            jitter: Jitter::default(),
+            gro: flow.datagrams.as_ref().and_then(ask),
+            dropped_before: None,
+        }
     };
     let mut all: Vec<Arrived> = flows.iter().map(arrived).collect();
     match Edges::of(sockets(&flows).iter(), EventFlags::IN | EventFlags::RDHUP) {
@@ -136,8 +146,8 @@ fn is_over(flow: &ReceivingFlow) -> bool {
     !matches!(recv(&flow.stream, &mut [0_u8; 1][..], RecvFlags::DONTWAIT), Err(Errno::AGAIN | Errno::INTR))
 }
 
-/// Takes datagrams of a flow; whether there are no more for now. What is not of the proven sender, or does not have the
-/// flow's secret, counts nowhere.
+/// Takes datagrams of a flow; whether there are no more for now. What is not of the proven sender, does not have the
+/// flow's secret, or has another length or a number that was not sent by now, counts nowhere.
 fn takes(
     (from, flow): (&DatagramsFrom, &ReceivingFlow),
     (count, of): (&mut FlowCount, &mut Arrived),
@@ -157,11 +167,16 @@ fn takes(
         };
         let now_ns = clock.now_ns();
         let is_proven = read.by == Some(from.peer);
+        let end_number = of.sendable.by(now_ns.saturating_sub(instants.counts_ns));
         // One without a byte is one.
         taken += read.bytes.div_ceil(read.each_bytes).max(1);
         let mut is_any_new = false;
         for datagram in into[..read.bytes].chunks(read.each_bytes).filter(|_| is_proven) {
             let Some(head) = DatagramHead::read(&from.secret, datagram) else { continue };
+            let is_of_length = of.datagram_bytes.is_none_or(|bytes| bytes == datagram.len());
+            if !is_of_length || (head.counts && head.number >= end_number) {
+                continue;
+            }
             of.jitter.note(head.sent_ns, now_ns);
             let is_new = head.counts && of.sequence.note(head.number);
             is_any_new |= is_new;
@@ -189,7 +204,67 @@ fn answer(flow: &ReceivingFlow, number: u64) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+
+    use linerate_record::net::{NetOffloads, NetOp};
+
     use super::*;
+    use crate::datagram::SECRET_BYTES;
+    use crate::plan::ExpectedFlows;
+
+    const SECRET: [u8; SECRET_BYTES] = [7; SECRET_BYTES];
+
+    /// What is counted of a flow on which datagrams with these numbers and lengths come.
+    fn arrived(op: NetOp, sent: &[(u64, usize)]) -> FlowCount {
+        let here = Ipv4Addr::LOCALHOST;
+        let door = TcpListener::bind((here, 0)).unwrap();
+        let _far = TcpStream::connect(door.local_addr().unwrap()).unwrap();
+        let (stream, _) = door.accept().unwrap();
+        let (socket, sender) = (UdpSocket::bind((here, 0)).unwrap(), UdpSocket::bind((here, 0)).unwrap());
+        socket.set_nonblocking(true).unwrap();
+        for (number, bytes) in sent {
+            let mut datagram = vec![0; *bytes];
+            DatagramHead { number: *number, counts: true, sent_ns: 0 }.write(&SECRET, &mut datagram);
+            sender.send_to(&datagram, socket.local_addr().unwrap()).unwrap();
+        }
+        let is_answered = op == NetOp::Mtu;
+        let datagrams = Some(DatagramsFrom { socket, secret: SECRET, peer: here.into(), is_answered });
+        let flow = ReceivingFlow { from: 0, flow: 0, stream, datagrams };
+        let plan = FlowPlan {
+            point: 1,
+            op,
+            own: 1,
+            sends: Vec::new(),
+            receives: vec![ExpectedFlows { from: 0, streams: 1 }],
+            warmup_ns: 0,
+            duration_ns: 1,
+            interval_ns: 1,
+            send_bytes: 1,
+            max_bytes_per_s: Some(1e5),
+            offloads: NetOffloads::default(),
+            threads: 1,
+        };
+        let clock = Clock::start();
+        let begin_ns = clock.now_ns();
+        let end_ns = begin_ns + 100_000_000;
+        let instants = Instants { begin_ns, counts_ns: begin_ns, end_ns, interval_ns: 100_000_000 };
+        let (told, _) = arrive_all(vec![flow], &plan, (instants, clock), &AtomicBool::new(false));
+        told.flows.into_iter().next().unwrap()
+    }
+
+    #[test]
+    fn numbers_and_lengths_that_were_not_sent_are_nobodys() {
+        // A thousand datagrams a second.
+        let all = [0, 1, (1 << 63) - 1, 1 << 62, 20_000, 3, 2].map(|number| (number, 100));
+        let sent: Vec<(u64, usize)> = all.into_iter().chain([(4, 99), (5, 101)]).collect();
+        let count = arrived(NetOp::Udp { datagram_bytes: 100 }, &sent);
+        let NetDatagrams { received, missing, reordered, .. } = count.datagrams.unwrap();
+        assert_eq!((received, missing, reordered), (4, 0, 1));
+        assert_eq!((count.interval_bytes, count.failed), (vec![400], None));
+        // Nor does one end a flow of probes.
+        let count = arrived(NetOp::Mtu, &[(0, 100), (1 << 40, 100), (512, 100), (1, 60)]);
+        assert_eq!((count.interval_bytes, count.failed), (vec![160], None));
+    }
 
     #[test]
     fn what_a_socket_drops_is_told_in_datagrams_whatever_was_joined() {

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use linerate_wire::clock::Clock;
+use linerate_wire::patience::{Heed, Patience};
 
 use crate::counted::{CountedCpu, ExchangeCount, FlowSent, Instants, SentByThread};
 use crate::meeting::{CONNECTED_WITHIN, connected, drawn};
@@ -29,7 +30,12 @@ pub(crate) struct Connecting {
     pub(crate) number: Arc<AtomicU32>,
 }
 
-pub(crate) fn connect_all(of: &Connecting, (instants, clock): (Instants, Clock), stop: &AtomicBool) -> SentByThread {
+pub(crate) fn connect_all(
+    of: &Connecting,
+    (instants, clock): (Instants, Clock),
+    stop: &Arc<AtomicBool>,
+) -> SentByThread {
+    let heed = Heed::Stop(Arc::clone(stop));
     let (mut cpu, mut count) = (CountedCpu::default(), ExchangeCount::new(&instants));
     let mut failed = None;
     let is_on = instants.wait_to_begin(clock, stop);
@@ -40,10 +46,10 @@ pub(crate) fn connect_all(of: &Connecting, (instants, clock): (Instants, Clock),
             break;
         }
         let left = Duration::from_nanos(instants.end_ns - begun_ns);
-        match one(of, left.clamp(LEAST, CONNECTED_WITHIN)) {
+        match one(of, &mut Patience::new(left.clamp(LEAST, CONNECTED_WITHIN), &heed)) {
             Ok(()) => count.note(&instants, begun_ns, clock.now_ns()),
             // What the end cuts short is no failure.
-            Err(why) if clock.now_ns() < instants.end_ns => failed = Some(why),
+            Err(why) if clock.now_ns() < instants.end_ns && !stop.load(Ordering::Relaxed) => failed = Some(why),
             Err(_) => break,
         }
     }
@@ -51,10 +57,10 @@ pub(crate) fn connect_all(of: &Connecting, (instants, clock): (Instants, Clock),
     SentByThread { flows: vec![(of.to, failed.map_or(Ok(told), Err))], cpu_ns: cpu.used_ns() }
 }
 
-fn one(of: &Connecting, within: Duration) -> Result<(), String> {
+fn one(of: &Connecting, patience: &mut Patience) -> Result<(), String> {
     let flow = ONCE | of.number.fetch_add(1, Ordering::Relaxed);
     let drawn = drawn().map_err(|errno| format!("no random bytes: {errno}"))?;
-    let stream = connected(of.address, &of.token, (FlowName { flow, ..of.name }, drawn), within);
+    let stream = connected(of.address, &of.token, (FlowName { flow, ..of.name }, drawn), patience);
     let stream = stream.map_err(|error| format!("a connection failed: {error}"))?;
     rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).map_err(|errno| errno.to_string())
 }

@@ -4,7 +4,10 @@
 //! counts) and when it was sent by the sender's clock (8 bytes, in nanoseconds); the rest means nothing. Numbers count
 //! those that count, and those of the warm-up, from 0.
 
-use linerate_record::net::NetDatagrams;
+use linerate_record::net::{NET_PROBES_MAX, NET_STREAMS_MAX, NetDatagrams, NetOp};
+use linerate_record::sound::COUNT_MAX;
+
+use crate::plan::FlowPlan;
 
 /// Length of a flow's secret.
 pub(crate) const SECRET_BYTES: usize = 16;
@@ -21,6 +24,16 @@ const JITTER_GAIN: f64 = 16.0;
 
 /// Longest jitter that is told: an hour.
 const JITTER_MOST_NS: f64 = 3.6e12;
+
+/// A sender may be so far ahead of what its rate asks for: clocks of both ends differ by less, and the 5 ms for which
+/// one that woke late makes up are in it.
+const AHEAD_NS: u64 = 1_000_000_000;
+
+/// Besides, more datagrams than go at once.
+const AHEAD: u64 = 256;
+
+/// Most numbers of one flow: those of all flows of a sender together can still be told.
+const NUMBERS_MAX: u64 = COUNT_MAX / NET_STREAMS_MAX as u64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DatagramHead {
@@ -50,6 +63,48 @@ impl DatagramHead {
             sent_ns: u64::from_be_bytes(*sent_ns),
         };
         (own == secret).then_some(head)
+    }
+}
+
+/// How many datagrams of a flow can have been sent. Whoever listens to a flow knows its secret, and may say that he is
+/// its sender: a number beyond all that were sent would make as many missing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Sendable {
+    /// So many, whenever it is.
+    Most(u64),
+    /// So many per second.
+    PerSecond(f64),
+}
+
+impl Sendable {
+    /// How many, so long after the flow began to count.
+    pub(crate) fn by(self, counted_ns: u64) -> u64 {
+        match self {
+            Sendable::Most(most) => most,
+            Sendable::PerSecond(per_s) => {
+                let sent = per_s * counted_ns.saturating_add(AHEAD_NS) as f64 / 1e9;
+                (sent as u64).saturating_add(AHEAD).min(NUMBERS_MAX)
+            }
+        }
+    }
+}
+
+impl FlowPlan {
+    /// Length of each datagram, where all have one.
+    pub(crate) const fn datagram_bytes(&self) -> Option<usize> {
+        match self.op {
+            NetOp::Udp { datagram_bytes } => Some(datagram_bytes as usize),
+            _ => None,
+        }
+    }
+
+    /// How many datagrams of each flow of a sender can have been sent.
+    pub(crate) fn sendable(&self, from: u32) -> Sendable {
+        let NetOp::Udp { datagram_bytes } = self.op else { return Sendable::Most(NET_PROBES_MAX.into()) };
+        let streams = self.receives.iter().find(|of| of.from == from).map_or(1, |of| of.streams);
+        let bytes = f64::from(datagram_bytes.max(1));
+        // Without a rate, one is sent each second.
+        Sendable::PerSecond(self.stream_bytes_per_s(streams).unwrap_or(bytes) / bytes)
     }
 }
 
@@ -205,6 +260,24 @@ mod tests {
             prop_assert_eq!(received + duplicates, numbers.len() as u64);
             prop_assert!(reordered < received);
         }
+    }
+
+    #[test]
+    fn no_more_can_be_sent_than_the_rate_asks_for_and_all_of_it_can_be_told() {
+        assert_eq!(Sendable::Most(512).by(u64::MAX), 512);
+        for (per_s, counted_ns, most) in [
+            (0.001, 0, 256),
+            (1_000.0, 0, 1_256),
+            (1_000.0, 3_600_000_000_000, 3_601_256),
+            (1e300, 0, NUMBERS_MAX),
+            (1e6, u64::MAX, NUMBERS_MAX),
+        ] {
+            assert_eq!(Sendable::PerSecond(per_s).by(counted_ns), most, "{per_s} per second");
+        }
+        let mut one = SequenceCount::new();
+        one.note(NUMBERS_MAX - 1);
+        let all = vec![one.counted(&Jitter::default(), 0); NET_STREAMS_MAX as usize];
+        assert_eq!(sum_of(&all).unwrap().check(), Ok(()));
     }
 
     #[test]

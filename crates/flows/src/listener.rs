@@ -24,8 +24,8 @@ pub const PROVEN_WITHIN: Duration = Duration::from_secs(3);
 /// The same where others wait for it to end.
 const CROWDED_WITHIN: Duration = Duration::from_millis(500);
 
-/// Most that have not proved it and are waited for: half of the files that a process may have open as a rule
-/// (`RLIMIT_NOFILE` is 1,024), so that a crowd leaves it some for its own.
+/// Most that have not proved it and are waited for: half of the files that a process may have open where its limit
+/// (`RLIMIT_NOFILE`) is 1,024 and may not be raised, so that a crowd leaves it some for its own.
 const STRANGERS_MAX: usize = 512;
 
 /// How often it looks whether it is to end.

@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use linerate_record::net::NetOp;
 use linerate_wire::patience::{Heed, Patience};
-use linerate_wire::transport::dial_blocking_from;
+use linerate_wire::transport::{dial_blocking, dial_blocking_from};
 
 use crate::datagram::SECRET_BYTES;
 use crate::listener::AcceptedFlow;
@@ -25,6 +26,9 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Shortest wait for something that is due at an instant that may be over.
 const LEAST_WAIT: Duration = Duration::from_millis(100);
+
+/// Longest read of what is there already, or is not.
+const LEAST_READ: Duration = Duration::from_millis(1);
 
 /// What a receiver asks its kernel to keep of datagrams that it has not read: net.core.rmem_max bounds it.
 const DATAGRAMS_KEPT_BYTES: usize = 4 << 20;
@@ -74,8 +78,15 @@ pub(crate) fn drawn<const N: usize>() -> Result<[u8; N], rustix::io::Errno> {
     rustix::rand::getrandom(&mut drawn, rustix::rand::GetRandomFlags::empty()).map(|_| drawn)
 }
 
-/// Connects to all that are sent to.
-pub(crate) fn reached(plan: &FlowPlan, token: &FlowToken, stop: &AtomicBool) -> Result<Met<SendingFlow>, FlowsError> {
+/// Connects to all that are sent to, until an instant. What listens there may be anybody: whatever it does, it is given
+/// up in time.
+pub(crate) fn reached(
+    plan: &FlowPlan,
+    token: &FlowToken,
+    until: Instant,
+    stop: &Arc<AtomicBool>,
+) -> Result<Met<SendingFlow>, FlowsError> {
+    let heed = Heed::Stop(Arc::clone(stop));
     let (mut sending, mut unsent) = (Vec::new(), BTreeMap::new());
     for to in &plan.sends {
         let most_bytes_per_s = plan.stream_bytes_per_s(to.streams);
@@ -84,17 +95,25 @@ pub(crate) fn reached(plan: &FlowPlan, token: &FlowToken, stop: &AtomicBool) -> 
             if stop.load(Ordering::Relaxed) {
                 return Err(FlowsError::Stopped);
             }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                unsent.insert(to.to, format!("{} is not reached: no time was left for it", to.address));
+                break;
+            }
             let name = FlowName { point: plan.point, from: plan.own, to: to.to, flow };
             let named = (name, drawn().map_err(FlowsError::Random)?);
+            let mut patience = Patience::new(left.min(CONNECTED_WITHIN), &heed);
             let made = match &to.source {
-                Some(_) => opened_from(&mut places, to.address).and_then(|stream| proven(stream, token, named)),
-                None => connected(to.address, token, named, CONNECTED_WITHIN),
+                Some(_) => opened_from(&mut places, to.address, &mut patience)
+                    .and_then(|stream| proven(stream, token, named, &mut patience)),
+                None => connected(to.address, token, named, &mut patience),
             };
             match made {
                 Ok(stream) => {
                     let place_share = f64::from(flow) / f64::from(to.streams);
                     sending.push(SendingFlow { to: to.to, stream, most_bytes_per_s, place_share, datagrams: None });
                 }
+                Err(_) if stop.load(Ordering::Relaxed) => return Err(FlowsError::Stopped),
                 Err(error) => {
                     unsent.insert(to.to, format!("{} is not reached: {error}", to.address));
                     break;
@@ -112,11 +131,15 @@ fn places_of(to: &FlowsTo) -> impl Iterator<Item = SocketAddr> {
 }
 
 /// Connects from the first of these places that is free. Those before it are tried no more.
-fn opened_from(places: &mut impl Iterator<Item = SocketAddr>, address: SocketAddr) -> io::Result<TcpStream> {
+fn opened_from(
+    places: &mut impl Iterator<Item = SocketAddr>,
+    address: SocketAddr,
+    patience: &mut Patience,
+) -> io::Result<TcpStream> {
     for place in places {
-        match dial_blocking_from(address, place, &mut Patience::new(CONNECTED_WITHIN, &Heed::Nothing)) {
+        match dial_blocking_from(address, place, patience) {
             Err(error) if matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable) => {}
-            made => return made.and_then(|stream| with_limits(freed_at_once(stream)?, CONNECTED_WITHIN)),
+            made => return freed_at_once(made?),
         }
     }
     Err(io::Error::other("none of the ports to send from is free"))
@@ -127,10 +150,9 @@ pub(crate) fn connected(
     address: SocketAddr,
     token: &FlowToken,
     named: (FlowName, [u8; 16]),
-    within: Duration,
+    patience: &mut Patience,
 ) -> io::Result<TcpStream> {
-    let stream = with_limits(TcpStream::connect_timeout(&address, within)?, within)?;
-    proven(stream, token, named)
+    proven(dial_blocking(address, None, patience)?, token, named, patience)
 }
 
 /// A flow whose port is free again once it is closed: what is left of it is dropped then (`SO_LINGER` of 0), and
@@ -140,29 +162,44 @@ fn freed_at_once(stream: TcpStream) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-fn with_limits(stream: TcpStream, within: Duration) -> io::Result<TcpStream> {
-    // Whole messages are sent, and each is waited for.
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(within))?;
-    stream.set_write_timeout(Some(within))?;
-    Ok(stream)
-}
-
 /// Proves both ends of a flow.
-fn proven(mut stream: TcpStream, token: &FlowToken, (name, drawn): (FlowName, [u8; 16])) -> io::Result<TcpStream> {
+fn proven(
+    mut stream: TcpStream,
+    token: &FlowToken,
+    (name, drawn): (FlowName, [u8; 16]),
+    patience: &mut Patience,
+) -> io::Result<TcpStream> {
     let said = preface(token, name, drawn);
+    // It fits any send buffer.
     stream.write_all(&said)?;
     let mut answer = [0; ANSWER_BYTES];
     let denied = |error: io::Error| match error.kind() {
         io::ErrorKind::UnexpectedEof => io::Error::other("what listens there does not have the token of this run"),
-        io::ErrorKind::WouldBlock => io::ErrorKind::TimedOut.into(),
         _ => error,
     };
-    stream.read_exact(&mut answer).map_err(denied)?;
+    read_all(&stream, &mut answer, patience).map_err(denied)?;
     if !is_answer(token, &said, &answer) {
         return Err(io::Error::other("what listens there does not have the token of this run"));
     }
     Ok(stream)
+}
+
+/// Fills all of it as long as the patience lasts, however the other end spreads its bytes. What is there already is
+/// read even where nothing is left of it.
+fn read_all(mut stream: &TcpStream, mut into: &mut [u8], patience: &mut Patience) -> io::Result<()> {
+    stream.set_read_timeout(Some(patience.left().unwrap_or(LEAST_READ)))?;
+    while !into.is_empty() {
+        match stream.read(into) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => into = &mut into[count..],
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(error) => return Err(error),
+        }
+        if !into.is_empty() {
+            patience.left()?;
+        }
+    }
+    Ok(())
 }
 
 /// Waits for the flows of this point; those of others are dropped.
@@ -172,6 +209,8 @@ pub(crate) fn expected(
     until: Instant,
     stop: &AtomicBool,
 ) -> Result<Met<ReceivingFlow>, FlowsError> {
+    // What came in time is taken, however long others were waited for before.
+    let until = until.max(Instant::now() + LEAST_WAIT);
     let wanted: u32 = plan.receives.iter().map(|of| of.streams).sum();
     let is_expected = |name: FlowName| {
         name.point == plan.point && plan.receives.iter().any(|of| of.from == name.from && name.flow < of.streams)
@@ -223,9 +262,20 @@ fn received(op: NetOp, name: FlowName, mut stream: TcpStream) -> io::Result<Rece
 }
 
 /// Learns of each flow where its datagrams are taken; those that are not told are dropped with the reason.
-pub(crate) fn places_told(sending: &mut Vec<SendingFlow>, unsent: &mut BTreeMap<u32, String>, until: Instant) {
+pub(crate) fn places_told(
+    sending: &mut Vec<SendingFlow>,
+    unsent: &mut BTreeMap<u32, String>,
+    until: Instant,
+    stop: &Arc<AtomicBool>,
+) {
+    let heed = Heed::Stop(Arc::clone(stop));
     for flow in sending.iter_mut() {
-        match place_told(&mut flow.stream, until) {
+        // Of one that was silent, the other flows are not waited for.
+        if unsent.contains_key(&flow.to) {
+            continue;
+        }
+        let left = until.saturating_duration_since(Instant::now()).max(LEAST_WAIT);
+        match place_told(&flow.stream, &mut Patience::new(left, &heed)) {
             Ok(to) => flow.datagrams = Some(to),
             Err(error) => drop(unsent.insert(flow.to, format!("it does not tell where it takes datagrams: {error}"))),
         }
@@ -233,14 +283,13 @@ pub(crate) fn places_told(sending: &mut Vec<SendingFlow>, unsent: &mut BTreeMap<
     sending.retain(|flow| !unsent.contains_key(&flow.to));
 }
 
-fn place_told(stream: &mut TcpStream, until: Instant) -> io::Result<DatagramsTo> {
-    stream.set_read_timeout(Some(until.saturating_duration_since(Instant::now()).max(LEAST_WAIT)))?;
-    let mut port = [0; 2];
-    let mut secret = [0; SECRET_BYTES];
-    stream.read_exact(&mut port)?;
-    stream.read_exact(&mut secret)?;
+fn place_told(stream: &TcpStream, patience: &mut Patience) -> io::Result<DatagramsTo> {
+    let mut place = [0; PLACE_BYTES];
+    read_all(stream, &mut place, patience)?;
+    let ([high, low], mut secret) = ([place[0], place[1]], [0; SECRET_BYTES]);
+    secret.copy_from_slice(&place[2..]);
     let socket = UdpSocket::bind((stream.local_addr()?.ip().to_canonical(), 0))?;
-    socket.connect((stream.peer_addr()?.ip().to_canonical(), u16::from_be_bytes(port)))?;
+    socket.connect((stream.peer_addr()?.ip().to_canonical(), u16::from_be_bytes([high, low])))?;
     socket.set_nonblocking(true)?;
     Ok(DatagramsTo { socket, secret })
 }

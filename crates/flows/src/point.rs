@@ -70,13 +70,13 @@ pub fn ready(
     token: &FlowToken,
     accepted: &Receiver<AcceptedFlow>,
     until: Instant,
-    stop: &AtomicBool,
+    stop: &Arc<AtomicBool>,
 ) -> Result<ReadyPoint, FlowsError> {
-    let (mut sending, mut unsent) = reached(&plan, token, stop)?;
+    let (mut sending, mut unsent) = reached(&plan, token, until, stop)?;
     let (receiving, unreceived) = expected(&plan, accepted, until, stop)?;
     // Who receives tells it as soon as a flow comes, and waits for nobody's telling before.
     if plan.op.is_of_datagrams() {
-        places_told(&mut sending, &mut unsent, until);
+        places_told(&mut sending, &mut unsent, until, stop);
     }
     Ok(ReadyPoint { plan, token: token.clone(), sending, receiving, unsent, unreceived })
 }
@@ -116,7 +116,7 @@ impl ReadyPoint {
     ///
     /// # Errors
     /// [`FlowsError::Threads`].
-    pub fn drive(self, clock: Clock, begin_ns: u64, stop: &AtomicBool) -> Result<PointCounts, FlowsError> {
+    pub fn drive(self, clock: Clock, begin_ns: u64, stop: &Arc<AtomicBool>) -> Result<PointCounts, FlowsError> {
         let ReadyPoint { plan, token, sending, receiving, unsent, unreceived } = self;
         let counts_ns = begin_ns.saturating_add(plan.warmup_ns);
         let end_ns = counts_ns.saturating_add(plan.duration_ns);
@@ -173,7 +173,12 @@ fn work(plan: &FlowPlan, token: &FlowToken, sending: Vec<SendingFlow>) -> Vec<Wo
     sending.into_iter().filter_map(connecting).collect()
 }
 
-fn sends(plan: &FlowPlan, work: Work, at: (Instants, Clock), stop: &AtomicBool) -> (SentByThread, Vec<SendingFlow>) {
+fn sends(
+    plan: &FlowPlan,
+    work: Work,
+    at: (Instants, Clock),
+    stop: &Arc<AtomicBool>,
+) -> (SentByThread, Vec<SendingFlow>) {
     match (work, plan.op) {
         (Work::Connections(of, flow), _) => (connect_all(&of, at, stop), vec![flow]),
         (Work::Flows(flows), NetOp::Request { request_bytes, answer_bytes }) => {
@@ -198,7 +203,7 @@ fn receives(
         NetOp::Request { request_bytes, answer_bytes } => {
             answer_all(flows, exchange_bytes(request_bytes, answer_bytes), at, stop)
         }
-        NetOp::Udp { .. } | NetOp::Mtu => arrive_all(flows, &|flow| plan.joins(flow.from), at, stop),
+        NetOp::Udp { .. } | NetOp::Mtu => arrive_all(flows, plan, at, stop),
     }
 }
 

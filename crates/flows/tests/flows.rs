@@ -3,14 +3,18 @@
 mod ends;
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
-use std::sync::atomic::AtomicBool;
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ends::{End, HERE, MS};
 use linerate_flows::listener::PROVEN_WITHIN;
+use linerate_flows::point::ready;
 use linerate_flows::preface::{ANSWER_BYTES, FlowName, PREFACE_BYTES, preface};
-use linerate_flows::{ExpectedFlows, FlowEnds, FlowPlan, FlowSource, FlowToken, FlowsTo, PointCounts, ReadyPoint};
+use linerate_flows::{
+    ExpectedFlows, FlowEnds, FlowPlan, FlowSource, FlowToken, FlowsError, FlowsTo, PointCounts, ReadyPoint,
+};
 use linerate_record::net::{NetOffloads, NetOp};
 use linerate_wire::clock::Clock;
 
@@ -33,7 +37,7 @@ fn plan(own: u32) -> FlowPlan {
 }
 
 fn made_ready(plan: FlowPlan, end: &End) -> ReadyPoint {
-    let stop = AtomicBool::new(false);
+    let stop = Arc::default();
     linerate_flows::point::ready(plan, &end.token, &end.accepted, Instant::now() + Duration::from_secs(2), &stop)
         .expect("random bytes and threads")
 }
@@ -50,7 +54,7 @@ fn sent_with(streams: u32, most_bytes_per_s: Option<f64>, offloads: NetOffloads)
     let receiver = FlowPlan { receives: vec![ExpectedFlows { from: 0, streams }], ..plan(1) };
     let (sender, receiver) = (made_ready(sender, &near), made_ready(receiver, &far));
     assert_eq!((sender.lacking(), receiver.lacking()), (0, 0));
-    let (clock, stop) = (Clock::start(), AtomicBool::new(false));
+    let (clock, stop) = (Clock::start(), Arc::default());
     std::thread::scope(|scope| {
         let received = scope.spawn(|| receiver.drive(clock, 50 * MS, &stop).expect("threads"));
         (sender.drive(clock, 50 * MS, &stop).expect("threads"), received.join().expect("no panic"))
@@ -119,10 +123,60 @@ fn who_has_another_token_is_not_reached_and_others_are() {
         vec![to(1, &far), to(2, &other), FlowsTo { to: 3, address: (HERE, 1).into(), streams: 1, source: None }];
     let ready = made_ready(FlowPlan { sends, ..plan(0) }, &near);
     assert_eq!(ready.lacking(), 2);
-    let counted = ready.drive(Clock::start(), 0, &AtomicBool::new(false)).expect("threads");
+    let counted = ready.drive(Clock::start(), 0, &Arc::default()).expect("threads");
     let why: Vec<&str> = counted.sent.iter().map(|sent| sent.error.as_deref().unwrap_or_default()).collect();
     assert!(why[1].contains("does not have the token"), "{why:?}");
     assert!(why[2].contains("127.0.0.1:1 is not reached: Connection refused"), "{why:?}");
+}
+
+/// An address at which somebody answers so many times who knows no token, and says a byte each fifth of a second.
+fn dripping(times: usize) -> std::net::SocketAddr {
+    let listener = TcpListener::bind((HERE, 0)).expect("a port");
+    let address = listener.local_addr().expect("it is bound");
+    std::thread::spawn(move || {
+        for stream in listener.incoming().take(times) {
+            let mut stream = stream.expect("it can be done");
+            while stream.write_all(b"x").is_ok() {
+                std::thread::sleep(Duration::from_millis(200));
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn one_that_says_a_byte_at_a_time_is_given_up_in_time_and_at_once_where_all_is_to_end() {
+    let near = End::with(0, 7);
+    let address = dripping(2);
+    let sends = vec![FlowsTo { to: 1, address, streams: 2, source: None }];
+    let begun = Instant::now();
+    let given_up = made_ready(FlowPlan { sends: sends.clone(), ..plan(0) }, &near);
+    let took = begun.elapsed();
+    assert!(given_up.lacking() == 1 && took < Duration::from_secs(4), "after {took:?}");
+    let counted = given_up.drive(Clock::start(), 0, &Arc::default()).expect("threads");
+    let why = counted.sent[0].error.as_deref().unwrap_or_default();
+    assert!(why.contains("is not reached: timed out after"), "{why}");
+
+    let (stop, begun) = (Arc::new(AtomicBool::new(false)), Instant::now());
+    let stopped = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(300));
+            stop.store(true, Ordering::Relaxed);
+        });
+        ready(FlowPlan { sends, ..plan(0) }, &near.token, &near.accepted, begun + Duration::from_secs(60), &stop)
+    });
+    let took = begun.elapsed();
+    assert!(matches!(stopped, Err(FlowsError::Stopped)) && took < Duration::from_secs(3), "after {took:?}");
+}
+
+#[test]
+fn what_came_in_time_is_taken_however_long_others_were_waited_for() {
+    let (near, far) = (End::with(0, 7), End::with(1, 7));
+    let sends = vec![FlowsTo { to: 1, address: far.address(), streams: 2, source: None }];
+    let sender = made_ready(FlowPlan { sends, ..plan(0) }, &near);
+    let receives = vec![ExpectedFlows { from: 0, streams: 2 }];
+    let late = ready(FlowPlan { receives, ..plan(1) }, &far.token, &far.accepted, Instant::now(), &Arc::default());
+    assert_eq!((sender.lacking(), late.expect("threads").lacking()), (0, 0));
 }
 
 #[test]
@@ -133,7 +187,7 @@ fn senders_that_do_not_come_are_told_and_the_rest_goes_on() {
     let receives = vec![ExpectedFlows { from: 0, streams: 1 }, ExpectedFlows { from: 5, streams: 2 }];
     let receiver = made_ready(FlowPlan { receives, ..plan(1) }, &far);
     assert_eq!((sender.lacking(), receiver.lacking()), (0, 1));
-    let (clock, stop) = (Clock::start(), AtomicBool::new(false));
+    let (clock, stop) = (Clock::start(), Arc::default());
     let received = std::thread::scope(|scope| {
         let received = scope.spawn(|| receiver.drive(clock, 0, &stop).expect("threads"));
         sender.drive(clock, 0, &stop).expect("threads");
@@ -149,7 +203,7 @@ fn a_sender_that_goes_in_the_middle_leaves_no_figures() {
     let sends = vec![FlowsTo { to: 1, address: far.address(), streams: 2, source: None }];
     let sender = made_ready(FlowPlan { sends, duration_ns: 100 * MS, ..plan(0) }, &near);
     let receiver = made_ready(FlowPlan { receives: vec![ExpectedFlows { from: 0, streams: 2 }], ..plan(1) }, &far);
-    let (clock, stop) = (Clock::start(), AtomicBool::new(false));
+    let (clock, stop) = (Clock::start(), Arc::default());
     let received = std::thread::scope(|scope| {
         let received = scope.spawn(|| receiver.drive(clock, 0, &stop).expect("threads"));
         sender.drive(clock, 0, &stop).expect("threads");
@@ -178,7 +232,7 @@ fn flows_come_from_the_ports_that_are_chosen_and_pass_over_those_that_are_taken(
     assert_eq!(ready.ends_to(2), []);
     let short = made_ready(FlowPlan { point: 2, sends: to(vec![port_of(&taken)]), ..plan(0) }, &near);
     assert_eq!((short.lacking(), short.ends_to(1)), (1, Vec::new()));
-    let counted = short.drive(Clock::start(), 0, &AtomicBool::new(false)).expect("threads");
+    let counted = short.drive(Clock::start(), 0, &Arc::default()).expect("threads");
     let why = counted.sent[0].error.as_deref().unwrap_or_default();
     assert!(why.contains("none of the ports to send from is free"), "{why}");
 }

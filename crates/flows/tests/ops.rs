@@ -4,6 +4,7 @@ mod ends;
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpStream, UdpSocket};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -50,7 +51,7 @@ fn made_ready_by(
     let sender = FlowPlan { sends, ..of(0, sends_so) };
     let receiver = FlowPlan { receives: vec![ExpectedFlows { from: 0, streams }], ..of(1, receives_so) };
     let until = Instant::now() + Duration::from_secs(3);
-    let stop = AtomicBool::new(false);
+    let stop = Arc::default();
     // Who sends datagrams waits until it is told where they are taken.
     let stopped = &stop;
     std::thread::scope(|scope| {
@@ -64,7 +65,7 @@ fn made_ready_by(
     })
 }
 
-fn driven([sender, receiver]: [ReadyPoint; 2], stop: &AtomicBool) -> (PointCounts, PointCounts) {
+fn driven([sender, receiver]: [ReadyPoint; 2], stop: &Arc<AtomicBool>) -> (PointCounts, PointCounts) {
     assert_eq!((sender.lacking(), receiver.lacking()), (0, 0));
     let clock = Clock::start();
     std::thread::scope(|scope| {
@@ -75,7 +76,7 @@ fn driven([sender, receiver]: [ReadyPoint; 2], stop: &AtomicBool) -> (PointCount
 
 fn sent(op: NetOp, streams: u32, most_bytes_per_s: Option<f64>) -> (PointCounts, PointCounts) {
     let (both, _ends) = made_ready(op, streams, most_bytes_per_s);
-    driven(both, &AtomicBool::new(false))
+    driven(both, &Arc::default())
 }
 
 /// How many there are, and the median of what they took in nanoseconds.
@@ -123,7 +124,7 @@ fn connections_are_made_and_proven_one_after_the_other() {
 #[test]
 fn connections_leave_no_port_behind() {
     let (both, [_near, far]) = made_ready(NetOp::Connect, 2, None);
-    let (sent, _) = driven(both, &AtomicBool::new(false));
+    let (sent, _) = driven(both, &Arc::default());
     let (count, _) = counted(sent.sent[0].exchanges.as_ref().expect("connections"));
     // State 06 is TIME_WAIT (include/net/tcp_states.h).
     let port = format!(":{:04X} ", far.listener.port());
@@ -178,7 +179,7 @@ fn of_bursts_each_datagram_is_counted_whichever_kernel_takes_them_at_once() {
         let case = format!("{sends_so:?}, {receives_so:?}, {streams}");
         let op = NetOp::Udp { datagram_bytes };
         let (both, _ends) = made_ready_by((op, sends_so, receives_so), streams, Some(most_bytes_per_s));
-        let (sent, received) = driven(both, &AtomicBool::new(false));
+        let (sent, received) = driven(both, &Arc::default());
         let (sent, received) = (&sent.sent[0], &received.received[0]);
         assert_eq!((&sent.error, &received.error), (&None, &None), "{case}");
         let (count, came) = (sent.datagrams.expect("datagrams"), received.datagrams.expect("datagrams"));
@@ -212,7 +213,7 @@ fn datagrams_go_at_once_by_themselves_where_that_is_short() {
     for (most_bytes_per_s, is_at_once) in [(8e6, true), (1e6, false)] {
         let op = NetOp::Udp { datagram_bytes: 100 };
         let (both, _ends) = made_ready_by((op, NetGso::Auto, NetGso::Auto), 1, Some(most_bytes_per_s));
-        let (sent, received) = driven(both, &AtomicBool::new(false));
+        let (sent, received) = driven(both, &Arc::default());
         let (sent, received) = (&sent.sent[0], &received.received[0]);
         assert_eq!((&sent.error, &received.error), (&None, &None));
         assert_eq!((sent.gso.is_some(), received.gro.is_some()), (is_at_once, is_at_once), "{most_bytes_per_s}");
@@ -222,10 +223,31 @@ fn datagrams_go_at_once_by_themselves_where_that_is_short() {
 }
 
 #[test]
+fn one_that_tells_where_it_takes_datagrams_a_byte_at_a_time_is_given_up_in_time() {
+    let (near, far) = (End::with(0, 7), End::with(1, 7));
+    let sends = vec![FlowsTo { to: 1, address: far.address(), streams: 3, source: None }];
+    let sender = FlowPlan { sends, ..plan(0, NetOp::Udp { datagram_bytes: 100 }, Some(1e5)) };
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let streams = || far.accepted.recv_timeout(PROVEN_WITHIN).expect("it comes").stream;
+            let mut all = [streams(), streams(), streams()];
+            while all.iter_mut().all(|stream| stream.write_all(b"x").is_ok()) {
+                std::thread::sleep(Duration::from_millis(300));
+            }
+        });
+        let begun = Instant::now();
+        let until = begun + Duration::from_secs(1);
+        let given_up = ready(sender, &near.token, &near.accepted, until, &Arc::default()).expect("threads");
+        let took = begun.elapsed();
+        assert!(given_up.lacking() == 1 && took < Duration::from_secs(3), "after {took:?}");
+    });
+}
+
+#[test]
 fn datagrams_of_others_count_nowhere() {
     let (both, _ends) = made_ready(NetOp::Udp { datagram_bytes: 100 }, 1, Some(1e5));
     // Every port that takes datagrams here gets some that have no secret.
-    let stop = AtomicBool::new(false);
+    let stop = Arc::default();
     let strange = UdpSocket::bind((HERE, 0)).expect("a port");
     let ports = |table: String| -> Vec<u16> {
         let port = |row: &str| u16::from_str_radix(row.split_whitespace().nth(1)?.split_once(':')?.1, 16).ok();
@@ -267,7 +289,7 @@ fn a_sender_of_datagrams_ends_with_the_stream_that_stands_for_them() {
         let (both, _ends) = made_ready(op, 1, Some(1e6));
         let [sender, receiver] = both;
         drop(receiver);
-        let counted = sender.drive(Clock::start(), 0, &AtomicBool::new(false)).expect("threads");
+        let counted = sender.drive(Clock::start(), 0, &Arc::default()).expect("threads");
         let why = counted.sent[0].error.as_deref().expect("it can be done");
         assert!(why.contains("a stream ended before its time"), "{op:?}: {why}");
     }

@@ -19,7 +19,7 @@ use crate::boot::{are_two_boots, boot_id, known_boot};
 pub use crate::clock::since_boot_ms;
 pub use crate::failure::TuneError;
 pub use crate::ground::Ground;
-use crate::journal::Journal;
+use crate::journal::{Journal, JournalContent};
 use crate::lock::{Lock, Whole};
 use crate::owner;
 use crate::root::{Root, text};
@@ -159,15 +159,37 @@ pub fn apply(
     Ok(Applied { id: begin.id, outcomes, overridden, is_pending })
 }
 
+/// Refuses what [`apply`] would refuse now, and tells how many of the changes it would make. Nothing is written, taken
+/// back or closed, and the lock is not taken: who has it is no reason, only what waits when it is let go of. So this is
+/// no promise; [`apply`] looks again.
+///
+/// # Errors
+/// As of [`apply`], where it would begin nothing.
+pub fn would_apply(ground: &Ground<'_>, set: &ChangeSet, terms: &Terms) -> Result<usize, TuneError> {
+    refusal::of_file(ground.root, set)?;
+    let begin = begin(ground.root, &set.profile, terms)?;
+    // What has changed nothing is closed by the next application.
+    let waits = ground.state.pending()?.filter(|reported| !reported.has_changed_nothing());
+    let ends = waits.map(|reported| end_of(&reported, &begin.boot)).transpose()?;
+    waiting::require_none(ground, &begin)?;
+    match ends {
+        // Settings have other values once it is.
+        Some(By::Lapse) => Ok(set.changes.len()),
+        _ => all_can_be_made(ground, &Built::of(ground.root), set),
+    }
+}
+
 /// Refuses changes of which one cannot be made, as far as that can be known before the first is: all of them, and tells
-/// of each why.
-fn all_can_be_made(ground: &Ground<'_>, built: &Built<'_>, set: &ChangeSet) -> Result<(), TuneError> {
-    let refused = |change: &Change| {
-        let why = known(ground, built, set, change, &mut |_, _, _| false).err()?;
-        Some((change.place.clone(), why))
-    };
-    let refused: Vec<(SettingPlace, String)> = set.changes.iter().filter_map(refused).collect();
-    if refused.is_empty() { Ok(()) } else { Err(TuneError::Refused { of: set.changes.len(), refused }) }
+/// of each why. Tells how many settings have another value than the new one.
+fn all_can_be_made(ground: &Ground<'_>, built: &Built<'_>, set: &ChangeSet) -> Result<usize, TuneError> {
+    let (mut refused, mut to_be_made) = (Vec::new(), 0);
+    for change in &set.changes {
+        match known(ground, built, set, change, &mut |_, _, _| false) {
+            Ok(known) => to_be_made += usize::from(!known.is_so),
+            Err(why) => refused.push((change.place.clone(), why)),
+        }
+    }
+    if refused.is_empty() { Ok(to_be_made) } else { Err(TuneError::Refused { of: set.changes.len(), refused }) }
 }
 
 /// A setting that is about to be changed.
@@ -308,27 +330,30 @@ pub(crate) fn lock(ground: &Ground<'_>) -> Result<Lock, TuneError> {
     Ok(own.with(taken.ok_or(TuneError::Busy)?))
 }
 
-/// Refuses to begin while something waits; what waited when the machine was booted is done with. What an owner left
-/// that has ended is taken back: its watch may not have begun.
+/// Refuses to begin while something waits that is not to be ended first, and ends what is.
 fn none_pending(ground: &Ground<'_>, boot: &str) -> Result<(), TuneError> {
-    match settle(ground)? {
-        Some(reported) if !are_two_boots(&reported.begin.boot, boot) => {
-            match reported.begin.owner {
-                // It rolls them back itself when it is done.
-                Some(owner) if !owner::is_gone(owner) => return Err(TuneError::Busy),
-                Some(_) => {}
-                None if can_be_confirmed(&reported) => return Err(TuneError::Pending(reported.begin.id)),
-                None => return Err(TuneError::Lapsing(reported.begin.id)),
-            }
-            let rolled = take_back(ground, &reported, (By::Lapse, None), false, &mut |_| ())?;
-            let is_back = rolled.left() == 0 && rolled.unrecorded.is_none();
-            if is_back { Ok(()) } else { Err(TuneError::Lapsing(reported.begin.id)) }
-        }
-        Some(reported) => {
-            let closed = JournalLine::Closed { by: By::Reboot, at_ms: unix_ms(), left: 0, why: None };
-            Journal::resume(ground.state, &reported.begin.id)?.append(&closed)
-        }
-        None => Ok(()),
+    let Some(reported) = settle(ground)? else { return Ok(()) };
+    let by = end_of(&reported, boot)?;
+    if by == By::Reboot {
+        let closed = JournalLine::Closed { by, at_ms: unix_ms(), left: 0, why: None };
+        return Journal::resume(ground.state, &reported.begin.id)?.append(&closed);
+    }
+    let rolled = take_back(ground, &reported, (by, None), false, &mut |_| ())?;
+    let is_back = rolled.left() == 0 && rolled.unrecorded.is_none();
+    if is_back { Ok(()) } else { Err(TuneError::Lapsing(reported.begin.id)) }
+}
+
+/// How what waits is ended before something else begins, or why it is not. What waited when the machine was booted is
+/// done with. What an owner left that has ended is taken back: its watch may not have begun.
+fn end_of(reported: &JournalContent, boot: &str) -> Result<By, TuneError> {
+    let id = &reported.begin.id;
+    match reported.begin.owner {
+        _ if are_two_boots(&reported.begin.boot, boot) => Ok(By::Reboot),
+        // It rolls them back itself when it is done.
+        Some(owner) if !owner::is_gone(owner) => Err(TuneError::Busy),
+        Some(_) => Ok(By::Lapse),
+        None if can_be_confirmed(reported) => Err(TuneError::Pending(id.clone())),
+        None => Err(TuneError::Lapsing(id.clone())),
     }
 }
 

@@ -1,15 +1,19 @@
 //! Which pod is meant.
 
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{Api, ListParams};
 use linerate_fleet::reach::{KubePlace, PodChoice};
 
 use crate::access::KubeCluster;
 use crate::fault::{Asked, KubeFault, of_client};
-use crate::manifest::{INDEX_LABEL, ON_NODE};
+use crate::manifest::{CHANGE, COMPONENT_LABEL, INDEX_LABEL, INSTANCE_LABEL, MANAGER, MANAGER_LABEL, ON_NODE};
 
 /// Most pods that are listed for one selector.
 const PODS_MAX: u32 = 5_000;
+
+/// What `fleet up` and manifests make pods by.
+const MAKERS: [(&str, &str); 2] = [("batch/v1", "Job"), ("apps/v1", "DaemonSet")];
 
 /// The name of the pod that a place means, and the container.
 pub(crate) async fn found(cluster: &KubeCluster, place: &KubePlace) -> Result<(String, Option<String>), KubeFault> {
@@ -35,7 +39,11 @@ async fn running(cluster: &KubeCluster, namespace: &str, selector: &str) -> Resu
         params = params.fields(&format!("spec.nodeName={node}"));
     }
     let listed = pods.list(&params).await.map_err(|error| of_client(&error, asked))?;
-    let mut names: Vec<(u64, String)> = listed.items.iter().filter(|pod| runs(pod)).filter_map(ordered).collect();
+    let pods: Vec<&Pod> = listed.items.iter().filter(|pod| runs(pod)).collect();
+    if is_of_fleet(labels) {
+        require_made(&pods, namespace, selector)?;
+    }
+    let mut names: Vec<(u64, String)> = pods.into_iter().filter_map(ordered).collect();
     names.sort_by(|(a, first), (b, second)| a.cmp(b).then_with(|| counted(first).cmp(&counted(second))));
     Ok(names.into_iter().map(|(_, name)| name).collect())
 }
@@ -46,6 +54,53 @@ fn on_node(selector: &str) -> (&str, Option<&str>) {
         Some((labels, node)) if !node.contains(',') => (labels, Some(node)),
         _ => (selector, None),
     }
+}
+
+/// Whether labels are those by which fleet files of `fleet up` and of manifests select pods. Pods of a user's own
+/// selectors may be made by whatever makes pods.
+fn is_of_fleet(labels: &str) -> bool {
+    let value = |key: &str| {
+        labels.split(',').find_map(|term| {
+            let (known, value) = term.split_once('=')?;
+            (known.trim() == key).then(|| value.trim_start_matches('=').trim())
+        })
+    };
+    let is_named = value(INSTANCE_LABEL).is_some();
+    value(MANAGER_LABEL) == Some(MANAGER)
+        || (is_named && (value(INDEX_LABEL).is_some() || value(COMPONENT_LABEL) == Some(CHANGE)))
+}
+
+/// Refuses pods that no Job and no `DaemonSet` made, or not the same one: labels alone say nothing of who made a pod,
+/// and what is there gets orders, and keys of S3.
+fn require_made(pods: &[&Pod], namespace: &str, selector: &str) -> Result<(), KubeFault> {
+    let mut first: Option<(&str, &OwnerReference)> = None;
+    for pod in pods {
+        let name = pod.metadata.name.as_deref().unwrap_or_default();
+        let Some(owner) = maker(pod) else {
+            return Err(KubeFault::NoPod(format!(
+                "{selector:?} selects {name} in namespace {namespace}, which no Job and no DaemonSet made, as linerate \
+                 fleet up has it: find out who did, and delete it"
+            )));
+        };
+        match first {
+            Some((other, of)) if of.uid != owner.uid => {
+                return Err(KubeFault::NoPod(format!(
+                    "{selector:?} selects {other} of {} {} and {name} of {} {} in namespace {namespace}, and pods of a \
+                     fleet are of one: find out who made the other, and delete it",
+                    of.kind, of.name, owner.kind, owner.name
+                )));
+            }
+            Some(_) => {}
+            None => first = Some((name, owner)),
+        }
+    }
+    Ok(())
+}
+
+/// The Job or `DaemonSet` that made a pod.
+fn maker(pod: &Pod) -> Option<&OwnerReference> {
+    let controller = pod.metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))?;
+    MAKERS.contains(&(controller.api_version.as_str(), controller.kind.as_str())).then_some(controller)
 }
 
 /// Whether a pod runs, and goes on.
@@ -90,6 +145,24 @@ mod tests {
             ("a=b,spec.nodeName=n1,c=d", "a=b,spec.nodeName=n1,c=d", None),
         ] {
             assert_eq!(on_node(selector), (labels, node), "{selector}");
+        }
+    }
+
+    #[test]
+    fn selectors_of_fleet_up_are_told_from_users_own() {
+        let instance = "app.kubernetes.io/instance=a1";
+        for (labels, is_ours) in [
+            (format!("{instance},batch.kubernetes.io/job-completion-index=3"), true),
+            (format!("{instance},app.kubernetes.io/component=change"), true),
+            ("app.kubernetes.io/managed-by=linerate".to_owned(), true),
+            (format!("x=y, app.kubernetes.io/managed-by == linerate,{instance}"), true),
+            (instance.to_owned(), false),
+            (format!("{instance},app.kubernetes.io/component=client"), false),
+            (format!("{instance},app.kubernetes.io/managed-by=Helm"), false),
+            ("app.kubernetes.io/managed-by!=linerate".to_owned(), false),
+            ("app in (a, b)".to_owned(), false),
+        ] {
+            assert_eq!(is_of_fleet(&labels), is_ours, "{labels}");
         }
     }
 

@@ -464,3 +464,46 @@ fn a_selector_means_running_pods_in_order_and_as_many_as_there_are_nodes() {
     let fault = fault(&server, "kube://ns/?app=x");
     assert!(fault.to_string().contains("\"app=x\" selects 3 running pods in namespace ns, not 1"), "{fault}");
 }
+
+#[test]
+fn a_pod_with_the_labels_of_a_fleet_that_no_job_made_is_not_asked() {
+    let owner = |version: &str, kind: &str, uid: &str, is_controller: bool| {
+        format!(
+            r#"[{{"apiVersion":"{version}","kind":"{kind}","name":"o","uid":"{uid}","controller":{is_controller}}}]"#
+        )
+    };
+    let (job, set) = (owner("batch/v1", "Job", "1", true), owner("apps/v1", "DaemonSet", "1", true));
+    let index = "app.kubernetes.io/instance=a1,batch.kubernetes.io/job-completion-index=0";
+    let change = "app.kubernetes.io/instance=a1,app.kubernetes.io/component=change,spec.nodeName=n1";
+    let refused = "selects x-0 in namespace ns, which no Job and no DaemonSet made";
+    for (selector, owners, part) in [
+        (index, vec![job.clone()], "/pods/x-0/exec"),
+        (change, vec![set.clone()], "/pods/x-0/exec"),
+        (index, vec!["[]".to_owned()], refused),
+        (change, vec!["[]".to_owned()], refused),
+        (index, vec![owner("batch/v1", "Job", "1", false)], refused),
+        (index, vec![owner("apps/v1", "ReplicaSet", "1", true)], refused),
+        (index, vec![owner("example.com/v1", "Job", "1", true)], refused),
+        // The one that is named is the one to look at, and not how many there are.
+        (index, vec![job.clone(), "[]".to_owned()], "selects x-1 in namespace ns, which no Job"),
+        (index, vec![job.clone(), owner("batch/v1", "Job", "2", true)], "selects x-0 of Job o and x-1 of Job o"),
+        (index, vec![job.clone(), job], "selects 2 running pods in namespace ns, not 1"),
+        ("app=x", vec!["[]".to_owned()], "/pods/x-0/exec"),
+    ] {
+        let server = Server::start(move |call| {
+            if call.path.contains("/exec") {
+                let asked = format!("asked for {}", call.path.split('?').next().unwrap());
+                return call.refuse(404, "NotFound", &asked);
+            }
+            let pod = |(number, owners): (usize, &String)| {
+                let metadata = format!(r#"{{"name":"x-{number}","ownerReferences":{owners}}}"#);
+                format!(r#"{{"metadata":{metadata},"status":{{"phase":"Running"}}}}"#)
+            };
+            let pods: Vec<String> = owners.iter().enumerate().map(pod).collect();
+            let items = pods.join(",");
+            call.json(200, &format!(r#"{{"kind":"PodList","apiVersion":"v1","metadata":{{}},"items":[{items}]}}"#));
+        });
+        let fault = fault(&server, &format!("kube://ns/?{selector}"));
+        assert!(fault.to_string().contains(part), "{selector}: {part}: {fault}");
+    }
+}

@@ -51,6 +51,7 @@ mod named;
 mod net;
 mod observed;
 mod offered;
+mod open_files;
 mod orders;
 mod output;
 mod own;

@@ -17,6 +17,7 @@ mod slots;
 mod ssh;
 mod standing;
 mod stream;
+mod written;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -53,11 +54,27 @@ const SSH_STARTS: usize = 8;
 /// A node, and its machine where that was asked for and read.
 pub(crate) type Found = (FleetRow, Option<MachineState>);
 
-/// Reads the description of a fleet. A mistake in it is bad usage, with the whole message.
+/// Reads the description of a fleet. A mistake in it is bad usage, with the whole message, and so is one that has
+/// commands run and that others could have written.
 pub(crate) fn read_fleet(path: &Path) -> Result<Vec<FleetNode>, Failure> {
+    read(path, written::runs_commands)
+}
+
+/// The same of a fleet on which settings are changed, or which gets keys of S3: nobody else may have written it.
+pub(crate) fn read_own_fleet(path: &Path) -> Result<Vec<FleetNode>, Failure> {
+    read(path, |_| true)
+}
+
+fn read(path: &Path, is_acted_upon: impl FnOnce(&[FleetNode]) -> bool) -> Result<Vec<FleetNode>, Failure> {
     let failed = |source| Failure::File { what: "read", path: path.to_owned(), source };
-    let text = bounded::text(path, FLEET_BYTES_MAX).map_err(failed)?;
-    description::read(&text, &path.display().to_string()).map_err(Failure::usage)
+    // The file that is looked at is the one that is read: its path may lead elsewhere by then.
+    let mut file = bounded::open(path).map_err(failed)?;
+    let text = bounded::named_of(&mut file, FLEET_BYTES_MAX).and_then(bounded::into_text).map_err(failed)?;
+    let nodes = description::read(&text, &path.display().to_string()).map_err(Failure::usage)?;
+    if is_acted_upon(&nodes) {
+        written::require_own(path, &file)?;
+    }
+    Ok(nodes)
 }
 
 /// Asks for consent to the commands that a fleet names, unless it is given.

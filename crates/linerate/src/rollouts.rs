@@ -48,14 +48,20 @@ pub(crate) fn node_changes(node: &FleetNode, planned: NodePlanned) -> NodeChange
     }
 }
 
-/// What a node of a plan is told by an act.
+/// What a node of a plan is told by an act. It is looked at with its changes, so that what it would refuse ends the
+/// rollout before any node is changed.
 pub(crate) fn order_of_plan(act: RolloutAct, (plan, changes): (&RolloutPlan, &FleetChanges)) -> Option<ChangeOrder> {
-    let RolloutAct::Apply { node, within_ms } = act else { return order_of(act, plan.name, false) };
+    let (node, within_ms) = match act {
+        RolloutAct::Look(node) => (node, plan.within_ms),
+        RolloutAct::Apply { node, within_ms } => (node, within_ms),
+        act => return order_of(act, plan.name, false),
+    };
     let name = &plan.nodes.get(node as usize)?.name;
     let of = changes.nodes.iter().find(|of| of.name == *name)?;
     let wave = plan.waves.iter().position(|wave| wave.contains(&node)).and_then(|wave| u32::try_from(wave + 1).ok());
     let order = ApplyOrder { rollout: plan.name, within_ms, boot: of.boot.clone(), wave, set: of.set.clone() };
-    Some(ChangeOrder::Apply(Box::new(order)))
+    let is_look = matches!(act, RolloutAct::Look(_));
+    Some(if is_look { ChangeOrder::Look(Box::new(order)) } else { ChangeOrder::Apply(Box::new(order)) })
 }
 
 /// What a node is told by an act on a rollout that was applied.

@@ -4,6 +4,7 @@
 mod running;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -216,6 +217,42 @@ fn nothing_is_run_without_consent_or_with_a_mistake_in_the_file() {
         shown(&output)
     );
     assert!(!mark.exists());
+}
+
+#[test]
+fn a_fleet_file_that_others_can_write_to_or_replace_has_no_command_run() {
+    let place = Place::make();
+    let (mark, folder, path) = (place.path("mark"), place.path("shared"), place.path("shared/fleet.yaml"));
+    fs::create_dir(&folder).expect("a folder");
+    let write = |node: &str, of_file: u32, of_folder: u32| {
+        fs::write(&path, format!("nodes:\n  - {node}\n")).expect("written");
+        for (path, mode) in [(&path, of_file), (&folder, of_folder)] {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
+        }
+    };
+    let check = || with_fleet(&["fleet", "check"], &path).output().expect("linerate runs");
+    let touches = place.scripted("a", &format!("touch {}", mark.display()));
+    for (of_file, of_folder, is_refused) in
+        [(0o644, 0o755, false), (0o600, 0o1777, false), (0o646, 0o755, true), (0o644, 0o777, true)]
+    {
+        write(&touches, of_file, of_folder);
+        let (output, case) = (check(), format!("{of_file:o} in {of_folder:o}"));
+        let (code, text) = (output.status.code(), shown(&output));
+        assert_eq!((code, mark.exists()), (Some(if is_refused { 2 } else { 3 }), !is_refused), "{case}: {text}");
+        assert_eq!(text.contains("chmod go-w") && text.contains("fleet.yaml"), is_refused, "{case}: {text}");
+        let _ = fs::remove_file(&mark);
+    }
+    // What gives an agent rights is a command too; what has none run is read as it is, and so is what a shell opened.
+    let over_ssh = "{name: a, role: client, reach: 'ssh://127.0.0.1:1'";
+    for (node, code) in [(format!("{over_ssh}, become: sudo -n}}"), 2), (format!("{over_ssh}}}"), 3)] {
+        write(&node, 0o666, 0o755);
+        let output = check();
+        assert_eq!(output.status.code(), Some(code), "{node}: {}", shown(&output));
+    }
+    write(&touches, 0o666, 0o755);
+    let mut command = with_fleet(&["fleet", "check"], Path::new("/dev/stdin"));
+    let output = command.stdin(fs::File::open(&path).expect("it is there")).output().expect("linerate runs");
+    assert!(output.status.code() == Some(3) && mark.exists(), "{}", shown(&output));
 }
 
 /// Before consent and before anything runs: who gives the flag believes that agents have its rights.

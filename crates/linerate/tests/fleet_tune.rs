@@ -69,6 +69,12 @@ impl Machines {
         files_below((0..self.count).map(|n| self.place.path(&format!("root{n}"))).collect())
     }
 
+    /// Journals of all nodes, and whatever else is beside them.
+    fn journals(&self) -> Files {
+        let folder = |node: usize| self.place.path(&format!("state{node}")).join("tune");
+        files_below((0..self.count).map(folder).filter(|folder| folder.is_dir()).collect())
+    }
+
     fn set(&self, node: usize, path: &str, text: &str) {
         fs::write(self.place.path(&format!("root{node}")).join(path), format!("{text}\n")).expect("a file");
     }
@@ -170,7 +176,7 @@ fn a_fleet_is_changed_in_waves_confirmed_and_rolled_back() {
     assert!(report.nodes.iter().all(|node| node.told.as_ref().is_some_and(|told| told.settings.len() == 4)));
 
     let again = machines.run(&apply);
-    assert_eq!(again.status.code(), Some(6), "one waits: {}", shown(&again));
+    assert_eq!(again.status.code(), Some(3), "one waits: {}", shown(&again));
     assert!(shown(&again).contains("tune confirm --fleet or"), "{}", shown(&again));
     assert_eq!(machines.changed(), 4, "another rollout takes back only its own");
     let mut alone = linerate();
@@ -269,9 +275,12 @@ fn what_nobody_confirms_lapses_on_each_node() {
 fn a_node_that_refuses_or_a_check_that_fails_takes_all_back() {
     let machines = Machines::make(3);
     let changes = machines.changes();
+    // One that is set behind the first wave, when all were looked at.
     machines.set(2, "proc/sys/vm/swappiness", "33");
     let before = machines.files();
-    let refused = machines.run(&["tune", "apply", &changes, "--confirm", "120s", "--wave", "1"]);
+    machines.set(2, "proc/sys/vm/swappiness", "60");
+    let set = format!("echo 33 >{}", machines.place.path("root2/proc/sys/vm/swappiness").display());
+    let refused = machines.run(&["tune", "apply", &changes, "--confirm", "300s", "--wave", "1", "--check", &set]);
     let said = shown(&refused);
     assert!(refused.status.code() == Some(6) && said.contains("n2: ") && said.contains("all nodes were"), "{said}");
     assert_eq!(machines.files(), before);
@@ -283,20 +292,56 @@ fn a_node_that_refuses_or_a_check_that_fails_takes_all_back() {
     let said = shown(&failed);
     assert!(failed.status.code() == Some(6) && said.contains("the check failed"), "{said}");
     assert_eq!(machines.files(), before);
-    // A node that was rebooted since the file was made.
-    machines.set(1, "proc/sys/kernel/random/boot_id", "22222222-2222-2222-2222-222222222222");
-    let before = machines.files();
-    let rebooted = machines.run(&["tune", "apply", &changes, "--confirm", "120s", "--wave", "100%"]);
-    let said = shown(&rebooted);
-    assert!(rebooted.status.code() == Some(6) && said.contains("rebooted since the file"), "{said}");
-    assert!(machines.files() == before, "{said}");
-    // A name that leads to another machine.
-    machines.set(1, "etc/machine-id", &"e".repeat(32));
-    let before = machines.files();
-    let other = machines.run(&["tune", "apply", &changes, "--confirm", "120s", "--wave", "100%"]);
-    let said = shown(&other);
-    assert!(other.status.code() == Some(6) && said.contains("n1: it is another machine"), "{said}");
-    assert!(machines.files() == before, "{said}");
+}
+
+#[test]
+fn what_a_node_of_the_last_wave_would_refuse_ends_it_before_any_node_is_changed() {
+    let machines = Machines::make(3);
+    let changes = machines.changes();
+    let apply = ["tune", "apply", &changes, "--confirm", "120s", "--wave", "1"];
+    let refused = |part: &str| {
+        let before = (machines.files(), machines.journals());
+        let output = machines.run(&apply);
+        let said = shown(&output);
+        assert!(output.status.code() == Some(3) && said.contains("nothing was changed on any node"), "{said}");
+        assert!(said.contains("n2: ") && said.contains(part), "{part}: {said}");
+        assert!((machines.files(), machines.journals()) == before, "nothing is written anywhere: {said}");
+    };
+    machines.set(2, "proc/sys/vm/swappiness", "33");
+    refused("it is \"33\" now but was \"60\"");
+    SETTINGS.iter().for_each(|(_, path, _, after)| machines.set(2, path, after));
+    refused("somebody has made all of its changes");
+    SETTINGS.iter().for_each(|(_, path, before, _)| machines.set(2, path, before));
+    // It was rebooted, or its name leads to another machine by now.
+    for (path, other, part) in [
+        ("proc/sys/kernel/random/boot_id", "22222222-2222-2222-2222-222222222222", "rebooted since the file"),
+        ("etc/machine-id", "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee", "it is another machine"),
+    ] {
+        let own = machines.value(2, path);
+        machines.set(2, path, other);
+        refused(part);
+        machines.set(2, path, &own);
+    }
+
+    // Somebody else's rollout waits there.
+    let text = fs::read_to_string(&machines.fleet).expect("a file");
+    let some: Vec<&str> = text.lines().filter(|line| !line.contains("name: n") || line.contains("n2,")).collect();
+    let fleet = machines.place.path("some.yaml");
+    fs::write(&fleet, some.join("\n") + "\n").expect("a file");
+    let other = machines.place.path("other.json").display().to_string();
+    for words in [
+        &["tune", "diff", "--set", "vm.max_map_count=100000", "-o", &other][..],
+        &["tune", "apply", &other, "--confirm", "300s"],
+    ] {
+        let output = with_fleet(words, &fleet).output().expect("linerate runs");
+        assert!(output.status.success(), "{words:?}: {}", shown(&output));
+    }
+    refused("tune confirm --fleet or");
+    let output = with_fleet(&["tune", "rollback"], &fleet).output().expect("linerate runs");
+    assert!(output.status.success(), "{}", shown(&output));
+    machines.done(&apply);
+    assert_eq!(machines.changed(), 3);
+    machines.done(&["tune", "rollback"]);
 }
 
 #[test]
@@ -304,7 +349,7 @@ fn a_coordinator_that_is_killed_leaves_what_lapses_or_can_be_finished() {
     let machines = Machines::make(3);
     let before = machines.files();
     let changes = machines.changes();
-    let apply = ["tune", "apply", &changes, "--confirm", "30s", "--wave", "1,100%", "--check", "sleep 9"];
+    let apply = ["tune", "apply", &changes, "--confirm", "40s", "--wave", "1,100%", "--check", "sleep 9"];
     let apply = [&apply[..], &["--check-within", "9s"]].concat();
     let mut killed = machines.spawn(&apply);
     eventually_within(WAITED, "the first wave stands", || machines.changed() == 1);

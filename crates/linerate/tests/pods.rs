@@ -11,8 +11,8 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -165,6 +165,64 @@ fn a_command_of_the_kubeconfig_runs_with_consent_alone() {
     let (found, output) = checked(&server.kubeconfig(&plugin), node, &["--yes-exec"]);
     let why = found.unwrap_or_else(|| panic!("{}", shown(&output))).nodes[0].unreached.clone().expect("refused").why;
     assert!(mark.exists() && why.contains("the credential command of the kubeconfig failed"), "{why}");
+}
+
+/// What `fleet up` says, and the paths of what it would have applied, where these namespaces are there with labels.
+fn brought_up(flags: &str, taken: &'static [&str], labels: &'static str) -> (Option<i32>, String, Vec<String>) {
+    let patched = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&patched);
+    let server = Server::start(move |call| {
+        let path = call.path.split('?').next().unwrap_or_default().to_owned();
+        if call.method == "PATCH" {
+            let is_last = path.contains("/jobs/");
+            noted.lock().expect("no test panicked meanwhile").push(path);
+            return if is_last { call.refuse(422, "Invalid", "enough") } else { call.json(200, "{}") };
+        }
+        match path.strip_prefix("/api/v1/namespaces/").filter(|name| !name.contains('/')) {
+            Some(name) if taken.contains(&name) => call.json(200, &format!(r#"{{"metadata":{{"labels":{labels}}}}}"#)),
+            Some(_) => call.refuse(404, "NotFound", "no such namespace"),
+            None => call.json(200, r#"{"kind":"List","apiVersion":"v1","metadata":{},"items":[]}"#),
+        }
+    });
+    let mut command = linerate();
+    command.args(["fleet", "up", "--image", "linerate:1", "--instance", "a1"]).args(flags.split_whitespace());
+    let output = command.env("KUBECONFIG", server.kubeconfig("{token: t}")).output().expect("linerate runs");
+    let patched = patched.lock().expect("no test panicked meanwhile").clone();
+    (output.status.code(), shown(&output).split_whitespace().collect::<Vec<_>>().join(" "), patched)
+}
+
+#[test]
+fn what_is_privileged_is_put_into_no_namespace_of_somebody_else() {
+    let labels = |instance: &'static str| match instance {
+        "a1" => r#"{"app.kubernetes.io/instance":"a1","app.kubernetes.io/managed-by":"linerate"}"#,
+        // Of another fleet, or of whoever writes that it is.
+        "b2" => r#"{"app.kubernetes.io/instance":"b2","app.kubernetes.io/managed-by":"linerate"}"#,
+        _ => "{}",
+    };
+    let cases: [(&str, &'static [&str], &str); 3] = [
+        ("--change --storage-label s", &["linerate-change"], "root on each storage node"),
+        ("--clients 1 --storage --storage-label s", &["linerate-storage"], "root on each storage node"),
+        ("--clients 1 --host-clients 1", &["linerate-host"], "in the network of their hosts"),
+    ];
+    for (flags, taken, are) in cases {
+        for instance in ["", "b2"] {
+            let (code, said, patched) = brought_up(flags, taken, labels(instance));
+            assert_eq!(code, Some(2), "{flags}: {said}");
+            let begin = format!("namespace {} exists and is not of fleet a1", taken[0]);
+            for part in [begin.as_str(), are, "give another --namespace", "fleet down --instance"] {
+                assert!(said.contains(part), "{flags}: {part}: {said}");
+            }
+            assert!(patched.is_empty(), "{flags}: {patched:?}");
+        }
+        // One that is this fleet's goes on.
+        let (code, said, patched) = brought_up(flags, taken, labels("a1"));
+        assert!(code == Some(3) && said.contains("enough") && !patched.is_empty(), "{flags}: {said} {patched:?}");
+    }
+    // Clients have no right of their host: a namespace of somebody else's is used for them as it is.
+    let (code, said, patched) = brought_up("--clients 1", &["linerate"], labels("b2"));
+    assert!(code == Some(3) && said.contains("enough"), "{said}");
+    let is_labelled = patched.iter().any(|path| path.ends_with("/namespaces/linerate"));
+    assert!(!patched.is_empty() && !is_labelled, "{patched:?}");
 }
 
 #[test]

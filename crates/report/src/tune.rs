@@ -1,6 +1,7 @@
 //! Changes of settings as text: what is planned, what became of it, how an application stands, and what is rolled back.
 
 mod amiss;
+mod late;
 mod untaken;
 
 use std::fmt::Write as _;
@@ -11,6 +12,7 @@ use linerate_record::knob::{ChangeSet, SettingPlace};
 use linerate_record::lines::{folded, wrapped};
 
 pub use amiss::{Amiss, amiss};
+pub use late::{never_written, overdue, overdue_still, unwritten};
 pub use untaken::{Untaken, untaken};
 
 /// How an application of changes stands.
@@ -263,32 +265,6 @@ pub fn confirmed(id: &str, changes: usize) -> String {
     )
 }
 
-/// What is said of changes that were to be rolled back before, without a line feed.
-#[must_use]
-pub fn overdue(of: TakenBack<'_>) -> String {
-    let reported = rolled(of);
-    let late = "was not confirmed in time, and no watch was running to roll it back";
-    format!("{} {late}: {}", of.id, reported.trim_end())
-}
-
-/// The same where that fails now.
-#[must_use]
-pub fn overdue_still(id: &str, why: &str) -> String {
-    format!("{id} was not confirmed in time, and cannot be rolled back now: {why}")
-}
-
-/// What a watch says that has taken an application back, and cannot write that to its journal, without a line feed.
-#[must_use]
-pub fn unwritten(id: &str, why: &str) -> String {
-    format!("{id} was rolled back, and its journal cannot say so yet: {why}; trying again")
-}
-
-/// The same once it gives that up.
-#[must_use]
-pub fn never_written(id: &str) -> String {
-    format!("{id} was rolled back, and its journal still says that it is pending: run linerate tune rollback {id}")
-}
-
 /// An application whose journal cannot be read, in a line.
 #[must_use]
 pub fn unreadable(id: &str, why: &str) -> String {
@@ -524,18 +500,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_confirmed_written_or_taken_back_late_is_said_with_what_to_do() {
-        let (undone, id) = ([(place("a"), Undo::Restored)], "x");
-        let back = TakenBack { id, undone: &undone, after_reboot: false, has_given_up: false, unrecorded: None };
-        let late = "x was not confirmed in time, and";
+    fn what_was_confirmed_or_written_is_said_with_what_to_do() {
+        let id = "x";
         for (text, expected) in [
             (
                 confirmed(id, 2),
                 "2 settings of x kept until the machine reboots; linerate tune rollback x restores the previous \
                  values, linerate tune export keeps the new ones across reboots\n",
             ),
-            (overdue(back), &format!("{late} no watch was running to roll it back: 1 of 1 setting of x is as before")),
-            (overdue_still(id, "why"), &format!("{late} cannot be rolled back now: why")),
             (unreadable(id, "why"), "x  why\n"),
             (written(Some(Path::new("f"))), "written to f; linerate tune apply makes the changes\n"),
             (written(None), "nothing is written: name a file with -o\n"),

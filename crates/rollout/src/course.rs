@@ -13,77 +13,12 @@ use linerate_record::rollout::{NodeStanding, RolloutPlan};
 
 use crate::plan::STAGGER_MS;
 
-/// Something to be done. Nodes are places in the list that the course was begun with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RolloutAct {
-    /// Ask a node how it stands.
-    Look(u32),
-    /// Have it make its changes, which it takes back by itself after so many milliseconds.
-    Apply {
-        /// Which node.
-        node: u32,
-        /// Milliseconds from when it is told to.
-        within_ms: u64,
-    },
-    /// Run the check behind a wave, from 0.
-    Check(u32),
-    /// Have it put that off, to so many milliseconds from when it is told to.
-    Extend {
-        /// Which node.
-        node: u32,
-        /// Milliseconds.
-        within_ms: u64,
-    },
-    /// Have it keep its changes.
-    Confirm(u32),
-    /// Have it take them back, and refuse any order to make them that is still on its way.
-    TakeBack(u32),
-}
+mod acts;
+pub use acts::{CourseRow, CourseTimes, RolloutAct, RolloutEnd};
 
-/// How a course ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RolloutEnd {
-    /// Nothing was done.
-    Unbegun,
-    /// Every node has its changes, which wait to be confirmed.
-    Pending,
-    /// Every node keeps them.
-    Confirmed,
-    /// They were taken back wherever a node could be reached; what is known of each is in its row.
-    TakenBack,
-}
-
-/// What is known of a node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CourseRow {
-    /// How it said last that it stands; none where that is not known any more.
-    pub standing: Option<NodeStanding>,
-    /// Why it is not known, or what failed.
-    pub why: Option<String>,
-}
-
-/// Times of a course, in milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CourseTimes {
-    /// How long an application needs at the least to be confirmed: none is begun with less left.
-    pub reserve_ms: u64,
-    /// To how long the instant is put off before anything is confirmed.
-    pub extend_ms: u64,
-    /// How long behind that instant a node may still be at it.
-    pub grace_ms: u64,
-    /// How long a node that cannot be reached is asked again to take its changes back.
-    pub patience_ms: u64,
-    /// How long it is left alone in between.
-    pub retry_ms: u64,
-}
-
-impl Default for CourseTimes {
-    /// An order to a node takes a second or two, and an SSH connection as much again; two minutes outlast a switch that
-    /// is restarted.
-    fn default() -> CourseTimes {
-        CourseTimes { reserve_ms: 3_000, extend_ms: 120_000, grace_ms: 15_000, patience_ms: 30_000, retry_ms: 2_000 }
-    }
-}
+/// How long behind its deadline a node that takes its changes back by itself may be interrupted: until its watch has
+/// begun and restored. Shorter than [`STAGGER_MS`], so that the next group is asked before it lapses too.
+const LAPSING_MS: u64 = 7_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CourseStage {
@@ -132,13 +67,15 @@ struct CourseMember {
     retry_at_ms: u64,
     /// When it takes its changes back by itself, as far as it is known.
     lapses_at_ms: u64,
+    /// How long it was told last to wait for that.
+    within_ms: u64,
 }
 
 /// A rollout under way.
 #[derive(Clone, Debug)]
 pub struct RolloutCourse {
     members: Vec<CourseMember>,
-    /// In which order nodes are changed; and, the last first, taken back.
+    /// In which order nodes are changed, lapse and are taken back.
     groups: Vec<Vec<u32>>,
     /// Whether nodes of different groups are never interrupted at once.
     is_paced: bool,
@@ -172,31 +109,54 @@ impl RolloutCourse {
     #[must_use]
     pub fn confirm(
         nodes: Vec<(String, NodeStanding)>,
-        (groups, is_paced): (Vec<Vec<u32>>, bool),
+        groups: (Vec<Vec<u32>>, bool),
         times: CourseTimes,
         now_ms: u64,
     ) -> RolloutCourse {
         let nodes = nodes.into_iter().map(|(name, standing)| (name, Some(standing)));
-        let mut course = RolloutCourse::of(nodes, groups, is_paced, (times, now_ms));
+        let mut course = RolloutCourse::of_changed(nodes, groups, (times, now_ms));
         for member in &mut course.members {
-            member.is_touched = true;
             member.is_done = member.row.standing == Some(NodeStanding::Confirmed);
         }
         course.stage = CourseStage::Extending;
         course
     }
 
-    /// Takes a rollout back, on these nodes and in this order from the last group to the first.
+    /// Takes a rollout back, on these nodes and one group after the other, those that lapse first before others.
     #[must_use]
     pub fn take_back(
         nodes: Vec<(String, Option<NodeStanding>)>,
-        (groups, is_paced): (Vec<Vec<u32>>, bool),
+        groups: (Vec<Vec<u32>>, bool),
         times: CourseTimes,
         now_ms: u64,
     ) -> RolloutCourse {
-        let mut course = RolloutCourse::of(nodes.into_iter(), groups, is_paced, (times, now_ms));
-        course.members.iter_mut().for_each(|member| member.is_touched = true);
+        let mut course = RolloutCourse::of_changed(nodes.into_iter(), groups, (times, now_ms));
         course.stage = CourseStage::TakingBack(0);
+        course
+    }
+
+    /// A course of nodes that may all have been changed.
+    fn of_changed(
+        nodes: impl Iterator<Item = (String, Option<NodeStanding>)>,
+        (groups, is_paced): (Vec<Vec<u32>>, bool),
+        (times, now_ms): (CourseTimes, u64),
+    ) -> RolloutCourse {
+        let mut course = RolloutCourse::of(nodes, groups, is_paced, (times, now_ms));
+        let is_pending = |member: &&CourseMember| matches!(member.row.standing, Some(NodeStanding::Pending { .. }));
+        let all_ms: Vec<u64> = course
+            .members
+            .iter()
+            .map(|member| Some(member).filter(is_pending).map_or(u64::MAX, |member| member.lapses_at_ms))
+            .collect();
+        course.groups.sort_by_key(|group| group.iter().filter_map(|node| all_ms.get(*node as usize)).min().copied());
+        // All of a rollout lapse at once or one after the other, unless confirming was begun. One node that claims to
+        // have more time than that holds no course up for so long.
+        let least_ms = all_ms.into_iter().min().unwrap_or(now_ms).max(now_ms.saturating_add(times.extend_ms));
+        let apart_ms = if is_paced { STAGGER_MS.saturating_mul(course.members.len() as u64) } else { 0 };
+        for member in &mut course.members {
+            member.is_touched = true;
+            member.lapses_at_ms = member.lapses_at_ms.min(least_ms.saturating_add(apart_ms));
+        }
         course
     }
 
@@ -215,6 +175,7 @@ impl RolloutCourse {
             is_touched: false,
             retry_at_ms: 0,
             lapses_at_ms: now_ms.saturating_add(left_ms(standing)),
+            within_ms: 0,
         };
         RolloutCourse {
             members: nodes.map(member).collect(),
@@ -283,6 +244,8 @@ impl RolloutCourse {
                 acts.push(RolloutAct::Check(place(wave)));
             }
             CourseStage::Over(_) | CourseStage::Checking(_) => {}
+            // Those that are at it are waited for, and no other is asked any more.
+            CourseStage::Applying(_) if self.failed.is_some() => {}
             stage => {
                 for node in self.concerned(stage) {
                     acts.extend(self.act_of(stage, node, now_ms));
@@ -304,13 +267,14 @@ impl RolloutCourse {
         }
     }
 
-    /// The nodes that are taken back together, counted from the group that was changed last.
+    /// The nodes that are taken back together. Groups go in the order in which they lapse, so that those that lapse
+    /// while others are taken back were asked before.
     fn taken_back(&self, group: usize) -> Vec<u32> {
         let is_touched = |node: &u32| self.members.get(*node as usize).is_some_and(|member| member.is_touched);
         if !self.is_paced {
             return (0..place(self.members.len())).filter(is_touched).collect();
         }
-        let nodes = self.groups.iter().rev().nth(group).cloned().unwrap_or_default();
+        let nodes = self.groups.get(group).cloned().unwrap_or_default();
         nodes.into_iter().filter(is_touched).collect()
     }
 
@@ -321,7 +285,7 @@ impl RolloutCourse {
         let extend_ms = self.times.extend_ms.saturating_add(self.later_ms(node));
         // Each is asked once, however late it is, and then not again: nodes that are never silent at the same time
         // would be asked without end.
-        let is_over = matches!(stage, CourseStage::TakingBack(_)) && self.is_out_of_patience(now_ms);
+        let is_over = matches!(stage, CourseStage::TakingBack(group) if self.is_given_up(group, now_ms));
         let member = self.members.get_mut(node as usize)?;
         let is_enough = is_over && member.is_asked;
         if member.pended.is_some() || member.is_done || is_enough || now_ms < member.retry_at_ms {
@@ -334,12 +298,13 @@ impl RolloutCourse {
                 member.is_touched = true;
                 let later_ms = stagger_ms.saturating_mul(wave as u64);
                 let within_ms = ends_at_ms.saturating_sub(now_ms).saturating_add(later_ms);
-                member.lapses_at_ms = now_ms.saturating_add(within_ms);
+                (member.lapses_at_ms, member.within_ms) = (now_ms.saturating_add(within_ms), within_ms);
                 (Pended::Apply, RolloutAct::Apply { node, within_ms })
             }
             CourseStage::Extending => {
                 let left_ms = member.lapses_at_ms.saturating_sub(now_ms);
                 let within_ms = extend_ms.max(left_ms);
+                (member.lapses_at_ms, member.within_ms) = (now_ms.saturating_add(within_ms), within_ms);
                 (Pended::Extend, RolloutAct::Extend { node, within_ms })
             }
             CourseStage::Confirming => (Pended::Confirm, RolloutAct::Confirm(node)),
@@ -376,6 +341,8 @@ impl RolloutCourse {
                     CourseStage::Over(RolloutEnd::TakenBack)
                 }
             }
+            // A node that is still at it may be interrupted: those of other groups are not, until it has ended.
+            CourseStage::Applying(1..) if self.failed.is_some() && self.is_paced && self.is_applying() => return false,
             _ if self.failed.is_some() => self.given_up(),
             CourseStage::Applying(_) | CourseStage::Checking(_) | CourseStage::LookingAgain
                 if self.is_out_of_time(now_ms) =>
@@ -390,6 +357,7 @@ impl RolloutCourse {
             CourseStage::Applying(wave) if self.has_check => CourseStage::Checking(wave),
             CourseStage::Applying(wave) | CourseStage::Checking(wave) => self.after(wave),
             CourseStage::LookingAgain => CourseStage::Over(RolloutEnd::Pending),
+            CourseStage::Extending if self.is_too_late(now_ms) => return true,
             CourseStage::Extending => CourseStage::Confirming,
             CourseStage::Confirming => CourseStage::Over(RolloutEnd::Confirmed),
         };
@@ -409,12 +377,25 @@ impl RolloutCourse {
             let member = self.members.get(node as usize);
             member.is_none_or(|member| member.is_done || (member.is_asked && member.pended.is_none()))
         };
-        let is_late = self.is_out_of_patience(now_ms);
+        let is_late = self.is_given_up(group, now_ms);
         self.is_done(CourseStage::TakingBack(group)) || (is_late && self.taken_back(group).into_iter().all(is_heard))
     }
 
-    fn is_out_of_patience(&self, now_ms: u64) -> bool {
+    /// Whether what is not heard of in a group is left to its watch. Before another group is interrupted, it has to be
+    /// over that, as far as it is known when that takes its changes back.
+    fn is_given_up(&self, group: usize, now_ms: u64) -> bool {
+        let is_next = |next: usize| self.is_paced && !self.taken_back(next).is_empty();
+        let is_away = |node: u32| {
+            let member = self.members.get(node as usize).filter(|member| !member.is_done);
+            member.is_some_and(|member| now_ms < member.lapses_at_ms.saturating_add(LAPSING_MS))
+        };
         now_ms >= self.since_ms.saturating_add(self.times.patience_ms)
+            && !((group + 1..self.groups.len()).any(is_next) && self.taken_back(group).into_iter().any(is_away))
+    }
+
+    /// Whether some node was told to make its changes and has not ended that.
+    fn is_applying(&self) -> bool {
+        self.members.iter().any(|member| member.pended == Some(Pended::Apply))
     }
 
     fn after(&self, wave: usize) -> CourseStage {
@@ -452,18 +433,30 @@ impl RolloutCourse {
         now_ms.saturating_add(self.times.reserve_ms) >= self.ends_at_ms
     }
 
-    /// Gives up where a node was not heard of in time: before anything is confirmed for a while, and then until it must
-    /// have taken its changes back.
+    /// Gives up where a node was not heard of in time: before anything is confirmed for a while, whatever it is at,
+    /// since the others' time runs; and then until it must have taken its changes back.
     fn is_overdue(&mut self, now_ms: u64) -> bool {
         let (grace_ms, patience_ms) = (self.times.grace_ms, self.since_ms.saturating_add(self.times.patience_ms));
         let is_extending = self.stage == CourseStage::Extending;
         let is_late = |member: &&CourseMember| {
             let by_ms = if is_extending { patience_ms } else { member.lapses_at_ms.saturating_add(grace_ms) };
-            !member.is_done && member.pended.is_none() && now_ms >= by_ms
+            !member.is_done && (is_extending || member.pended.is_none()) && now_ms >= by_ms
         };
         let late = self.members.iter().find(is_late).map(|member| member.name.clone());
         let Some(name) = late else { return false };
         self.fail(format!("{name} was not reached in time to confirm"));
+        true
+    }
+
+    /// Gives up where a node has not enough time left to be confirmed once all have put that off.
+    fn is_too_late(&mut self, now_ms: u64) -> bool {
+        let by_ms = now_ms.saturating_add(self.times.reserve_ms);
+        let is_short = |member: &&CourseMember| {
+            member.row.standing != Some(NodeStanding::Confirmed) && member.lapses_at_ms <= by_ms
+        };
+        let short = self.members.iter().find(is_short).map(|member| member.name.clone());
+        let Some(name) = short else { return false };
+        self.fail(format!("{name} has no time left to be confirmed in"));
         true
     }
 
@@ -478,7 +471,10 @@ impl RolloutCourse {
         let Some(pended) = member.pended.take() else { return };
         member.row = CourseRow { standing: Some(standing), why: why.clone() };
         if let NodeStanding::Pending { left_ms, .. } = standing {
-            member.lapses_at_ms = now_ms.saturating_add(left_ms);
+            // An order has arrived by now at the latest; nothing else gives a node more time than it had.
+            let is_ordered = matches!(pended, Pended::Apply | Pended::Extend);
+            let most_ms = if is_ordered { now_ms.saturating_add(member.within_ms) } else { member.lapses_at_ms };
+            member.lapses_at_ms = now_ms.saturating_add(left_ms).min(most_ms);
         }
         // It was asked before another one failed. Whatever it did, it is yet to be asked to take that back.
         if matches!(self.stage, CourseStage::TakingBack(_)) && pended != Pended::TakeBack {

@@ -12,6 +12,10 @@ pub const WITHIN_MS: std::ops::RangeInclusive<u64> = 5_000..=86_400_000;
 /// Longest check behind a wave.
 pub const CHECK_WITHIN_MS_MAX: u64 = 3_600_000;
 
+/// What is reckoned for a wave: a node starts its watch and makes its changes in a second or two, and the slowest of a
+/// wave counts.
+const WAVE_MS: u64 = 2_500;
+
 /// What is wrong with a plan, in sentences; nothing where it can be carried out.
 #[must_use]
 pub fn faults(plan: &RolloutPlan) -> Vec<String> {
@@ -96,25 +100,33 @@ fn of_guards(plan: &RolloutPlan, faults: &mut Vec<String>) {
 }
 
 fn of_times(plan: &RolloutPlan, faults: &mut Vec<String>) {
-    let (within_s, checks) = (plan.within_ms / 1_000, plan.waves.len() as u64);
+    let (within_s, waves) = (plan.within_ms / 1_000, plan.waves.len() as u64);
     if !WITHIN_MS.contains(&plan.within_ms) {
         faults.push(format!("--confirm {within_s}s: write 5s to 24h"));
     }
-    if plan.check.is_none() {
+    let check_ms = if plan.check.is_some() { plan.check_within_ms } else { 0 };
+    if plan.check.is_some() && !(1..=CHECK_WITHIN_MS_MAX).contains(&check_ms) {
+        faults.push(format!("--check-within {check_ms} ms: write up to 1h"));
+    }
+    let all_ms = check_ms.saturating_add(WAVE_MS).saturating_mul(waves);
+    // With one wave, a node that is quick has its changes in time.
+    if all_ms < plan.within_ms || (waves == 1 && check_ms < plan.within_ms) {
         return;
     }
-    if !(1..=CHECK_WITHIN_MS_MAX).contains(&plan.check_within_ms) {
-        faults.push(format!("--check-within {} ms: write up to 1h", plan.check_within_ms));
-    }
-    let all_ms = plan.check_within_ms.saturating_mul(checks);
-    if all_ms >= plan.within_ms {
-        faults.push(format!(
-            "{checks} checks of up to {} s each take longer than --confirm {within_s}s: raise --confirm above {}s, or \
-             lower --check-within",
-            plan.check_within_ms / 1_000,
-            all_ms.div_ceil(1_000)
-        ));
-    }
+    let (wave_s, check_s, least_s) = (WAVE_MS as f64 / 1e3, check_ms as f64 / 1e3, all_ms / 1_000 + 1);
+    let (checks, lower) = match plan.check {
+        Some(_) => (format!(" and a check of up to {check_s} s"), ", or lower --check-within"),
+        None => (String::new(), ""),
+    };
+    let longer = if least_s.saturating_mul(1_000) <= *WITHIN_MS.end() {
+        format!("write --confirm {least_s}s or more, or larger waves by --wave")
+    } else {
+        "write larger waves by --wave".to_owned()
+    };
+    faults.push(format!(
+        "{waves} {}, reckoned with {wave_s} s{checks} each, do not fit --confirm {within_s}s: {longer}{lower}",
+        if waves == 1 { "wave" } else { "waves" }
+    ));
 }
 
 #[cfg(test)]
@@ -126,7 +138,7 @@ mod tests {
     #[test]
     fn each_fault_is_found_in_a_plan_that_had_none() {
         type Spoil = fn(&mut RolloutPlan);
-        let cases: [(Spoil, &str); 17] = [
+        let cases: [(Spoil, &str); 19] = [
             (|plan| plan.schema = 99, "schema 99"),
             (|plan| plan.name.nodes = 7, "its name says 7"),
             (|plan| plan.nodes[1].name = "n0".to_owned(), "n0 is in the file twice"),
@@ -169,7 +181,16 @@ mod tests {
                 },
                 "--check-within 0 ms",
             ),
-            (|plan| plan.check = Some("true".to_owned()), "raise --confirm above 800s"),
+            (
+                |plan| plan.check = Some("true".to_owned()),
+                "8 waves, reckoned with 2.5 s and a check of up to 100 s each, do not fit --confirm 600s: write \
+                 --confirm 821s or more, or larger waves by --wave, or lower --check-within",
+            ),
+            (
+                |plan| plan.within_ms = 20_000,
+                "8 waves, reckoned with 2.5 s each, do not fit --confirm 20s: write --confirm 21s or more",
+            ),
+            (|plan| plan.within_ms = 21_000, ""),
         ];
         for (number, (spoil, part)) in cases.into_iter().enumerate() {
             let mut wish = wish("1", Some(1), 8);
@@ -181,6 +202,26 @@ mod tests {
             let is_as_said =
                 if part.is_empty() { found.is_empty() } else { found.iter().any(|fault| fault.contains(part)) };
             assert!(is_as_said, "{number}: {part}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_plan_that_cannot_end_in_time_is_refused_before_it_begins() {
+        // Waves, what they have in seconds, whether that is enough, and for how long a check may take.
+        for (waves, within_s, check_ms, is_enough) in [
+            (56, 120, None, false),
+            (56, 141, None, true),
+            (56, 141, Some(1_000), false),
+            (1, 5, None, true),
+            (1, 5, Some(4_000), true),
+            (1, 5, Some(5_000), false),
+            (60, 86_400, Some(3_600_000), false),
+        ] {
+            let mut wish = wish("1", None, waves);
+            (wish.within_ms, wish.check) = (within_s * 1_000, check_ms.map(|_| "true".to_owned()));
+            wish.check_within_ms = check_ms.unwrap_or(0);
+            let found = faults(&plan(&changes(waves, 0), &wish).unwrap());
+            assert_eq!(found.is_empty(), is_enough, "{waves} {within_s} {check_ms:?}: {found:?}");
         }
     }
 }

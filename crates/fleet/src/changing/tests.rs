@@ -64,6 +64,7 @@ fn orders_are_read_as_they_are_written() {
     let diff = DiffOrder { profile: Some("p".to_owned()), set: vec!["a=1\t2".to_owned()], netns: None, site: None };
     for order in [
         ChangeOrder::Diff(Box::new(diff)),
+        ChangeOrder::Look(Box::new(apply())),
         ChangeOrder::Apply(Box::new(apply())),
         ChangeOrder::Tell { rollout: None, settings: true },
         ChangeOrder::Tell { rollout: Some(rollout), settings: false },
@@ -108,9 +109,16 @@ fn orders_that_cannot_be_are_refused() {
             "a site of",
         ),
     ] {
-        let json = serde_json::to_string(&order).unwrap();
-        let why = order_of(&json).unwrap_err();
-        assert!(why.contains(part), "{part}: {why}");
+        // What is looked at is bounded as what is made is.
+        let looked_at = match &order {
+            ChangeOrder::Apply(apply) => Some(ChangeOrder::Look(apply.clone())),
+            _ => None,
+        };
+        for order in looked_at.iter().chain([&order]) {
+            let json = serde_json::to_string(order).unwrap();
+            let why = order_of(&json).unwrap_err();
+            assert!(why.contains(part), "{part}: {why}");
+        }
     }
     let long = DiffOrder { site: Some("x".repeat(CHANGE_ORDER_BYTES_MAX)), ..DiffOrder::default() };
     assert!(matches!(ordered(&ChangeOrder::Diff(Box::new(long))), Err(FrameError::Length(_))));
@@ -122,8 +130,9 @@ fn an_answer_in_any_pieces_is_taken_once_and_only_where_it_was_asked_for() {
     let planned = ChangeAnswer::Planned(Box::new(planned));
     let (told, diff) = (ChangeAnswer::Told(Box::new(told())), ChangeOrder::Diff(Box::default()));
     let tell = ChangeOrder::Tell { rollout: Some(name()), settings: true };
+    let look = ChangeOrder::Look(Box::new(apply()));
     for piece in [1, 7, 100_000] {
-        for (order, answer) in [(&diff, &planned), (&tell, &told)] {
+        for (order, answer) in [(&diff, &planned), (&tell, &told), (&look, &told)] {
             let mut agent = ChangingAgent::default();
             assert!(taken(&mut agent, answer, piece).is_err(), "nothing was asked");
             agent.asks(order, 0);
@@ -132,7 +141,7 @@ fn an_answer_in_any_pieces_is_taken_once_and_only_where_it_was_asked_for() {
             assert!(taken(&mut agent, answer, piece).is_err(), "it was answered");
         }
     }
-    for (order, answer) in [(&diff, &told), (&tell, &planned)] {
+    for (order, answer) in [(&diff, &told), (&tell, &planned), (&look, &planned)] {
         let mut agent = ChangingAgent::default();
         agent.asks(order, 0);
         assert!(taken(&mut agent, answer, 1_000).unwrap_err().contains("another question"));

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::agent::{Agent, Deed};
+use crate::bounds::TEXT_BYTES_MAX;
 use crate::protocol::checked_machine;
 use crate::protocol::tests::hello;
 use linerate_record::machine::{Machine, MachineNic};
@@ -191,13 +192,13 @@ fn a_lease_is_renewed_while_a_machine_is_read() {
 fn what_an_agent_cannot_say_is_not_believed() {
     let greeted = from_agent(&FromAgent::Hello(Box::new(hello())));
     let other_token = from_agent(&FromAgent::Hello(Box::new(AgentHello { token: "x".to_owned(), ..hello() })));
-    let other_protocol = from_agent(&FromAgent::Hello(Box::new(AgentHello { protocol: 9, ..hello() })));
+    let other_protocol = from_agent(&FromAgent::Hello(Box::new(AgentHello { protocol: 99, ..hello() })));
     let part = from_agent(&FromAgent::Part { text: "{}".to_owned(), is_last: true });
     let time = from_agent(&FromAgent::Exchange { number: 1, taken_ns: 0, answered_ns: 0 });
     let cases: [(&[&[u8]], &str); 8] = [
         (&[b"Last login: Mon\n"], "it wrote \"Last login: Mon\""),
         (&[&other_token], "does not repeat its token"),
-        (&[&other_protocol], "speaks protocol 9"),
+        (&[&other_protocol], "speaks protocol 99"),
         (&[&greeted, &greeted], "a second greeting"),
         (&[&greeted, &part], "an answer that was not requested"),
         (&[&greeted, &time], "a time that was not requested"),

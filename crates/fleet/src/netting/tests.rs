@@ -250,8 +250,12 @@ fn who_serves_another_machine_has_one_and_is_not_filled_beyond_its_cap() {
         (NetOp::Connect, None, None, None),
         (NetOp::Connect, None, Some(125e6), Some("nothing caps --op connect")),
         (NetOp::Mtu, None, Some(125e6), None),
+        // The longest packets of a stream are 21.9 MB/s; one is let through whatever the cap is.
+        (NetOp::Mtu, None, Some(44e6), None),
+        (NetOp::Mtu, None, Some(43e6), Some("not 2: give --streams 1")),
+        (NetOp::Mtu, None, Some(1e3), Some("not 2: give --streams 1")),
     ] {
-        let why = capped(op, asked).check_served(most, false).err();
+        let why = capped(op, asked).check_served(8, most, false).err();
         assert_eq!(why.is_some(), part.is_some(), "{op:?} {asked:?} {most:?}: {why:?}");
         assert!(why.unwrap_or_default().contains(part.unwrap_or_default()), "{op:?} {asked:?} {most:?}");
     }
@@ -264,7 +268,7 @@ fn served() -> NetRoundOrder {
 
 #[test]
 fn what_a_machine_that_serves_says_to_strangers_is_not_for_its_coordinator_to_choose() {
-    assert_eq!(served().check_served(None, false), Ok(()));
+    assert_eq!(served().check_served(8, None, false), Ok(()));
     type Wrong = fn(&mut NetRoundOrder);
     let wrong: [(Wrong, &str); 6] = [
         (|order| order.receives.push(NetReceiveOrder { from: 0, streams: 1 }), "one other machine"),
@@ -277,10 +281,36 @@ fn what_a_machine_that_serves_says_to_strangers_is_not_for_its_coordinator_to_ch
     for (number, (change, part)) in wrong.into_iter().enumerate() {
         let mut order = served();
         change(&mut order);
-        let why = order.check_served(None, false).unwrap_err();
+        let why = order.check_served(8, None, false).unwrap_err();
         assert!(why.contains(part), "{number}: {why}");
-        assert_eq!(order.check_served(None, true).is_ok(), part == "its own machine", "{number}");
+        assert_eq!(order.check_served(8, None, true).is_ok(), part == "its own machine", "{number}");
     }
     let net = |own| NetOrder { token: "0f".repeat(32), own, port: 0, threads: None };
     assert!(net(1).check_served().is_ok() && net(2).check_served().is_err());
+}
+
+#[test]
+fn what_a_machine_that_serves_keeps_is_bounded_whoever_has_the_token() {
+    let (request, mib) = (|request_bytes, answer_bytes| NetOp::Request { request_bytes, answer_bytes }, 1 << 20);
+    for (op, threads, streams, send_bytes, part) in [
+        // All that is measured where nothing else is asked for, and of one size the most.
+        (NetOp::Stream, 512, NET_STREAMS_MAX, 256 << 10, None),
+        (NetOp::Stream, 512, 8, 16 * mib, None),
+        (request(16 * mib, 16 * mib), 512, 8, 256 << 10, None),
+        (NetOp::Connect, 512, NET_STREAMS_MAX, 16 * mib, None),
+        (NetOp::Stream, 4, NET_STREAMS_MAX, 16 * mib, None),
+        (NetOp::Stream, 9, NET_STREAMS_MAX, 16 * mib, Some("9 threads with 16.0 MiB each keep 144 MiB")),
+        (request(16 * mib, 1), 512, 9, 1, Some("give less --request-size")),
+        (request(1, 16 * mib), 512, 9, 1, Some("128 MiB each way at the most")),
+    ] {
+        let mut order = NetRoundOrder { op, send_bytes, ..served() };
+        order.sends[0].streams = streams;
+        order.receives[0].streams = streams;
+        let why = order.check_served(threads, None, false).err();
+        assert_eq!(why.is_some(), part.is_some(), "{op:?} {threads} {streams} {send_bytes}: {why:?}");
+        assert!(why.clone().unwrap_or_default().contains(part.unwrap_or_default()), "{why:?}");
+    }
+    let net = |threads| NetOrder { token: "0f".repeat(32), own: 1, port: 0, threads: Some(threads) };
+    assert!(net(256).check_served().is_ok());
+    assert!(net(257).check_served().unwrap_err().contains("not 257: give --threads 256"));
 }

@@ -4,6 +4,7 @@ mod crash;
 mod full_disk;
 mod held;
 mod keeping;
+mod looked;
 mod machine;
 mod owned;
 mod renamed;

@@ -47,6 +47,7 @@ fn answer(order: &ChangeOrder, folder: Option<&Path>) -> ChangeAnswer {
         ChangeOrder::Diff(wanted) => {
             return planned(&machine, wanted).unwrap_or_else(|failure| failed(&failure, None));
         }
+        ChangeOrder::Look(order) => looked(&machine, folder, order),
         ChangeOrder::Apply(order) => changed(&machine, folder, order),
         ChangeOrder::Tell { rollout, settings } => stood(&machine, *rollout, *settings),
         ChangeOrder::TellKept => stood_to_kept(&machine),
@@ -100,8 +101,8 @@ fn journals_of(state: &JournalFolder, rollout: RolloutName) -> Result<Vec<String
     Ok(ids.filter(|id| RolloutName::of_application(id) == Some(rollout)).collect())
 }
 
-/// Makes the changes of an order.
-fn changed(machine: &Root, folder: Option<&Path>, order: &ApplyOrder) -> Result<NodeTold, Failure> {
+/// Refuses an order that is not for this machine as it booted, or whose watch would not outlive its agent.
+fn require_its(machine: &Root, folder: Option<&Path>, order: &ApplyOrder) -> Result<(), Failure> {
     if let Some(why) = applying::unwatched().filter(|_| folder.is_none()) {
         return Err(refused(format!(
             "{why}: reach the machine itself, by ssh:// or by a pod of linerate fleet up --change"
@@ -114,26 +115,59 @@ fn changed(machine: &Root, folder: Option<&Path>, order: &ApplyOrder) -> Result<
     if boot_id(machine) != order.boot {
         return Err(refused("it was rebooted since the file of changes was made: make a new one"));
     }
-    let (state, rollout) = (applying::state()?, order.rollout);
-    let id = rollout.application(&applying::new_id());
+    Ok(())
+}
+
+/// Refuses a rollout that has another journal here than the one of this name.
+fn require_new(state: &JournalFolder, rollout: RolloutName, own: &str) -> Result<(), String> {
+    let others = journals_of(state, rollout).map_err(|error| error.to_string())?;
+    match others.iter().any(|other| other != own) {
+        true => Err(format!("{rollout} was applied or rolled back here before")),
+        false => Ok(()),
+    }
+}
+
+fn terms_of(order: &ApplyOrder, folder: Option<&Path>) -> Terms {
+    let id = order.rollout.application(&applying::new_id());
     let within = Duration::from_millis(order.within_ms);
-    let (root, wave) = (folder.map(Path::to_owned), order.wave);
-    let terms = Terms { id: id.clone(), root, within, owner: None, wave };
+    Terms { id, root: folder.map(Path::to_owned), within, owner: None, wave: order.wave }
+}
+
+/// Refuses what making the changes of an order would refuse, before any node is changed. Nothing is written.
+fn looked(machine: &Root, folder: Option<&Path>, order: &ApplyOrder) -> Result<NodeTold, Failure> {
+    require_its(machine, folder, order)?;
+    let (state, terms) = (applying::state()?, terms_of(order, folder));
+    require_new(&state, order.rollout, &terms.id).map_err(refused)?;
+    // What is being taken back may be so in a moment.
+    let passes = |error: &TuneError| matches!(error, TuneError::Busy | TuneError::Lapsing(_));
+    match while_passing(passes, || apply::would_apply(&ground(machine, &state), &order.set, &terms))? {
+        0 => Err(all_made()),
+        _ => stood(machine, Some(order.rollout), false),
+    }
+}
+
+fn all_made() -> Failure {
+    refused("somebody has made all of its changes since the file was made")
+}
+
+/// Makes the changes of an order.
+fn changed(machine: &Root, folder: Option<&Path>, order: &ApplyOrder) -> Result<NodeTold, Failure> {
+    require_its(machine, folder, order)?;
+    let (state, rollout) = (applying::state()?, order.rollout);
+    let terms = terms_of(order, folder);
+    let id = &terms.id;
     // Under the lock, so that none is begun behind one that was forbidden or made.
     let mut arm = |begin: &Begin| -> Result<Vec<Watcher>, String> {
-        let others = journals_of(&state, rollout).map_err(|error| error.to_string())?;
-        if others.iter().any(|other| *other != begin.id) {
-            return Err(format!("{rollout} was applied or rolled back here before"));
-        }
+        require_new(&state, rollout, &begin.id)?;
         applying::start_lasting(&state, begin, &order.set.changes).map(|watcher| vec![watcher])
     };
     let applied = patiently(|| apply::apply(&ground(machine, &state), &order.set, &terms, &mut arm, &mut |_| ()));
     if matches!(applied, Err(TuneError::Reverted { left: 0, .. })) {
-        unwatch(&id);
+        unwatch(id);
     }
     let applied = applied?;
     if !applied.is_pending {
-        unwatch(&id);
+        unwatch(id);
     }
     let why = order.set.changes.iter().zip(&applied.outcomes).find_map(|(change, outcome)| match outcome {
         ChangeOutcome::Refused(why) | ChangeOutcome::Failed(why) => Some(format!("{}: {why}", change.place)),
@@ -141,7 +175,7 @@ fn changed(machine: &Root, folder: Option<&Path>, order: &ApplyOrder) -> Result<
     });
     match why {
         Some(why) => Err(refused(why)),
-        None if !applied.is_pending => Err(refused("somebody has made all of its changes since the file was made")),
+        None if !applied.is_pending => Err(all_made()),
         None => stood(machine, Some(rollout), false),
     }
 }
@@ -154,11 +188,19 @@ fn unwatch(id: &str) {
 }
 
 /// Tries something until no other linerate has the lock.
-fn patiently<T>(mut act: impl FnMut() -> Result<T, TuneError>) -> Result<T, TuneError> {
+fn patiently<T>(act: impl FnMut() -> Result<T, TuneError>) -> Result<T, TuneError> {
+    while_passing(|error| matches!(error, TuneError::Busy), act)
+}
+
+/// Tries something until it fails with what does not pass by itself, or for so long.
+fn while_passing<T>(
+    passes: impl Fn(&TuneError) -> bool,
+    mut act: impl FnMut() -> Result<T, TuneError>,
+) -> Result<T, TuneError> {
     let until = Instant::now() + PATIENCE;
     loop {
         match act() {
-            Err(TuneError::Busy) if Instant::now() < until => thread::sleep(LOOK),
+            Err(error) if passes(&error) && Instant::now() < until => thread::sleep(LOOK),
             result => return result,
         }
     }

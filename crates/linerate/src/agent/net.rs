@@ -26,6 +26,7 @@ use linerate_record::net::{NET_QUEUES_MAX, NetAim, NetMachine, NetQueue};
 use linerate_record::readings::{ReadMeasure, ReadValue};
 
 use super::{AgentClock, Happening};
+use crate::open_files::allow_open_files;
 use crate::processors::processors;
 use crate::sources;
 use members::Aiming;
@@ -67,9 +68,9 @@ pub(super) struct ServedBounds {
 
 impl ServedBounds {
     /// What is wrong with a round for who is served.
-    fn check(self, order: &NetRoundOrder) -> Result<(), String> {
+    fn check(self, order: &NetRoundOrder, threads: u32) -> Result<(), String> {
         let is_from_here = self.peer.is_some_and(|peer| peer.is_loopback());
-        order.check_served(self.most_bytes_per_s, is_from_here)?;
+        order.check_served(threads, self.most_bytes_per_s, is_from_here)?;
         match order.sends.iter().find(|to| !self.may_send(to.address)) {
             Some(to) => Err(format!("it sends nothing to {}, which is its own machine", to.address)),
             None => Ok(()),
@@ -121,6 +122,8 @@ impl AgentNet {
         if let Err(why) = self.served.map_or(Ok(()), |_| order.check_served()) {
             return failed(&why);
         }
+        // Each flow is a file, those of datagrams two, and who has not proved the token yet has one.
+        allow_open_files();
         let Some(token) = FlowToken::from_hex(&order.token) else { return failed("the token is not one") };
         let (tell, accepted) = channel();
         let address = self.served.and_then(|served| served.address);
@@ -142,7 +145,7 @@ impl AgentNet {
         let (Some(open), None) = (&self.open, &self.going) else {
             return Some(failed("a round was requested before the previous one had ended or before it took flows"));
         };
-        let check_served = |served: ServedBounds| served.check(&order);
+        let check_served = |served: ServedBounds| served.check(&order, open.threads);
         if let Err(why) = order.check().and_then(|()| self.served.map_or(Ok(()), check_served)) {
             return Some(failed(&why));
         }
@@ -389,7 +392,23 @@ fn told(point: u32, (counts, mut aims): (PointCounts, BTreeMap<u32, NetAim>), ma
 
 #[cfg(test)]
 mod tests {
+    use linerate_wire::clock::Clock;
+    use rustix::process::{Resource, getrlimit, setrlimit};
+
     use super::*;
+
+    #[test]
+    fn an_agent_that_takes_flows_has_as_many_files_as_its_process_may_have() {
+        let limit = || getrlimit(Resource::Nofile);
+        let mut less = limit();
+        less.current = less.maximum.map(|most| most - 1);
+        setrlimit(Resource::Nofile, less).unwrap();
+        let (tell, _told) = channel();
+        let mut net = AgentNet::new(AgentClock { zero_ns: 0, clock: Clock::start() }, tell, None);
+        let order = NetOrder { token: "0f".repeat(32), own: 0, port: 0, threads: None };
+        assert!(matches!(net.open(&order), NetSaid::Listening { .. }));
+        assert_eq!(limit().current, limit().maximum);
+    }
 
     #[test]
     fn who_is_served_has_this_machine_send_to_no_address_of_its_own_but_the_one_that_it_came_by() {

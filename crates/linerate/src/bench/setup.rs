@@ -26,7 +26,6 @@ use linerate_wire::clock::{Clock, unix_base_ns};
 use linerate_wire::pace::Cap;
 use linerate_wire::patience::{Haste, Heed};
 use linerate_wire::tls::{Negotiated, Trust};
-use rustix::process::{Resource, getrlimit, setrlimit};
 
 use super::clients::{BenchClients, ClientsAsked};
 use super::flags::{FleetChoice, Output};
@@ -41,6 +40,7 @@ use crate::failure::{Failure, code};
 use crate::folder::{self, RunFolder};
 use crate::interrupt::{DELETED_WITHIN, Remains, RunRemains, came};
 use crate::metrics::{self, Exporter};
+use crate::open_files::allow_open_files;
 use crate::processors::processors;
 use crate::progress::say;
 use crate::state::{self, Note};
@@ -552,14 +552,6 @@ fn aim_at_own(kind: OwnTarget, drive: Option<&Path>, tls: Option<&TlsTrust>) -> 
     let is_insecure = tls.is_some_and(|trust| trust.insecure);
     let trust = process.trust.take().map(|own| if is_insecure { Trust::Anything } else { own });
     Ok(Aim { hosts: vec![local(&process)], trust, credentials: Some(credentials), process: Some(process) })
-}
-
-/// Raises this process's soft limit of open files to the hard one: each request in flight is a connection.
-fn allow_open_files() {
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    // Where it cannot be raised, the points that need more say so: "too many open files".
-    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 /// Deletions per second at the most: a cap on requests holds for them too. The rate of an open loop is no cap: it is

@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 use linerate_fleet::description::FleetNode;
 use linerate_record::experiment::{Experiment, ExperimentFleet, Means};
@@ -48,6 +49,8 @@ pub(super) struct ArmFleet {
     /// Their agents.
     lines: RefCell<NodeLines>,
     interrupt: Interrupt,
+    /// The round, from 1, that was begun last and behind which the target was not well yet; 0 where there is none.
+    unwell: AtomicU32,
     /// In which network namespace of theirs.
     netns: Option<String>,
     /// Which of them are not to be interrupted together.
@@ -108,7 +111,7 @@ pub(super) fn asked(flags: &ConductFlags) -> Result<Option<FleetAsked>, Failure>
 
 /// The nodes of a fleet file, of which some of a role can be changed, and some load.
 fn fleet_of(path: &Path, reached: &ExperimentReachFlags, on: NodeRole) -> Result<Vec<FleetNode>, Failure> {
-    let nodes = reaching::read_fleet(path)?;
+    let nodes = reaching::read_own_fleet(path)?;
     reached.reach.check(&nodes, path)?;
     for role in [NodeRole::Client, on] {
         if nodes.iter().all(|node| node.role != role) {
@@ -177,6 +180,7 @@ pub(super) fn begun(flags: &ConductFlags, asked: &FleetAsked, again: String) -> 
         lines: RefCell::new(NodeLines::of(&nodes, &reached.reach)),
         nodes,
         interrupt,
+        unwell: AtomicU32::new(0),
         netns: flags.arms.netns.clone(),
         guards,
     };
@@ -222,6 +226,7 @@ pub(super) fn resumed(
         guards: guards_of(&nodes, None)?,
         nodes,
         interrupt: interrupt::watch(again)?,
+        unwell: AtomicU32::new(0),
         netns,
     }))
 }

@@ -77,14 +77,7 @@ pub(super) fn up(flags: &UpFlags) -> Result<ExitCode, Failure> {
              removes it"
         )));
     }
-    let places = wishes.namespaces();
-    // A namespace of somebody else's is used as it is: with our labels on it, it would be deleted with the fleet.
-    let mut others = Vec::new();
-    for place in &places {
-        if cluster.owner(place, &wishes.instance).map_err(told)? == NamespaceOwner::Others {
-            others.push(place.clone());
-        }
-    }
+    let others = of_others(&cluster, &wishes)?;
     wishes.makes_namespaces = true;
     let objects = documents(&manifest::render(&wishes)).map_err(Failure::Command)?;
     say(&format!("starting fleet {}: linerate fleet down --instance {0} removes it", wishes.instance));
@@ -107,6 +100,38 @@ pub(super) fn up(flags: &UpFlags) -> Result<ExitCode, Failure> {
         None => printing::print(&fleet)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Namespaces of somebody else's in which clients are put. They are used as they are: with our labels on them, they
+/// would be deleted with the fleet. What is privileged is put into none of them.
+fn of_others(cluster: &Arc<KubeCluster>, wishes: &Wishes) -> Result<Vec<String>, Failure> {
+    let mut others = Vec::new();
+    for place in wishes.namespaces() {
+        if cluster.owner(&place, &wishes.instance).map_err(|fault| failed(&fault))? != NamespaceOwner::Others {
+            continue;
+        }
+        // Every namespace but that of the clients is for pods that Kubernetes calls privileged.
+        if place != wishes.namespace {
+            return Err(Failure::usage(taken(&place, wishes)));
+        }
+        others.push(place);
+    }
+    Ok(others)
+}
+
+/// Why privileged pods are not put into a namespace that is there already.
+fn taken(place: &str, wishes: &Wishes) -> String {
+    let are = if place == wishes.storage_namespace() {
+        "are root on each storage node"
+    } else {
+        "are in the network of their hosts"
+    };
+    format!(
+        "namespace {place} exists and is not of fleet {}: whoever has rights in it may run commands in this fleet's \
+         pods there, which {are}: give another --namespace; or, if an earlier fleet left it, remove it by linerate \
+         fleet down --instance with the instance in its label {INSTANCE_LABEL}",
+        wishes.instance
+    )
 }
 
 /// Six letters, so that fleets do not share a name.

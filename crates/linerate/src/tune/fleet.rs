@@ -35,7 +35,7 @@ const AGAIN: &str = "error: interrupted again: changes that are not confirmed ro
 
 /// Reads the nodes of a fleet on which settings may be changed.
 fn nodes_of(many: &ManyFlags, fleet: &Path) -> Result<Vec<FleetNode>, Failure> {
-    let nodes = reaching::read_fleet(fleet)?;
+    let nodes = reaching::read_own_fleet(fleet)?;
     many.reach.check(&nodes, fleet)?;
     require_fit(nodes.iter())?;
     Ok(nodes)

@@ -7,9 +7,12 @@ for module in veth bonding tcp_diag sch_ingress cls_u32 act_skbedit act_mirred; 
     modprobe "$module" max_bonds=0 2>/dev/null || modprobe "$module" || echo "no module $module"
 done
 
-# A shell of busybox has an applet of this name, which knows no namespaces.
+# A shell of busybox has applets of these names, which know no namespaces.
 ip() {
     /usr/bin/ip "$@"
+}
+tc() {
+    /usr/bin/tc "$@"
 }
 # A bond of all cables at one end: its namespace, address, members and the rest.
 bond() {
@@ -95,8 +98,9 @@ astray() {
 nodes 2 mode 802.3ad lacp_rate fast xmit_hash_policy layer3+4
 astray a0 a1
 astray a1 a0
+# Of 16 ports in 32 that follow each other, one is led astray in every other visit.
 streams=16
-measure --visits 2
+measure --visits 4
 say lacp-2-layer3+4-astray
 sed 's/^/VISIT /' /tmp/run/visits.jsonl
 streams=160

@@ -221,9 +221,132 @@ fn groups_that_may_be_interrupted_are_taken_back_one_after_the_other() {
     let nodes = ["a", "b", "c"].map(|name| (name.to_owned(), Some(WHOLE))).to_vec();
     let groups = (vec![vec![0, 1], vec![2]], true);
     let mut course = RolloutCourse::take_back(nodes, groups, CourseTimes::default(), 0);
-    assert_eq!(answer(&mut course, NodeStanding::Restored, 0), [RolloutAct::TakeBack(2)]);
     assert_eq!(answer(&mut course, NodeStanding::Restored, 0), [0, 1].map(RolloutAct::TakeBack));
+    assert_eq!(answer(&mut course, NodeStanding::Restored, 0), [RolloutAct::TakeBack(2)]);
     assert_eq!((course.acts(0), course.end()), (vec![], Some(RolloutEnd::TakenBack)));
+    // Those that lapse first are first, in whichever order they were named.
+    let nodes = vec![("a".to_owned(), Some(WHOLE)), ("b".to_owned(), Some(LATER)), ("c".to_owned(), None)];
+    let groups = (vec![vec![2], vec![0], vec![1]], true);
+    let mut course = RolloutCourse::take_back(nodes, groups, CourseTimes::default(), 0);
+    for node in [1, 0, 2] {
+        assert_eq!(answer(&mut course, NodeStanding::Restored, 0), [RolloutAct::TakeBack(node)]);
+    }
+}
+
+/// A course of three nodes in as many waves that may be interrupted, of which the first two are changed and the third
+/// is told to.
+fn applying_apart() -> RolloutCourse {
+    let mut course =
+        RolloutCourse::apply(&plan(&changes(3, 0), &wish("1", Some(1), 3)).unwrap(), CourseTimes::default(), 0);
+    answer(&mut course, NONE, 0);
+    answer(&mut course, WHOLE, 0);
+    answer(&mut course, WHOLE, 0);
+    assert_eq!(course.acts(0), [RolloutAct::Apply { node: 2, within_ms: 620_000 }]);
+    course
+}
+
+#[test]
+fn no_group_is_interrupted_while_a_node_of_another_is_at_its_changes() {
+    let mut course = applying_apart();
+    course.interrupt();
+    assert_eq!((course.acts(1), course.acts(5_000)), (vec![], vec![]));
+    course.answered(2, WHOLE, None, 5_000);
+    for node in 0..3 {
+        assert_eq!(answer(&mut course, NodeStanding::Restored, 5_000), [RolloutAct::TakeBack(node)]);
+    }
+    assert_eq!((course.acts(5_000), course.end()), (vec![], Some(RolloutEnd::TakenBack)));
+    // What failed is asked nothing else meanwhile.
+    for is_lost in [false, true] {
+        let plan = plan(&changes(3, 0), &wish("1,2", Some(2), 3)).unwrap();
+        let mut course = RolloutCourse::apply(&plan, CourseTimes::default(), 0);
+        answer(&mut course, NONE, 0);
+        answer(&mut course, WHOLE, 0);
+        assert_eq!(course.acts(0).len(), 2);
+        if is_lost {
+            course.lost(1, "cut".to_owned(), 10);
+        } else {
+            course.answered(1, NONE, Some("no such device".to_owned()), 10);
+        }
+        assert_eq!(course.acts(10_000), []);
+        course.answered(2, WHOLE, None, 10_000);
+        assert_eq!(course.acts(10_000), [RolloutAct::TakeBack(0)]);
+    }
+}
+
+#[test]
+fn no_group_is_interrupted_before_what_is_not_heard_of_in_the_one_before_has_lapsed() {
+    let mut course = applying_apart();
+    course.answered(2, WHOLE, None, 0);
+    course.interrupt();
+    let (mut now_ms, mut asked_ms) = (0, vec![None; 3]);
+    while course.end().is_none() {
+        assert!(now_ms < 700_000, "it ends: {asked_ms:?}");
+        for act in course.acts(now_ms) {
+            let RolloutAct::TakeBack(node) = act else { panic!("{act:?}") };
+            asked_ms[node as usize].get_or_insert(now_ms);
+            match node {
+                0 => course.lost(0, "cut".to_owned(), now_ms),
+                _ => course.answered(node, NodeStanding::Restored, None, now_ms),
+            }
+        }
+        now_ms += 500;
+    }
+    // Some seconds behind that its watch has restored it.
+    assert_eq!(asked_ms, [Some(0), Some(607_000), Some(607_500)]);
+    assert_eq!(standings(&course), [None, Some(NodeStanding::Restored), Some(NodeStanding::Restored)]);
+    // Behind the last group there is none that it could be interrupted with.
+    let mut course = applying_apart();
+    course.lost(2, "cut".to_owned(), 0);
+    (0..2).for_each(|_| assert_eq!(answer(&mut course, NodeStanding::Restored, 0).len(), 1));
+    assert_eq!(course.acts(2_000), [RolloutAct::TakeBack(2)]);
+    course.lost(2, "cut".to_owned(), 2_000);
+    assert_eq!((course.acts(32_000), course.end()), (vec![], Some(RolloutEnd::TakenBack)));
+}
+
+#[test]
+fn a_node_that_claims_to_have_a_week_left_holds_no_confirmation_up() {
+    const WEEK: NodeStanding = NodeStanding::Pending { left_ms: 7 * 86_400_000, is_whole: true };
+    let soon = NodeStanding::Pending { left_ms: 20_000, is_whole: true };
+    for (first, is_paced) in [(soon, false), (WEEK, false), (WEEK, true)] {
+        let nodes = vec![("a".to_owned(), soon), ("b".to_owned(), first)];
+        let groups = (vec![vec![0], vec![1]], is_paced);
+        let mut course = RolloutCourse::confirm(nodes, groups, CourseTimes::default(), 0);
+        assert_eq!(answer(&mut course, WEEK, 0).len(), 2);
+        let mut now_ms = 0;
+        while course.failed().is_none() {
+            assert!(now_ms < 200_000, "{first:?} {is_paced}: it is given up");
+            for act in course.acts(now_ms) {
+                match act {
+                    RolloutAct::Confirm(0) => course.answered(0, NodeStanding::Confirmed, None, now_ms),
+                    RolloutAct::Confirm(1) => course.answered(1, WEEK, Some("busy".to_owned()), now_ms),
+                    act => assert!(matches!(act, RolloutAct::TakeBack(_)) && course.failed().is_some(), "{act:?}"),
+                }
+            }
+            now_ms += 1_000;
+        }
+        assert!(now_ms > 134_000, "{first:?} {is_paced}: until then it may be confirmed yet, {now_ms}");
+    }
+}
+
+#[test]
+fn none_is_confirmed_where_one_is_late_to_put_off_or_has_no_time_left() {
+    let mut course = confirming(&[WHOLE, WHOLE]);
+    assert_eq!(course.acts(0).len(), 2);
+    course.answered(0, WHOLE, None, 100);
+    assert_eq!(course.acts(29_900), []);
+    assert_eq!(course.acts(30_000), [RolloutAct::TakeBack(0)], "the other is still at it");
+    course.answered(1, WHOLE, None, 119_000);
+    assert_eq!(course.acts(119_000), [RolloutAct::TakeBack(1)]);
+    // What a node says that it has left counts from when it said it.
+    let short = NodeStanding::Pending { left_ms: 20_000, is_whole: true };
+    for (answered_ms, is_confirmed) in [(16_000, true), (17_500, false)] {
+        let mut course = confirming(&[WHOLE, WHOLE]);
+        course.acts(0);
+        course.answered(0, short, None, 0);
+        course.answered(1, WHOLE, None, answered_ms);
+        let expected = [0, 1].map(if is_confirmed { RolloutAct::Confirm } else { RolloutAct::TakeBack });
+        assert_eq!(course.acts(answered_ms), expected, "{answered_ms}");
+    }
 }
 
 #[test]

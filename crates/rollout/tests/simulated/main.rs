@@ -3,6 +3,7 @@
 //! that was reported of one turns out to be otherwise.
 
 mod cells;
+mod guards;
 mod world;
 
 use linerate_record::fleet::NodeRole;
@@ -41,14 +42,16 @@ fn plan(count: usize, dice: &mut Dice) -> RolloutPlan {
     let size = 1 + (dice.unit() * 3.0) as usize;
     let all: Vec<u32> = (0..count as u32).collect();
     let interrupts = dice.happens(0.3);
+    let guard = || RolloutGuard { what: "sets".to_owned(), nodes: all.clone(), at_once: size as u32 };
     RolloutPlan {
         schema: ROLLOUT_SCHEMA,
         name: RolloutName { token: 1, nodes: count as u32 },
         nodes: (0..count).map(node).collect(),
         waves: all.chunks(size).map(<[u32]>::to_vec).collect(),
         interrupting: if interrupts { vec!["nic.mtu".to_owned()] } else { Vec::new() },
-        guards: Vec::<RolloutGuard>::new(),
-        within_ms: 60_000,
+        guards: if interrupts { vec![guard()] } else { Vec::new() },
+        // Also so little that the first waves are about to lapse before the last one has its changes.
+        within_ms: if interrupts { dice.between(8_000.0, 60_000.0) as u64 } else { 60_000 },
         stagger_ms: if interrupts { 10_000 } else { 0 },
         check: dice.happens(0.5).then(|| "true".to_owned()),
         check_within_ms: 1_000,
@@ -192,6 +195,7 @@ fn one(seed: u64, faults_per_node: f64, notes_refusals: bool, counts: &mut Count
     let mut broken = Vec::new();
     let mut claims = is_ended.then(|| Claims::of(&course));
     broken.extend(left_over(&course));
+    broken.extend(guards::together(&plan, &world));
     match course.end() {
         Some(RolloutEnd::Pending) => {
             let pause_ms = world.moment_ms(40_000.0);

@@ -36,7 +36,23 @@ pub(crate) struct Node {
     has_lost_power: bool,
     /// Its agent is killed at this moment, whatever it does.
     agent_dies_at_ms: u64,
+    /// Whether it made its changes long after it was told to, so that nobody else knows when it lapses.
+    is_late: bool,
+    /// When its watch has ended to restore it, and lets go of its lock.
+    restored_at_ms: u64,
 }
+
+/// A stretch of time over which a node was interrupted, by what nothing came between.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Interruption {
+    pub(crate) node: usize,
+    pub(crate) from_ms: u64,
+    pub(crate) until_ms: u64,
+    pub(crate) is_by_watch: bool,
+}
+
+/// How long a watch restores.
+const WATCH_MS: u64 = 2_000;
 
 /// What a node is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +74,7 @@ pub(crate) enum Heard {
 /// Something that will happen.
 #[derive(Clone, Copy, Debug)]
 enum Due {
-    Done { node: usize, order: Order, told_ms: u64, answer_ms: Option<u64> },
+    Done { node: usize, order: Order, told_ms: u64, reached_ms: u64, answer_ms: Option<u64> },
     Told { node: usize, heard: Heard },
 }
 
@@ -72,6 +88,7 @@ pub(crate) struct World {
     notes_refusals: bool,
     /// How often something went wrong.
     pub(crate) faults: u32,
+    pub(crate) interruptions: Vec<Interruption>,
 }
 
 /// How long after it was given up an order may still be done: by an agent whose lease has not lapsed.
@@ -108,10 +125,12 @@ impl World {
                 off,
                 has_lost_power: false,
                 agent_dies_at_ms,
+                is_late: false,
+                restored_at_ms: 0,
             }
         };
         let nodes = (0..count).map(&mut node).collect();
-        World { now_ms: 0, nodes, due: Vec::new(), dice, notes_refusals, faults }
+        World { now_ms: 0, nodes, due: Vec::new(), dice, notes_refusals, faults, interruptions: Vec::new() }
     }
 
     fn is_in(&self, span: Span) -> bool {
@@ -136,7 +155,8 @@ impl World {
             let is_done = !self.is_dead(node) && !self.is_in(cut) && self.dice.happens(0.5);
             if is_done {
                 let late_ms = if is_cut { self.moment_ms(LATE_MS as f64) } else { 0 };
-                self.due.push((done_ms + late_ms, Due::Done { node, order, told_ms, answer_ms: None }));
+                let due = Due::Done { node, order, told_ms, reached_ms, answer_ms: None };
+                self.due.push((done_ms + late_ms, due));
             }
             let lost_ms = self.lost_ms();
             self.due.push((self.now_ms + lost_ms, Due::Told { node, heard: Heard::Lost }));
@@ -146,14 +166,14 @@ impl World {
             // What its agent had begun goes on for a moment when it thaws.
             done_ms = frozen.1 + self.moment_ms(LATE_MS as f64);
             if self.dice.happens(0.5) {
-                self.due.push((done_ms, Due::Done { node, order, told_ms, answer_ms: None }));
+                self.due.push((done_ms, Due::Done { node, order, told_ms, reached_ms, answer_ms: None }));
             }
             let lost_ms = self.lost_ms();
             self.due.push((self.now_ms + lost_ms, Due::Told { node, heard: Heard::Lost }));
             return;
         }
         let answer_ms = done_ms + self.dice.factor(5.0, 400.0) as u64;
-        self.due.push((done_ms, Due::Done { node, order, told_ms, answer_ms: Some(answer_ms) }));
+        self.due.push((done_ms, Due::Done { node, order, told_ms, reached_ms, answer_ms: Some(answer_ms) }));
     }
 
     fn lost_ms(&mut self) -> u64 {
@@ -175,7 +195,7 @@ impl World {
             self.watch();
             match due {
                 Due::Told { node, heard: what } => heard.push((node, what)),
-                Due::Done { node, order, told_ms, answer_ms } => {
+                Due::Done { node, order, told_ms, reached_ms, answer_ms } => {
                     // An agent that was told ended with the power.
                     let off = self.nodes[node].off;
                     if self.is_dead(node) || (told_ms..=self.now_ms).contains(&off.0) {
@@ -184,8 +204,21 @@ impl World {
                         answer_ms.into_iter().for_each(|_| self.due.push((self.now_ms + lost_ms, lost)));
                         continue;
                     }
+                    let Node { is_new: was_new, restored_at_ms, .. } = self.nodes[node];
+                    if self.now_ms < restored_at_ms {
+                        let answer_ms = answer_ms.map(|answer_ms| answer_ms + restored_at_ms - self.now_ms);
+                        let due = Due::Done { node, order, told_ms, reached_ms, answer_ms };
+                        self.due.push((restored_at_ms, due));
+                        continue;
+                    }
                     let is_well = self.done(node, order);
+                    let is_changed = self.nodes[node].is_new != was_new;
+                    self.nodes[node].is_late |= is_changed && self.now_ms - told_ms > LATE_MS + 1_000;
                     let Some(answer_ms) = answer_ms else { continue };
+                    if is_changed {
+                        let (from_ms, until_ms) = (reached_ms, self.now_ms);
+                        self.interruptions.push(Interruption { node, from_ms, until_ms, is_by_watch: false });
+                    }
                     let cut = self.nodes[node].cut;
                     let is_cut = (cut.0..cut.1).contains(&answer_ms);
                     let heard = if is_cut { Heard::Lost } else { Heard::Answer(self.standing(node), !is_well) };
@@ -216,6 +249,13 @@ impl World {
             let Some(journal) = &mut node.journal else { continue };
             let is_over = journal.is_confirmed || journal.is_closed || journal.is_before_boot;
             let is_due = !is_over && now_ms >= journal.lapses_at_ms;
+            if is_due && node.is_new {
+                node.restored_at_ms = now_ms + WATCH_MS;
+                let (from_ms, until_ms) = (journal.lapses_at_ms, journal.lapses_at_ms + WATCH_MS);
+                if !node.is_late && !(node.frozen.0..node.frozen.1).contains(&from_ms) {
+                    self.interruptions.push(Interruption { node: place, from_ms, until_ms, is_by_watch: true });
+                }
+            }
             if is_due {
                 // Restored first and recorded afterwards, as soon as that can be.
                 node.is_new = false;

@@ -29,7 +29,7 @@ pub(in crate::bench) struct ClientsAsked {
 /// The clients that flags ask for; none without a fleet.
 pub(in crate::bench) fn asked(flags: &FleetChoice) -> Result<Option<ClientsAsked>, Failure> {
     let Some(path) = &flags.fleet else { return Ok(None) };
-    let fleet = reaching::read_fleet(path)?;
+    let fleet = reaching::read_own_fleet(path)?;
     flags.reach.check(&fleet, path)?;
     let nodes: Vec<FleetNode> = fleet.into_iter().filter(|node| node.role == NodeRole::Client).collect();
     let all = u32::try_from(nodes.len()).unwrap_or(u32::MAX);

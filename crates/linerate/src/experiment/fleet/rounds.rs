@@ -2,7 +2,7 @@
 //! one before.
 
 use std::net::TcpStream;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use linerate_fleet::description::FleetNode;
@@ -10,7 +10,7 @@ use linerate_rollout::plan::{NamedGuard, WaveNode, placed, waves};
 use linerate_rollout::waves::WaveSizes;
 
 use super::ArmFleet;
-use crate::experiment::cells::{LOOK, RESTARTING};
+use crate::experiment::cells::RESTARTING;
 use crate::experiment::load;
 use crate::experiment::place::{ArmPlaces, command_of_the_user};
 use crate::failure::Failure;
@@ -22,6 +22,10 @@ const BESIDE: Duration = Duration::from_secs(300);
 
 /// How long the command of a round may take, as far as that is reckoned with.
 const COMMAND: Duration = Duration::from_secs(60);
+
+/// How often the target is looked at, and in how many looks on end it has to be well.
+const LOOK: Duration = Duration::from_millis(500);
+const WELL_LOOKS: u32 = 3;
 
 /// How long a host may take to take a connection.
 const CONNECTING: Duration = Duration::from_secs(1);
@@ -57,46 +61,69 @@ pub(in crate::experiment) fn restart(
         |number: u32, names: &str| [("LINERATE_NODES", names.to_owned()), ("LINERATE_ROUND", number.to_string())];
     let restart = |number: u32, names: &str| command_of_the_user(ground, command, &told(number, names), stop);
     let is_well = |number: u32, names: &str| await_health((ground, fleet), &told(number, names), stop);
-    in_rounds(&rounds, &restart, &is_well)
+    in_rounds((&rounds, &fleet.unwell), &restart, &is_well)
 }
 
 /// One round behind the other, none before all is well: behind one that went wrong, the next would take more than the
-/// target can miss, and so would the first one.
-fn in_rounds(rounds: &[String], restart: RoundDeed<'_>, await_health: RoundDeed<'_>) -> Result<(), Failure> {
-    await_health(0, "")?;
-    for (number, names) in (1_u32..).zip(rounds) {
+/// target can miss, and so would the first one. Where one went wrong before, its nodes are begun with, since the target
+/// misses them already.
+fn in_rounds(
+    (rounds, unwell): (&[String], &AtomicU32),
+    restart: RoundDeed<'_>,
+    await_health: RoundDeed<'_>,
+) -> Result<(), Failure> {
+    let missed = unwell.load(Ordering::Relaxed);
+    if missed == 0 {
+        await_health(0, "")?;
+    }
+    let mut all: Vec<(u32, &String)> = (1_u32..).zip(rounds).collect();
+    all.sort_by_key(|(number, _)| *number != missed);
+    for (number, names) in all {
+        unwell.store(number, Ordering::Relaxed);
         restart(number, names)?;
         await_health(number, names)?;
+        unwell.store(0, Ordering::Relaxed);
     }
     Ok(())
 }
 
-/// Waits until the target is well.
+/// What keeps the target from being well: a host that takes no connection, whatever the command says, which may ask one
+/// of many; else that the command fails.
+fn unwell(
+    (ground, fleet): (&ArmPlaces, &ArmFleet),
+    told: &[(&str, String)],
+    (left, stop): (Duration, &AtomicBool),
+) -> Result<Option<String>, Failure> {
+    let refusing = fleet.hosts.iter().find_map(|host| {
+        let error = TcpStream::connect_timeout(host, CONNECTING).err()?;
+        Some(format!("{host} takes no connection: {error}"))
+    });
+    let Some(command) = fleet.about.health.as_ref().filter(|_| refusing.is_none()) else { return Ok(refusing) };
+    let ended = load::shell(command, told, &ground.folder.join("command.log"), (left, stop))?;
+    Ok((ended.code != Some(0)).then(|| format!("{command:?} fails: {}", ended.said)))
+}
+
+/// Waits until the target is well, several looks long: what was told to restart may not have begun to.
 fn await_health(
     (ground, fleet): (&ArmPlaces, &ArmFleet),
     told: &[(&str, String)],
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
-    let until = Instant::now() + RESTARTING;
+    let (until, mut looks) = (Instant::now() + RESTARTING, 0);
     loop {
-        let why = match &fleet.about.health {
-            Some(command) => {
-                let left = until.saturating_duration_since(Instant::now());
-                let ended = load::shell(command, told, &ground.folder.join("command.log"), (left, stop))?;
-                (ended.code != Some(0)).then(|| format!("{command:?} fails: {}", ended.said))
-            }
-            None => fleet.hosts.iter().find_map(|host| {
-                let error = TcpStream::connect_timeout(host, CONNECTING).err()?;
-                Some(format!("{host} takes no connection: {error}"))
-            }),
-        };
-        let Some(why) = why else { return Ok(()) };
+        let left = until.saturating_duration_since(Instant::now());
+        let why = unwell((ground, fleet), told, (left, stop))?;
+        looks = if why.is_none() { looks + 1 } else { 0 };
+        if looks == WELL_LOOKS {
+            return Ok(());
+        }
         if came(stop) {
             return Err(Failure::Interrupted);
         }
         if Instant::now() > until {
             let (nodes, s) = (told.first().map_or("", |(_, names)| names), RESTARTING.as_secs());
             let when = if nodes.is_empty() { "nothing is restarted".to_owned() } else { format!("{nodes} restarted") };
+            let why = why.unwrap_or_else(|| "it is not for long enough".to_owned());
             return Err(Failure::Load(format!("the target is not well for {s} s ({when}): {why}")));
         }
         std::thread::sleep(LOOK);
@@ -111,8 +138,9 @@ mod tests {
 
     use super::*;
 
-    /// What is done in three rounds, where the target is not well behind one of them, or a restart fails.
-    fn done(unwell_behind: Option<u32>, fails: Option<u32>) -> Vec<String> {
+    /// What is done in three rounds, where the target is not well behind one of them, or a restart fails, and one went
+    /// wrong before; and which went wrong then.
+    fn done(unwell_behind: Option<u32>, fails: Option<u32>, missed: u32) -> (Vec<String>, u32) {
         let done = RefCell::new(Vec::new());
         let rounds = ["a b", "c", "d"].map(str::to_owned);
         let failed = |is_so: bool| if is_so { Err(Failure::Load("it is not well".to_owned())) } else { Ok(()) };
@@ -124,18 +152,24 @@ mod tests {
             done.borrow_mut().push(format!("well {number}"));
             failed(unwell_behind == Some(number))
         };
-        let is_failed = in_rounds(&rounds, &restart, &is_well).is_err();
+        let unwell = AtomicU32::new(missed);
+        let is_failed = in_rounds((&rounds, &unwell), &restart, &is_well).is_err();
         assert_eq!(is_failed, unwell_behind.is_some() || fails.is_some());
-        done.into_inner()
+        (done.into_inner(), unwell.into_inner())
     }
 
     #[test]
     fn no_round_is_begun_before_the_target_is_well_behind_the_one_before() {
         let all = ["well 0", "1: a b", "well 1", "2: c", "well 2", "3: d", "well 3"];
-        assert_eq!(done(None, None), all);
-        assert_eq!(done(Some(0), None), all[..1], "what an earlier restart left");
-        assert_eq!(done(Some(2), None), all[..5]);
-        assert_eq!(done(None, Some(2)), all[..4]);
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
+        assert_eq!(done(None, None, 0), (words(&all), 0));
+        assert_eq!(done(Some(0), None, 0), (words(&all[..1]), 0), "what an earlier restart left");
+        assert_eq!(done(Some(2), None, 0), (words(&all[..5]), 2));
+        assert_eq!(done(None, Some(2), 0), (words(&all[..4]), 2));
+        // What it misses already is restarted first, whether it is well or not.
+        let behind = ["2: c", "well 2", "1: a b", "well 1", "3: d", "well 3"];
+        assert_eq!(done(None, None, 2), (words(&behind), 0));
+        assert_eq!(done(Some(2), None, 2), (words(&behind[..2]), 2));
     }
 
     #[test]
