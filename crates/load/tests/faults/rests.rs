@@ -82,5 +82,6 @@ fn broken_connections_in_a_row_rest_longer_and_longer_and_one_alone_does_not() {
     let seen = driven(nobody, PATIENT, &plan(GET, 4096), |s| s.failed() > 0 && s.elapsed_ns > 2_000_000_000);
     assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
     assert!(seen.failed() < 100, "it spun: {seen:?}");
-    assert!(rested(&seen) > 0.9 && rested(&seen) <= 1.0, "{seen:?}");
+    // What is rested is counted to the end of a rest, and the time of the point to its last interval.
+    assert!((0.9..=1.01).contains(&rested(&seen)), "{seen:?}");
 }
