@@ -19,9 +19,9 @@ fn terms(id: &str, owner: Option<Owner>) -> Terms {
 /// All files of the machine, and all of its journals' folder, with the lock.
 fn files(machine: &Machine) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = machine.files();
-    for entry in std::fs::read_dir(machine.state.path()).unwrap() {
-        let path = entry.unwrap().path();
-        files.insert(path.clone(), std::fs::read(path).unwrap());
+    for entry in std::fs::read_dir(machine.state.path()).expect("the machine is the test's own") {
+        let path = entry.expect("the machine is the test's own").path();
+        files.insert(path.clone(), std::fs::read(path).expect("the machine is the test's own"));
     }
     files
 }
