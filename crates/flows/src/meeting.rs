@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use linerate_record::net::NetOp;
-use linerate_wire::patience::{Heed, Patience};
+use linerate_wire::patience::{Heed, Patience, Patient};
 use linerate_wire::transport::{dial_blocking, dial_blocking_from};
 
 use crate::datagram::SECRET_BYTES;
@@ -26,9 +26,6 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Shortest wait for something that is due at an instant that may be over.
 const LEAST_WAIT: Duration = Duration::from_millis(100);
-
-/// Longest read of what is there already, or is not.
-const LEAST_READ: Duration = Duration::from_millis(1);
 
 /// What a receiver asks its kernel to keep of datagrams that it has not read: net.core.rmem_max bounds it.
 const DATAGRAMS_KEPT_BYTES: usize = 4 << 20;
@@ -105,7 +102,7 @@ pub(crate) fn reached(
             let mut patience = Patience::new(left.min(CONNECTED_WITHIN), &heed);
             let made = match &to.source {
                 Some(_) => opened_from(&mut places, to.address, &mut patience)
-                    .and_then(|stream| proven(stream, token, named, &mut patience)),
+                    .and_then(|stream| proven(stream, token, named, &patience)),
                 None => connected(to.address, token, named, &mut patience),
             };
             match made {
@@ -164,42 +161,24 @@ fn freed_at_once(stream: TcpStream) -> io::Result<TcpStream> {
 
 /// Proves both ends of a flow.
 fn proven(
-    mut stream: TcpStream,
+    stream: TcpStream,
     token: &FlowToken,
     (name, drawn): (FlowName, [u8; 16]),
-    patience: &mut Patience,
+    patience: &Patience,
 ) -> io::Result<TcpStream> {
     let said = preface(token, name, drawn);
-    // It fits any send buffer.
+    let mut stream = Patient::new(stream, patience.clone())?;
     stream.write_all(&said)?;
     let mut answer = [0; ANSWER_BYTES];
     let denied = |error: io::Error| match error.kind() {
         io::ErrorKind::UnexpectedEof => io::Error::other("what listens there does not have the token of this run"),
         _ => error,
     };
-    read_all(&stream, &mut answer, patience).map_err(denied)?;
+    stream.read_exact(&mut answer).map_err(denied)?;
     if !is_answer(token, &said, &answer) {
         return Err(io::Error::other("what listens there does not have the token of this run"));
     }
-    Ok(stream)
-}
-
-/// Fills all of it as long as the patience lasts, however the other end spreads its bytes. What is there already is
-/// read even where nothing is left of it.
-fn read_all(mut stream: &TcpStream, mut into: &mut [u8], patience: &mut Patience) -> io::Result<()> {
-    stream.set_read_timeout(Some(patience.left().unwrap_or(LEAST_READ)))?;
-    while !into.is_empty() {
-        match stream.read(into) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(count) => into = &mut into[count..],
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
-            Err(error) => return Err(error),
-        }
-        if !into.is_empty() {
-            patience.left()?;
-        }
-    }
-    Ok(())
+    Ok(stream.into_socket())
 }
 
 /// Waits for the flows of this point; those of others are dropped.
@@ -275,7 +254,7 @@ pub(crate) fn places_told(
             continue;
         }
         let left = until.saturating_duration_since(Instant::now()).max(LEAST_WAIT);
-        match place_told(&flow.stream, &mut Patience::new(left, &heed)) {
+        match place_told(&flow.stream, Patience::new(left, &heed)) {
             Ok(to) => flow.datagrams = Some(to),
             Err(error) => drop(unsent.insert(flow.to, format!("it does not tell where it takes datagrams: {error}"))),
         }
@@ -283,9 +262,9 @@ pub(crate) fn places_told(
     sending.retain(|flow| !unsent.contains_key(&flow.to));
 }
 
-fn place_told(stream: &TcpStream, patience: &mut Patience) -> io::Result<DatagramsTo> {
+fn place_told(stream: &TcpStream, patience: Patience) -> io::Result<DatagramsTo> {
     let mut place = [0; PLACE_BYTES];
-    read_all(stream, &mut place, patience)?;
+    Patient::new(stream.try_clone()?, patience)?.read_exact(&mut place)?;
     let ([high, low], mut secret) = ([place[0], place[1]], [0; SECRET_BYTES]);
     secret.copy_from_slice(&place[2..]);
     let socket = UdpSocket::bind((stream.local_addr()?.ip().to_canonical(), 0))?;

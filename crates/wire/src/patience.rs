@@ -196,6 +196,12 @@ impl Patient {
         Ok(Patient { socket, patience })
     }
 
+    /// The socket again, with the time limits of each call that this has set.
+    #[must_use]
+    pub fn into_socket(self) -> TcpStream {
+        self.socket
+    }
+
     /// A signal interrupts a call with a time limit even where system calls are restarted: Ctrl-C while clearing up
     /// must not end the clearing.
     fn patiently<T>(&mut self, mut call: impl FnMut(&mut TcpStream) -> io::Result<T>) -> io::Result<T> {
