@@ -47,8 +47,26 @@ impl Error {
 }
 
 fn require(path: &Path, metadata: &Metadata) -> Result<(), Error> {
+    require_as(path, metadata, metadata.mode())
+}
+
+/// The same of a file that is open already and that a person wrote, and of the way to it.
+pub(crate) fn require_written(path: &Path, file: &File) -> Result<(), Error> {
+    let metadata = file.metadata()?;
+    require_as(path, &metadata, by_person(metadata.mode(), metadata.uid(), metadata.gid()))?;
+    require_way(path)
+}
+
+/// A mode without the right of a user's own group. That has the same number, and nobody else in it: where it is usual,
+/// files are made so that it can write to them.
+const fn by_person(mode: u32, uid: u32, gid: u32) -> u32 {
+    if gid == 0 || gid == uid { mode & !0o020 } else { mode }
+}
+
+/// Refuses what somebody else may have written, by its owner and the mode that counts.
+fn require_as(path: &Path, metadata: &Metadata, mode: u32) -> Result<(), Error> {
     let shown = path.display();
-    match standing(metadata.uid(), metadata.mode(), rustix::process::geteuid().as_raw()) {
+    match standing(metadata.uid(), mode, rustix::process::geteuid().as_raw()) {
         Standing::Own => Ok(()),
         Standing::Foreign => Err(Error::Foreign(Failure::usage(format!(
             "{shown} belongs to another user (uid {}), and this command would act on its contents: read it, then make \
@@ -101,6 +119,23 @@ const fn standing(uid: u32, mode: u32, this_user: u32) -> Standing {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_open_to_others_and_to_groups_that_are_not_the_users_own() {
+        for (mode, uid, gid, expected) in [
+            (0o644, 1000, 1000, false),
+            (0o600, 1000, 50, false),
+            (0o664, 1000, 1000, false),
+            (0o664, 0, 0, false),
+            (0o664, 1000, 50, true),
+            (0o660, 0, 50, true),
+            (0o646, 1000, 1000, true),
+            (0o666, 0, 0, true),
+        ] {
+            let is_open = standing(uid, by_person(mode, uid, gid), uid) == Standing::Open;
+            assert_eq!(is_open, expected, "{mode:o} {uid} {gid}");
+        }
+    }
 
     #[test]
     fn what_others_own_or_can_write_is_not_ones_own() {

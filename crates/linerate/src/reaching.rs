@@ -17,7 +17,6 @@ mod slots;
 mod ssh;
 mod standing;
 mod stream;
-mod written;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -30,7 +29,7 @@ use linerate_record::fleet::{Allowed, FleetRow, MachineState, ReachedNode, Unrea
 
 use crate::failure::{Failure, code};
 use crate::interrupt::Interrupt;
-use crate::{bounded, consent, interrupt};
+use crate::{bounded, consent, interrupt, own};
 use flags::ReachFlags;
 pub(crate) use leading::{LedEvent, LedFleet, LostAgent};
 #[cfg(feature = "kube")]
@@ -43,6 +42,9 @@ use slots::Slots;
 
 /// Largest file read as a fleet.
 const FLEET_BYTES_MAX: u64 = 1 << 20;
+
+/// Fleet files that the user's shell has opened, such as for `<(…)`: what they are is the user's word, as a flag is.
+const OF_SHELL: [&str; 3] = ["/dev/stdin", "/dev/fd", "/proc/self/fd"];
 
 /// Nodes that are spoken to at once. Each costs a thread, a process and, where it is read, its answer.
 const AT_ONCE: usize = 64;
@@ -57,7 +59,7 @@ pub(crate) type Found = (FleetRow, Option<MachineState>);
 /// Reads the description of a fleet. A mistake in it is bad usage, with the whole message, and so is one that has
 /// commands run and that others could have written.
 pub(crate) fn read_fleet(path: &Path) -> Result<Vec<FleetNode>, Failure> {
-    read(path, written::runs_commands)
+    read(path, |nodes| Commands::of(nodes).are_any())
 }
 
 /// The same of a fleet on which settings are changed, or which gets keys of S3: nobody else may have written it.
@@ -71,34 +73,53 @@ fn read(path: &Path, is_acted_upon: impl FnOnce(&[FleetNode]) -> bool) -> Result
     let mut file = bounded::open(path).map_err(failed)?;
     let text = bounded::named_of(&mut file, FLEET_BYTES_MAX).and_then(bounded::into_text).map_err(failed)?;
     let nodes = description::read(&text, &path.display().to_string()).map_err(Failure::usage)?;
-    if is_acted_upon(&nodes) {
-        written::require_own(path, &file)?;
+    if is_acted_upon(&nodes) && !OF_SHELL.iter().any(|begin| path.starts_with(begin)) {
+        own::require_written(path, &file).map_err(|error| error.into_failure(failed))?;
     }
     Ok(nodes)
 }
 
+/// The commands that a fleet names, each once.
+struct Commands<'n> {
+    /// On this machine.
+    here: Vec<&'n str>,
+    /// By which nodes give agents other rights.
+    over_ssh: Vec<String>,
+}
+
+impl Commands<'_> {
+    fn of(nodes: &[FleetNode]) -> Commands<'_> {
+        let (mut here, mut over_ssh) = (Vec::<&str>::new(), Vec::<String>::new());
+        for node in nodes {
+            match &node.reach {
+                NodeReach::Exec(command) if !here.contains(&command.as_str()) => here.push(command),
+                NodeReach::Ssh(place) => over_ssh.extend(place.become_by.as_ref().map(ToString::to_string)),
+                _ => {}
+            }
+        }
+        over_ssh.sort_unstable();
+        over_ssh.dedup();
+        Commands { here, over_ssh }
+    }
+
+    fn are_any(&self) -> bool {
+        !(self.here.is_empty() && self.over_ssh.is_empty())
+    }
+}
+
 /// Asks for consent to the commands that a fleet names, unless it is given.
 pub(crate) fn consent_to_commands(nodes: &[FleetNode], yes_exec: bool) -> Result<(), Failure> {
-    let (mut commands, mut over_ssh) = (Vec::<&str>::new(), Vec::<String>::new());
-    for node in nodes {
-        match &node.reach {
-            NodeReach::Exec(command) if !commands.contains(&command.as_str()) => commands.push(command),
-            NodeReach::Ssh(place) => over_ssh.extend(place.become_by.as_ref().map(ToString::to_string)),
-            _ => {}
-        }
-    }
-    over_ssh.sort_unstable();
-    over_ssh.dedup();
+    let commands = Commands::of(nodes);
     let of_kubeconfig = pods::commands(nodes);
-    if yes_exec || (commands.is_empty() && over_ssh.is_empty() && of_kubeconfig.is_empty()) {
+    if yes_exec || !(commands.are_any() || !of_kubeconfig.is_empty()) {
         return Ok(());
     }
     let listed = |what: &str, commands: String| {
         if commands.is_empty() { String::new() } else { format!("{what}:\n  {commands}\n") }
     };
     let what = [
-        listed("the fleet file runs commands on this machine", commands.join("\n  ")),
-        listed("the fleet file starts agents by commands on its nodes", over_ssh.join("\n  ")),
+        listed("the fleet file runs commands on this machine", commands.here.join("\n  ")),
+        listed("the fleet file starts agents by commands on its nodes", commands.over_ssh.join("\n  ")),
         listed("the kubeconfig runs commands for credentials on this machine", of_kubeconfig.join("\n  ")),
     ];
     consent::ask(&what.concat(), "They run as your user.", "give --yes-exec to consent")
@@ -212,4 +233,24 @@ fn each<T: Send>(
 fn of_ssh(nodes: &[FleetNode], flags: &ReachFlags) -> Result<Vec<Program>, Failure> {
     let is_needed = nodes.iter().any(|node| matches!(node.reach, NodeReach::Ssh(_)));
     if is_needed { programs(&flags.binary) } else { Ok(Vec::new()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_those_of_exec_and_of_become() {
+        for (node, expected) in [
+            ("reach: 'exec:linerate agent'", true),
+            ("reach: 'ssh://n1', become: sudo -n", true),
+            ("reach: 'ssh://n1'", false),
+            ("reach: here", false),
+            ("reach: 'kube://ns/pod'", false),
+        ] {
+            let text = format!("nodes: [{{name: b, role: client, reach: here}}, {{name: a, role: client, {node}}}]");
+            let nodes = linerate_fleet::description::read(&text, "f").unwrap();
+            assert_eq!(Commands::of(&nodes).are_any(), expected, "{node}");
+        }
+    }
 }
