@@ -67,7 +67,9 @@ pub(crate) fn order_of_plan(act: RolloutAct, (plan, changes): (&RolloutPlan, &Fl
 /// What a node is told by an act on a rollout that was applied.
 pub(crate) fn order_of(act: RolloutAct, rollout: RolloutName, force: bool) -> Option<ChangeOrder> {
     match act {
-        RolloutAct::Look(_) => Some(ChangeOrder::Tell { rollout: Some(rollout), settings: false }),
+        RolloutAct::Look(_) | RolloutAct::LookAgain(_) => {
+            Some(ChangeOrder::Tell { rollout: Some(rollout), settings: false })
+        }
         RolloutAct::Extend { within_ms, .. } => Some(ChangeOrder::Extend { rollout, within_ms }),
         RolloutAct::Confirm(_) => Some(ChangeOrder::Confirm { rollout }),
         RolloutAct::TakeBack(_) => Some(ChangeOrder::TakeBack { rollout, force, why: None }),

@@ -293,7 +293,7 @@ impl RolloutCourse {
         }
         let (pended, act) = match stage {
             CourseStage::Looking => (Pended::Look, RolloutAct::Look(node)),
-            CourseStage::LookingAgain => (Pended::LookAgain, RolloutAct::Look(node)),
+            CourseStage::LookingAgain => (Pended::LookAgain, RolloutAct::LookAgain(node)),
             CourseStage::Applying(wave) => {
                 member.is_touched = true;
                 let later_ms = stagger_ms.saturating_mul(wave as u64);

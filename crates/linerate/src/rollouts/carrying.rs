@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use linerate_fleet::changing::{ChangeAnswer, ChangeOrder, reason};
 use linerate_host::apply::since_boot_ms;
-use linerate_record::rollout::{NodeReported, NodeStanding, NodeTold, RolloutPlan};
+use linerate_record::rollout::{NodeReported, NodeTold, RolloutPlan};
 use linerate_rollout::course::{CourseRow, RolloutAct, RolloutCourse, RolloutEnd};
 
 use super::check::RunningCheck;
@@ -91,28 +91,15 @@ fn do_act(
             return;
         }
         RolloutAct::Look(node)
+        | RolloutAct::LookAgain(node)
         | RolloutAct::Apply { node, .. }
         | RolloutAct::Extend { node, .. }
         | RolloutAct::Confirm(node)
         | RolloutAct::TakeBack(node) => node,
     };
     match (places.get(node as usize), orders(act)) {
-        (Some(place), Some(order)) => {
-            let known = course.rows().nth(node as usize).and_then(|row| row.standing);
-            lines.tell(*place, because(again(order, known), course.failed()));
-        }
+        (Some(place), Some(order)) => lines.tell(*place, because(order, course.failed())),
         _ => course.lost(node, "it is not in the fleet file".to_owned(), since_boot_ms()),
-    }
-}
-
-/// An order to look at a node as one that has said before how it stands takes it: it is asked for that alone, since its
-/// changes are made by then.
-fn again(order: ChangeOrder, known: Option<NodeStanding>) -> ChangeOrder {
-    match order {
-        ChangeOrder::Look(apply) if known.is_some() => {
-            ChangeOrder::Tell { rollout: Some(apply.rollout), settings: false }
-        }
-        order => order,
     }
 }
 

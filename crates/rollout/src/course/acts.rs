@@ -5,8 +5,10 @@ use linerate_record::rollout::NodeStanding;
 /// Something to be done. Nodes are places in the list that the course was begun with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RolloutAct {
-    /// Ask a node how it stands.
+    /// Ask a node how it stands, before any is changed.
     Look(u32),
+    /// The same behind the last wave.
+    LookAgain(u32),
     /// Have it make its changes, which it takes back by itself after so many milliseconds.
     Apply {
         /// Which node.

@@ -20,6 +20,7 @@ fn answer(course: &mut RolloutCourse, standing: NodeStanding, now_ms: u64) -> Ve
         match *act {
             RolloutAct::Check(_) => course.checked(Ok(())),
             RolloutAct::Look(node)
+            | RolloutAct::LookAgain(node)
             | RolloutAct::Apply { node, .. }
             | RolloutAct::Extend { node, .. }
             | RolloutAct::Confirm(node)
@@ -42,7 +43,7 @@ fn all_look_then_waves_are_applied_and_checked_one_after_the_other() {
     assert_eq!(answer(&mut course, WHOLE, 2_000).len(), 3);
     assert_eq!(course.wave(), Some(1));
     assert_eq!(answer(&mut course, WHOLE, 2_000), [RolloutAct::Check(1)]);
-    assert_eq!(answer(&mut course, LATER, 9_000), [0, 1, 2, 3].map(RolloutAct::Look), "and again at last");
+    assert_eq!(answer(&mut course, LATER, 9_000), [0, 1, 2, 3].map(RolloutAct::LookAgain), "and again at last");
     assert_eq!(answer(&mut course, LATER, 9_000), []);
     assert_eq!(course.end(), Some(RolloutEnd::Pending));
     assert_eq!(standings(&course), [Some(LATER); 4], "how long each has left is told as it is by then");

@@ -87,7 +87,7 @@ fn is_carried_out(course: &mut RolloutCourse, world: &mut World, killed_at_ms: u
         }
         for act in course.acts(world.now_ms) {
             match act {
-                RolloutAct::Look(node) => world.tell(node as usize, Order::Look),
+                RolloutAct::Look(node) | RolloutAct::LookAgain(node) => world.tell(node as usize, Order::Look),
                 RolloutAct::Apply { node, within_ms } => world.tell(node as usize, Order::Apply { within_ms }),
                 RolloutAct::Extend { node, within_ms } => world.tell(node as usize, Order::Extend { within_ms }),
                 RolloutAct::Confirm(node) => world.tell(node as usize, Order::Confirm),
