@@ -88,8 +88,7 @@ pub fn watch(ground: &Ground<'_>, id: &str, step: &mut dyn FnMut(ApplyStep)) -> 
         if is_put_off(ground, id) {
             continue;
         }
-        let rolled = lapse(ground, id, step);
-        return match rolled {
+        return match lapse(ground, id, step) {
             Ok(Some(first)) if held.is_none() => once_more(ground, first, step),
             rolled => rolled,
         };
@@ -103,7 +102,7 @@ pub fn write_down(ground: &Ground<'_>, rolled: &Rolled, within: Duration) -> boo
     let mut look = LOOK;
     loop {
         match written_down(ground, rolled) {
-            Ok(is_over) => return is_over,
+            Ok(()) => return true,
             Err(TuneError::State { source, .. }) if source.kind() == ErrorKind::NotFound => return false,
             Err(_) if since_boot_ms() >= until_ms => return false,
             Err(_) => std::thread::sleep(look),
@@ -112,16 +111,16 @@ pub fn write_down(ground: &Ground<'_>, rolled: &Rolled, within: Duration) -> boo
     }
 }
 
-fn written_down(ground: &Ground<'_>, rolled: &Rolled) -> Result<bool, TuneError> {
+fn written_down(ground: &Ground<'_>, rolled: &Rolled) -> Result<(), TuneError> {
     // No setting is changed: the lock of the journals is enough.
     let _held = ground.state.lock()?.ok_or(TuneError::Busy)?;
     let reported = ground.state.read(&rolled.id)?;
     // By somebody who named it, or confirmed.
     let is_others = reported.confirmed_ms.is_some() || matches!(reported.closed, Some((By::Command, _, _)));
-    if !is_others && !reported.is_closed() {
-        Journal::resume(ground.state, &rolled.id)?.append_all(&rolled.unwritten)?;
+    if is_others || reported.is_closed() {
+        return Ok(());
     }
-    Ok(!ground.state.read(&rolled.id)?.is_pending())
+    Journal::resume(ground.state, &rolled.id)?.append_all(&rolled.unwritten)
 }
 
 /// Whether the instant was put off by whoever had the lock until now.

@@ -14,7 +14,7 @@ use linerate_host::apply::{ApplyStep, confirm, extend, rollback};
 use linerate_host::watch::watch;
 use rustix::process::{Signal, getpid, kill_process};
 
-use crate::machine::{Machine, scratch};
+use crate::machine::{Machine, made};
 
 const FOLDER: &str = "CRASH_FOLDER";
 const WHAT: &str = "CRASH_WHAT";
@@ -59,8 +59,7 @@ fn is_killed(folder: &Path, what: &str, at: u32) -> bool {
 /// Kills at every step; `heal` must make good. Gives the number of steps.
 fn at_every_step(what: &str, applied_before: bool, heal: fn(&Machine)) -> u32 {
     for at in 1.. {
-        let dir = scratch();
-        let machine = Machine::make(dir.path());
+        let (dir, machine) = made();
         let before = machine.files();
         if applied_before {
             machine.apply(&machine.changes(), ID, &mut |_| ()).expect("the machine is the test's own");
@@ -103,8 +102,7 @@ fn by_the_watch(machine: &Machine) {
 #[test]
 fn what_was_confirmed_and_is_restored_in_part_never_counts_as_kept_alone() {
     for at in 1.. {
-        let dir = scratch();
-        let machine = Machine::make(dir.path());
+        let (dir, machine) = made();
         let before = machine.files();
         machine.apply(&machine.changes(), ID, &mut |_| ()).expect("the machine is the test's own");
         confirm(&machine.ground()).expect("the machine is the test's own");
@@ -124,8 +122,7 @@ fn what_was_confirmed_and_is_restored_in_part_never_counts_as_kept_alone() {
 
 #[test]
 fn what_somebody_began_to_take_back_is_not_confirmed_and_its_watch_goes_on() {
-    let dir = scratch();
-    let machine = Machine::make(dir.path());
+    let (dir, machine) = made();
     let before = machine.files();
     machine.apply(&machine.changes(), ID, &mut |_| ()).expect("the machine is the test's own");
     let applied = machine.files();

@@ -12,7 +12,7 @@ use linerate_host::watch::{watch, write_down};
 use linerate_record::journal::By;
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-use crate::machine::{Machine, scratch};
+use crate::machine::{Machine, made};
 
 const FOLDER: &str = "FULL_FOLDER";
 const WHAT: &str = "FULL_WHAT";
@@ -78,13 +78,17 @@ fn is_full(folder: &Path, what: &str, bytes: u64) -> bool {
     status.success()
 }
 
+/// A file no longer than this has no room for another line of it.
+fn journal_bytes(machine: &Machine) -> u64 {
+    std::fs::metadata(machine.state.path().join("1.journal")).expect("the machine is the test's own").len()
+}
+
 #[test]
 fn a_disk_full_at_any_byte_of_the_journal_leaves_nothing_changed() {
     let mut points = 0;
     // Settings are files here too, of up to 40 bytes: what is smaller would refuse those.
     for bytes in (64..).step_by(STRIDE as usize) {
-        let dir = scratch();
-        let machine = Machine::make(dir.path());
+        let (dir, machine) = made();
         let before = machine.files();
         if !is_full(dir.path(), "apply", bytes) {
             break;
@@ -98,26 +102,20 @@ fn a_disk_full_at_any_byte_of_the_journal_leaves_nothing_changed() {
 
 #[test]
 fn settings_are_restored_though_the_journal_cannot_say_so() {
-    let dir = scratch();
-    let machine = Machine::make(dir.path());
+    let (dir, machine) = made();
     let before = machine.files();
     machine.apply(&machine.changes(), "1", &mut |_| ()).expect("the machine is the test's own");
-    let length =
-        std::fs::metadata(machine.state.path().join("1.journal")).expect("the machine is the test's own").len();
-    assert!(is_full(dir.path(), "rollback", length));
+    assert!(is_full(dir.path(), "rollback", journal_bytes(&machine)));
     assert_eq!(machine.files(), before);
 }
 
 #[test]
 fn what_a_watch_could_not_write_it_writes_once_the_disk_has_room() {
-    let dir = scratch();
-    let machine = Machine::make(dir.path());
+    let (dir, machine) = made();
     let before = machine.files();
     machine.apply(&machine.changes(), "1", &mut |_| ()).expect("the machine is the test's own");
     machine.let_time_pass("1");
-    let length =
-        std::fs::metadata(machine.state.path().join("1.journal")).expect("the machine is the test's own").len();
-    assert!(is_full(dir.path(), "watch", length));
+    assert!(is_full(dir.path(), "watch", journal_bytes(&machine)));
     assert_eq!(machine.text(OWN.0), OWN.1, "what somebody has set meanwhile stays");
     machine.set(OWN.0, OWN.2);
     assert_eq!(machine.files(), before);

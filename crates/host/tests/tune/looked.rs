@@ -10,7 +10,7 @@ use linerate_host::owner;
 use linerate_record::journal::Owner;
 use linerate_record::knob::ChangeSet;
 
-use crate::machine::{Machine, ROWS, scratch};
+use crate::machine::{Machine, ROWS, made};
 
 fn terms(id: &str, owner: Option<Owner>) -> Terms {
     Terms { id: id.to_owned(), root: None, within: Duration::from_secs(3600), owner, wave: None }
@@ -32,12 +32,6 @@ fn looked(machine: &Machine, set: &ChangeSet) -> Result<usize, TuneError> {
     let said = would_apply(&machine.ground(), set, &terms("9", None));
     assert!(files(machine) == before, "it only looks: {said:?}");
     said
-}
-
-fn made() -> (tempfile::TempDir, Machine) {
-    let dir = scratch();
-    let machine = Machine::make(dir.path());
-    (dir, machine)
 }
 
 #[test]

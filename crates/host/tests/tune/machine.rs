@@ -160,6 +160,13 @@ pub(crate) fn scratch() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("the machine is the test's own")
 }
 
+/// A new machine in a folder of its own.
+pub(crate) fn made() -> (tempfile::TempDir, Machine) {
+    let dir = scratch();
+    let machine = Machine::make(dir.path());
+    (dir, machine)
+}
+
 /// A captured machine and the folder of its journals, beside each other.
 pub(crate) struct Machine {
     folder: PathBuf,

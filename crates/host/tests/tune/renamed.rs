@@ -8,14 +8,13 @@ use linerate_host::watch::watch;
 use linerate_record::journal::{Address, Beside, By, Device, DeviceKind, JournalLine, Undo};
 use linerate_record::knob::ChangeSet;
 
-use crate::machine::{Machine, scratch};
+use crate::machine::{self, Machine};
 
 fn nothing(_: linerate_host::apply::ApplyStep) {}
 
 /// A machine whose devices have numbers.
 fn made() -> (tempfile::TempDir, Machine) {
-    let dir = scratch();
-    let machine = Machine::make(dir.path());
+    let (dir, machine) = machine::made();
     for (path, number) in [
         ("sys/class/net/eth0/ifindex", "2"),
         ("sys/class/net/eth1/ifindex", "3"),

@@ -5,15 +5,9 @@ use linerate_host::watch::{trial, watch};
 use linerate_record::journal::{By, Undo};
 use linerate_record::knob::{Change, SettingPlace, Space};
 
-use crate::machine::{Machine, ROWS, scratch};
+use crate::machine::{ROWS, made};
 
 fn nothing(_: linerate_host::apply::ApplyStep) {}
-
-fn made() -> (tempfile::TempDir, Machine) {
-    let dir = scratch();
-    let machine = Machine::make(dir.path());
-    (dir, machine)
-}
 
 #[test]
 fn what_is_confirmed_stays_and_can_still_be_taken_back() {
