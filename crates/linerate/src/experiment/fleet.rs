@@ -5,11 +5,10 @@ mod lineup;
 pub(super) mod placing;
 pub(super) mod rounds;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 
 use linerate_fleet::description::FleetNode;
 use linerate_record::experiment::{Experiment, ExperimentFleet, Means};
@@ -50,7 +49,7 @@ pub(super) struct ArmFleet {
     lines: RefCell<NodeLines>,
     interrupt: Interrupt,
     /// The round, from 1, that was begun last and behind which the target was not well yet; 0 where there is none.
-    unwell: AtomicU32,
+    unwell: Cell<u32>,
     /// In which network namespace of theirs.
     netns: Option<String>,
     /// Which of them are not to be interrupted together.
@@ -180,7 +179,7 @@ pub(super) fn begun(flags: &ConductFlags, asked: &FleetAsked, again: String) -> 
         lines: RefCell::new(NodeLines::of(&nodes, &reached.reach)),
         nodes,
         interrupt,
-        unwell: AtomicU32::new(0),
+        unwell: Cell::new(0),
         netns: flags.arms.netns.clone(),
         guards,
     };
@@ -226,7 +225,7 @@ pub(super) fn resumed(
         guards: guards_of(&nodes, None)?,
         nodes,
         interrupt: interrupt::watch(again)?,
-        unwell: AtomicU32::new(0),
+        unwell: Cell::new(0),
         netns,
     }))
 }

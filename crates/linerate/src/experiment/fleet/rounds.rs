@@ -1,8 +1,9 @@
 //! Restarts of the target on the nodes of a fleet: in rounds that leave what it needs, each behind the health of the
 //! one before.
 
+use std::cell::Cell;
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use linerate_fleet::description::FleetNode;
@@ -68,21 +69,21 @@ pub(in crate::experiment) fn restart(
 /// target can miss, and so would the first one. Where one went wrong before, its nodes are begun with, since the target
 /// misses them already.
 fn in_rounds(
-    (rounds, unwell): (&[String], &AtomicU32),
+    (rounds, unwell): (&[String], &Cell<u32>),
     restart: RoundDeed<'_>,
     await_health: RoundDeed<'_>,
 ) -> Result<(), Failure> {
-    let missed = unwell.load(Ordering::Relaxed);
+    let missed = unwell.get();
     if missed == 0 {
         await_health(0, "")?;
     }
     let mut all: Vec<(u32, &String)> = (1_u32..).zip(rounds).collect();
     all.sort_by_key(|(number, _)| *number != missed);
     for (number, names) in all {
-        unwell.store(number, Ordering::Relaxed);
+        unwell.set(number);
         restart(number, names)?;
         await_health(number, names)?;
-        unwell.store(0, Ordering::Relaxed);
+        unwell.set(0);
     }
     Ok(())
 }
@@ -152,7 +153,7 @@ mod tests {
             done.borrow_mut().push(format!("well {number}"));
             failed(unwell_behind == Some(number))
         };
-        let unwell = AtomicU32::new(missed);
+        let unwell = Cell::new(missed);
         let is_failed = in_rounds((&rounds, &unwell), &restart, &is_well).is_err();
         assert_eq!(is_failed, unwell_behind.is_some() || fails.is_some());
         (done.into_inner(), unwell.into_inner())
