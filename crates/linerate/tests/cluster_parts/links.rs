@@ -11,7 +11,7 @@ use linerate_analysis::net::compared::{NetComparison, NetPairRatio};
 use linerate_analysis::net::view::NetView;
 
 use super::reach::Check;
-use super::{Cluster, NODES, PATIENT, of_variant, parts, script};
+use super::{Cluster, NODES, PATIENT, of_variant, parts};
 use crate::running::{eventually_within, linerate, shown};
 
 pub(crate) const CHECKS: [Check; 2] = [

@@ -2,7 +2,6 @@
 //! receive buffers of the servers are found, a setting that nothing notices is not called, and what a node refuses is
 //! told.
 
-use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

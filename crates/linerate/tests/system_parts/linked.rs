@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
 use linerate_analysis::net::view::{NetLimit, NetLimitedBy, NetPairFigures, NetSide, NetView};
-use linerate_record::net::{NetPair, NetVisit};
+use linerate_record::net::{NetPair, NetSent, NetVisit};
 use tempfile::{TempDir, tempdir};
 
 use crate::running::{linerate, shown, words};
@@ -229,12 +229,27 @@ fn dropped(switched: &Switched, machine: usize) -> Result<u64, Failed> {
     Ok(report[0]["drops"].as_u64().ok_or("tc says how many were dropped")?)
 }
 
+fn visits(switched: &Switched) -> Result<Vec<NetVisit>, Failed> {
+    let run = fs::read_to_string(switched.place.path().join("run/visits.jsonl"))?;
+    Ok(run.lines().map(serde_json::from_str).collect::<Result<_, _>>()?)
+}
+
 /// Segments that pairs of the run sent again, over all visits.
 fn sent_again(switched: &Switched, is_of: fn(&NetPair) -> bool) -> Result<u64, Failed> {
-    let run = fs::read_to_string(switched.place.path().join("run/visits.jsonl"))?;
-    let visits = run.lines().map(serde_json::from_str::<NetVisit>).collect::<Result<Vec<_>, _>>()?;
+    let visits = visits(switched)?;
     let pairs = visits.iter().flat_map(|visit| &visit.pairs).filter(|pair| is_of(pair));
     Ok(pairs.map(|pair| pair.sent.retransmitted_segments).sum())
+}
+
+/// Segments that were sent and not acknowledged when the load ended. Those that were lost among them were not sent
+/// again yet.
+fn outstanding(switched: &Switched, is_of: fn(&NetPair) -> bool) -> Result<u64, Failed> {
+    let of = |pair: &NetPair| {
+        let NetSent { segments, retransmitted_segments, acknowledged_bytes, segment_bytes, .. } = pair.sent;
+        let taken = acknowledged_bytes / segment_bytes.max(1);
+        segments.saturating_sub(retransmitted_segments).saturating_sub(taken)
+    };
+    Ok(visits(switched)?.iter().flat_map(|visit| &visit.pairs).filter(|pair| is_of(pair)).map(of).sum())
 }
 
 fn losses() -> Result<(), Failed> {
