@@ -111,7 +111,7 @@ impl Commands<'_> {
 pub(crate) fn consent_to_commands(nodes: &[FleetNode], yes_exec: bool) -> Result<(), Failure> {
     let commands = Commands::of(nodes);
     let of_kubeconfig = pods::commands(nodes);
-    if yes_exec || !(commands.are_any() || !of_kubeconfig.is_empty()) {
+    if yes_exec || (!commands.are_any() && of_kubeconfig.is_empty()) {
         return Ok(());
     }
     let listed = |what: &str, commands: String| {
