@@ -495,7 +495,10 @@ impl NetRoundOrder {
             (self.member.is_some_and(|place| place as usize >= NET_MEMBERS_MAX), "more members than a bond has"),
             (self.sends.iter().any(|to| !to.has_sound_ports()), "other ports than its streams can have"),
             (!self.op.is_sound(), "requests, answers or datagrams of sizes that cannot be sent"),
-            (!self.offloads.is_of(self.op), "datagrams at once, or sends without a copy, of an op that has none"),
+            (
+                !self.offloads.is_of(self.op),
+                "datagrams at once, sends without a copy, or bytes that are read, of an op that has none",
+            ),
             (matches!(self.op, NetOp::Udp { .. }) && self.max_bytes_per_s.is_none(), "datagrams without a rate"),
         ];
         match wrong.iter().find(|(is_wrong, _)| *is_wrong) {

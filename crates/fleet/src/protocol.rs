@@ -16,7 +16,7 @@ use crate::netting::{NetOrder, NetRoundOrder, NetSaid};
 use crate::watching::{WatchOrder, WatchSaid};
 
 /// The version of what is said. Both ends speak the same, or do not speak.
-pub const PROTOCOL: u32 = 9;
+pub const PROTOCOL: u32 = 10;
 
 /// Longest message.
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;

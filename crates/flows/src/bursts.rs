@@ -110,7 +110,7 @@ mod tests {
             interval_ns: 1,
             send_bytes: 1,
             max_bytes_per_s: Some(most_bytes_per_s),
-            offloads: NetOffloads { gso: NetGso::Auto, zerocopy: false },
+            offloads: NetOffloads { gso: NetGso::Auto, ..NetOffloads::default() },
             threads: 1,
         };
         let udp = NetOp::Udp { datagram_bytes: 1_472 };

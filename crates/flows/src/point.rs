@@ -25,7 +25,7 @@ use crate::pacing::pace_all;
 use crate::plan::{FlowEnds, FlowPlan, FlowsError};
 use crate::preface::{FlowName, FlowToken};
 use crate::probing::probe_all;
-use crate::receiving::{FlowCount, ReceivedByThread, receive_all};
+use crate::receiving::{FlowCount, ReceivedByThread, Taking, receive_all};
 use crate::sending::send_all;
 
 /// Receivers end so long behind senders: clocks differ by less, and what a sender's kernel tells at its end is not of a
@@ -199,12 +199,16 @@ fn receives(
     stop: &AtomicBool,
 ) -> (ReceivedByThread, Vec<ReceivingFlow>) {
     match plan.op {
-        NetOp::Stream | NetOp::Connect => receive_all(flows, at, stop),
+        NetOp::Stream | NetOp::Connect => receive_all(flows, taking(plan), at, stop),
         NetOp::Request { request_bytes, answer_bytes } => {
             answer_all(flows, exchange_bytes(request_bytes, answer_bytes), at, stop)
         }
         NetOp::Udp { .. } | NetOp::Mtu => arrive_all(flows, plan, at, stop),
     }
+}
+
+fn taking(plan: &FlowPlan) -> Taking {
+    if plan.offloads.reads { Taking::Read(plan.send_bytes as usize) } else { Taking::Discarded }
 }
 
 fn exchange_bytes(request_bytes: u32, answer_bytes: u32) -> ExchangeBytes {

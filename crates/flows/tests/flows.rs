@@ -47,11 +47,12 @@ fn sent(streams: u32, most_bytes_per_s: Option<f64>) -> (PointCounts, PointCount
     sent_with(streams, most_bytes_per_s, NetOffloads::default())
 }
 
+/// With the same asked of both ends.
 fn sent_with(streams: u32, most_bytes_per_s: Option<f64>, offloads: NetOffloads) -> (PointCounts, PointCounts) {
     let (near, far) = (End::with(0, 7), End::with(1, 7));
     let sends = vec![FlowsTo { to: 1, address: far.address(), streams, source: None }];
     let sender = FlowPlan { sends, max_bytes_per_s: most_bytes_per_s, offloads, ..plan(0) };
-    let receiver = FlowPlan { receives: vec![ExpectedFlows { from: 0, streams }], ..plan(1) };
+    let receiver = FlowPlan { receives: vec![ExpectedFlows { from: 0, streams }], offloads, ..plan(1) };
     let (sender, receiver) = (made_ready(sender, &near), made_ready(receiver, &far));
     assert_eq!((sender.lacking(), receiver.lacking()), (0, 0));
     let (clock, stop) = (Clock::start(), Arc::default());
@@ -105,6 +106,21 @@ fn what_is_sent_without_a_copy_comes_as_ever_and_the_loopback_copies_all_of_it()
         }
     }
     assert_eq!(sent(1, None).0.sent[0].zerocopy, None);
+}
+
+#[test]
+fn what_is_read_is_counted_as_what_is_discarded_is() {
+    let reads = NetOffloads { reads: true, ..NetOffloads::default() };
+    for (streams, most_bytes_per_s) in [(3, None), (2, Some(20e6))] {
+        let (_, received) = sent_with(streams, most_bytes_per_s, reads);
+        let received = &received.received[0];
+        assert_eq!(received.error, None);
+        assert!(received.interval_bytes.iter().all(|bytes| *bytes > 0), "{received:?}");
+        let bytes: u64 = received.interval_bytes.iter().sum();
+        assert_eq!(bytes, received.stream_bytes.iter().sum::<u64>());
+        let share = most_bytes_per_s.map(|most| bytes as f64 / 0.4 / most);
+        assert!(share.is_none_or(|share| (0.9..1.05).contains(&share)), "{share:?}");
+    }
 }
 
 #[test]

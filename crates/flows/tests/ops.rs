@@ -47,7 +47,10 @@ fn made_ready_by(
 ) -> ([ReadyPoint; 2], [End; 2]) {
     let (near, far) = (End::with(0, 7), End::with(1, 7));
     let sends = vec![FlowsTo { to: 1, address: far.address(), streams, source: None }];
-    let of = |own, gso| FlowPlan { offloads: NetOffloads { gso, zerocopy: false }, ..plan(own, op, most_bytes_per_s) };
+    let of = |own, gso| FlowPlan {
+        offloads: NetOffloads { gso, ..NetOffloads::default() },
+        ..plan(own, op, most_bytes_per_s)
+    };
     let sender = FlowPlan { sends, ..of(0, sends_so) };
     let receiver = FlowPlan { receives: vec![ExpectedFlows { from: 0, streams }], ..of(1, receives_so) };
     let until = Instant::now() + Duration::from_secs(3);

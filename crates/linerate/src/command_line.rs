@@ -1,6 +1,6 @@
 //! The command line, read: with the file of flags that it names, and with all that is wrong with it.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use clap::error::ErrorKind;
@@ -183,11 +183,16 @@ fn with_test(args: &[OsString], test: &NetTest) -> Result<NetFlags, Failure> {
     command.build();
     let given = command.clone().try_get_matches_from(args).map_err(|error| Failure::Usage(refusal(&error)))?;
     let given = given.subcommand_matches("net").cloned().unwrap_or_default();
-    // A rate is of the test's op, and so is how datagrams go: another one is not capped by it, and sends none.
-    let is_other_op = given.value_source("op") == Some(ValueSource::CommandLine)
-        && given.get_raw("op").is_some_and(|mut ops| ops.all(|op| op != "udp"));
-    let is_of_op = |name: &str| ["max-rate", "gso"].contains(&name);
-    let is_away = |name: &str| (is_of_op(name) && is_other_op) || gives_way(&command, ("net", &given), name);
+    // What is of the test's op alone: another one is not capped by its rate, sends no datagrams, brings no streams.
+    let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
+    let typed = given.get_raw("op").and_then(|mut ops| ops.next()).filter(|_| is_given("op"));
+    let op = if is_given("udp") { Some(OsStr::new("udp")) } else { typed };
+    let is_of_other_op = |name: &str| match name {
+        "max-rate" | "gso" => op.is_some_and(|op| op != "udp"),
+        "read" => op.is_some_and(|op| op != "stream"),
+        _ => false,
+    };
+    let is_away = |name: &str| is_of_other_op(name) || gives_way(&command, ("net", &given), name);
     let (words, stands_for) = test.words(is_away);
     let (begin, rest) = args.split_at(args.len().min(2));
     let line = begin.iter().cloned().chain(words.into_iter().map(OsString::from)).chain(rest.iter().cloned());
@@ -241,6 +246,11 @@ mod tests {
             all[1].stands_for.contains("--gso off")
                 && one.stands_for.contains("wins over --op udp --max-rate 20Gb/s --gso off")
         );
+        for line in ["source-002-a -u --max-rate 1Gb/s", "source-004 --op request"] {
+            let of = &tests(line)[0];
+            assert!(!of.offloads().reads && of.stands_for.contains("wins over ") && of.stands_for.ends_with(" --read"));
+        }
+        assert!(tests("source-002-a")[0].offloads().reads, "as iperf3 does");
         let settings = &tests("source-002-settings")[0];
         assert_eq!((settings.numbers_of_streams().as_slice(), seconds(settings), settings.visits), (&[8][..], 10, 3));
         let bare = ["linerate", "net", "--fleet", "f"].map(OsString::from).to_vec();

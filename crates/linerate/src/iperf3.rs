@@ -42,6 +42,7 @@ const ROWS: &[Row] = &[
     row('p', "port", true, |value| Words(format!("--port {}", number(value)))),
     row('J', "json", false, |_| Words("--json".to_owned())),
     row('Z', "zerocopy", false, |_| Words("--zerocopy".to_owned())),
+    row(' ', "skip-rx-copy", false, |_| Nothing("receivers' kernels discard all unless --read is given: leave it out")),
     row(' ', "bidir", false, |_| Words("--both-ways".to_owned())),
     row('R', "reverse", false, |_| Nothing("both directions are measured: leave it out")),
     row('s', "server", false, |_| Words("serve".to_owned())),

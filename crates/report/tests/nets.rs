@@ -139,13 +139,18 @@ fn what_kernels_did_of_what_was_asked_of_them_is_told_in_every_format() {
     };
     let uncopied =
         NetOffloadFigures { uncopied_sends: Some(1_000), copied_share: Some(1.0), ..NetOffloadFigures::default() };
-    let bursts = with(datagrams(), NetOffloads { gso: NetGso::On, zerocopy: false }, at_once);
+    let bursts = with(datagrams(), NetOffloads { gso: NetGso::On, ..NetOffloads::default() }, at_once);
     let cases = [
         (bursts.clone(), "over UDP, 44.0 sent at once (GSO), 22.0 read at once (GRO)", ",44,22"),
         (
-            with(linked(4), NetOffloads { gso: NetGso::Off, zerocopy: true }, uncopied),
+            with(linked(4), NetOffloads { zerocopy: true, ..NetOffloads::default() }, uncopied),
             "without a copy (MSG_ZEROCOPY), of which 100 % was copied",
             ",1",
+        ),
+        (
+            with(linked(4), NetOffloads { reads: true, ..NetOffloads::default() }, NetOffloadFigures::default()),
+            "at once, read by receivers",
+            ",",
         ),
     ];
     for (view, said, row_ends) in cases {

@@ -387,7 +387,7 @@ fn said(of: &NetStreamsRatio) -> String {
 }
 
 fn warnings(a: &NetLoad, b: &NetLoad, unmatched: usize) -> Vec<String> {
-    let differing: [(&str, bool); 9] = [
+    let differing: [(&str, bool); 10] = [
         ("--members", a.members != b.members),
         ("which way flows go", a.way != b.way),
         ("--duration", a.duration_ms != b.duration_ms),
@@ -396,6 +396,7 @@ fn warnings(a: &NetLoad, b: &NetLoad, unmatched: usize) -> Vec<String> {
         ("--max-rate", a.max_bytes_per_s != b.max_bytes_per_s),
         ("--gso", a.offloads.gso != b.offloads.gso),
         ("--zerocopy", a.offloads.zerocopy != b.offloads.zerocopy),
+        ("--read", a.offloads.reads != b.offloads.reads),
         ("which rounds were measured", a.sampled_of_rounds != b.sampled_of_rounds),
     ];
     let names: Vec<&str> = differing.into_iter().filter_map(|(name, differs)| differs.then_some(name)).collect();

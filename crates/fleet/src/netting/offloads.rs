@@ -44,7 +44,7 @@ mod tests {
             interval_ms: 100,
             send_bytes: 65_536,
             max_bytes_per_s: Some(1e6),
-            offloads: NetOffloads { gso, zerocopy },
+            offloads: NetOffloads { gso, zerocopy, reads: false },
             member: None,
         }
     }

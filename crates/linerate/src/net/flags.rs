@@ -96,6 +96,10 @@ pub(crate) struct NetFlags {
     /// Let kernels send streams without a copy (MSG_ZEROCOPY), 1MiB at once at most; the report says what they copied.
     #[arg(long)]
     zerocopy: bool,
+    /// Copy what streams bring out of receivers' kernels, as programs do, up to --send-size at once. Without it, kernels
+    /// discard it.
+    #[arg(long)]
+    read: bool,
     /// Streams of each pair, in turn, 1 to 256. [default: 1,8; of --op mtu 1]
     #[arg(long, value_name = "N,…", value_delimiter = ',')]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(NET_STREAMS_MAX)))]
@@ -155,7 +159,7 @@ pub(crate) struct NetFlags {
     #[arg(long, value_name = "RATE", value_parser = link_rates::parsed)]
     pub(crate) max_rate: Option<f64>,
     /// What a sender gives the kernel at once, 1KiB to 16MiB.
-    #[arg(long, value_name = "SIZE", value_parser = send_size, default_value = "256KiB")]
+    #[arg(long, value_name = "SIZE", value_parser = send_size, default_value = "1MiB")]
     pub(crate) send_size: Bytes,
     /// Threads that send, and threads that receive, on each machine. [default: its processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -294,7 +298,7 @@ impl NetFlags {
             (OpWish::Udp, Some(GsoWish::On)) => NetGso::On,
             _ => NetGso::Off,
         };
-        NetOffloads { gso, zerocopy: self.zerocopy }
+        NetOffloads { gso, zerocopy: self.zerocopy, reads: self.read }
     }
 
     const fn wished(&self) -> OpWish {
@@ -316,8 +320,9 @@ impl NetFlags {
         if let Some((flag, _)) = of_datagrams.iter().find(|(_, given)| *given && op != OpWish::Udp) {
             return Err(format!("{flag} is of datagrams: give --op udp, or leave it out"));
         }
-        if self.zerocopy && op != OpWish::Stream {
-            return Err("--zerocopy is of streams: give --op stream, or leave it out".to_owned());
+        let of_streams = [("--zerocopy", self.zerocopy), ("--read", self.read)];
+        if let Some((flag, _)) = of_streams.iter().find(|(_, given)| *given && op != OpWish::Stream) {
+            return Err(format!("{flag} is of streams: give --op stream, or leave it out"));
         }
         if self.bisection && op != OpWish::Stream {
             return Err("--bisection fills uplinks: give --op stream, or leave it out".to_owned());
@@ -488,7 +493,8 @@ pub(super) mod tests {
             ("--op udp --max-rate 1Gb/s --members", "give --op stream"),
             ("--gso on", "give --op udp"),
             ("--op mtu --gso off", "give --op udp"),
-            ("--op request --zerocopy", "give --op stream"),
+            ("--op request --zerocopy", "--zerocopy is of streams: give --op stream"),
+            ("-u --max-rate 1Gb/s --read", "--read is of streams: give --op stream"),
             ("--op connect --bisection", "give --op stream"),
         ];
         for (flags, part) in refused {
@@ -505,18 +511,19 @@ pub(super) mod tests {
 
     #[test]
     fn what_kernels_are_asked_for_is_of_the_op() {
-        for (flags, gso, zerocopy) in [
-            ("", NetGso::Off, false),
-            ("--zerocopy", NetGso::Off, true),
-            ("--op mtu", NetGso::Off, false),
-            ("-u --max-rate 1Mb/s", NetGso::Auto, false),
-            ("-u --max-rate 1Mb/s --gso auto", NetGso::Auto, false),
-            ("-u --max-rate 1Mb/s --gso on", NetGso::On, false),
-            ("-u --max-rate 1Mb/s --gso off", NetGso::Off, false),
+        for (flags, gso, zerocopy, reads) in [
+            ("", NetGso::Off, false, false),
+            ("--zerocopy", NetGso::Off, true, false),
+            ("--read", NetGso::Off, false, true),
+            ("--op mtu", NetGso::Off, false, false),
+            ("-u --max-rate 1Mb/s", NetGso::Auto, false, false),
+            ("-u --max-rate 1Mb/s --gso auto", NetGso::Auto, false, false),
+            ("-u --max-rate 1Mb/s --gso on", NetGso::On, false, false),
+            ("-u --max-rate 1Mb/s --gso off", NetGso::Off, false, false),
         ] {
             let read = read(flags).unwrap();
             assert_eq!(read.check_op(), Ok(()), "{flags}");
-            assert_eq!(read.offloads(), NetOffloads { gso, zerocopy }, "{flags}");
+            assert_eq!(read.offloads(), NetOffloads { gso, zerocopy, reads }, "{flags}");
             assert!(read.offloads().is_of(read.op(false)), "{flags}");
         }
     }

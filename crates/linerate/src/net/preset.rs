@@ -39,7 +39,8 @@ pub(crate) struct NetTest {
     flags: &'static [(&'static str, &'static str)],
 }
 
-/// iperf3 omits nothing of its begin unless it is told to, gives the kernel 128 KiB at once, and is run three times.
+/// iperf3 omits nothing of its begin unless it is told to, gives the kernel 128 KiB at once, reads what arrives, and is
+/// run three times.
 const TESTS_002: [NetTest; 4] = [
     NetTest {
         name: "source-002-a",
@@ -51,6 +52,7 @@ const TESTS_002: [NetTest; 4] = [
             ("warmup", "0s"),
             ("visits", "3"),
             ("send-size", "128KiB"),
+            ("read", ""),
         ],
     },
     NetTest {
@@ -78,6 +80,7 @@ const TESTS_002: [NetTest; 4] = [
             ("warmup", "0s"),
             ("visits", "3"),
             ("send-size", "128KiB"),
+            ("read", ""),
         ],
     },
     NetTest {
@@ -90,6 +93,7 @@ const TESTS_002: [NetTest; 4] = [
             ("warmup", "0s"),
             ("visits", "3"),
             ("send-size", "128KiB"),
+            ("read", ""),
         ],
     },
 ];
@@ -105,6 +109,7 @@ const TESTS_002_SETTINGS: [NetTest; 1] = [NetTest {
         ("warmup", "0s"),
         ("visits", "3"),
         ("send-size", "128KiB"),
+        ("read", ""),
     ],
 }];
 
@@ -119,6 +124,7 @@ const TESTS_004: [NetTest; 1] = [NetTest {
         ("warmup", "0s"),
         ("visits", "5"),
         ("send-size", "4KiB"),
+        ("read", ""),
     ],
 }];
 
@@ -163,8 +169,8 @@ mod tests {
     fn a_test_is_words_and_says_what_gave_way() {
         let [a, ..] = TESTS_002;
         let (words, said) = a.words(|name| name == "duration");
-        assert_eq!(words, ["--one-way", "--streams=1", "--warmup=0s", "--visits=3", "--send-size=128KiB"]);
-        let kept = "--one-way --streams 1 --warmup 0s --visits 3 --send-size 128KiB";
+        assert_eq!(words, ["--one-way", "--streams=1", "--warmup=0s", "--visits=3", "--send-size=128KiB", "--read"]);
+        let kept = "--one-way --streams 1 --warmup 0s --visits 3 --send-size 128KiB --read";
         assert_eq!(said, format!("source-002-a stands for {kept}; what was given wins over --duration 5s"));
         assert_eq!(a.words(|_| true).0, Vec::<String>::new());
         assert!(a.words(|_| true).1.starts_with("source-002-a stands for nothing; "));

@@ -1,5 +1,5 @@
 //! What kernels take off a program's hands where flows ask for it, and what came of that: datagrams that go through
-//! them several at once (GSO, GRO), and bytes that are sent without a copy.
+//! them several at once (GSO, GRO), bytes that are sent without a copy, and bytes that are discarded.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,10 @@ pub struct NetOffloads {
     /// Whether streams are sent without a copy (`MSG_ZEROCOPY`).
     #[serde(default)]
     pub zerocopy: bool,
+    /// Whether what streams bring is copied to the receiver, as programs read it: else its kernel discards it
+    /// (`MSG_TRUNC`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reads: bool,
 }
 
 /// Whether a sender's kernel is given several datagrams at once, which it cuts (GSO), and a receiver's hands on several
@@ -41,7 +45,8 @@ impl NetOffloads {
     /// Whether this op can have what is asked for.
     #[must_use]
     pub fn is_of(self, op: NetOp) -> bool {
-        (self.gso == NetGso::Off || matches!(op, NetOp::Udp { .. })) && (!self.zerocopy || op == NetOp::Stream)
+        (self.gso == NetGso::Off || matches!(op, NetOp::Udp { .. }))
+            && (!(self.zerocopy || self.reads) || op == NetOp::Stream)
     }
 }
 
@@ -152,20 +157,24 @@ mod tests {
     #[test]
     fn what_is_asked_for_is_of_an_op_that_can_have_it() {
         let udp = NetOp::Udp { datagram_bytes: 100 };
-        for (gso, zerocopy, op, is_of) in [
-            (NetGso::Off, false, NetOp::Connect, true),
-            (NetGso::Auto, false, udp, true),
-            (NetGso::On, false, udp, true),
-            (NetGso::Auto, false, NetOp::Mtu, false),
-            (NetGso::On, false, NetOp::Stream, false),
-            (NetGso::Off, true, NetOp::Stream, true),
-            (NetGso::Off, true, udp, false),
-            (NetGso::Off, true, NetOp::Request { request_bytes: 1, answer_bytes: 1 }, false),
+        let (copied, discarded) = (false, false);
+        for (gso, zerocopy, reads, op, is_of) in [
+            (NetGso::Off, copied, discarded, NetOp::Connect, true),
+            (NetGso::Auto, copied, discarded, udp, true),
+            (NetGso::On, copied, discarded, udp, true),
+            (NetGso::Auto, copied, discarded, NetOp::Mtu, false),
+            (NetGso::On, copied, discarded, NetOp::Stream, false),
+            (NetGso::Off, true, discarded, NetOp::Stream, true),
+            (NetGso::Off, true, true, NetOp::Stream, true),
+            (NetGso::Off, true, discarded, udp, false),
+            (NetGso::Off, copied, true, udp, false),
+            (NetGso::Off, true, discarded, NetOp::Request { request_bytes: 1, answer_bytes: 1 }, false),
         ] {
-            assert_eq!(NetOffloads { gso, zerocopy }.is_of(op), is_of, "{gso:?} {zerocopy} {op:?}");
+            let asked = NetOffloads { gso, zerocopy, reads };
+            assert_eq!(asked.is_of(op), is_of, "{asked:?} {op:?}");
         }
         assert!(NetOffloads::default().is_none());
-        assert!(!NetOffloads { gso: NetGso::Auto, zerocopy: false }.is_none());
+        assert!(!NetOffloads { gso: NetGso::Auto, ..NetOffloads::default() }.is_none());
     }
 
     #[test]
@@ -214,10 +223,12 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_written_in_words() {
-        let asked = NetOffloads { gso: NetGso::Auto, zerocopy: false };
+        let asked = NetOffloads { gso: NetGso::Auto, ..NetOffloads::default() };
         let written = serde_json::to_value(asked).unwrap();
         assert_eq!(written, serde_json::json!({"gso": "auto", "zerocopy": false}));
         assert_eq!(serde_json::from_value::<NetOffloads>(written).unwrap(), asked);
+        let read = NetOffloads { reads: true, ..asked };
+        assert_eq!(serde_json::from_value::<NetOffloads>(serde_json::to_value(read).unwrap()).unwrap(), read);
         assert_eq!(serde_json::from_str::<NetOffloads>("{}").unwrap(), NetOffloads::default());
     }
 }

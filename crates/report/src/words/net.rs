@@ -68,7 +68,10 @@ fn op(view: &NetView) -> String {
     let load = &view.load;
     let bytes = |bytes: u32| Bytes(u64::from(bytes));
     match load.op {
-        NetOp::Stream => format!("{} at once{}", bytes(load.send_bytes), uncopied(view)),
+        NetOp::Stream => {
+            let read = if load.offloads.reads { ", read by receivers" } else { "" };
+            format!("{} at once{}{read}", bytes(load.send_bytes), uncopied(view))
+        }
         NetOp::Request { request_bytes, answer_bytes } => {
             format!("requests of {} with answers of {}", bytes(request_bytes), bytes(answer_bytes))
         }

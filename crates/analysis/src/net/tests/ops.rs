@@ -182,7 +182,7 @@ fn datagrams_at_once_are_told_by_the_mean_of_calls_and_kernels_that_refused_by_n
             ..pair.clone()
         }
     };
-    let view = viewed_with((op, NetOffloads { gso: NetGso::On, zerocopy: false }), Some(1e6), of);
+    let view = viewed_with((op, NetOffloads { gso: NetGso::On, ..NetOffloads::default() }), Some(1e6), of);
     for pair in view.compared() {
         let of = pair.offloads.unwrap();
         assert_eq!(of.datagrams_per_send, Some(if pair.from == 1 { 1.0 } else { 40.0 }), "{of:?}");
