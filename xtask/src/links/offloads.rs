@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::{Cost, Options, cost, in_turn, mean, measured, of_all};
+use super::{Cost, ENDS, Options, cost, in_turn, mean, measured, of_all};
 
 /// What datagrams are sent at: one thread of a slow machine sends it in single ones.
 const RATE: &str = "1Gb/s";
@@ -34,7 +34,7 @@ pub(super) fn run(options: &Options, fleet: &Path, lines: &mut File) -> Result<S
     let (mut datagrams, mut sends) = (Vec::new(), Vec::new());
     for round in 0..options.rounds {
         let of = |gso: &'static str| move || of_datagrams(options, fleet, gso);
-        let (at_once, single) = in_turn(round, of("on"), of("off"))?;
+        let [at_once, single] = in_turn(round, [&of("on"), &of("off")])?;
         for (client, of) in [("linerate udp at once", at_once), ("linerate udp single", single)] {
             let mut line = of.cost.as_json(client, round, 1);
             line["datagrams_per_send"] = json!(of.per_send);
@@ -42,11 +42,11 @@ pub(super) fn run(options: &Options, fleet: &Path, lines: &mut File) -> Result<S
             line["lost_share"] = json!(of.lost_share);
             writeln!(lines, "{line}")?;
         }
-        let [sender, receiver] = at_once.cost.by(single.cost);
+        let [sender, receiver, _] = at_once.cost.by(single.cost);
         println!("round {round}, UDP at once: sender {sender:.3}, receiver {receiver:.3} of single datagrams'");
         datagrams.push([at_once, single]);
         let of = |flags: &'static [&'static str]| move || of_sends(options, fleet, flags);
-        let (uncopied, copied) = in_turn(round, of(&["--zerocopy"]), of(&[]))?;
+        let [uncopied, copied] = in_turn(round, [&of(&["--zerocopy"]), &of(&[])])?;
         for (client, of) in [("linerate without a copy", uncopied), ("linerate with a copy", copied)] {
             let mut line = of.cost.as_json(client, round, 1);
             line["copied_share"] = json!(of.copied_share);
@@ -85,12 +85,12 @@ fn middle(values: impl Iterator<Item = f64>) -> f64 {
 
 /// Both ends, with what each costs and the ratio.
 fn rows(what: &str, runs: &[[Cost; 2]]) -> String {
-    let ratios: Vec<[f64; 2]> = runs.iter().map(|[one, other]| one.by(*other)).collect();
+    let ratios: Vec<[f64; 3]> = runs.iter().map(|[one, other]| one.by(*other)).collect();
     let row = |end: usize| {
         let (least, median, greatest) = of_all(&ratios, end);
-        let of = |cost: &Cost| [cost.sender_s_per_gib, cost.receiver_s_per_gib][end];
+        let of = |cost: &Cost| cost.of_ends()[end];
         let [one, other] = [0, 1].map(|place| middle(runs.iter().map(|run| of(&run[place]))));
-        let name = ["sender", "receiver"][end];
+        let name = ENDS[end];
         format!("| {what} | {name} | {one:.3} | {other:.3} | {median:.3} ({least:.3} to {greatest:.3}) |\n")
     };
     [0, 1].map(row).concat()

@@ -96,7 +96,7 @@ pub(crate) struct NetFlags {
     /// Let kernels send streams without a copy (MSG_ZEROCOPY), 1MiB at once at most; the report says what they copied.
     #[arg(long)]
     zerocopy: bool,
-    /// Copy what streams bring out of receivers' kernels, as programs do, up to --send-size at once. Without it, kernels
+    /// Copy what streams bring out of receivers' kernels, as programs do, up to --send-size at once. Without it, they
     /// discard it.
     #[arg(long)]
     read: bool,
