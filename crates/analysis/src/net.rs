@@ -40,6 +40,7 @@ use linerate_record::units::bits_per_s;
 pub use ports::bond_of;
 pub use rounds::{NetTurn, rounds, rounds_of_hosts, sampled, sampled_of_hosts, turns};
 pub use splits::{NetSplits, splits};
+pub use streams::searched_on;
 
 use crate::median::median;
 use pairs::NetSeen;

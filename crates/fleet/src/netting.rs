@@ -43,9 +43,9 @@ const SERVED_POINTS: u32 = 1 << 24;
 /// Most threads each way of a machine that serves another: more than there are streams have nothing to do.
 const SERVED_THREADS: u32 = NET_STREAMS_MAX;
 
-/// Most bytes that these keep each way, of what they send from: eight streams, which are the most that are measured
-/// where nothing else is asked for, of the longest messages; 256 streams that send 256 KiB at once keep half of it.
-const SERVED_KEPT_BYTES: u64 = 128 << 20;
+/// Most bytes that these keep each way, of what they send from: the most streams, with what they send at once where
+/// nothing else is asked for; of the longest messages, those of 16 streams.
+const SERVED_KEPT_BYTES: u64 = 256 << 20;
 
 /// How fast a stream that probes its path sends at the most: the longest packet each 3 ms.
 const PROBES_BYTES_PER_S: f64 = *NET_PACKET_BYTES.end() as f64 / 0.003;

@@ -3,9 +3,11 @@
 mod addresses;
 mod exported;
 pub(crate) mod flags;
+mod foretold;
 mod linked;
 pub(crate) mod preset;
 mod racked;
+mod searched;
 mod strays;
 mod two;
 mod ways;
@@ -18,7 +20,7 @@ use std::time::Duration;
 
 use linerate_analysis::net::view::{NetView, rate_of};
 use linerate_analysis::net::{
-    NetSplits, NetTurn, bond_of, median_per_s, rounds, sampled, sampled_of_hosts, splits, turns, view,
+    NetSplits, NetTurn, bond_of, median_per_s, rounds, sampled, sampled_of_hosts, searched_on, splits, view,
 };
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::netting::{NetAddress, NetOrder};
@@ -26,7 +28,7 @@ use linerate_fleet::reach::NodeReach;
 use linerate_record::fleet::Allowed;
 use linerate_record::net::{NET_SCHEMA, NetLoad, NetNode, NetOp, NetRun, NetThrough, NetVisit, NetWay};
 use linerate_record::shell;
-use linerate_record::units::{bits_per_s, bytes_iec, duration_ns, whole_ns};
+use linerate_record::units::{bits_per_s, duration_ns, whole_ns};
 use linerate_wire::clock::{Clock, unix_base_ns};
 
 use crate::draws::random;
@@ -108,7 +110,7 @@ fn run_one(flags: &NetFlags) -> Result<ExitCode, Failure> {
     let course = course(flags, &all, seed)?;
     ways::check(flags, &all, &course.legs)?;
     if flags.dry_run {
-        printing::print(&foretold(flags, &course, &all))?;
+        printing::print(&foretold::foretold(flags, &course, &all))?;
         return Ok(ExitCode::SUCCESS);
     }
     let token = flags.host.as_ref().map(|_| served::told(flags.token_file.as_deref())).transpose()?;
@@ -253,67 +255,19 @@ fn settled(
     Ok((Course { members, legs, ..course }, found))
 }
 
-/// How many visits are made.
+/// How many visits are made; of a search, in each step.
 fn visits(flags: &NetFlags, course: &Course) -> usize {
     course.legs.len() * flags.numbers_of_streams().len() * flags.visits as usize * course.members as usize
 }
 
-/// How long all of it takes, at the least.
+/// How long all of it takes, at the least; of a search, each step.
 fn takes(flags: &NetFlags, course: &Course) -> Duration {
     (flags.duration + flags.warmup + BESIDE) * u32::try_from(visits(flags, course)).unwrap_or(u32::MAX)
 }
 
-/// What would be done.
-fn foretold(flags: &NetFlags, course: &Course, of: &[&FleetNode]) -> String {
-    let pairs: usize = course.legs.iter().map(|leg| leg.pairs.len()).sum();
-    let at_once = course.legs.iter().map(|leg| leg.pairs.len()).max().unwrap_or(0);
-    let sampled = if course.rounds.len() < course.all_rounds {
-        format!(", chosen at random of {} (--seed {} repeats them)", course.all_rounds, course.seed)
-    } else {
-        String::new()
-    };
-    let by_ways = if course.legs.len() == course.rounds.len() {
-        String::new()
-    } else {
-        format!(", {} with each way to receivers", course.legs.len())
-    };
-    let classes: Vec<String> = ways::classes(of, &course.legs).iter().map(ToString::to_string).collect();
-    let classes =
-        if ways::are_placed(flags, of) { format!(" classes  {}\n", classes.join(", ")) } else { String::new() };
-    let streams: Vec<String> = flags.numbers_of_streams().iter().map(u32::to_string).collect();
-    let each = if flags.members { "each by each member of a bond (2 are assumed)" } else { "each" };
-    let rate = match flags.max_rate {
-        Some(most) => format!(
-            "at most {} a pair, {} in all",
-            bits_per_s(8.0 * most),
-            bytes_iec(
-                most * (flags.duration + flags.warmup).as_secs_f64()
-                    * pairs as f64
-                    * f64::from(flags.visits)
-                    * f64::from(course.members)
-                    * streams.len() as f64
-            )
-        ),
-        None if flags.op(false) == NetOp::Stream => "no limit: links are filled (--max-rate caps each pair)".to_owned(),
-        None if flags.op(false) == NetOp::Mtu => "a datagram each few milliseconds, some dozens a stream".to_owned(),
-        None => "no limit, but that each stream has one request or connection at a time".to_owned(),
-    };
-    let preset = match flags.stands_for.as_str() {
-        "" => String::new(),
-        said => format!(" preset   {said}\n"),
-    };
-    format!(
-        "{preset} op       {}\n machines {}\n rounds   {}{sampled}{by_ways}: {pairs} pairs, up to {at_once} at once\n\
-         {classes} streams  {}, {} visits of {each}, {} and {} of warm-up\n rate     {rate}\n takes    {} or longer\n",
-        flags.op(false).key(),
-        of.len(),
-        course.rounds.len(),
-        streams.join(", "),
-        flags.visits,
-        duration_ns(whole_ns(flags.duration) as f64),
-        duration_ns(whole_ns(flags.warmup) as f64),
-        duration_ns(whole_ns(takes(flags, course)) as f64),
-    )
+/// The same with all steps that a search may have.
+fn takes_most(flags: &NetFlags, course: &Course) -> Duration {
+    takes(flags, course) * searched::steps(flags.wished_streams())
 }
 
 /// Links of other machines are filled only with consent.
@@ -333,8 +287,9 @@ fn consent_to_load(flags: &NetFlags, nodes: &[FleetNode], course: &Course) -> Re
         None => "as fast as they can".to_owned(),
     };
     let longer = if flags.members { " (longer where bonds have more than two members)" } else { "" };
-    let what =
-        format!("{who} send to each other for {}{longer}, {rate}", duration_ns(whole_ns(takes(flags, course)) as f64));
+    let (most, up_to) =
+        (takes_most(flags, course), if searched::is_search(flags.wished_streams()) { "up to " } else { "" });
+    let what = format!("{who} send to each other for {up_to}{}{longer}, {rate}", duration_ns(whole_ns(most) as f64));
     consent::ask(
         &what,
         "Others who use these links will be affected.",
@@ -379,7 +334,7 @@ fn aimed(all: Vec<NetTurn>, flags: &NetFlags, course: &Course) -> Vec<(NetTurn, 
     all.into_iter().flat_map(each).collect()
 }
 
-/// Makes all visits, as far as nobody ends them.
+/// Makes all visits, as far as nobody ends them; of a search, step by step.
 fn measure(
     flags: &NetFlags,
     fleet: &mut LinkedFleet<'_>,
@@ -388,43 +343,64 @@ fn measure(
 ) -> Result<(NetRun, Vec<NetVisit>), Failure> {
     let at: BTreeMap<NetThrough, Vec<SocketAddr>> =
         NetThrough::ALL.into_iter().map(|through| (through, ways::at(fleet, found, through))).collect();
-    let run = manifest(flags, fleet, course, found);
+    let mut run = manifest(flags, fleet, course, found);
     folder::secrets::refuse(&run)?;
     folder::make(path)?;
-    let text = serde_json::to_vec_pretty(&run).map_err(|error| Failure::Command(error.to_string()))?;
-    folder::write_whole(&path.join(MANIFEST), &text)?;
+    write_manifest(path, &run)?;
     let mut lines = folder::lines(path, VISITS)?;
-    let all = aimed(turns(course.legs.len(), &run.load.streams, flags.visits, course.seed), flags, course);
-    let (count, mut visits, mut rounds_left) = (all.len(), Vec::new(), strays::ROUNDS_OF_RUN);
-    for (visit, (turn, member)) in (1_u32..).zip(all) {
-        let leg = &course.legs[turn.round as usize];
-        let order = VisitOrder {
-            visit,
-            repetition: turn.repetition,
-            round: turn.round,
-            streams: turn.streams,
-            member,
-            through: leg.through,
-            pairs: &leg.pairs,
-            ports: &[],
-        };
-        fleet.progress.goes_on(&shown_visit((visit, count), &run.load, &order, visits.last()), visit as usize == count);
-        let mut made = fleet.visit(&run.load, &order, &at[&leg.through], is_cut)?;
-        if is_cut() {
-            break;
+    let (mut visits, mut rounds_left, mut streams) = (Vec::new(), strays::ROUNDS_OF_RUN, run.load.streams.clone());
+    for step in 0..searched::steps(flags.wished_streams()) {
+        let of_step = searched::turns_of(course.legs.len(), &streams, flags.visits, (course.seed, step));
+        let count = visits.len() + aimed(of_step.clone(), flags, course).len();
+        for (turn, member) in aimed(of_step, flags, course) {
+            let visit = u32::try_from(visits.len() + 1).unwrap_or(u32::MAX);
+            let order = order_of(course, turn, (visit, member));
+            let shown = shown_visit((visit, count), &run.load, &order, visits.last());
+            fleet.progress.goes_on(&shown, visit as usize == count);
+            let mut made = fleet.visit(&run.load, &order, &at[&order.through], is_cut)?;
+            if is_cut() {
+                return Ok((run, visits));
+            }
+            if member.is_some() {
+                strays::name(fleet, (&run, &mut made), &order, (&at[&order.through], &mut rounds_left), is_cut)?;
+            }
+            lines.push(&made)?;
+            visits.push(made);
+            exported.into_iter().for_each(|exported| exported.tell(&run, &visits));
+            fleet.progress.step(run.load.warmup_ms + run.load.duration_ms + BESIDE.as_millis() as u64);
+            if fleet.there().len() < 2 {
+                return Ok((run, visits));
+            }
         }
-        if member.is_some() {
-            strays::name(fleet, (&run, &mut made), &order, (&at[&leg.through], &mut rounds_left), is_cut)?;
-        }
-        lines.push(&made)?;
-        visits.push(made);
-        exported.into_iter().for_each(|exported| exported.tell(&run, &visits));
-        fleet.progress.step(run.load.warmup_ms + run.load.duration_ms + BESIDE.as_millis() as u64);
-        if fleet.there().len() < 2 {
-            break;
-        }
+        let next = run.load.is_searched.then(|| searched_on(&run, &visits)).flatten();
+        let Some(next) = next.filter(|_| step + 1 < searched::steps(flags.wished_streams())) else { break };
+        streams = next.to_vec();
+        run.load.streams.push(next[1]);
+        run.asked_visits = u32::try_from(visits.len() + self::visits(flags, course)).ok();
+        // A folder has no visit that its manifest does not know, whenever this ends.
+        write_manifest(path, &run)?;
+        fleet.progress.expects(takes(flags, course) * (step + 2));
     }
     Ok((run, visits))
+}
+
+fn write_manifest(path: &Path, run: &NetRun) -> Result<(), Failure> {
+    let text = serde_json::to_vec_pretty(run).map_err(|error| Failure::Command(error.to_string()))?;
+    folder::write_whole(&path.join(MANIFEST), &text)
+}
+
+fn order_of(course: &Course, turn: NetTurn, (visit, member): (u32, Option<u32>)) -> VisitOrder<'_> {
+    let leg = &course.legs[turn.round as usize];
+    VisitOrder {
+        visit,
+        repetition: turn.repetition,
+        round: turn.round,
+        streams: turn.streams,
+        member,
+        through: leg.through,
+        pairs: &leg.pairs,
+        ports: &[],
+    }
 }
 
 /// Why no pair of any visit has figures; none where one has.
@@ -457,6 +433,7 @@ fn load(flags: &NetFlags, course: &Course, found: &[NetAddress]) -> NetLoad {
         op: flags.op(found.iter().any(|of| of.address.is_ipv6())),
         way: course.way,
         streams: flags.numbers_of_streams(),
+        is_searched: searched::is_search(flags.wished_streams()),
         duration_ms,
         warmup_ms: whole_ns(flags.warmup) / 1_000_000,
         interval_ms: (duration_ms / INTERVALS).max(INTERVAL_MS),

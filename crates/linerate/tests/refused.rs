@@ -186,6 +186,12 @@ fn a_dry_run_of_links_names_each_number_of_streams_once_and_is_text() {
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }
+    let (code, told) = said(typed(place.path(), "net --fleet fleet.yaml --dry-run --streams search --visits 1"));
+    for part in ["streams  1, 2 …, 1 visits of each", "takes    12.0 s for each of up to 8 steps, or longer"] {
+        assert!(code == Some(0) && told.contains(part), "{part}: {told}");
+    }
+    let (code, told) = said(typed(place.path(), "net --fleet fleet.yaml --streams 1,some"));
+    assert!(code == Some(2) && told.contains("\"some\" is no number from 1 to 256, nor search"), "{told}");
     let (code, told) = said(typed(place.path(), "net --fleet fleet.yaml --dry-run --json"));
     assert!(code == Some(2) && told.contains("cannot be used with '--json'"), "{told}");
 }

@@ -127,6 +127,30 @@ fn who_has_the_token_measures_and_who_has_another_is_refused_in_one_line() {
 }
 
 #[test]
+fn a_search_measures_each_number_beside_twice_as_many_and_its_folder_is_read_back() {
+    let (serving, place) = (Serving::start(""), tempdir().expect("a folder"));
+    let flags = "--streams search --max-rate 40Mb/s --duration 400ms --warmup 100ms --visits 2 --yes-load";
+    let (code, told, measured) = output(serving.comes(&place, &serving.token, flags));
+    assert_eq!(code, Some(0), "{}", shown(&measured));
+    let view: NetView = serde_json::from_slice(&measured.stdout).expect("the report is JSON");
+    let numbers = &view.load.streams;
+    // Two steps that show nothing are the last ones, and at the rate that is asked for no number gives more.
+    assert!(view.load.is_searched && numbers.len() < 9, "{numbers:?}");
+    assert!(numbers.iter().enumerate().all(|(step, number)| *number == 1 << step), "{numbers:?}");
+    assert_eq!(view.visits as usize, (numbers.len() - 1) * 2 * 2 * 2, "two numbers, rounds and visits a step: {told}");
+    let of = |streams: u32| view.pairs.iter().filter(move |pair| pair.streams == streams).map(|pair| pair.visits);
+    let ends = [1, numbers[numbers.len() - 1]];
+    for streams in numbers {
+        let visits = if ends.contains(streams) { 2 } else { 4 };
+        assert!(of(*streams).eq([visits, visits]), "{streams} streams: {:?}", of(*streams).collect::<Vec<_>>());
+    }
+    let mut report = linerate();
+    report.arg("report").arg(place.path().join("run")).args(["--format", "json"]);
+    let (code, told, again) = output(report);
+    assert_eq!((code, serde_json::from_slice::<NetView>(&again.stdout).expect("JSON")), (Some(0), view), "{told}");
+}
+
+#[test]
 fn a_token_may_be_in_a_file_of_both() {
     let place = tempdir().expect("a folder");
     let file = place.path().join("token");

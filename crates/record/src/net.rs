@@ -203,13 +203,17 @@ pub struct NetLoad {
     pub way: NetWay,
     /// Streams of a pair, in turn.
     pub streams: Vec<u32>,
+    /// Whether they were found by a search: two numbers in each of its steps, beside each other, of which the smaller
+    /// one is the larger one of the step before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_searched: bool,
     /// How long each visit counts, in milliseconds.
     pub duration_ms: u64,
     /// How long flows go before that, in milliseconds.
     pub warmup_ms: u64,
     /// Length of an interval, in milliseconds.
     pub interval_ms: u64,
-    /// Visits of each pair with each number of streams.
+    /// Visits of each pair with each number of streams; of a search, in each of its steps.
     pub visits: u32,
     /// Bytes that a sender gives the kernel at once.
     pub send_bytes: u32,
@@ -446,7 +450,9 @@ pub struct NetMachine {
 impl NetRun {
     /// Visits of all rounds.
     fn visits_max(&self) -> u64 {
-        let each = u64::from(self.load.visits).saturating_mul(self.load.streams.len() as u64);
+        // A number of a search is of two steps.
+        let steps = if self.load.is_searched { 2 } else { 1 };
+        let each = u64::from(self.load.visits).saturating_mul(steps * self.load.streams.len() as u64);
         // A bond has no more members than that, whatever a file says.
         let members = u64::from(self.load.members.unwrap_or(1)).min(NET_MEMBERS_MAX as u64);
         self.rounds_max().saturating_mul(self.ways()).saturating_mul(each).saturating_mul(members)

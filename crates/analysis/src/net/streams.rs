@@ -1,8 +1,12 @@
-//! Goodput over the number of streams: all pairs together, and from which number on more give no more.
+//! Goodput over the number of streams: all pairs together, from which number on more give no more, and which numbers a
+//! search measures next.
 
 use std::collections::BTreeMap;
 
-use super::pairs::{NetSeen, mean_of, of_rate};
+use linerate_record::net::{NET_STREAMS_MAX, NetRun, NetThrough, NetVisit};
+
+use super::classes::of_way;
+use super::pairs::{NetSeen, figures as figures_of, mean_of, of_rate, seen};
 use super::view::{NetEnough, NetEnoughOutcome, NetInterval, NetPairEnough, NetPairFigures, NetStreamsFigures};
 use crate::median::median;
 
@@ -133,20 +137,60 @@ pub(super) fn over_streams(
         NetPairEnough { from, to, enough: enough(&known, gain) }
     });
     let all = repeated(seen);
-    let of_all = |one: u32, other: u32| {
-        let gains = all.values().filter_map(|of| {
-            let (one, other) = (of.get(&one)?, of.get(&other)?);
-            let each = one.iter().filter_map(|(at, rate)| Some((*at, (other.get(at)? / rate).ln())));
-            Some(each.collect::<BTreeMap<u32, f64>>())
-        });
-        over_repetitions(gains.collect()).or_else(|| {
-            let gains = of.values().filter_map(|rates| Some(gain(rates.get(&one)?, rates.get(&other)?)));
-            let gains: Vec<(f64, Option<f64>)> = gains.collect();
-            let mean = gains.iter().map(|(more, _)| more).sum::<f64>() / gains.len().max(1) as f64;
-            Some((mean, of_intervals(gains.into_iter().map(|(_, half)| half))?))
-        })
-    };
-    (enough(streams, of_all), of_pairs.collect())
+    (enough(streams, |one, other| gain_of_all((&all, &of), streams, (one, other))), of_pairs.collect())
+}
+
+/// By how much the logarithm of goodput grows over all pairs from one number of streams to a larger one, with half the
+/// width of its interval: by what the repetitions have that both were measured in, else by those of the numbers between
+/// them (steps of a search have one number in common), else by pairs' own intervals.
+fn gain_of_all(
+    (all, of): (&Repeated, &BTreeMap<(u32, u32), OfPair<'_>>),
+    streams: &[u32],
+    (one, other): (u32, u32),
+) -> Option<(f64, f64)> {
+    let between: Vec<u32> = streams.iter().copied().filter(|of| (one..=other).contains(of)).collect();
+    beside(all, (one, other)).or_else(|| over_steps(all, &between)).or_else(|| {
+        let gains = of.values().filter_map(|rates| Some(gain(rates.get(&one)?, rates.get(&other)?)));
+        let gains: Vec<(f64, Option<f64>)> = gains.collect();
+        let mean = gains.iter().map(|(more, _)| more).sum::<f64>() / gains.len().max(1) as f64;
+        Some((mean, of_intervals(gains.into_iter().map(|(_, half)| half))?))
+    })
+}
+
+/// By the repetitions that both numbers have.
+fn beside(all: &Repeated, (one, other): (u32, u32)) -> Option<(f64, f64)> {
+    let gains = all.values().filter_map(|of| {
+        let (one, other) = (of.get(&one)?, of.get(&other)?);
+        let each = one.iter().filter_map(|(at, rate)| Some((*at, (other.get(at)? / rate).ln())));
+        Some(each.collect::<BTreeMap<u32, f64>>())
+    });
+    over_repetitions(gains.collect())
+}
+
+fn over_steps(all: &Repeated, numbers: &[u32]) -> Option<(f64, f64)> {
+    let add = |(sum, half): (f64, f64), (more, of): (f64, f64)| (sum + more, half.hypot(of));
+    numbers
+        .windows(2)
+        .map(|step| beside(all, (step[0], step[1])))
+        .try_fold((0.0, 0.0), |sum, step| Some(add(sum, step?)))
+}
+
+/// The two numbers of streams that a search measures next, beside each other: the largest one it has, and twice as
+/// many. It ends where the largest is shown to give less than a tenth more than half as many, where two steps one after
+/// another do not show that it gives more, and where twice as many are more than a pair has.
+#[must_use]
+pub fn searched_on(run: &NetRun, visits: &[NetVisit]) -> Option<[u32; 2]> {
+    let visits = of_way(visits, NetThrough::Direct);
+    let seen = seen(run, &visits);
+    let pairs: Vec<NetPairFigures> = seen.pairs.iter().map(|(key, of)| figures_of(&seen, *key, of).0).collect();
+    let streams: Vec<u32> = whole(&seen, &pairs).iter().map(|of| of.streams).collect();
+    let (all, of) = (repeated(&seen), by_pair(&pairs));
+    let last = *streams.last().filter(|last| **last <= NET_STREAMS_MAX / 2)?;
+    let gain = |most: u32| gain_of_all((&all, &of), &streams, (most / 2, most));
+    let rises = |most: u32| gain(most).is_some_and(|(more, half)| more - half > 0.0);
+    let is_level = gain(last).is_none_or(|(more, half)| more + half < (1.0 + MATTERS).ln());
+    let goes_on = !is_level && (rises(last) || last == 2 || rises(last / 2));
+    goes_on.then_some([last, 2 * last])
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@ mod classes;
 mod members;
 mod ops;
 mod paths;
+mod searched;
 mod slow;
 mod world;
 

@@ -1,17 +1,18 @@
 //! Flags of `linerate net`.
 
+mod together;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use ipnet::IpNet;
-use linerate_record::net::{
-    NET_DATAGRAM_BYTES, NET_REQUEST_BYTES_MAX, NET_STREAMS_MAX, NetClass, NetGso, NetOffloads, NetOp, NetWay,
-};
+use linerate_record::net::{NET_DATAGRAM_BYTES, NET_REQUEST_BYTES_MAX, NetClass, NetGso, NetOffloads, NetOp, NetWay};
 use linerate_record::units::{Bytes, parse_duration};
 
 use super::preset::NetPreset;
+use super::searched::{self, StreamsWish};
 use super::two::FarHost;
 use crate::link_rates;
 use crate::observed::SitePlane;
@@ -29,6 +30,7 @@ Examples:
   linerate net db2 --token-file token --yes-load
   linerate net --fleet fleet.yaml --yes-load
   linerate net --fleet fleet.yaml --network 10.2.0.0/16 --streams 1,4,16 --duration 5s --visits 5 --yes-load
+  linerate net --fleet fleet.yaml --streams search --yes-load
   linerate net --fleet fleet.yaml --incast --max-rate 1Gb/s --yes-load
   linerate net --fleet fleet.yaml --bisection --visits 5 --into site.yaml --yes-load
   linerate net --fleet fleet.yaml --op request --request-size 4KiB --answer-size 64 --yes-load
@@ -100,10 +102,10 @@ pub(crate) struct NetFlags {
     /// discard it.
     #[arg(long)]
     read: bool,
-    /// Streams of each pair, in turn, 1 to 256. [default: 1,8; of --op mtu 1]
-    #[arg(long, value_name = "N,…", value_delimiter = ',')]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(NET_STREAMS_MAX)))]
-    streams: Option<Vec<u32>>,
+    /// Streams of each pair, in turn, 1 to 256; search for 1, 2, 4 …, until twice as many give no more. [default: 1,8;
+    /// of --op mtu 1]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = searched::parsed)]
+    streams: Option<Vec<StreamsWish>>,
     /// How long a pair is measured each time, 100ms to 1h.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2s")]
     pub(crate) duration: Duration,
@@ -266,8 +268,8 @@ impl OverlayWish {
 }
 
 /// Numbers of streams unless flags say otherwise: one and several. To find a path's MTU, one is enough.
-const STREAMS: [u32; 2] = [1, 8];
-const STREAMS_OF_PATHS: [u32; 1] = [1];
+const STREAMS: [StreamsWish; 2] = [StreamsWish::Number(1), StreamsWish::Number(8)];
+const STREAMS_OF_PATHS: [StreamsWish; 1] = [StreamsWish::Number(1)];
 
 /// Payload that fits an MTU of 1500 bytes, beside the headers of UDP and of IPv4 or IPv6.
 const DATAGRAM_V4_BYTES: u32 = 1_472;
@@ -305,51 +307,15 @@ impl NetFlags {
         if self.udp { OpWish::Udp } else { self.op }
     }
 
-    /// What does not go together.
-    ///
-    /// # Errors
-    /// Why, with what to do about it.
-    pub(crate) fn check_op(&self) -> Result<(), String> {
-        let op = self.wished();
-        let of_requests =
-            [("--request-size", self.request_size.is_some()), ("--answer-size", self.answer_size.is_some())];
-        if let Some((flag, _)) = of_requests.iter().find(|(_, given)| *given && op != OpWish::Request) {
-            return Err(format!("{flag} is of requests: give --op request, or leave it out"));
-        }
-        let of_datagrams = [("--datagram-size", self.datagram_size.is_some()), ("--gso", self.gso.is_some())];
-        if let Some((flag, _)) = of_datagrams.iter().find(|(_, given)| *given && op != OpWish::Udp) {
-            return Err(format!("{flag} is of datagrams: give --op udp, or leave it out"));
-        }
-        let of_streams = [("--zerocopy", self.zerocopy), ("--read", self.read)];
-        if let Some((flag, _)) = of_streams.iter().find(|(_, given)| *given && op != OpWish::Stream) {
-            return Err(format!("{flag} is of streams: give --op stream, or leave it out"));
-        }
-        if self.bisection && op != OpWish::Stream {
-            return Err("--bisection fills uplinks: give --op stream, or leave it out".to_owned());
-        }
-        match op {
-            OpWish::Udp if self.max_rate.is_none() => {
-                Err("--op udp sends at the rate that is asked for: give --max-rate, such as --max-rate 500Mb/s"
-                    .to_owned())
-            }
-            OpWish::Request | OpWish::Connect | OpWish::Mtu if self.max_rate.is_some() => {
-                Err("--max-rate caps bytes: leave it out, or give --op stream or --op udp".to_owned())
-            }
-            OpWish::Connect | OpWish::Udp | OpWish::Mtu if self.members => {
-                Err("--members chooses the ports of streams: leave it out, or give --op stream or --op request"
-                    .to_owned())
-            }
-            _ => Ok(()),
-        }
+    /// Numbers of streams, or a search for them.
+    pub(crate) fn wished_streams(&self) -> &[StreamsWish] {
+        let usual: &[StreamsWish] = if self.wished() == OpWish::Mtu { &STREAMS_OF_PATHS } else { &STREAMS };
+        self.streams.as_deref().unwrap_or(usual)
     }
 
-    /// Numbers of streams, each once.
+    /// Numbers of streams, each once; of a search, those of its first step.
     pub(crate) fn numbers_of_streams(&self) -> Vec<u32> {
-        let usual: &[u32] = if self.wished() == OpWish::Mtu { &STREAMS_OF_PATHS } else { &STREAMS };
-        let wished = self.streams.as_deref().unwrap_or(usual);
-        let mut numbers: Vec<u32> = Vec::new();
-        wished.iter().for_each(|number| numbers.extend((!numbers.contains(number)).then_some(*number)));
-        numbers
+        searched::numbers(self.wished_streams())
     }
 
     /// Which way flows go.
@@ -477,6 +443,7 @@ pub(super) mod tests {
             ("--op mtu", &[1][..]),
             ("--op mtu --streams 4,2,4", &[4, 2][..]),
             ("--streams 3", &[3][..]),
+            ("--streams search", &[1, 2][..]),
         ] {
             assert_eq!(read(flags).unwrap().numbers_of_streams(), streams, "{flags}");
         }
@@ -496,6 +463,8 @@ pub(super) mod tests {
             ("--op request --zerocopy", "--zerocopy is of streams: give --op stream"),
             ("-u --max-rate 1Gb/s --read", "--read is of streams: give --op stream"),
             ("--op connect --bisection", "give --op stream"),
+            ("--streams 1,search", "leave the others out"),
+            ("--op mtu --streams search", "give --op stream, request or connect"),
         ];
         for (flags, part) in refused {
             let why = read(flags).unwrap().check_op().unwrap_err();

@@ -19,6 +19,7 @@ fn run() -> NetRun {
             op: NetOp::Stream,
             way: NetWay::OneWay,
             streams: vec![2],
+            is_searched: false,
             duration_ms: 400,
             warmup_ms: 100,
             interval_ms: 100,

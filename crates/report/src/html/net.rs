@@ -420,7 +420,7 @@ fn setup(view: &NetView) -> String {
     let all = [
         ("Command", view.command.join(" ")),
         ("Pairs of a round", way(load.way).to_owned()),
-        ("Streams", streams.join(", ")),
+        ("Streams", streams.join(", ") + if load.is_searched { ", by a search" } else { "" }),
         ("Visits of each", load.visits.to_string()),
         ("Seed", view.seed.to_string()),
         ("linerate", view.linerate.clone()),

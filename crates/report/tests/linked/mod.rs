@@ -37,6 +37,7 @@ fn run(nodes: u32, streams: &[u32], visits: u32) -> NetRun {
             op: NetOp::Stream,
             way: NetWay::Ring,
             streams: streams.to_vec(),
+            is_searched: false,
             duration_ms: 10_000,
             warmup_ms: 2_000,
             interval_ms: 500,

@@ -87,6 +87,7 @@ pub(super) fn run(world: &LinkWorld) -> NetRun {
             op: NetOp::Stream,
             way: world.way,
             streams: world.streams.clone(),
+            is_searched: false,
             duration_ms: 10_000,
             warmup_ms: 2_000,
             interval_ms: 500,

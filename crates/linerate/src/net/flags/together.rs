@@ -1,0 +1,54 @@
+//! What flags of `net` do not go together, beyond what the parser knows.
+
+use super::super::searched::is_search;
+use super::{NetFlags, OpWish};
+
+impl NetFlags {
+    /// What does not go together.
+    ///
+    /// # Errors
+    /// Why, with what to do about it.
+    pub(crate) fn check_op(&self) -> Result<(), String> {
+        let op = self.wished();
+        let of_requests =
+            [("--request-size", self.request_size.is_some()), ("--answer-size", self.answer_size.is_some())];
+        if let Some((flag, _)) = of_requests.iter().find(|(_, given)| *given && op != OpWish::Request) {
+            return Err(format!("{flag} is of requests: give --op request, or leave it out"));
+        }
+        let of_datagrams = [("--datagram-size", self.datagram_size.is_some()), ("--gso", self.gso.is_some())];
+        if let Some((flag, _)) = of_datagrams.iter().find(|(_, given)| *given && op != OpWish::Udp) {
+            return Err(format!("{flag} is of datagrams: give --op udp, or leave it out"));
+        }
+        let of_streams = [("--zerocopy", self.zerocopy), ("--read", self.read)];
+        if let Some((flag, _)) = of_streams.iter().find(|(_, given)| *given && op != OpWish::Stream) {
+            return Err(format!("{flag} is of streams: give --op stream, or leave it out"));
+        }
+        if is_search(self.wished_streams()) {
+            if self.wished_streams().len() > 1 {
+                return Err("--streams search finds the numbers by itself: leave the others out".to_owned());
+            }
+            if matches!(op, OpWish::Udp | OpWish::Mtu) {
+                return Err("--streams search looks at what more streams give: leave it out, or give --op stream, \
+                            request or connect"
+                    .to_owned());
+            }
+        }
+        if self.bisection && op != OpWish::Stream {
+            return Err("--bisection fills uplinks: give --op stream, or leave it out".to_owned());
+        }
+        match op {
+            OpWish::Udp if self.max_rate.is_none() => {
+                Err("--op udp sends at the rate that is asked for: give --max-rate, such as --max-rate 500Mb/s"
+                    .to_owned())
+            }
+            OpWish::Request | OpWish::Connect | OpWish::Mtu if self.max_rate.is_some() => {
+                Err("--max-rate caps bytes: leave it out, or give --op stream or --op udp".to_owned())
+            }
+            OpWish::Connect | OpWish::Udp | OpWish::Mtu if self.members => {
+                Err("--members chooses the ports of streams: leave it out, or give --op stream or --op request"
+                    .to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+}

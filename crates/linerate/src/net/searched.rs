@@ -1,0 +1,78 @@
+//! Numbers of streams: a list, or a search. A search measures 1 and 2, interleaved, then 2 and 4, and so on, until
+//! twice as many give no more (`analysis` says so): each step holds two numbers against each other at the same time.
+
+use linerate_analysis::net::{NetTurn, turns};
+use linerate_record::net::NET_STREAMS_MAX;
+
+/// Steps of a search, at the most.
+const STEPS_MAX: u32 = NET_STREAMS_MAX.ilog2();
+
+/// A number of streams on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StreamsWish {
+    /// So many.
+    Number(u32),
+    /// As many as give more.
+    Search,
+}
+
+/// What the flag is given.
+pub(super) fn parsed(text: &str) -> Result<StreamsWish, String> {
+    match text.parse::<u32>() {
+        Ok(number) if (1..=NET_STREAMS_MAX).contains(&number) => Ok(StreamsWish::Number(number)),
+        _ if text == "search" => Ok(StreamsWish::Search),
+        _ => Err(format!("{text:?} is no number from 1 to {NET_STREAMS_MAX}, nor search")),
+    }
+}
+
+/// Whether the numbers are found by a search.
+pub(super) fn is_search(wished: &[StreamsWish]) -> bool {
+    wished.contains(&StreamsWish::Search)
+}
+
+/// Numbers that are wished for, each once; of a search, those of its first step.
+pub(super) fn numbers(wished: &[StreamsWish]) -> Vec<u32> {
+    let mut numbers: Vec<u32> = Vec::new();
+    let all = wished.iter().flat_map(|wish| match wish {
+        StreamsWish::Number(number) => vec![*number],
+        StreamsWish::Search => vec![1, 2],
+    });
+    all.for_each(|number| numbers.extend((!numbers.contains(&number)).then_some(number)));
+    numbers
+}
+
+/// How many steps there are at the most.
+pub(super) fn steps(wished: &[StreamsWish]) -> u32 {
+    if is_search(wished) { STEPS_MAX } else { 1 }
+}
+
+/// The order of visits of a step: its repetitions are those after the ones before.
+pub(super) fn turns_of(rounds: usize, streams: &[u32], visits: u32, (seed, step): (u64, u32)) -> Vec<NetTurn> {
+    let later = |turn: NetTurn| NetTurn { repetition: turn.repetition + step * visits, ..turn };
+    turns(rounds, streams, visits, seed.wrapping_add(step.into())).into_iter().map(later).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_those_that_were_given_or_the_first_of_a_search() {
+        let all = |texts: &[&str]| texts.iter().map(|text| parsed(text).unwrap()).collect::<Vec<_>>();
+        assert_eq!((numbers(&all(&["4", "2", "4"])), steps(&all(&["4"]))), (vec![4, 2], 1));
+        assert_eq!((numbers(&all(&["search"])), steps(&all(&["search"]))), (vec![1, 2], 8));
+        for text in ["0", "257", "-1", "", "Search", "1-4"] {
+            assert!(parsed(text).is_err_and(|why| why.contains(&format!("{text:?} is no number from 1 to 256"))));
+        }
+    }
+
+    #[test]
+    fn steps_have_repetitions_and_orders_of_their_own() {
+        let of = |step| turns_of(5, &[1, 2], 3, (7, step));
+        let repetitions = |step| of(step).iter().map(|turn| turn.repetition).collect::<std::collections::BTreeSet<_>>();
+        assert_eq!((repetitions(0), repetitions(2)), ([1, 2, 3].into(), [7, 8, 9].into()));
+        let order = |step| of(step).iter().map(|turn| (turn.round, turn.streams)).collect::<Vec<_>>();
+        assert_ne!(order(0), order(1));
+        assert_eq!(of(0), turns(5, &[1, 2], 3, 7));
+    }
+}
