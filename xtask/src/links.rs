@@ -23,16 +23,17 @@ use crate::median::median;
 use crate::process::Running;
 use crate::{Outcome, success_if};
 
-pub(crate) const USAGE: &str = "usage: cargo xtask links [--rounds N] [--seconds S] [--linerate PATH] [--iperf3 PATH] \
-                                [--out FOLDER]
-  N (7) rounds of linerate net beside iperf3 on 127.0.0.1, S (3) seconds each, with 1 stream and with 8,
-  with a receiver that reads and one that discards;
+pub(crate) const USAGE: &str =
+    "usage: cargo xtask links [--rounds N] [--seconds S] [--block KIB] [--linerate PATH] [--iperf3 PATH] [--out FOLDER]
+  N (7) rounds of linerate net beside iperf3 on 127.0.0.1, S (3) seconds each, KIB (1024) at once, with 1 stream and
+  with 8, with a receiver that reads and one that discards;
   then of datagrams at once (GSO, GRO) beside single ones, and of sends without a copy beside others";
 
 const STREAMS: [u32; 2] = [1, 8];
 
-/// What both hand to the kernel at once: the most that iperf3 does, and what linerate does unless it is told otherwise.
-const BLOCK: &str = "1M";
+/// What both hand to the kernel at once, unless a flag says so: the most that iperf3 does, and what linerate does by
+/// itself. iperf3 does 128 KiB by itself.
+const BLOCK_KIB: u32 = 1024;
 
 const GIB: f64 = (1u64 << 30) as f64;
 
@@ -42,6 +43,7 @@ const LISTENS_WITHIN: Duration = Duration::from_millis(500);
 struct Options {
     rounds: usize,
     seconds: u32,
+    block_kib: u32,
     linerate: PathBuf,
     iperf3: PathBuf,
     out: PathBuf,
@@ -51,13 +53,15 @@ impl Options {
     fn parse(args: &[String], root: &Path) -> Result<Options, String> {
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
         let (linerate, out) = (target.join("release/linerate"), root.join("runs/links"));
-        let mut options = Options { rounds: 7, seconds: 3, linerate, iperf3: PathBuf::from("iperf3"), out };
+        let mut options =
+            Options { rounds: 7, seconds: 3, block_kib: BLOCK_KIB, linerate, iperf3: PathBuf::from("iperf3"), out };
         for pair in args.chunks(2) {
             let [flag, value] = pair else { return Err(format!("{pair:?} has no value\n{USAGE}")) };
             let wrong = || format!("{flag} {value} is no number above 0\n{USAGE}");
             match flag.as_str() {
                 "--rounds" => options.rounds = value.parse().ok().filter(|n| *n > 0).ok_or_else(wrong)?,
                 "--seconds" => options.seconds = value.parse().ok().filter(|n| *n > 0).ok_or_else(wrong)?,
+                "--block" => options.block_kib = value.parse().ok().filter(|n| *n > 0).ok_or_else(wrong)?,
                 "--linerate" => options.linerate = PathBuf::from(value),
                 "--iperf3" => options.iperf3 = PathBuf::from(value),
                 "--out" => options.out = PathBuf::from(value),
@@ -211,8 +215,9 @@ fn measured(options: &Options, fleet: &Path, streams: u32, more: &[&str]) -> Res
     let output = Command::new(&options.linerate)
         .args(["net", "--fleet"])
         .arg(fleet)
-        .args(["--network", "127.0.0.0/8", "--one-way", "--visits", "1", "--warmup", "100ms", "--send-size", "1MiB"])
+        .args(["--network", "127.0.0.0/8", "--one-way", "--visits", "1", "--warmup", "100ms"])
         .args(more)
+        .args(["--send-size", &format!("{}KiB", options.block_kib)])
         .args(["--json", "--yes-load", "--streams", &streams.to_string(), "--duration"])
         .arg(format!("{}s", options.seconds))
         .arg("-o")
@@ -255,7 +260,17 @@ fn by_iperf3(options: &Options, streams: u32) -> Result<Cost, Box<dyn Error>> {
     let _server = Running(server);
     thread::sleep(LISTENS_WITHIN);
     let output = Command::new(&options.iperf3)
-        .args(["-c", "127.0.0.1", "-p", PORT, "-J", "-l", BLOCK, "-P", &streams.to_string()])
+        .args([
+            "-c",
+            "127.0.0.1",
+            "-p",
+            PORT,
+            "-J",
+            "-l",
+            &format!("{}K", options.block_kib),
+            "-P",
+            &streams.to_string(),
+        ])
         .args(["-t", &options.seconds.to_string()])
         .output()
         .map_err(of)?;

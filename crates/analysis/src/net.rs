@@ -73,10 +73,15 @@ pub fn view(run: &NetRun, visits: &[NetVisit]) -> NetView {
         NetOp::Mtu => pairs.iter().filter(|pair| pair.visits > 0).map(|pair| pair.streams).max(),
         _ => carrying_streams(&bisection).or_else(|| compared_streams(&streams)),
     };
-    let of_one: Vec<&NetPairFigures> = pairs.iter().filter(|pair| Some(pair.streams) == compared_streams).collect();
-    let mut compared = judged(&seen, &of_one, classes::direct_classes(&classed));
     let counts: Vec<u32> = streams.iter().map(|of| of.streams).collect();
     let (enough, enough_of_pairs) = streams::over_streams(&seen, &pairs, &counts);
+    // Steps of a search are of other times, which may be faster or slower: what it found is of one of them.
+    let found = enough.streams.filter(|_| run.load.is_searched);
+    let compared_streams = found.or(compared_streams);
+    let of_one: Vec<&NetPairFigures> = pairs.iter().filter(|pair| Some(pair.streams) == compared_streams).collect();
+    let mut compared = judged(&seen, &of_one, classes::direct_classes(&classed));
+    let members = members::members(&seen);
+    let bonds_by_model = members::by_model(run, &of_one, &members);
     let mut view = NetView {
         schema: NET_VIEW_SCHEMA,
         linerate: run.linerate.clone(),
@@ -97,7 +102,8 @@ pub fn view(run: &NetRun, visits: &[NetVisit]) -> NetView {
         enough_of_pairs,
         slow: std::mem::take(&mut compared.slow),
         pairs,
-        members: members::members(&seen),
+        bonds_by_model,
+        members,
         classes: classes::classes(run, &classed),
         against: classes::against(run, &classed),
         bisection,

@@ -74,6 +74,22 @@ impl Instants {
         counts.then(|| ((now_ns - self.counts_ns) / self.interval_ns.max(1)) as usize)
     }
 
+    /// Whether counting begins then, an interval ends, or all do.
+    pub(crate) fn is_edge(&self, at_ns: u64) -> bool {
+        at_ns > 0 && self.next_edge_ns(at_ns - 1) == at_ns
+    }
+
+    /// The first such instant after this one; the end, from the last one on.
+    pub(crate) fn next_edge_ns(&self, now_ns: u64) -> u64 {
+        match now_ns.checked_sub(self.counts_ns) {
+            None => self.counts_ns,
+            Some(since_ns) => {
+                let interval_ns = self.interval_ns.max(1);
+                (self.counts_ns + (since_ns / interval_ns + 1) * interval_ns).min(self.end_ns)
+            }
+        }
+    }
+
     /// Waits for the begin; false where the point is to end before it.
     pub(crate) fn wait_to_begin(&self, clock: Clock, stop: &AtomicBool) -> bool {
         loop {
@@ -192,6 +208,18 @@ mod tests {
     use linerate_record::histogram::add_encoded;
 
     use super::*;
+
+    #[test]
+    fn edges_are_where_counting_begins_where_intervals_end_and_where_all_do() {
+        let instants = Instants { begin_ns: 0, counts_ns: 10, end_ns: 25, interval_ns: 6 };
+        let edges: Vec<u64> = (0..40).filter(|at| instants.is_edge(*at)).collect();
+        assert_eq!(edges, [10, 16, 22, 25]);
+        let next: Vec<u64> = [0, 9, 10, 15, 16, 22, 24, 25, 99].iter().map(|at| instants.next_edge_ns(*at)).collect();
+        assert_eq!(next, [10, 10, 16, 16, 22, 25, 25, 25, 25]);
+        // Counting that begins at once has no edge before it.
+        assert!(!Instants { counts_ns: 0, ..instants }.is_edge(0));
+        assert_eq!(Instants { counts_ns: 0, ..instants }.next_edge_ns(0), 6);
+    }
 
     #[test]
     fn exchanges_count_in_the_interval_in_which_they_end_and_as_long_as_they_took() {

@@ -19,6 +19,9 @@ use awaited::Awaited;
 /// Most bytes that are thrown away at once: more only delays other flows of the thread.
 pub(crate) const TAKEN_BYTES: usize = 1 << 20;
 
+/// From so much on after an interval, what waits is of the next one.
+const LATE_NS: u64 = LOOK_NS / 4;
+
 /// What becomes of bytes that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taking {
@@ -110,9 +113,15 @@ fn takes(
 ) {
     let mut taken = vec![0_u8; taking.at_once()];
     let mut awaited: Vec<Awaited> = flows.iter().map(|_| Awaited::default()).collect();
-    let mut interval = None;
+    let mut looks = Looks::from(clock.now_ns(), &instants);
     while !stop.load(Ordering::Relaxed) {
-        let mut is_idle = true;
+        let (now_ns, mut is_idle) = (clock.now_ns(), true);
+        cpu.at(now_ns, &instants);
+        // What waits below a flow's level is told by nobody.
+        let came_ns = looks.due(now_ns, &instants);
+        if came_ns.is_some() {
+            counts.iter_mut().for_each(|count| count.is_empty = false);
+        }
         for ((flow, count), awaited) in flows.iter().zip(counts.iter_mut()).zip(&mut awaited) {
             if count.is_empty || count.failed.is_some() {
                 continue;
@@ -121,7 +130,7 @@ fn takes(
                 Ok((_, 0)) => count.failed = Some("the sender ended it".to_owned()),
                 Ok((_, bytes)) => {
                     is_idle = false;
-                    count.add(&instants, clock.now_ns(), bytes);
+                    count.add(&instants, came_ns.unwrap_or_else(|| clock.now_ns()), bytes);
                     awaited.came(&flow.stream, bytes);
                 }
                 Err(Errno::AGAIN) => count.is_empty = true,
@@ -129,24 +138,36 @@ fn takes(
                 Err(errno) => count.failed = Some(errno.to_string()),
             }
         }
-        let now_ns = clock.now_ns();
-        cpu.at(now_ns, &instants);
         if now_ns >= instants.end_ns {
             return;
         }
-        // What waits below a flow's level is told by nobody, and is counted where it came, not where more follows.
-        let now_in = instants.interval_at(now_ns);
-        let mut is_look = std::mem::replace(&mut interval, now_in) != now_in;
-        if is_idle && !is_look {
-            let most_ns = (instants.end_ns - now_ns).min(LOOK_NS);
-            is_look = true;
-            for number in edges.wait(most_ns) {
-                (counts[number].is_empty, is_look) = (false, false);
-            }
+        if is_idle {
+            let most_ns = looks.next_ns.saturating_sub(clock.now_ns());
+            edges.wait(most_ns).for_each(|number| counts[number].is_empty = false);
         }
-        if is_look {
-            counts.iter_mut().for_each(|count| count.is_empty = false);
+    }
+}
+
+/// When all flows of a thread are looked at, whatever is told of them: where an interval ends, and each [`LOOK_NS`].
+struct Looks {
+    next_ns: u64,
+}
+
+impl Looks {
+    fn from(now_ns: u64, instants: &Instants) -> Looks {
+        Looks { next_ns: (now_ns + LOOK_NS).min(instants.next_edge_ns(now_ns)) }
+    }
+
+    /// Where they are to be looked at now: when what waits came. What waits where an interval ends came in it, unless
+    /// the thread is late; and what waits at the end came before, whenever that is seen.
+    fn due(&mut self, now_ns: u64, instants: &Instants) -> Option<u64> {
+        if now_ns < self.next_ns {
+            return None;
         }
+        let is_at_edge = instants.is_edge(self.next_ns) && now_ns - self.next_ns < LATE_NS;
+        let came_ns = if is_at_edge { self.next_ns - 1 } else { now_ns };
+        *self = Looks::from(now_ns, instants);
+        Some(came_ns.min(instants.end_ns.saturating_sub(1)))
     }
 }
 
@@ -161,30 +182,77 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
+    /// A flow and who sends on it.
+    fn flow(flow: u32) -> (TcpStream, ReceivingFlow) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        (near, ReceivingFlow { from: 0, flow, stream, datagrams: None })
+    }
+
     #[test]
-    fn what_waits_below_its_level_is_counted_in_the_interval_in_which_it_came() {
+    fn what_waits_below_its_level_is_counted_in_its_interval_also_beside_a_flow_that_never_rests() {
         for taking in [Taking::Discarded, Taking::Read(1 << 16)] {
-            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-            let (stream, _) = listener.accept().unwrap();
-            let flow = ReceivingFlow { from: 0, flow: 0, stream, datagrams: None };
+            let ((mut busy, first), (mut slow, second)) = (flow(0), flow(1));
             let instants = Instants { begin_ns: 0, counts_ns: 0, end_ns: 1_200 * MS, interval_ns: 200 * MS };
-            let sends = thread::spawn(move || {
-                let mut sent = vec![0_u8; 8 << 20];
-                near.write_all(&sent).unwrap();
-                sent.truncate(100);
-                for _ in 0..60 {
-                    near.write_all(&sent).unwrap();
+            // Until its receiver is gone.
+            let fills = thread::spawn(move || while busy.write_all(&[7; 1 << 16]).is_ok() {});
+            let trickles = thread::spawn(move || {
+                slow.write_all(&vec![0; 8 << 20]).unwrap();
+                while slow.write_all(&[0; 100]).is_ok() {
                     thread::sleep(Duration::from_millis(20));
                 }
-                near
             });
-            let (told, flows) = receive_all(vec![flow], taking, (instants, Clock::start()), &AtomicBool::new(false));
-            let near = sends.join().unwrap();
-            let counts = &told.flows[0].interval_bytes;
-            assert!(counts.len() == 6 && counts.iter().all(|bytes| *bytes > 0), "{taking:?}: {counts:?}");
-            assert!(counts[0] > 4 << 20 && counts[3..].iter().all(|bytes| *bytes < 4_000), "{taking:?}: {counts:?}");
-            drop((near, flows));
+            let stop = AtomicBool::new(false);
+            let (told, flows) = receive_all(vec![first, second], taking, (instants, Clock::start()), &stop);
+            drop(flows);
+            fills.join().unwrap();
+            trickles.join().unwrap();
+            let counts: Vec<&Vec<u64>> = told.flows.iter().map(|flow| &flow.interval_bytes).collect();
+            assert!(counts[1].iter().sum::<u64>() >= 8 << 20, "{taking:?}: {counts:?}");
+            // Of a byte in each millisecond, so many in each interval: ten pieces of 100.
+            assert!(counts[1][4..].iter().all(|bytes| (1..4_000).contains(bytes)), "{taking:?}: {counts:?}");
+            assert!(counts[0].iter().all(|bytes| *bytes > 1 << 20), "{taking:?}: {counts:?}");
+        }
+    }
+
+    #[test]
+    fn what_waits_is_of_the_interval_that_ends_then_and_at_the_end_of_the_last_one() {
+        let instants = Instants { begin_ns: 0, counts_ns: 100 * MS, end_ns: 190 * MS, interval_ns: 50 * MS };
+        let mut looks = Looks::from(0, &instants);
+        for (now_ms, came_ns) in [
+            (19, None),
+            (20, Some(20 * MS)),
+            (95, Some(95 * MS)),
+            // Nothing of this counts.
+            (101, Some(100 * MS - 1)),
+            (141, Some(141 * MS)),
+            (151, Some(150 * MS - 1)),
+            (160, None),
+            (175, Some(175 * MS)),
+            // Late, so that more came since than before.
+            (300, Some(190 * MS - 1)),
+        ] {
+            assert_eq!(looks.due(now_ms * MS, &instants), came_ns, "{now_ms}");
+        }
+        let mut late = Looks::from(149 * MS, &instants);
+        assert_eq!(late.due(156 * MS, &instants), Some(156 * MS));
+    }
+
+    #[test]
+    fn what_is_read_is_copied_and_what_is_discarded_is_not() {
+        for (taking, copied) in [(Taking::Discarded, 0), (Taking::Read(1 << 10), 9)] {
+            let (mut near, of) = flow(0);
+            near.write_all(&[9; 4_096]).unwrap();
+            let mut taken = vec![0; taking.at_once().min(4_096)];
+            let until = std::time::Instant::now() + Duration::from_secs(2);
+            let bytes = loop {
+                match recv(&of.stream, taken.as_mut_slice(), taking.flags()) {
+                    Ok((_, bytes)) => break bytes,
+                    Err(errno) => assert!(errno == Errno::AGAIN && std::time::Instant::now() < until, "{errno}"),
+                }
+            };
+            assert_eq!((bytes, taken.iter().all(|byte| *byte == copied)), (taken.len(), true), "{taking:?}");
         }
     }
 }

@@ -19,8 +19,9 @@ use uncopied::Uncopied;
 /// A limited flow is given what it may send in so long at once: finer than any queue drains, coarser than a timer.
 const GIVEN_NS: f64 = 4e6;
 
-/// The least that is sent at once on a limited flow: a segment.
+/// The least that is sent at once on a limited flow, a segment, and the most: queues on the way are shared.
 const LEAST_BYTES: f64 = 1_448.0;
+const GIVEN_BYTES: f64 = 262_144.0;
 
 /// A limited flow that was held up, or begun late, makes up for no more than this: what was not sent meanwhile would
 /// come at once, as fast as the path takes it. Threads of a busy machine wake up later than those of datagrams may.
@@ -45,7 +46,7 @@ impl Allowed {
         if self.due_ns > since_ns as f64 {
             return Err(self.due_ns as u64);
         }
-        let most = send_bytes as f64;
+        let most = (send_bytes as f64).min(GIVEN_BYTES);
         Ok((bytes_per_s * GIVEN_NS / 1e9).clamp(LEAST_BYTES.min(most), most) as usize)
     }
 

@@ -20,13 +20,14 @@ use std::time::Duration;
 
 use linerate_analysis::net::view::{NetView, rate_of};
 use linerate_analysis::net::{
-    NetSplits, NetTurn, bond_of, median_per_s, rounds, sampled, sampled_of_hosts, searched_on, splits, view,
+    NetSplits, NetTurn, bond_of, median_per_s, rounds, sampled, sampled_of_hosts, searched_on, splits, turns, view,
 };
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::netting::{NetAddress, NetOrder};
 use linerate_fleet::reach::NodeReach;
 use linerate_record::fleet::Allowed;
 use linerate_record::net::{NET_SCHEMA, NetLoad, NetNode, NetOp, NetRun, NetThrough, NetVisit, NetWay};
+use linerate_record::plan::Spread;
 use linerate_record::shell;
 use linerate_record::units::{bits_per_s, duration_ns, whole_ns};
 use linerate_wire::clock::{Clock, unix_base_ns};
@@ -74,6 +75,8 @@ struct Course {
     members: u32,
     /// How oversubscribed the site states that racks are, where these are measured.
     stated: Option<f64>,
+    /// What S3 traffic of the site gets of its bonds.
+    bonds_by_model: Vec<Spread>,
 }
 
 /// Measures; of a preset each of its tests in turn, up to the first that fails.
@@ -86,7 +89,10 @@ pub(crate) fn run(flags: &NetFlags) -> Result<ExitCode, Failure> {
         let why = "--json prints one report, and this preset has several: name one of its tests, such as";
         return Err(Failure::usage(format!("{why} --preset source-002-a")));
     }
-    tests.iter().try_for_each(NetFlags::check_op).map_err(Failure::usage)?;
+    for test in tests {
+        let name = test.stands_for.split(' ').next().unwrap_or_default();
+        test.check_op().map_err(|why| Failure::usage(format!("{name}: {why}")))?;
+    }
     for test in tests {
         if !flags.quiet && !flags.dry_run {
             progress::say(&test.stands_for);
@@ -198,6 +204,7 @@ fn refuse_secrets(flags: &NetFlags, nodes: &[FleetNode]) -> Result<(), Failure> 
         "interface": flags.interface,
         "into": shown(&flags.into),
         "output": shown(&flags.output),
+        "site": shown(&flags.site),
         "token_file": shown(&flags.token_file),
     }))
 }
@@ -233,7 +240,8 @@ fn course(flags: &NetFlags, of: &[&FleetNode], seed: u64) -> Result<Course, Fail
     let legs = ways::legs(&rounds, |through, to| ways::has_way(flags, of, (through, to)));
     let site = flags.into.as_deref().filter(|_| way == NetWay::Bisection);
     let stated = site.map(observed::stated_oversubscription).transpose()?.flatten();
-    Ok(Course { way, rounds, all_rounds, legs, seed, members, stated })
+    let bonds_by_model = observed::bonds_by_model(flags.site.as_deref(), flags.into.as_deref(), flags.plane)?;
+    Ok(Course { way, rounds, all_rounds, legs, seed, members, stated, bonds_by_model })
 }
 
 /// The course of the machines that are there, and where they are sent to.
@@ -287,9 +295,12 @@ fn consent_to_load(flags: &NetFlags, nodes: &[FleetNode], course: &Course) -> Re
         None => "as fast as they can".to_owned(),
     };
     let longer = if flags.members { " (longer where bonds have more than two members)" } else { "" };
-    let (most, up_to) =
-        (takes_most(flags, course), if searched::is_search(flags.wished_streams()) { "up to " } else { "" });
-    let what = format!("{who} send to each other for {up_to}{}{longer}, {rate}", duration_ns(whole_ns(most) as f64));
+    let sooner =
+        if searched::is_search(flags.wished_streams()) { ", or less, once more streams give no more" } else { "" };
+    let what = format!(
+        "{who} send to each other for {}{longer}{sooner}, {rate}",
+        duration_ns(whole_ns(takes_most(flags, course)) as f64)
+    );
     consent::ask(
         &what,
         "Others who use these links will be affected.",
@@ -350,7 +361,12 @@ fn measure(
     let mut lines = folder::lines(path, VISITS)?;
     let (mut visits, mut rounds_left, mut streams) = (Vec::new(), strays::ROUNDS_OF_RUN, run.load.streams.clone());
     for step in 0..searched::steps(flags.wished_streams()) {
-        let of_step = searched::turns_of(course.legs.len(), &streams, flags.visits, (course.seed, step));
+        let rounds = course.legs.len();
+        let of_step = if run.load.is_searched {
+            searched::turns_of(rounds, &streams, flags.visits, (course.seed, step))
+        } else {
+            turns(rounds, &streams, flags.visits, course.seed)
+        };
         let count = visits.len() + aimed(of_step.clone(), flags, course).len();
         for (turn, member) in aimed(of_step, flags, course) {
             let visit = u32::try_from(visits.len() + 1).unwrap_or(u32::MAX);
@@ -502,6 +518,7 @@ fn manifest(flags: &NetFlags, fleet: &LinkedFleet<'_>, course: &Course, found: &
         nodes: fleet.linked.iter().zip(&found.own).zip(&found.second).map(node).collect(),
         against: flags.against(),
         stated_oversubscription: course.stated,
+        bonds_by_model: course.bonds_by_model.clone(),
         remarks: preset.into_iter().chain(unreached).chain(ways::left_out(flags, &all)).collect(),
     }
 }

@@ -8,7 +8,9 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use linerate_analysis::net::view::{NetBisectionOutcome, NetNodeFigures, NetView};
+use linerate_model::plan::of_bonds;
 use linerate_record::net::NetWay;
+use linerate_record::plan::{Resource, Spread};
 use linerate_record::site::{Encapsulation, Fabric, IpVersion, Plane, Site};
 use linerate_site::{SiteFile, written};
 
@@ -132,6 +134,28 @@ fn says(site: &Site, key: &str) -> Option<String> {
 /// A ratio as a site has it, with two digits behind the point at the most.
 fn to_one(ratio: f64) -> String {
     format!("{}:1", (100.0 * ratio).round() / 100.0)
+}
+
+/// What S3 traffic of a site gets of the bonds of the plane that is measured, by the model. The file that is written
+/// into may be one of which the model says nothing; that which was named for this may not.
+pub(crate) fn bonds_by_model(
+    site: Option<&Path>,
+    into: Option<&Path>,
+    plane: Option<SitePlane>,
+) -> Result<Vec<Spread>, Failure> {
+    let Some(path) = site.or(into) else { return Ok(Vec::new()) };
+    let (read, file) = sites::read_site_file(path)?;
+    let all = match of_bonds(&read, sites::SEED) {
+        Ok(all) => all,
+        Err(_) if site.is_none() => return Ok(Vec::new()),
+        Err(error) => return Err(sites::refused(&error, &read, &file)),
+    };
+    let is_measured = |spread: &Spread| match (plane, spread.resource) {
+        (Some(SitePlane::Public), resource) => matches!(resource, Resource::PublicEgress | Resource::PublicIngress),
+        (Some(SitePlane::Private), resource) => matches!(resource, Resource::PrivateEgress | Resource::PrivateIngress),
+        (None, _) => true,
+    };
+    Ok(all.into_iter().filter(is_measured).collect())
 }
 
 /// How oversubscribed a site states that racks are; `None` where it does not.
@@ -276,6 +300,7 @@ planes:
             nodes: mtus.map(node).to_vec(),
             against: None,
             stated_oversubscription: None,
+            bonds_by_model: Vec::new(),
             remarks: Vec::new(),
         };
         let received_bytes = if has_figures { vec![100; 2] } else { Vec::new() };
@@ -293,6 +318,39 @@ planes:
             machines,
         };
         view(&run, &[visit])
+    }
+
+    #[test]
+    fn bonds_of_the_plane_that_is_measured_are_those_that_the_model_speaks_of() {
+        let place = tempfile::tempdir().unwrap();
+        let of = |name: &str, text: &str| {
+            let path = place.path().join(name);
+            fs::write(&path, text).unwrap();
+            path
+        };
+        let bonds = SITE.replace(
+            "nics: {ports: 2, speed: 25Gb/s}",
+            "nics: {name: nic0, ports: 2, speed: 25Gb/s}\n  bonds: {name: bond0, nics: nic0}",
+        );
+        let bonds = of("bonds.yaml", &bonds.replace("  public:\n", "  public:\n    link: bond0\n"));
+        let both = |site: Option<&Path>, into: Option<&Path>, plane| {
+            bonds_by_model(site, into, plane).map(|all| all.iter().map(|of| of.resource).collect::<Vec<_>>())
+        };
+        let public = [Resource::PublicEgress, Resource::PublicIngress];
+        for (site, into, plane) in [
+            (Some(bonds.as_path()), None, None),
+            (None, Some(bonds.as_path()), None),
+            (Some(bonds.as_path()), None, Some(SitePlane::Public)),
+        ] {
+            assert_eq!(both(site, into, plane).unwrap(), public, "{site:?} {into:?} {plane:?}");
+        }
+        assert!(both(Some(&bonds), None, Some(SitePlane::Private)).unwrap().is_empty());
+        assert!(both(None, None, None).unwrap().is_empty());
+        // No set of drives is alike on 17 nodes with a drive each: that is told of a site that was named for this.
+        let bare = SITE.replace("count: 8, capacity", "count: 1, capacity").replace("count: 8\n", "count: 17\n");
+        let bare = of("bare.yaml", &bare);
+        assert!(both(None, Some(&bare), None).unwrap().is_empty());
+        assert!(both(Some(&bare), None, None).is_err());
     }
 
     #[test]

@@ -186,8 +186,8 @@ fn a_dry_run_of_links_names_each_number_of_streams_once_and_is_text() {
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }
-    let (code, told) = said(typed(place.path(), "net --fleet fleet.yaml --dry-run --streams search --visits 1"));
-    for part in ["streams  1, 2 …, 1 visits of each", "takes    12.0 s for each of up to 8 steps, or longer"] {
+    let (code, told) = said(typed(place.path(), "net --fleet fleet.yaml --dry-run --streams search --visits 2"));
+    for part in ["streams  1, 2 …, 2 visits of each", "takes    24.0 s for each of up to 8 steps, or longer"] {
         assert!(code == Some(0) && told.contains(part), "{part}: {told}");
     }
     let (code, told) = said(typed(place.path(), "net --fleet fleet.yaml --streams 1,some"));

@@ -5,7 +5,7 @@ mod spreads;
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-use linerate_record::plan::{Ceiling, FailedPart, Goal, PLAN_SCHEMA, Plan, Work, WorkPlan};
+use linerate_record::plan::{Ceiling, FailedPart, Goal, PLAN_SCHEMA, Plan, Spread, Work, WorkPlan};
 use linerate_record::site::{NodeGroup, Plane, Site, Tolerates};
 
 use crate::ceilings::{ResourceLimit, ceilings, limits, strained_limits};
@@ -36,6 +36,17 @@ pub struct PlanRequest {
     pub tolerates: Option<Tolerates>,
     /// Chance: of how flows are placed on members of bonds. The same seed gives the same plan.
     pub seed: u64,
+}
+
+/// What S3 traffic of a site gets of the bonds of its nodes, whichever work goes over them: flows of its clients, and
+/// of nodes among themselves.
+///
+/// # Errors
+/// Where the site has no layout, or names links that it does not have.
+pub fn of_bonds(site: &Site, seed: u64) -> Result<Vec<Spread>, ModelError> {
+    check(site)?;
+    let of_node = |spread: &Spread| spread.group.is_some();
+    Ok(spreads::spreads(site, &geometries(site)?, seed).into_iter().filter(of_node).collect())
 }
 
 /// What a site can do: the ceilings of GET, PUT and the mix that is asked for, and its layout.

@@ -23,6 +23,7 @@ pub use queues::{NET_QUEUES_MAX, NetQueue, check_queues};
 
 use crate::histogram::{EncodedHistogram, add_encoded, empty};
 use crate::machine::Machine;
+use crate::plan::Spread;
 use crate::readings::ReadValue;
 use crate::sound::COUNT_MAX;
 
@@ -45,6 +46,9 @@ pub const NET_STREAMS_MAX: u32 = 256;
 
 /// Longest time that a visit counts, and that flows go before that, in milliseconds.
 pub const NET_DURATION_MS_MAX: u64 = 3_600_000;
+
+/// Most bonds of a site of which a model says something: both planes and directions of its groups of nodes.
+const NET_BONDS_BY_MODEL_MAX: usize = 256;
 
 /// Most intervals of a visit.
 pub const NET_INTERVALS_MAX: u64 = 1_000;
@@ -79,6 +83,10 @@ pub struct NetRun {
     /// or it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stated_oversubscription: Option<f64>,
+    /// What S3 traffic of a site gets of the bonds of its nodes, by the model; empty where no site was given, or it has
+    /// none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bonds_by_model: Vec<Spread>,
     /// Remarks on the whole, in sentences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
@@ -491,6 +499,11 @@ impl NetRun {
         }
         if self.stated_oversubscription.is_some_and(|stated| !(stated.is_finite() && stated > 0.0)) {
             return Err("an oversubscription that is none".to_owned());
+        }
+        let is_share = |share: f64| (0.0..=1.0).contains(&share);
+        let is_spread = |of: &Spread| [of.share_p5, of.share_p50, of.share_p95].into_iter().all(is_share);
+        if self.bonds_by_model.len() > NET_BONDS_BY_MODEL_MAX || !self.bonds_by_model.iter().all(is_spread) {
+            return Err("shares of bonds by a model that can be none".to_owned());
         }
         if !load.op.is_sound() {
             return Err(format!("an op {} of sizes that cannot be sent", load.op.key()));

@@ -268,7 +268,8 @@ fn members(view: &NetView, look: TextStyle, all: bool) -> String {
     pairs.sort_by(|a, b| strayed(b).total_cmp(&strayed(a)));
     let count = pairs.len();
     pairs.truncate(if all { count } else { BONDED_SHOWN });
-    let mut text = if pairs.is_empty() { String::new() } else { "\n".to_owned() };
+    let is_nothing = pairs.is_empty() && view.bonds_by_model.is_empty();
+    let mut text = if is_nothing { String::new() } else { "\n".to_owned() };
     let mut add = |lead: &str, says: &str| text.push_str(&hanging_in(Ink::Dim, lead, LEAD, says, look));
     for of in &pairs {
         let pair = format!("{} → {}, {}", view.name(of.from), view.name(of.to), plural(of.streams.into(), "stream"));
@@ -284,6 +285,9 @@ fn members(view: &NetView, look: TextStyle, all: bool) -> String {
     }
     if count > pairs.len() {
         add("", &format!("{}: --all shows them", plural((count - pairs.len()) as u64, "more pair")));
+    }
+    for of in &view.bonds_by_model {
+        add(" S3 traffic", &format!("by the model, {}", bonds::by_model(view, of)));
     }
     text
 }

@@ -348,6 +348,39 @@ fn members_of_bonds_are_columns_behind_the_others_where_there_are_any() {
 }
 
 #[test]
+fn what_s3_traffic_gets_of_bonds_stands_beside_what_was_measured() {
+    use linerate_analysis::net::view::NetBondByModel;
+    use linerate_record::plan::{Resource, Spread};
+
+    let mut view = linked(4);
+    assert!(!text(&view, plain(600), true).contains("S3 traffic") && !html(&view).contains("S3 traffic"));
+    let spread = Spread {
+        resource: Resource::PublicEgress,
+        group: Some("all".to_owned()),
+        members: 2,
+        counted_members: None,
+        flows: 448,
+        share_p5: 0.88,
+        share_p50: 0.93,
+        share_p95: 0.97,
+        flows_to_fill: Some(620),
+        why: "layer3+4 looks at ports".to_owned(),
+    };
+    let of = |measured_share| NetBondByModel { spread: spread.clone(), measured_share };
+    view.bonds_by_model = vec![of(Some(0.625)), of(None)];
+    let streams = view.compared_streams.unwrap();
+    let model = "(all): 448 flows on 2 members get 93 % of their sum (5th to 95th percentile 88 % to 97 %); 95 % from \
+                 620 flows on: layer3+4 looks at ports";
+    let measured = format!("; measured here: {streams} streams of the median pair get 62 % of their bonds");
+    let shown = text(&view, plain(900), false);
+    for said in [&shown, &html(&view)] {
+        assert_eq!((said.matches(model).count(), said.matches(&measured).count()), (2, 1), "{said}");
+    }
+    assert!(shown.contains(" S3 traffic by the model, "), "{shown}");
+    assert_eq!(serde_json::from_str::<NetView>(&json(&view)).unwrap(), view);
+}
+
+#[test]
 fn words_of_arrivals_in_csv_are_those_of_json() {
     for says in linerate_analysis::net::view::NetArrival::ALL {
         assert_eq!(serde_json::to_value(says).unwrap(), says.key());

@@ -2,11 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use linerate_record::net::{NetAim, NetMember, NetMemberState, NetOp, NetPair};
+use linerate_record::net::{NetAim, NetMember, NetMemberState, NetOp, NetPair, NetRun};
+use linerate_record::plan::{Resource, Spread};
 
 use super::pairs::{NetSeen, SeenPair, SeenVisit, fairness, share};
 use super::ports::{self, bond_of};
-use super::view::{NetArrival, NetArrives, NetLeaves, NetMemberReceives, NetMemberSends, NetPairMembers};
+use super::view::{
+    NetArrival, NetArrives, NetBondByModel, NetLeaves, NetMemberReceives, NetMemberSends, NetPairFigures,
+    NetPairMembers,
+};
+use crate::median::median;
 use crate::student::regularized_beta;
 
 /// What a member that rests may carry each second: LACP, LLDP, ARP and neighbour discovery are below 1 KiB/s.
@@ -44,6 +49,20 @@ pub(super) fn members(seen: &NetSeen<'_>) -> Vec<NetPairMembers> {
         (leaves.is_some() || arrives.is_some()).then_some(NetPairMembers { from, to, streams, leaves, arrives })
     };
     seen.pairs.iter().filter_map(of).collect()
+}
+
+/// What S3 traffic of the site gets of bonds by the model, beside what these pairs got of theirs.
+pub(super) fn by_model(run: &NetRun, pairs: &[&NetPairFigures], members: &[NetPairMembers]) -> Vec<NetBondByModel> {
+    let of = |spread: &Spread| {
+        let is_sent = matches!(spread.resource, Resource::PublicEgress | Resource::PrivateEgress);
+        let by_bond = |of: &NetPairMembers| if is_sent { of.leaves.is_some() } else { of.arrives.is_some() };
+        let bonded: BTreeSet<(u32, u32)> = members.iter().filter(|of| by_bond(of)).map(|of| (of.from, of.to)).collect();
+        let own = pairs.iter().filter(|pair| bonded.contains(&(pair.from, pair.to)));
+        // Streams that are aimed at one member get no more than that one has.
+        let shares = own.filter(|_| run.load.members.is_none()).filter_map(|pair| pair.link_share);
+        NetBondByModel { spread: spread.clone(), measured_share: median(shares.collect()) }
+    };
+    run.bonds_by_model.iter().map(of).collect()
 }
 
 /// What members of one end carried in a visit, and the streams of which that was.

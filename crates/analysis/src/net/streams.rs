@@ -1,12 +1,12 @@
 //! Goodput over the number of streams: all pairs together, from which number on more give no more, and which numbers a
 //! search measures next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use linerate_record::net::{NET_STREAMS_MAX, NetRun, NetThrough, NetVisit};
 
-use super::classes::of_way;
-use super::pairs::{NetSeen, figures as figures_of, mean_of, of_rate, seen};
+use super::classes::{of_way, whole as without_gaps};
+use super::pairs::{NetSeen, mean_of, of_rate, seen};
 use super::view::{NetEnough, NetEnoughOutcome, NetInterval, NetPairEnough, NetPairFigures, NetStreamsFigures};
 use crate::median::median;
 
@@ -56,15 +56,12 @@ fn figures(streams: u32, rates: &[NetInterval], all: &Repeated) -> NetStreamsFig
 }
 
 /// The mean over pairs with half the width of its interval, by what repetitions differ: all pairs of one share what
-/// went on at the time. Of pairs that have figures in all of them; `None` with fewer than two.
+/// went on at the time. Of as many pairs and repetitions as have figures without a gap; `None` with fewer than two.
 fn over_repetitions(pairs: Vec<BTreeMap<u32, f64>>) -> Option<(f64, f64)> {
-    let mut known: Vec<u32> = pairs.iter().flat_map(|pair| pair.keys().copied()).collect();
-    known.sort_unstable();
-    known.dedup();
-    let whole: Vec<&BTreeMap<u32, f64>> = pairs.iter().filter(|pair| pair.len() == known.len()).collect();
-    let of = |repetition: &u32| whole.iter().filter_map(|pair| pair.get(repetition)).sum::<f64>() / whole.len() as f64;
-    let means: Vec<f64> = known.iter().map(of).collect();
-    let (mean, half) = if whole.is_empty() { (0.0, None) } else { mean_of(&means) };
+    let (kept, known) = without_gaps(&pairs);
+    let of = |repetition: &u32| kept.iter().filter_map(|place| pairs[*place].get(repetition)).sum::<f64>();
+    let means: Vec<f64> = known.iter().map(|repetition| of(repetition) / kept.len() as f64).collect();
+    let (mean, half) = if kept.is_empty() { (0.0, None) } else { mean_of(&means) };
     half.map(|half| (mean, half))
 }
 
@@ -127,34 +124,37 @@ pub(super) fn over_streams(
     if streams.len() < 2 {
         return (NetEnough::default(), Vec::new());
     }
-    let of = by_pair(pairs);
+    let (of, all) = (by_pair(pairs), repeated(seen));
+    let is_searched = seen.run.load.is_searched;
     let of_pairs = of.iter().map(|(&(from, to), rates)| {
         let known: Vec<u32> = rates.keys().copied().collect();
+        let own: Repeated = all.get_key_value(&(from, to)).map(|(pair, of)| (*pair, of.clone())).into_iter().collect();
         let gain = |one, other| {
+            if is_searched {
+                return by_steps(&own, &known, (one, other));
+            }
             let (more, half) = gain(rates.get(&one)?, rates.get(&other)?);
             Some((more, half?))
         };
         NetPairEnough { from, to, enough: enough(&known, gain) }
     });
-    let all = repeated(seen);
-    (enough(streams, |one, other| gain_of_all((&all, &of), streams, (one, other))), of_pairs.collect())
+    let of_pairs = of_pairs.collect();
+    let of_all = |one, other| {
+        let by_steps = by_steps(&all, streams, (one, other));
+        // Numbers of a search that are not of one step were measured at other times.
+        if is_searched { by_steps } else { by_steps.or_else(|| by_intervals(&of, (one, other))) }
+    };
+    (enough(streams, of_all), of_pairs)
 }
 
 /// By how much the logarithm of goodput grows over all pairs from one number of streams to a larger one, with half the
-/// width of its interval: by what the repetitions have that both were measured in, else by those of the numbers between
-/// them (steps of a search have one number in common), else by pairs' own intervals.
-fn gain_of_all(
-    (all, of): (&Repeated, &BTreeMap<(u32, u32), OfPair<'_>>),
-    streams: &[u32],
-    (one, other): (u32, u32),
-) -> Option<(f64, f64)> {
+/// width of its interval: by the repetitions in which both were measured, else by those of the numbers between them, of
+/// which each step of a search has two.
+fn by_steps(all: &Repeated, streams: &[u32], (one, other): (u32, u32)) -> Option<(f64, f64)> {
+    let add = |(sum, half): (f64, f64), (more, of): (f64, f64)| (sum + more, half.hypot(of));
     let between: Vec<u32> = streams.iter().copied().filter(|of| (one..=other).contains(of)).collect();
-    beside(all, (one, other)).or_else(|| over_steps(all, &between)).or_else(|| {
-        let gains = of.values().filter_map(|rates| Some(gain(rates.get(&one)?, rates.get(&other)?)));
-        let gains: Vec<(f64, Option<f64>)> = gains.collect();
-        let mean = gains.iter().map(|(more, _)| more).sum::<f64>() / gains.len().max(1) as f64;
-        Some((mean, of_intervals(gains.into_iter().map(|(_, half)| half))?))
-    })
+    let mut steps = between.windows(2).map(|step| beside(all, (step[0], step[1])));
+    beside(all, (one, other)).or_else(|| steps.try_fold((0.0, 0.0), |sum, step| Some(add(sum, step?))))
 }
 
 /// By the repetitions that both numbers have.
@@ -167,30 +167,29 @@ fn beside(all: &Repeated, (one, other): (u32, u32)) -> Option<(f64, f64)> {
     over_repetitions(gains.collect())
 }
 
-fn over_steps(all: &Repeated, numbers: &[u32]) -> Option<(f64, f64)> {
-    let add = |(sum, half): (f64, f64), (more, of): (f64, f64)| (sum + more, half.hypot(of));
-    numbers
-        .windows(2)
-        .map(|step| beside(all, (step[0], step[1])))
-        .try_fold((0.0, 0.0), |sum, step| Some(add(sum, step?)))
+/// By the intervals of pairs' own goodputs.
+fn by_intervals(of: &BTreeMap<(u32, u32), OfPair<'_>>, (one, other): (u32, u32)) -> Option<(f64, f64)> {
+    let gains = of.values().filter_map(|rates| Some(gain(rates.get(&one)?, rates.get(&other)?)));
+    let gains: Vec<(f64, Option<f64>)> = gains.collect();
+    let mean = gains.iter().map(|(more, _)| more).sum::<f64>() / gains.len().max(1) as f64;
+    Some((mean, of_intervals(gains.into_iter().map(|(_, half)| half))?))
 }
 
-/// The two numbers of streams that a search measures next, beside each other: the largest one it has, and twice as
-/// many. It ends where the largest is shown to give less than a tenth more than half as many, where two steps one after
-/// another do not show that it gives more, and where twice as many are more than a pair has.
+/// The two numbers of streams that a search measures next, beside each other: the larger one of its last step, and
+/// twice as many. It ends where neither of two steps one after another, nor both together, show that more streams give
+/// more, where one brought no figures, and where twice as many are more than a pair has.
 #[must_use]
 pub fn searched_on(run: &NetRun, visits: &[NetVisit]) -> Option<[u32; 2]> {
     let visits = of_way(visits, NetThrough::Direct);
     let seen = seen(run, &visits);
-    let pairs: Vec<NetPairFigures> = seen.pairs.iter().map(|(key, of)| figures_of(&seen, *key, of).0).collect();
-    let streams: Vec<u32> = whole(&seen, &pairs).iter().map(|of| of.streams).collect();
-    let (all, of) = (repeated(&seen), by_pair(&pairs));
-    let last = *streams.last().filter(|last| **last <= NET_STREAMS_MAX / 2)?;
-    let gain = |most: u32| gain_of_all((&all, &of), &streams, (most / 2, most));
-    let rises = |most: u32| gain(most).is_some_and(|(more, half)| more - half > 0.0);
-    let is_level = gain(last).is_none_or(|(more, half)| more + half < (1.0 + MATTERS).ln());
-    let goes_on = !is_level && (rises(last) || last == 2 || rises(last / 2));
-    goes_on.then_some([last, 2 * last])
+    let all = repeated(&seen);
+    let streams: BTreeSet<u32> = all.values().flat_map(BTreeMap::keys).copied().collect();
+    let streams: Vec<u32> = streams.into_iter().collect();
+    let last = *run.load.streams.last().filter(|last| **last <= NET_STREAMS_MAX / 2)?;
+    let rises = |one: u32, other: u32| by_steps(&all, &streams, (one, other)).is_some_and(|(more, half)| more > half);
+    let is_one_step = streams.len() == 2;
+    let goes_on = is_one_step || rises(last / 2, last) || rises(last / 4, last / 2) || rises(last / 4, last);
+    (streams.last() == Some(&last) && goes_on).then_some([last, 2 * last])
 }
 
 #[cfg(test)]

@@ -16,7 +16,9 @@ use serde::{Deserialize, Serialize};
 pub use bisection::{NetBisection, NetBisectionOutcome, NetRackFigures, NetRackSide, NetSplitFigures};
 pub use classes::{NetAgainst, NetAgainstPair, NetClassFigures, NetCosts, NetRatio, NetRatioVerdict};
 pub use limits::{NetLimit, NetLimitCount, NetLimitedBy};
-pub use members::{NetArrival, NetArrives, NetLeaves, NetMemberReceives, NetMemberSends, NetPairMembers};
+pub use members::{
+    NetArrival, NetArrives, NetBondByModel, NetLeaves, NetMemberReceives, NetMemberSends, NetPairMembers,
+};
 pub use offloads::NetOffloadFigures;
 pub use path::{NetPathFigures, NetPathVerdict};
 
@@ -70,6 +72,9 @@ pub struct NetView {
     /// Members of bonds at both ends of each pair that has one, in the same order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<NetPairMembers>,
+    /// What S3 traffic of a site gets of the bonds of its nodes; empty where no site was given, or it has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bonds_by_model: Vec<NetBondByModel>,
     /// Classes of pairs, with each number of streams; empty where it is not known where machines are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<NetClassFigures>,

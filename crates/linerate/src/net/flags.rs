@@ -98,11 +98,11 @@ pub(crate) struct NetFlags {
     /// Let kernels send streams without a copy (MSG_ZEROCOPY), 1MiB at once at most; the report says what they copied.
     #[arg(long)]
     zerocopy: bool,
-    /// Copy what streams bring out of receivers' kernels, as programs do, up to --send-size at once. Without it, they
-    /// discard it.
+    /// Copy what streams bring out of receivers' kernels, as programs do, up to --send-size at once, 1MiB at most.
+    /// Without it, they discard it.
     #[arg(long)]
     read: bool,
-    /// Streams of each pair, in turn, 1 to 256; search for 1, 2, 4 …, until twice as many give no more. [default: 1,8;
+    /// Streams of each pair, in turn, 1 to 256; search for 1, 2, 4 …, until more give no more. [default: 1,8;
     /// of --op mtu 1]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = searched::parsed)]
     streams: Option<Vec<StreamsWish>>,
@@ -176,8 +176,12 @@ pub(crate) struct NetFlags {
     /// oversubscribed racks are, as it was measured.
     #[arg(long, value_name = "FILE")]
     pub(crate) into: Option<PathBuf>,
-    /// Plane of that site that was measured. [default: the only one]
-    #[arg(long, value_name = "PLANE", value_enum, requires = "into")]
+    /// Site file: what its S3 traffic gets of the bonds of its nodes, by the model, is reported beside what is
+    /// measured. [default: that of --into]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) site: Option<PathBuf>,
+    /// Plane of that site that was measured. [default: the only one; with --site alone, both]
+    #[arg(long, value_name = "PLANE", value_enum)]
     pub(crate) plane: Option<SitePlane>,
     /// Print the report as JSON.
     #[arg(long)]
@@ -464,6 +468,9 @@ pub(super) mod tests {
             ("-u --max-rate 1Gb/s --read", "--read is of streams: give --op stream"),
             ("--op connect --bisection", "give --op stream"),
             ("--streams 1,search", "leave the others out"),
+            ("--plane public", "give --into or --site"),
+            ("--streams search --visits 1", "give --visits 2, or more"),
+            ("--streams search --bisection", "give numbers of streams"),
             ("--op mtu --streams search", "give --op stream, request or connect"),
         ];
         for (flags, part) in refused {

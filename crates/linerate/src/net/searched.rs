@@ -46,10 +46,19 @@ pub(super) fn steps(wished: &[StreamsWish]) -> u32 {
     if is_search(wished) { STEPS_MAX } else { 1 }
 }
 
-/// The order of visits of a step: its repetitions are those after the ones before.
+/// The order of visits of a step of a search, whose repetitions are those after the ones before. Every second
+/// repetition is the one before it turned round, so that what changes steadily meets both numbers alike.
 pub(super) fn turns_of(rounds: usize, streams: &[u32], visits: u32, (seed, step): (u64, u32)) -> Vec<NetTurn> {
-    let later = |turn: NetTurn| NetTurn { repetition: turn.repetition + step * visits, ..turn };
-    turns(rounds, streams, visits, seed.wrapping_add(step.into())).into_iter().map(later).collect()
+    let drawn = turns(rounds, streams, visits, seed.wrapping_add(step.into()));
+    let mut all: Vec<NetTurn> = Vec::with_capacity(drawn.len());
+    for repetition in drawn.chunks((rounds * streams.len()).max(1)) {
+        let number = repetition[0].repetition;
+        let before = &all[all.len().saturating_sub(repetition.len())..];
+        let mirrored: Vec<NetTurn> = before.iter().rev().map(|turn| NetTurn { repetition: number, ..*turn }).collect();
+        all.extend(if number.is_multiple_of(2) { mirrored } else { repetition.to_vec() });
+    }
+    all.iter_mut().for_each(|turn| turn.repetition += step * visits);
+    all
 }
 
 #[cfg(test)]
@@ -67,12 +76,18 @@ mod tests {
     }
 
     #[test]
-    fn steps_have_repetitions_and_orders_of_their_own() {
+    fn steps_have_repetitions_and_orders_of_their_own_and_every_second_one_is_turned_round() {
         let of = |step| turns_of(5, &[1, 2], 3, (7, step));
         let repetitions = |step| of(step).iter().map(|turn| turn.repetition).collect::<std::collections::BTreeSet<_>>();
         assert_eq!((repetitions(0), repetitions(2)), ([1, 2, 3].into(), [7, 8, 9].into()));
         let order = |step| of(step).iter().map(|turn| (turn.round, turn.streams)).collect::<Vec<_>>();
         assert_ne!(order(0), order(1));
-        assert_eq!(of(0), turns(5, &[1, 2], 3, 7));
+        let (first, second, third) = (&order(0)[..10], &order(0)[10..20], &order(0)[20..]);
+        assert!(first.iter().eq(second.iter().rev()) && !first.iter().eq(third.iter()) && third.len() == 10);
+        let mut whole = third.to_vec();
+        whole.sort_unstable();
+        whole.dedup();
+        assert_eq!(whole.len(), 10, "each round with each number once");
+        assert!(turns_of(0, &[1, 2], 3, (7, 0)).is_empty());
     }
 }

@@ -310,10 +310,11 @@ fn limits() -> Result<(), Failed> {
     };
     let limit = limited("--max-rate 20Mb/s")?;
     assert_eq!(limit.by, NetLimitedBy::AskedRate, "{limit:?}");
-    // A window of a few segments, over a link on which that takes a while.
+    // A window of a few segments, over a link on which that takes a while: what acknowledges it goes slowly.
+    switched.sends(2, 1, 50_000);
     let set = switched.within(2).args(["sysctl", "-q", "-w", "net.ipv4.tcp_rmem=4096 8192 8192"]).output()?;
     assert!(set.status.success(), "{}", shown(&set));
-    let limit = limited("")?;
+    let limit = limited("--one-way")?;
     assert_eq!(limit.by, NetLimitedBy::ReceiveWindow, "{limit:?}");
     assert!(limit.evidence.contains("the receiver's window is the limit"), "{limit:?}");
     assert!(limit.look_at.contains("net.ipv4.tcp_rmem"), "{limit:?}");

@@ -1,4 +1,21 @@
 use super::*;
+use crate::plan::Resource;
+
+/// A bond of which flows get such a share.
+fn spread(share_p50: f64) -> Spread {
+    Spread {
+        resource: Resource::PublicEgress,
+        group: Some("all".to_owned()),
+        members: 2,
+        counted_members: None,
+        flows: 64,
+        share_p5: 0.8,
+        share_p50,
+        share_p95: 1.0,
+        flows_to_fill: None,
+        why: "layer3+4".to_owned(),
+    }
+}
 
 fn run() -> NetRun {
     let node = |name: &str| NetNode {
@@ -34,6 +51,7 @@ fn run() -> NetRun {
         nodes: vec![node("a"), node("b")],
         against: None,
         stated_oversubscription: None,
+        bonds_by_model: Vec::new(),
         remarks: Vec::new(),
     }
 }
@@ -66,8 +84,11 @@ fn folders_of_schema_1_have_streams() {
 fn visits_that_cannot_be_of_a_run_are_refused_with_the_reason() {
     assert!(run().checked(vec![visit()]).is_ok());
     type Wrong = fn(&mut NetRun, &mut NetVisit);
-    let wrong: [(Wrong, &str); 29] = [
+    let wrong: [(Wrong, &str); 32] = [
         (|run, _| run.stated_oversubscription = Some(0.0), "an oversubscription that is none"),
+        (|run, _| run.bonds_by_model = vec![spread(1.01)], "shares of bonds by a model that can be none"),
+        (|run, _| run.bonds_by_model = vec![spread(f64::NAN)], "shares of bonds by a model that can be none"),
+        (|run, _| run.bonds_by_model = vec![spread(0.9); 257], "shares of bonds by a model that can be none"),
         (|_, visit| visit.machines[0].queues = vec![NetQueue::default(); 65], "65 queues of interfaces"),
         (|_, visit| visit.pairs[0].gso = Some(NetBursts { calls: 1, refused: None }), "1 sends or reads of 0"),
         (|_, visit| visit.pairs[0].halved = Some(NetHalved { rounds: 99, ..NetHalved::default() }), "99 rounds"),

@@ -421,7 +421,7 @@ fn setup(view: &NetView) -> String {
         ("Command", view.command.join(" ")),
         ("Pairs of a round", way(load.way).to_owned()),
         ("Streams", streams.join(", ") + if load.is_searched { ", by a search" } else { "" }),
-        ("Visits of each", load.visits.to_string()),
+        ("Visits of each", load.visits.to_string() + if load.is_searched { " in each step" } else { "" }),
         ("Seed", view.seed.to_string()),
         ("linerate", view.linerate.clone()),
     ];

@@ -1,8 +1,23 @@
 //! Sentences about members of bonds.
 
-use linerate_analysis::net::view::{NetArrival, NetArrives, NetLeaves, NetMemberReceives, NetMemberSends};
+use linerate_analysis::net::view::{
+    NetArrival, NetArrives, NetBondByModel, NetLeaves, NetMemberReceives, NetMemberSends, NetView,
+};
 
+use super::model::{of_group, spread_of};
 use super::{percent, plural};
+
+/// What S3 traffic of the site gets of a bond, beside what was measured.
+pub(crate) fn by_model(view: &NetView, of: &NetBondByModel) -> String {
+    let said = spread_of(&of_group(of.spread.resource, of.spread.group.as_deref()), &of.spread);
+    match (of.measured_share, view.compared_streams) {
+        (Some(share), Some(streams)) => {
+            let streams = plural(streams.into(), "stream");
+            format!("{said}; measured here: {streams} of the median pair get {} of their bonds", percent(share))
+        }
+        _ => said,
+    }
+}
 
 /// The bond, and what chooses its members.
 pub(crate) fn bond(of: &NetLeaves) -> String {

@@ -181,6 +181,11 @@ pub(crate) fn origin(input: &Input, site: &Site) -> String {
 /// What flows get of a bond or of several paths.
 pub(crate) fn spread(spread: &Spread, site: &Site) -> String {
     let link = of_group(spread.resource, spread.group.as_deref().filter(|_| site.groups.len() > 1));
+    spread_of(&link, spread)
+}
+
+/// The same, of a link by its name.
+pub(crate) fn spread_of(link: &str, spread: &Spread) -> String {
     let fill = match spread.flows_to_fill {
         Some(flows) => format!("95 % from {} on", plural(u64::from(flows), "flow")),
         None => "no number of flows fills them".to_owned(),

@@ -148,7 +148,11 @@ pub(crate) fn over_streams(view: &NetView) -> String {
         format!("{}: {}{around}", of.streams, rate(view, of.per_s.mean))
     };
     let each: Vec<String> = view.streams.iter().map(one).collect();
-    format!("{}; {}", each.join(", "), enough(&view.enough))
+    let searched = match (view.load.is_searched, view.streams.last()) {
+        (true, Some(last)) => format!("; by a search up to {}", last.streams),
+        _ => String::new(),
+    };
+    format!("{}; {}{searched}", each.join(", "), enough(&view.enough))
 }
 
 /// From which number of streams on more give no more.
@@ -160,7 +164,8 @@ pub(crate) fn enough(of: &NetEnough) -> String {
         (NetEnoughOutcome::Found, Some(streams), _) => format!("from {streams} on more give no more"),
         (NetEnoughOutcome::StillRising, ..) => "the most give more than all others: even more may give more".to_owned(),
         (NetEnoughOutcome::Untold | NetEnoughOutcome::Found, ..) => {
-            "from which number on more give no more cannot be told: the intervals are too wide".to_owned()
+            "from which number on more give no more cannot be told: the intervals are too wide (more --visits)"
+                .to_owned()
         }
         (NetEnoughOutcome::Single, ..) => "one number of streams was measured".to_owned(),
     }

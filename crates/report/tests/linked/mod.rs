@@ -52,6 +52,7 @@ fn run(nodes: u32, streams: &[u32], visits: u32) -> NetRun {
         nodes: (0..nodes).map(node).collect(),
         against: None,
         stated_oversubscription: None,
+        bonds_by_model: Vec::new(),
         remarks: vec!["hosts are in two racks".to_owned()],
     }
 }

@@ -6,6 +6,7 @@ use linerate_record::net::{NetAim, NetHalved, NetMember, NetMemberState, NetUnai
 use super::world::{self, LinkWorld};
 use super::*;
 use crate::net::halving::{NetHalving, strayed};
+use crate::net::members::by_model;
 use crate::net::view::{NetArrival, NetPairMembers};
 
 /// By which member each stream left, and on which one it arrived.
@@ -253,4 +254,43 @@ fn what_cannot_be_predicted_is_said_with_what_was_seen() {
     assert!(finding.claim.contains("not predictable"), "{finding:?}");
     let plain = viewed(&LinkWorld::healthy(2, 1));
     assert_eq!(plain.members, []);
+}
+
+#[test]
+fn what_a_site_gets_of_bonds_by_the_model_stands_beside_what_pairs_get_of_theirs() {
+    use linerate_record::plan::{Resource, Spread};
+
+    let (left, carried) = in_turn(4);
+    let (mut run, visits) = visited(&left, &carried, |_| ());
+    let spread = |resource| Spread {
+        resource,
+        group: Some("all".to_owned()),
+        members: 2,
+        counted_members: None,
+        flows: 448,
+        share_p5: 0.88,
+        share_p50: 0.93,
+        share_p95: 0.97,
+        flows_to_fill: Some(620),
+        why: "layer3+4".to_owned(),
+    };
+    run.bonds_by_model = [Resource::PublicEgress, Resource::PrivateIngress].map(spread).to_vec();
+    let view = view(&run, &visits);
+    assert_eq!(
+        view.bonds_by_model.iter().map(|of| &of.spread).collect::<Vec<_>>(),
+        [0, 1].map(|of| &run.bonds_by_model[of])
+    );
+    assert!(view.bonds_by_model.iter().all(|of| of.measured_share.is_none()), "no speed is known");
+    let share = |from, link_share| NetPairFigures { from, to: 1, link_share, ..NetPairFigures::default() };
+    let pairs = [share(0, Some(0.5)), share(2, Some(0.7)), share(3, Some(0.99)), share(4, None)];
+    let pairs: Vec<&NetPairFigures> = pairs.iter().collect();
+    // Those from 0 and 2 leave by a bond, and of those from 0 it arrives on one.
+    let own = only(&view);
+    let two = NetPairMembers { from: 2, arrives: None, ..own.clone() };
+    let all = [own.clone(), two];
+    let measured =
+        |run: &NetRun| -> Vec<Option<f64>> { by_model(run, &pairs, &all).iter().map(|of| of.measured_share).collect() };
+    assert_eq!(measured(&run), [Some(0.6), Some(0.5)]);
+    run.load.members = Some(2);
+    assert_eq!(measured(&run), [None, None], "streams that are aimed at one member do not get all of them");
 }

@@ -102,6 +102,7 @@ pub(super) fn run(world: &LinkWorld) -> NetRun {
         nodes: (0..world.nodes).map(node).collect(),
         against: None,
         stated_oversubscription: None,
+        bonds_by_model: Vec::new(),
         remarks: Vec::new(),
     }
 }

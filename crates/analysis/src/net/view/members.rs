@@ -2,6 +2,7 @@
 
 use linerate_record::lines::listed;
 use linerate_record::net::{NetStray, NetUnaimed};
+use linerate_record::plan::Spread;
 use serde::{Deserialize, Serialize};
 
 /// Members of bonds at both ends of one pair with one number of streams, over its visits.
@@ -105,6 +106,18 @@ pub struct NetArrives {
     pub chance: f64,
     /// Whether all of these streams were to leave by one member too.
     pub left_by_one: bool,
+}
+
+/// What S3 traffic of a site gets of a bond by the model, beside what flows here got of theirs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetBondByModel {
+    /// By the model.
+    pub spread: Spread,
+    /// What flows of a pair got of the members of the bonds by which they left (arrived, where the spread is of what
+    /// comes in), with the number of streams that is compared: the median pair. Absent where no speed is known, where
+    /// there are no bonds, or where streams were aimed at members.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_share: Option<f64>,
 }
 
 /// What one member received.

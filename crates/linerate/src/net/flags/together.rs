@@ -19,6 +19,9 @@ impl NetFlags {
         if let Some((flag, _)) = of_datagrams.iter().find(|(_, given)| *given && op != OpWish::Udp) {
             return Err(format!("{flag} is of datagrams: give --op udp, or leave it out"));
         }
+        if self.plane.is_some() && self.into.is_none() && self.site.is_none() {
+            return Err("--plane is of a site: give --into or --site with its file, or leave it out".to_owned());
+        }
         let of_streams = [("--zerocopy", self.zerocopy), ("--read", self.read)];
         if let Some((flag, _)) = of_streams.iter().find(|(_, given)| *given && op != OpWish::Stream) {
             return Err(format!("{flag} is of streams: give --op stream, or leave it out"));
@@ -26,6 +29,14 @@ impl NetFlags {
         if is_search(self.wished_streams()) {
             if self.wished_streams().len() > 1 {
                 return Err("--streams search finds the numbers by itself: leave the others out".to_owned());
+            }
+            if self.visits < 2 {
+                return Err("--streams search goes by what visits differ: give --visits 2, or more".to_owned());
+            }
+            if self.bisection {
+                return Err(
+                    "--streams search is of pairs, and --bisection of racks: give numbers of streams".to_owned()
+                );
             }
             if matches!(op, OpWish::Udp | OpWish::Mtu) {
                 return Err("--streams search looks at what more streams give: leave it out, or give --op stream, \

@@ -3,9 +3,9 @@
 use linerate_analysis::net::view::{NetPairMembers, NetView};
 use linerate_record::units::bytes_iec;
 
-use super::super::markup::table;
+use super::super::markup::{facts, table};
 use super::super::sheet::HtmlRow;
-use crate::words::members::{arrives_said, leaves_said};
+use crate::words::members::{arrives_said, by_model, leaves_said};
 use crate::words::{ABSENT, percent};
 
 /// Pairs that are listed.
@@ -33,6 +33,11 @@ pub(super) fn section(view: &NetView) -> String {
         let heads =
             ["pair", "<member", "streams|As bytes tell", "carried|Of all bytes", "bytes|With headers", "<in all"];
         html.push_str(&table("On which members pairs arrived", &heads, &received));
+    }
+    let modelled = view.bonds_by_model.iter().map(|of| ("S3 traffic, by the model", by_model(view, of)));
+    let modelled: Vec<(&str, String)> = modelled.collect();
+    if !modelled.is_empty() {
+        html.push_str(&facts(&modelled));
     }
     html
 }
