@@ -75,13 +75,13 @@ pub fn view(run: &NetRun, visits: &[NetVisit]) -> NetView {
     };
     let counts: Vec<u32> = streams.iter().map(|of| of.streams).collect();
     let (enough, enough_of_pairs) = streams::over_streams(&seen, &pairs, &counts);
-    // Steps of a search are of other times, which may be faster or slower: what it found is of one of them.
+    // Steps of a search are of different times, so that the fastest number may be that of the fastest time.
     let found = enough.streams.filter(|_| run.load.is_searched);
     let compared_streams = found.or(compared_streams);
     let of_one: Vec<&NetPairFigures> = pairs.iter().filter(|pair| Some(pair.streams) == compared_streams).collect();
     let mut compared = judged(&seen, &of_one, classes::direct_classes(&classed));
     let members = members::members(&seen);
-    let bonds_by_model = members::by_model(run, &of_one, &members);
+    let bonds_by_model = members::by_model(&seen, &members, compared_streams);
     let mut view = NetView {
         schema: NET_VIEW_SCHEMA,
         linerate: run.linerate.clone(),

@@ -22,6 +22,9 @@ pub(crate) const TAKEN_BYTES: usize = 1 << 20;
 /// From so much on after an interval, what waits is of the next one.
 const LATE_NS: u64 = LOOK_NS / 4;
 
+/// Turns in which some flow brought something, after which others are asked too: one that never rests holds up nobody.
+const BUSY_TURNS: u32 = 16;
+
 /// What becomes of bytes that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taking {
@@ -114,12 +117,13 @@ fn takes(
     let mut taken = vec![0_u8; taking.at_once()];
     let mut awaited: Vec<Awaited> = flows.iter().map(|_| Awaited::default()).collect();
     let mut looks = Looks::from(clock.now_ns(), &instants);
+    let mut busy_turns = 0;
     while !stop.load(Ordering::Relaxed) {
         let (now_ns, mut is_idle) = (clock.now_ns(), true);
         cpu.at(now_ns, &instants);
         // What waits below a flow's level is told by nobody.
-        let came_ns = looks.due(now_ns, &instants);
-        if came_ns.is_some() {
+        let look = looks.due(now_ns, &instants);
+        if look.is_some() {
             counts.iter_mut().for_each(|count| count.is_empty = false);
         }
         for ((flow, count), awaited) in flows.iter().zip(counts.iter_mut()).zip(&mut awaited) {
@@ -130,7 +134,7 @@ fn takes(
                 Ok((_, 0)) => count.failed = Some("the sender ended it".to_owned()),
                 Ok((_, bytes)) => {
                     is_idle = false;
-                    count.add(&instants, came_ns.unwrap_or_else(|| clock.now_ns()), bytes);
+                    count.add(&instants, came_ns(look, clock.now_ns()), bytes);
                     awaited.came(&flow.stream, bytes);
                 }
                 Err(Errno::AGAIN) => count.is_empty = true,
@@ -141,11 +145,31 @@ fn takes(
         if now_ns >= instants.end_ns {
             return;
         }
-        if is_idle {
-            let most_ns = looks.next_ns.saturating_sub(clock.now_ns());
+        busy_turns = if is_idle { 0 } else { busy_turns + 1 };
+        if is_idle || (busy_turns == BUSY_TURNS && flows.len() > 1) {
+            let most_ns = if is_idle { looks.next_ns.saturating_sub(clock.now_ns()) } else { 0 };
             edges.wait(most_ns).for_each(|number| counts[number].is_empty = false);
+            busy_turns = 0;
         }
     }
+}
+
+/// When bytes came that are taken now, where all flows are looked at: what waits where an interval ends came in it,
+/// unless that is over for long.
+fn came_ns(look: Option<Look>, now_ns: u64) -> u64 {
+    match look {
+        Some(Look::Edge(edge_ns)) if now_ns.saturating_sub(edge_ns) < LATE_NS => edge_ns - 1,
+        _ => now_ns,
+    }
+}
+
+/// Why all flows are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    /// Counting begins at this instant, or an interval ends.
+    Edge(u64),
+    /// It is time.
+    Time,
 }
 
 /// When all flows of a thread are looked at, whatever is told of them: where an interval ends, and each [`LOOK_NS`].
@@ -158,16 +182,14 @@ impl Looks {
         Looks { next_ns: (now_ns + LOOK_NS).min(instants.next_edge_ns(now_ns)) }
     }
 
-    /// Where they are to be looked at now: when what waits came. What waits where an interval ends came in it, unless
-    /// the thread is late; and what waits at the end came before, whenever that is seen.
-    fn due(&mut self, now_ns: u64, instants: &Instants) -> Option<u64> {
+    /// Whether they are to be looked at now.
+    fn due(&mut self, now_ns: u64, instants: &Instants) -> Option<Look> {
         if now_ns < self.next_ns {
             return None;
         }
-        let is_at_edge = instants.is_edge(self.next_ns) && now_ns - self.next_ns < LATE_NS;
-        let came_ns = if is_at_edge { self.next_ns - 1 } else { now_ns };
+        let look = if instants.is_edge(self.next_ns) { Look::Edge(self.next_ns) } else { Look::Time };
         *self = Looks::from(now_ns, instants);
-        Some(came_ns.min(instants.end_ns.saturating_sub(1)))
+        Some(look)
     }
 }
 
@@ -191,13 +213,14 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_below_its_level_is_counted_in_its_interval_also_beside_a_flow_that_never_rests() {
+    fn what_waits_below_its_level_is_counted_while_it_comes_also_beside_a_flow_that_never_rests() {
         for taking in [Taking::Discarded, Taking::Read(1 << 16)] {
             let ((mut busy, first), (mut slow, second)) = (flow(0), flow(1));
-            let instants = Instants { begin_ns: 0, counts_ns: 0, end_ns: 1_200 * MS, interval_ns: 200 * MS };
+            let instants = Instants { begin_ns: 0, counts_ns: 800 * MS, end_ns: 2_000 * MS, interval_ns: 400 * MS };
             // Until its receiver is gone.
             let fills = thread::spawn(move || while busy.write_all(&[7; 1 << 16]).is_ok() {});
             let trickles = thread::spawn(move || {
+                // So its buffer grows, and its level.
                 slow.write_all(&vec![0; 8 << 20]).unwrap();
                 while slow.write_all(&[0; 100]).is_ok() {
                     thread::sleep(Duration::from_millis(20));
@@ -209,34 +232,36 @@ mod tests {
             fills.join().unwrap();
             trickles.join().unwrap();
             let counts: Vec<&Vec<u64>> = told.flows.iter().map(|flow| &flow.interval_bytes).collect();
-            assert!(counts[1].iter().sum::<u64>() >= 8 << 20, "{taking:?}: {counts:?}");
-            // Of a byte in each millisecond, so many in each interval: ten pieces of 100.
-            assert!(counts[1][4..].iter().all(|bytes| (1..4_000).contains(bytes)), "{taking:?}: {counts:?}");
+            // Twenty pieces of 100 bytes.
+            assert!(counts[1].iter().all(|bytes| (1..8_000).contains(bytes)), "{taking:?}: {counts:?}");
             assert!(counts[0].iter().all(|bytes| *bytes > 1 << 20), "{taking:?}: {counts:?}");
         }
     }
 
     #[test]
-    fn what_waits_is_of_the_interval_that_ends_then_and_at_the_end_of_the_last_one() {
+    fn what_waits_is_of_the_interval_that_ends_then_unless_that_is_over_for_long() {
         let instants = Instants { begin_ns: 0, counts_ns: 100 * MS, end_ns: 190 * MS, interval_ns: 50 * MS };
         let mut looks = Looks::from(0, &instants);
-        for (now_ms, came_ns) in [
+        for (now_ms, expected) in [
             (19, None),
-            (20, Some(20 * MS)),
-            (95, Some(95 * MS)),
+            (20, Some((Look::Time, 20 * MS))),
+            (95, Some((Look::Time, 95 * MS))),
             // Nothing of this counts.
-            (101, Some(100 * MS - 1)),
-            (141, Some(141 * MS)),
-            (151, Some(150 * MS - 1)),
+            (101, Some((Look::Edge(100 * MS), 100 * MS - 1))),
+            (141, Some((Look::Time, 141 * MS))),
+            (151, Some((Look::Edge(150 * MS), 150 * MS - 1))),
             (160, None),
-            (175, Some(175 * MS)),
-            // Late, so that more came since than before.
-            (300, Some(190 * MS - 1)),
+            (175, Some((Look::Time, 175 * MS))),
+            (191, Some((Look::Edge(190 * MS), 190 * MS - 1))),
         ] {
-            assert_eq!(looks.due(now_ms * MS, &instants), came_ns, "{now_ms}");
+            let look = looks.due(now_ms * MS, &instants);
+            assert_eq!(look.map(|look| (look, came_ns(Some(look), now_ms * MS))), expected, "{now_ms}");
         }
+        // Late within a turn.
         let mut late = Looks::from(149 * MS, &instants);
-        assert_eq!(late.due(156 * MS, &instants), Some(156 * MS));
+        let look = late.due(152 * MS, &instants);
+        assert_eq!((look, came_ns(look, 156 * MS)), (Some(Look::Edge(150 * MS)), 156 * MS));
+        assert_eq!(came_ns(None, 7), 7);
     }
 
     #[test]

@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use linerate_record::net::{NetAim, NetMember, NetMemberState, NetOp, NetPair, NetRun};
+use linerate_record::net::{NetAim, NetMember, NetMemberState, NetOp, NetPair};
 use linerate_record::plan::{Resource, Spread};
 
 use super::pairs::{NetSeen, SeenPair, SeenVisit, fairness, share};
 use super::ports::{self, bond_of};
 use super::view::{
-    NetArrival, NetArrives, NetBondByModel, NetLeaves, NetMemberReceives, NetMemberSends, NetPairFigures,
-    NetPairMembers,
+    NetArrival, NetArrives, NetBondByModel, NetLeaves, NetMemberReceives, NetMemberSends, NetPairMembers,
 };
 use crate::median::median;
 use crate::student::regularized_beta;
@@ -51,16 +50,31 @@ pub(super) fn members(seen: &NetSeen<'_>) -> Vec<NetPairMembers> {
     seen.pairs.iter().filter_map(of).collect()
 }
 
-/// What S3 traffic of the site gets of bonds by the model, beside what these pairs got of theirs.
-pub(super) fn by_model(run: &NetRun, pairs: &[&NetPairFigures], members: &[NetPairMembers]) -> Vec<NetBondByModel> {
+/// What S3 traffic of the site gets of bonds by the model, beside what flows got here of their bonds with so many
+/// streams. Of that there is nothing where streams were held to a rate or aimed at one member, which get no more than
+/// that, and where the site has bonds of two planes, of which one was measured.
+pub(super) fn by_model(seen: &NetSeen<'_>, members: &[NetPairMembers], streams: Option<u32>) -> Vec<NetBondByModel> {
+    let (run, load) = (seen.run, &seen.run.load);
+    let is_private = |of: &Spread| matches!(of.resource, Resource::PrivateEgress | Resource::PrivateIngress);
+    let (all, private) = (run.bonds_by_model.len(), run.bonds_by_model.iter().filter(|of| is_private(of)).count());
+    let is_told = load.members.is_none() && load.max_bytes_per_s.is_none() && (private == 0 || private == all);
+    let own = || members.iter().filter(|of| is_told && Some(of.streams) == streams);
+    let share = |node: u32, bytes: u64, visits: u32| {
+        let most = seen.ports.get(node as usize)?.speed_bits_per_s? / 8e3 * f64::from(visits) * load.duration_ms as f64;
+        Some(bytes as f64 / most).filter(|share| share.is_finite())
+    };
+    let sent = |of: &NetPairMembers| {
+        let leaves = of.leaves.as_ref()?;
+        share(of.from, leaves.members.iter().map(|member| member.carried_bytes).sum(), leaves.visits)
+    };
+    let received = |of: &NetPairMembers| {
+        let arrives = of.arrives.as_ref()?;
+        share(of.to, arrives.members.iter().map(|member| member.carried_bytes).sum(), arrives.visits)
+    };
     let of = |spread: &Spread| {
         let is_sent = matches!(spread.resource, Resource::PublicEgress | Resource::PrivateEgress);
-        let by_bond = |of: &NetPairMembers| if is_sent { of.leaves.is_some() } else { of.arrives.is_some() };
-        let bonded: BTreeSet<(u32, u32)> = members.iter().filter(|of| by_bond(of)).map(|of| (of.from, of.to)).collect();
-        let own = pairs.iter().filter(|pair| bonded.contains(&(pair.from, pair.to)));
-        // Streams that are aimed at one member get no more than that one has.
-        let shares = own.filter(|_| run.load.members.is_none()).filter_map(|pair| pair.link_share);
-        NetBondByModel { spread: spread.clone(), measured_share: median(shares.collect()) }
+        let shares: Vec<f64> = own().filter_map(|of| if is_sent { sent(of) } else { received(of) }).collect();
+        NetBondByModel { spread: spread.clone(), measured_share: median(shares) }
     };
     run.bonds_by_model.iter().map(of).collect()
 }

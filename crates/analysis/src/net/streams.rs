@@ -58,7 +58,12 @@ fn figures(streams: u32, rates: &[NetInterval], all: &Repeated) -> NetStreamsFig
 /// The mean over pairs with half the width of its interval, by what repetitions differ: all pairs of one share what
 /// went on at the time. Of as many pairs and repetitions as have figures without a gap; `None` with fewer than two.
 fn over_repetitions(pairs: Vec<BTreeMap<u32, f64>>) -> Option<(f64, f64)> {
-    let (kept, known) = without_gaps(&pairs);
+    let (mut kept, mut known) = without_gaps(&pairs);
+    if known.len() < 2 {
+        // One repetition of many pairs has no interval, and several of a few have.
+        known = pairs.iter().flat_map(|pair| pair.keys().copied()).collect();
+        kept = (0..pairs.len()).filter(|place| pairs[*place].len() == known.len()).collect();
+    }
     let of = |repetition: &u32| kept.iter().filter_map(|place| pairs[*place].get(repetition)).sum::<f64>();
     let means: Vec<f64> = known.iter().map(|repetition| of(repetition) / kept.len() as f64).collect();
     let (mean, half) = if kept.is_empty() { (0.0, None) } else { mean_of(&means) };

@@ -6,7 +6,6 @@ use linerate_record::net::{NetAim, NetHalved, NetMember, NetMemberState, NetUnai
 use super::world::{self, LinkWorld};
 use super::*;
 use crate::net::halving::{NetHalving, strayed};
-use crate::net::members::by_model;
 use crate::net::view::{NetArrival, NetPairMembers};
 
 /// By which member each stream left, and on which one it arrived.
@@ -274,23 +273,25 @@ fn what_a_site_gets_of_bonds_by_the_model_stands_beside_what_pairs_get_of_theirs
         flows_to_fill: Some(620),
         why: "layer3+4".to_owned(),
     };
-    run.bonds_by_model = [Resource::PublicEgress, Resource::PrivateIngress].map(spread).to_vec();
-    let view = view(&run, &visits);
-    assert_eq!(
-        view.bonds_by_model.iter().map(|of| &of.spread).collect::<Vec<_>>(),
-        [0, 1].map(|of| &run.bonds_by_model[of])
-    );
-    assert!(view.bonds_by_model.iter().all(|of| of.measured_share.is_none()), "no speed is known");
-    let share = |from, link_share| NetPairFigures { from, to: 1, link_share, ..NetPairFigures::default() };
-    let pairs = [share(0, Some(0.5)), share(2, Some(0.7)), share(3, Some(0.99)), share(4, None)];
-    let pairs: Vec<&NetPairFigures> = pairs.iter().collect();
-    // Those from 0 and 2 leave by a bond, and of those from 0 it arrives on one.
-    let own = only(&view);
-    let two = NetPairMembers { from: 2, arrives: None, ..own.clone() };
-    let all = [own.clone(), two];
-    let measured =
-        |run: &NetRun| -> Vec<Option<f64>> { by_model(run, &pairs, &all).iter().map(|of| of.measured_share).collect() };
-    assert_eq!(measured(&run), [Some(0.6), Some(0.5)]);
+    run.bonds_by_model = [Resource::PublicEgress, Resource::PublicIngress].map(spread).to_vec();
+    let measured = |run: &NetRun| -> Vec<Option<f64>> {
+        let view = view(run, &visits);
+        let spreads = view.bonds_by_model.iter().map(|of| &of.spread);
+        assert!(spreads.eq(&run.bonds_by_model), "{:?}", view.bonds_by_model);
+        view.bonds_by_model.iter().map(|of| of.measured_share).collect()
+    };
+    assert_eq!(measured(&run), [None, None], "no speed is known");
+    // Four streams bring 80 MB in 10 s, with what frames have, of bonds of 200 Mb/s and 100 Mb/s.
+    for (node, bits) in [(0, 200_000_000), (1, 100_000_000)] {
+        run.nodes[node].machine.nics[0].speed_bits_per_s = Some(bits);
+    }
+    let [sent, received] = measured(&run)[..] else { panic!("two of them") };
+    let near = |share: Option<f64>, of: f64| share.is_some_and(|share| (share / of - 1.0).abs() < 0.01);
+    assert!(near(sent, 80e6 * FRAMING / 250e6) && near(received, 80e6 * FRAMING / 125e6), "{sent:?} {received:?}");
     run.load.members = Some(2);
     assert_eq!(measured(&run), [None, None], "streams that are aimed at one member do not get all of them");
+    (run.load.members, run.load.max_bytes_per_s) = (None, Some(1e9));
+    assert_eq!(measured(&run), [None, None], "they are held to a rate");
+    (run.load.max_bytes_per_s, run.bonds_by_model[1].resource) = (None, Resource::PrivateIngress);
+    assert_eq!(measured(&run), [None, None], "one of two planes was measured");
 }

@@ -88,7 +88,7 @@ fn a_search_ends_two_steps_behind_the_number_from_which_on_more_give_no_more() {
 }
 
 #[test]
-fn what_links_lose_from_step_to_step_and_within_one_is_not_taken_for_what_streams_give() {
+fn what_links_lose_from_step_to_step_is_not_taken_for_what_streams_give() {
     for drift in [0.6, 1.5] {
         let (numbers, view) = Searched { curve: &|n| n.min(4.0), drift, ..STEADY }.ended(5);
         assert_eq!((numbers.last(), found(&view)), (Some(&16), (NetEnoughOutcome::Found, Some(4))), "{drift}");

@@ -113,9 +113,10 @@ pub struct NetArrives {
 pub struct NetBondByModel {
     /// By the model.
     pub spread: Spread,
-    /// What flows of a pair got of the members of the bonds by which they left (arrived, where the spread is of what
-    /// comes in), with the number of streams that is compared: the median pair. Absent where no speed is known, where
-    /// there are no bonds, or where streams were aimed at members.
+    /// What streams of a pair got of the members of the bond by which they left (arrived, where the spread is of what
+    /// comes in), with headers and the number of streams that is compared: the median pair. Absent where no speed is
+    /// known, where there are no bonds, where streams were held to a rate or aimed at members, and where the site has
+    /// bonds of two planes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_share: Option<f64>,
 }
