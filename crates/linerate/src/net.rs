@@ -367,8 +367,9 @@ fn measure(
         } else {
             turns(rounds, &streams, flags.visits, course.seed)
         };
-        let count = visits.len() + aimed(of_step.clone(), flags, course).len();
-        for (turn, member) in aimed(of_step, flags, course) {
+        let of_step = aimed(of_step, flags, course);
+        let count = visits.len() + of_step.len();
+        for (turn, member) in of_step {
             let visit = u32::try_from(visits.len() + 1).unwrap_or(u32::MAX);
             let order = order_of(course, turn, (visit, member));
             let shown = shown_visit((visit, count), &run.load, &order, visits.last());
