@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use linerate_analysis::net::view::{NetBisectionOutcome, NetNodeFigures, NetView};
 use linerate_model::plan::of_bonds;
 use linerate_record::net::NetWay;
-use linerate_record::plan::{Resource, Spread};
+use linerate_record::plan::Spread;
 use linerate_record::site::{Encapsulation, Fabric, IpVersion, Plane, Site};
 use linerate_site::{SiteFile, written};
 
@@ -150,10 +150,10 @@ pub(crate) fn bonds_by_model(
         Err(_) if site.is_none() => return Ok(Vec::new()),
         Err(error) => return Err(sites::refused(&error, &read, &file)),
     };
-    let is_measured = |spread: &Spread| match (plane, spread.resource) {
-        (Some(SitePlane::Public), resource) => matches!(resource, Resource::PublicEgress | Resource::PublicIngress),
-        (Some(SitePlane::Private), resource) => matches!(resource, Resource::PrivateEgress | Resource::PrivateIngress),
-        (None, _) => true,
+    let is_measured = |spread: &Spread| match plane {
+        Some(SitePlane::Public) => spread.resource.is_public(),
+        Some(SitePlane::Private) => spread.resource.is_private(),
+        None => true,
     };
     Ok(all.into_iter().filter(is_measured).collect())
 }
@@ -259,6 +259,7 @@ mod tests {
     use linerate_analysis::net::view::{NetBisection, NetInterval};
     use linerate_record::machine::{Machine, MachineNic};
     use linerate_record::net::{NetNode, NetPair, NetRun, NetThrough, NetVisit};
+    use linerate_record::plan::Resource;
 
     use super::*;
 

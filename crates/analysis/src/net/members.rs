@@ -55,9 +55,9 @@ pub(super) fn members(seen: &NetSeen<'_>) -> Vec<NetPairMembers> {
 /// that, and where the site has bonds of two planes, of which one was measured.
 pub(super) fn by_model(seen: &NetSeen<'_>, members: &[NetPairMembers], streams: Option<u32>) -> Vec<NetBondByModel> {
     let (run, load) = (seen.run, &seen.run.load);
-    let is_private = |of: &Spread| matches!(of.resource, Resource::PrivateEgress | Resource::PrivateIngress);
-    let (all, private) = (run.bonds_by_model.len(), run.bonds_by_model.iter().filter(|of| is_private(of)).count());
-    let is_told = load.members.is_none() && load.max_bytes_per_s.is_none() && (private == 0 || private == all);
+    let has = |is_of: fn(Resource) -> bool| run.bonds_by_model.iter().any(|of| is_of(of.resource));
+    let is_one_plane = !(has(Resource::is_public) && has(Resource::is_private));
+    let is_told = load.members.is_none() && load.max_bytes_per_s.is_none() && is_one_plane;
     let own = || members.iter().filter(|of| is_told && Some(of.streams) == streams);
     let share = |node: u32, bytes: u64, visits: u32| {
         let most = seen.ports.get(node as usize)?.speed_bits_per_s? / 8e3 * f64::from(visits) * load.duration_ms as f64;
@@ -72,7 +72,7 @@ pub(super) fn by_model(seen: &NetSeen<'_>, members: &[NetPairMembers], streams: 
         share(of.to, arrives.members.iter().map(|member| member.carried_bytes).sum(), arrives.visits)
     };
     let of = |spread: &Spread| {
-        let is_sent = matches!(spread.resource, Resource::PublicEgress | Resource::PrivateEgress);
+        let is_sent = spread.resource.is_sent_by_node();
         let shares: Vec<f64> = own().filter_map(|of| if is_sent { sent(of) } else { received(of) }).collect();
         NetBondByModel { spread: spread.clone(), measured_share: median(shares) }
     };

@@ -327,7 +327,7 @@ fn of_nodes(grid: &Grid<'_>, (odd, uses): (&[OddReading], &[NodeUse]), not_lossy
 
 /// A link of a node as it stays where it is.
 fn steady_way(grid: &Grid<'_>, used: &NodeUse) -> Option<SteadyWay> {
-    let is_sent = matches!(used.resource, Resource::PublicEgress | Resource::PrivateEgress);
+    let is_sent = used.resource.is_sent_by_node();
     let share = grid.median(&used.shares)?;
     Some(SteadyWay { part: used.part.clone(), is_sent, capacity: used.capacity, share })
 }

@@ -86,6 +86,24 @@ impl Resource {
         }
     }
 
+    /// Whether it is the public plane's link of a node.
+    #[must_use]
+    pub const fn is_public(self) -> bool {
+        matches!(self, Resource::PublicIngress | Resource::PublicEgress)
+    }
+
+    /// Whether it is the private plane's link of a node.
+    #[must_use]
+    pub const fn is_private(self) -> bool {
+        matches!(self, Resource::PrivateIngress | Resource::PrivateEgress)
+    }
+
+    /// Whether it is a node's link of either plane, sending.
+    #[must_use]
+    pub const fn is_sent_by_node(self) -> bool {
+        matches!(self, Resource::PublicEgress | Resource::PrivateEgress)
+    }
+
     /// Whether it is a link, which is sold in bits.
     #[must_use]
     pub const fn is_link(self) -> bool {
