@@ -133,7 +133,7 @@ pub(crate) fn run(args: &[String]) -> Outcome {
         for streams in STREAMS {
             let ours = |of: &'static Receiver| {
                 let (options, fleet) = (&options, &fleet);
-                move || by_linerate(options, fleet, streams, of.flags)
+                move || cost(&measured(options, fleet, streams, of.flags)?)
             };
             let [read, discarded, theirs] =
                 in_turn(round, [&ours(&RECEIVERS[0]), &ours(&RECEIVERS[1]), &|| by_iperf3(&options, streams)])?;
@@ -202,10 +202,6 @@ fn table(ratios: &Ratios) -> String {
         }
     }
     table
-}
-
-fn by_linerate(options: &Options, fleet: &Path, streams: u32, more: &[&str]) -> Result<Cost, Box<dyn Error>> {
-    cost(&measured(options, fleet, streams, more)?)
 }
 
 /// What `linerate net` says of a run with these flags besides: each machine sends to the other in turn.

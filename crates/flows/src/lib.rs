@@ -26,6 +26,8 @@ mod receiving;
 mod sending;
 pub mod session;
 mod sizes;
+#[cfg(test)]
+mod test_ends;
 
 pub use counted::{ReceivedFlows, SentFlows};
 pub use listener::{AcceptedFlow, FlowListener};

@@ -196,19 +196,18 @@ impl Looks {
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
-    use std::net::{TcpListener, TcpStream};
+    use std::net::TcpStream;
     use std::thread;
     use std::time::Duration;
 
     use super::*;
+    use crate::test_ends::two_ends;
 
     const MS: u64 = 1_000_000;
 
     /// A flow and who sends on it.
     fn flow(flow: u32) -> (TcpStream, ReceivingFlow) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (stream, _) = listener.accept().unwrap();
+        let (near, stream) = two_ends();
         (near, ReceivingFlow { from: 0, flow, stream, datagrams: None })
     }
 

@@ -390,7 +390,7 @@ fn measure(
             }
         }
         let next = run.load.is_searched.then(|| searched_on(&run, &visits)).flatten();
-        let Some(next) = next.filter(|_| step + 1 < searched::steps(flags.wished_streams())) else { break };
+        let Some(next) = next else { break };
         streams = next.to_vec();
         run.load.streams.push(next[1]);
         run.asked_visits = u32::try_from(visits.len() + self::visits(flags, course)).ok();

@@ -42,12 +42,13 @@ impl Awaited {
 #[cfg(test)]
 mod tests {
     use std::io::{Read as _, Write as _};
-    use std::net::{TcpListener, TcpStream};
+    use std::net::TcpStream;
     use std::time::Duration;
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
     use super::*;
+    use crate::test_ends::two_ends;
 
     /// Whether a thread that waits for it so long is woken.
     fn is_told(stream: &TcpStream, within: Duration) -> bool {
@@ -57,9 +58,7 @@ mod tests {
 
     #[test]
     fn a_thread_is_woken_once_a_64th_of_the_buffer_waits() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (mut far, _) = listener.accept().unwrap();
+        let (mut near, mut far) = two_ends();
         let mut awaited = Awaited::default();
         near.write_all(&[1]).unwrap();
         assert!(is_told(&far, Duration::from_millis(900)), "each byte is told before anything came");
@@ -79,9 +78,7 @@ mod tests {
 
     #[test]
     fn the_level_follows_a_buffer_that_grows_once_in_as_much_as_it_holds() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (far, _) = listener.accept().unwrap();
+        let (near, far) = two_ends();
         let mut awaited = Awaited::default();
         awaited.came(&far, 1);
         let before = awaited.bytes;

@@ -109,17 +109,15 @@ fn copied(stream: &TcpStream, bytes: &[u8]) -> Result<usize, Errno> {
 #[cfg(test)]
 mod tests {
     use std::io::Read as _;
-    use std::net::TcpListener;
     use std::thread::sleep;
     use std::time::Duration;
 
     use super::*;
+    use crate::test_ends::two_ends;
 
     #[test]
     fn sends_are_bounded_until_the_kernel_is_done_with_them_and_each_is_counted_once() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (mut far, _) = listener.accept().unwrap();
+        let (near, mut far) = two_ends();
         let mut uncopied = Uncopied::begun(&near);
         assert_eq!(uncopied.counted(), NetZeroCopy::default());
         // Nobody reads: the kernel has room for so much, and is done with none of what it could not hand on.
@@ -149,8 +147,7 @@ mod tests {
 
     #[test]
     fn no_send_is_longer_than_what_lasts() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (near, _far) = two_ends();
         let mut uncopied = Uncopied::begun(&near);
         assert!(uncopied.send(&near, 16 << 20).is_ok_and(|count| count <= LASTING_BYTES));
     }

@@ -15,12 +15,12 @@ struct Searched<'c> {
     /// What all links give in a step, of what they gave in the one before.
     drift: f64,
     visits: u32,
-    /// Whether a visit with such a number has no figures, with so many streams.
-    lost: &'c dyn Fn(u32, u32) -> bool,
+    /// Whether a pair has no figures: by the number of its visit, streams, and its place in the round.
+    lost: &'c dyn Fn(u32, u32, usize) -> bool,
 }
 
 const STEADY: Searched<'static> =
-    Searched { curve: &|_| 1.0, scatter: 0.02, drift: 1.0, visits: 3, lost: &|_, _| false };
+    Searched { curve: &|_| 1.0, scatter: 0.02, drift: 1.0, visits: 3, lost: &|_, _, _| false };
 
 impl Searched<'_> {
     /// The numbers that a search measures, and what it says.
@@ -37,20 +37,13 @@ impl Searched<'_> {
                     let scattered = (self.scatter * dice.normal()).exp() * self.drift.powi(step as i32);
                     world::USUAL * (self.curve)(f64::from(turn.streams)) * scattered
                 };
-                let of_round = pairs[turn.round as usize].iter().map(|&(from, to)| {
-                    let bytes = (rate(&mut dice) / 2.0) as u64;
-                    world::pair(from, to, turn.streams, vec![bytes; 20])
-                });
-                let mut of_round: Vec<NetPair> = of_round.collect();
                 let number = all.len() as u32 + 1;
-                if (self.lost)(number, turn.streams) {
-                    of_round[0] = NetPair { error: Some("lost".to_owned()), ..world::pair(0, 1, 1, Vec::new()) };
-                    (of_round[0].from, of_round[0].to) = pairs[turn.round as usize][0];
-                }
-                if (self.lost)(number, turn.streams) && turn.streams == 8 {
-                    of_round.iter_mut().for_each(|pair| pair.error = Some("lost".to_owned()));
-                }
-                all.push(world::of_turn(number, &turn, of_round));
+                let of_round = pairs[turn.round as usize].iter().enumerate().map(|(place, &(from, to))| {
+                    let bytes = (rate(&mut dice) / 2.0) as u64;
+                    let error = (self.lost)(number, turn.streams, place).then(|| "lost".to_owned());
+                    NetPair { error, ..world::pair(from, to, turn.streams, vec![bytes; 20]) }
+                });
+                all.push(world::of_turn(number, &turn, of_round.collect()));
             }
             let Some(next) = searched_on(&run, &all) else { break };
             assert_eq!((next[0], next[1]), (*run.load.streams.last().unwrap(), 2 * next[0]));
@@ -116,10 +109,10 @@ fn where_visits_scatter_a_search_seldom_claims_a_number_that_is_too_small() {
 
 #[test]
 fn visits_that_are_lost_cost_their_own_and_a_number_without_figures_ends_the_search() {
-    let lost = |number: u32, _: u32| number % 7 == 3;
+    let lost = |number: u32, _: u32, place: usize| number % 7 == 3 && place == 0;
     let (numbers, view) = Searched { curve: &|n| n.min(4.0), drift: 0.8, lost: &lost, ..STEADY }.ended(7);
     assert_eq!((numbers.last(), found(&view)), (Some(&16), (NetEnoughOutcome::Found, Some(4))), "{:?}", view.enough);
-    let (numbers, view) = Searched { curve: &|n| n, lost: &|_, streams| streams == 8, ..STEADY }.ended(8);
+    let (numbers, view) = Searched { curve: &|n| n, lost: &|_, streams, _| streams == 8, ..STEADY }.ended(8);
     assert_eq!(numbers, [1, 2, 4, 8]);
     assert_eq!(found(&view), (NetEnoughOutcome::StillRising, None), "of what has figures");
 }
