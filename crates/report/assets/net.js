@@ -2,7 +2,7 @@
 // The map of pairs, a cell each, and rates over the number of streams. What a cell says is in the line below the map:
 // of the one that is pointed at, or that arrow keys lead to.
 (() => {
-  const { byId, data, bitsPerS, axis, yAxis, fromZero, color, ramp, draw, figure, reading, dotted } = page;
+  const { byId, data, bitsPerS, numbersAxis, yAxis, fromZero, color, ramp, draw, figure, reading, dotted } = page;
   const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   const STEPS = 64;
   const rated = (rate) => (data.unit ? `${Math.round(rate).toLocaleString("en")} ${data.unit}` : bitsPerS(rate));
@@ -151,14 +151,15 @@
     if (!into) return;
     into.replaceChildren();
     const points = data.streams;
-    const [first, last] = [points[0][0], points[points.length - 1][0]];
+    const numbers = points.map(([streams]) => streams);
+    const [first, last] = [numbers[0], numbers[numbers.length - 1]];
     const host = figure(into, data.title, "mean of all pairs with its 95 % interval", 300);
     draw(host, {
       scales: { x: { time: false, distr: 3, log: 2, range: () => [first * 0.9, last * 1.1] }, y: fromZero },
-      axes: [axis({ size: 26 }), yAxis(perS)],
+      axes: [numbersAxis(numbers), yAxis(perS)],
       series: [{ label: "streams", value: reading(String) }, dotted("mean of pairs", color(0), reading(rated))],
       hooks: { draw: [intervals(points)] },
-    }, [points.map(([streams]) => streams), points.map(([, mean]) => mean)]);
+    }, [numbers, points.map(([, mean]) => mean)]);
   };
 
   page.stand(() => {

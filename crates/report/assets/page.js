@@ -61,6 +61,21 @@ const page = (() => {
   });
   const binary = Array.from({ length: 60 }, (_, k) => 2 ** k);
   const yAxis = (format, more) => axis({ size: 76, space: 26, values: short(format), ...more });
+  // The numbers that were measured, as many as there is room for.
+  const numbersAxis = (xs) => axis({
+    size: 26,
+    filter: (u, splits) => splits,
+    splits: (u) => {
+      let last = -Infinity;
+      return xs.filter((x) => {
+        const left = u.valToPos(x, "x");
+        const fits = left - last >= 34;
+        if (fits) last = left;
+        return fits;
+      });
+    },
+    values: (u, splits) => splits.map(String),
+  });
   const fromZero = { range: (u, min, max) => [0, max > 0 ? max * 1.08 : 1] };
   const logarithmic = { distr: 3, log: 10 };
 
@@ -152,6 +167,6 @@ const page = (() => {
 
   return {
     byId, data, reading, bytes, bytesPerS, bitsPerS, perS, duration, percent, clock, ink, color, ramp, axis, binary,
-    yAxis, fromZero, logarithmic, legend, draw, figure, options, dotted, stand,
+    yAxis, numbersAxis, fromZero, logarithmic, legend, draw, figure, options, dotted, stand,
   };
 })();

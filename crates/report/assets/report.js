@@ -4,26 +4,12 @@
 
   const {
     byId, data, reading, bytes, bytesPerS, bitsPerS, perS, duration, percent, clock, ink, color, ramp, axis, binary,
-    yAxis, fromZero, logarithmic, legend, draw, figure, options, dotted,
+    yAxis, numbersAxis, fromZero, logarithmic, legend, draw, figure, options, dotted,
   } = page;
 
   // Concurrency, doubling from step to step.
 
   const concurrencyScale = (xs) => ({ time: false, distr: 3, log: 2, range: () => [xs[0] / 1.3, xs[xs.length - 1] * 1.3] });
-  const concurrencyAxis = (xs) => axis({
-    size: 26,
-    filter: (u, splits) => splits,
-    splits: (u) => {
-      let last = -Infinity;
-      return xs.filter((x) => {
-        const left = u.valToPos(x, "x");
-        const fits = left - last >= 34;
-        if (fits) last = left;
-        return fits;
-      });
-    },
-    values: (u, splits) => splits.map(String),
-  });
 
   // Confidence intervals as bars, and a ring at the knee with a bar over those concurrencies that may be it.
   const marks = (shown) => (u, si) => {
@@ -129,7 +115,7 @@
     const planned = shown.map((_, i) => i).filter((i) => plans[i].size);
     draw(host, {
       scales: { x: concurrencyScale(measured), y: holding },
-      axes: [concurrencyAxis(measured), yAxis(format, incrs && { incrs })],
+      axes: [numbersAxis(measured), yAxis(format, incrs && { incrs })],
       series: [
         { label: shown[0].load, value: reading(String) },
         ...shown.map((s, i) => dotted(s.label, color(i), told(i))),
@@ -186,7 +172,7 @@
     const names = ["first byte p50", "p50", "p90", "p99"];
     draw(host, {
       scales: { x: concurrencyScale(xs), y: logarithmic },
-      axes: [concurrencyAxis(xs), yAxis(duration)],
+      axes: [numbersAxis(xs), yAxis(duration)],
       series: [
         { label: load, value: reading(String) },
         ...names.map((name, i) => dotted(name, color([7, 0, 4, 1][i]), reading(duration), i === 0 ? { dash: [4, 4] } : {})),
