@@ -19,13 +19,14 @@ pub(super) enum Verb {
 pub(super) enum Aim {
     /// Anywhere in the time that it takes undisturbed.
     Anywhere,
-    /// Within a phase of it.
+    /// Within a phase of it, which may be the one that it begins with.
     Phase(&'static str),
     /// Behind the first journal that a node has.
     Journal,
 }
 
-/// Phases by what a coordinator says, and one that each verb begins with.
+/// Phases by what a coordinator says, and one that each verb begins with. Each is aimed at by a moment of [`AIMS`]:
+/// what is met by chance alone is not met in every run.
 pub(super) const PHASES: [&str; 9] = [
     "looking",
     "applying",
@@ -41,9 +42,9 @@ pub(super) const PHASES: [&str; 9] = [
 /// Verbs and aims: moments go through them in turn.
 pub(super) const AIMS: [(Verb, Aim); 12] = [
     (Verb::Apply, Aim::Anywhere),
-    (Verb::Confirm, Aim::Anywhere),
+    (Verb::Confirm, Aim::Phase("asking")),
     (Verb::Rollback, Aim::Anywhere),
-    (Verb::Status, Aim::Anywhere),
+    (Verb::Status, Aim::Phase("telling")),
     (Verb::Apply, Aim::Phase("looking")),
     (Verb::Apply, Aim::Journal),
     (Verb::Apply, Aim::Phase("applying")),
