@@ -100,6 +100,7 @@ pub fn view(run: &NetRun, visits: &[NetVisit]) -> NetView {
         streams,
         enough,
         enough_of_pairs,
+        search_ended: streams::search_ended(run, all),
         slow: std::mem::take(&mut compared.slow),
         pairs,
         bonds_by_model,

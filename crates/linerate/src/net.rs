@@ -1,6 +1,7 @@
 //! `linerate net`: what the links between machines do. Flows of all pairs in rounds, and who limited them.
 
 mod addresses;
+mod course;
 mod exported;
 pub(crate) mod flags;
 mod foretold;
@@ -19,15 +20,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use linerate_analysis::net::view::{NetView, rate_of};
-use linerate_analysis::net::{
-    NetSplits, NetTurn, bond_of, median_per_s, rounds, sampled, sampled_of_hosts, searched_on, splits, turns, view,
-};
+use linerate_analysis::net::{NetTurn, bond_of, median_per_s, searched_on, turns, view};
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::netting::{NetAddress, NetOrder};
 use linerate_fleet::reach::NodeReach;
 use linerate_record::fleet::Allowed;
-use linerate_record::net::{NET_SCHEMA, NetLoad, NetNode, NetOp, NetRun, NetThrough, NetVisit, NetWay};
-use linerate_record::plan::Spread;
+use linerate_record::net::{NET_SCHEMA, NetLoad, NetNode, NetOp, NetRun, NetThrough, NetVisit};
 use linerate_record::shell;
 use linerate_record::units::{bits_per_s, duration_ns, whole_ns};
 use linerate_wire::clock::{Clock, unix_base_ns};
@@ -39,17 +37,12 @@ use crate::progress::{self, Progress};
 use crate::reaching::{self, LedFleet};
 use crate::{consent, folder, interrupt, metrics, observed, printing, served};
 use addresses::AddressWish;
+use course::{NetCourse, course, course_of, takes, takes_most};
 use exported::ExportedLinks;
 use flags::NetFlags;
 use linked::{LinkedFleet, VisitOrder};
 use two::FarHost;
-use ways::{FoundAddresses, NetLeg};
-
-/// Rounds that are measured unless flags say otherwise: beyond, a sample says as much of machines in less time.
-const ROUNDS: u32 = 16;
-
-/// The same where machines share hosts: of those, few are in a round.
-const ROUNDS_OF_HOSTS: u32 = 64;
+use ways::FoundAddresses;
 
 /// Intervals of a visit, at the most: finer ones say no more of a mean.
 const INTERVALS: u64 = 50;
@@ -59,25 +52,6 @@ const INTERVAL_MS: u64 = 50;
 
 /// What a round takes besides its flows: all are made, begin together, and are told.
 const BESIDE: Duration = Duration::from_millis(500);
-
-/// Members of a bond before it is known how many those of the machines have: what most bonds have.
-const MEMBERS_LEAST: u32 = 2;
-
-/// The rounds of a run, and their order.
-struct Course {
-    way: NetWay,
-    rounds: Vec<Vec<(u32, u32)>>,
-    all_rounds: usize,
-    /// Rounds by each way to their receivers.
-    legs: Vec<NetLeg>,
-    seed: u64,
-    /// Members at which streams are aimed in turn; 1 where they are not.
-    members: u32,
-    /// How oversubscribed the site states that racks are, where these are measured.
-    stated: Option<f64>,
-    /// What S3 traffic of the site gets of its bonds.
-    bonds_by_model: Vec<Spread>,
-}
 
 /// Measures; of a preset each of its tests in turn, up to the first that fails.
 pub(crate) fn run(flags: &NetFlags) -> Result<ExitCode, Failure> {
@@ -213,45 +187,14 @@ fn drawn_seed() -> Result<u64, Failure> {
     random::<8>().map(u64::from_ne_bytes)
 }
 
-fn course(flags: &NetFlags, of: &[&FleetNode], seed: u64) -> Result<Course, Failure> {
-    let (nodes, are_placed) = (of.len(), ways::are_placed(flags, of));
-    // Who sends and receives at once on one host, or several of it, would each be measured with the other.
-    let way = match flags.way(nodes) {
-        NetWay::Ring if are_placed => NetWay::OneWay,
-        way => way,
-    };
-    let most = flags.rounds.unwrap_or(if are_placed { ROUNDS_OF_HOSTS } else { ROUNDS }) as usize;
-    let (all_rounds, rounds): (usize, Vec<Vec<(u32, u32)>>) = if way == NetWay::Bisection {
-        let NetSplits { rounds, all_rounds } = splits(&racked::racks(of, are_placed)?, most, seed);
-        (all_rounds, rounds)
-    } else if are_placed && way != NetWay::Incast {
-        let groups = ways::of_hosts(of, way);
-        (groups.iter().map(Vec::len).sum(), sampled_of_hosts(&groups, most, seed))
-    } else {
-        let all = rounds(u32::try_from(nodes).unwrap_or(u32::MAX), way);
-        (all.len(), if most >= all.len() { all } else { sampled(&all, most, seed) })
-    };
-    if flags.rounds.is_some() && most > all_rounds {
-        return Err(Failure::usage(format!(
-            "--rounds {most}: {nodes} machines have {all_rounds} rounds: leave it out"
-        )));
-    }
-    let members = if flags.members { MEMBERS_LEAST } else { 1 };
-    let legs = ways::legs(&rounds, |through, to| ways::has_way(flags, of, (through, to)));
-    let site = flags.into.as_deref().filter(|_| way == NetWay::Bisection);
-    let stated = site.map(observed::stated_oversubscription).transpose()?.flatten();
-    let bonds_by_model = observed::bonds_by_model(flags.site.as_deref(), flags.into.as_deref(), flags.plane)?;
-    Ok(Course { way, rounds, all_rounds, legs, seed, members, stated, bonds_by_model })
-}
-
 /// The course of the machines that are there, and where they are sent to.
 fn settled(
     flags: &NetFlags,
     fleet: &LinkedFleet<'_>,
-    (course, far): (Course, Option<SocketAddr>),
-) -> Result<(Course, FoundAddresses), Failure> {
+    (course, far): (NetCourse, Option<SocketAddr>),
+) -> Result<(NetCourse, FoundAddresses), Failure> {
     let of: Vec<&FleetNode> = fleet.linked.iter().map(|linked| &fleet.nodes[linked.node]).collect();
-    let course = if of.len() == fleet.nodes.len() { course } else { self::course(flags, &of, course.seed)? };
+    let course = if of.len() == fleet.nodes.len() { course } else { course_of(flags, &of, course.seed)? };
     let own = found_addresses(flags, fleet, far)?;
     let found = FoundAddresses { second: ways::second(flags, fleet, &own)?, own };
     let has = |through, to: u32| match through {
@@ -260,26 +203,11 @@ fn settled(
     };
     let legs = ways::legs(&course.rounds, has);
     let members = members(flags, fleet, &found.own)?;
-    Ok((Course { members, legs, ..course }, found))
-}
-
-/// How many visits are made; of a search, in each step.
-fn visits(flags: &NetFlags, course: &Course) -> usize {
-    course.legs.len() * flags.numbers_of_streams().len() * flags.visits as usize * course.members as usize
-}
-
-/// How long all of it takes, at the least; of a search, each step.
-fn takes(flags: &NetFlags, course: &Course) -> Duration {
-    (flags.duration + flags.warmup + BESIDE) * u32::try_from(visits(flags, course)).unwrap_or(u32::MAX)
-}
-
-/// The same with all steps that a search may have.
-fn takes_most(flags: &NetFlags, course: &Course) -> Duration {
-    takes(flags, course) * searched::steps(flags.wished_streams())
+    Ok((NetCourse { members, legs, ..course }, found))
 }
 
 /// Links of other machines are filled only with consent.
-fn consent_to_load(flags: &NetFlags, nodes: &[FleetNode], course: &Course) -> Result<(), Failure> {
+fn consent_to_load(flags: &NetFlags, nodes: &[FleetNode], course: &NetCourse) -> Result<(), Failure> {
     let is_here = |node: &FleetNode| matches!(node.reach, NodeReach::Here | NodeReach::Netns(_) | NodeReach::Pid(_));
     let are_all_here = flags.host.as_ref().map_or_else(|| nodes.iter().all(is_here), FarHost::is_here);
     if flags.yes_load || are_all_here {
@@ -294,7 +222,14 @@ fn consent_to_load(flags: &NetFlags, nodes: &[FleetNode], course: &Course) -> Re
         None if flags.op(false) == NetOp::Mtu => "a datagram each few milliseconds".to_owned(),
         None => "as fast as they can".to_owned(),
     };
-    let longer = if flags.members { " (longer where bonds have more than two members)" } else { "" };
+    let longer = if flags.members {
+        format!(
+            " (longer where bonds have more than two members, and by up to {} where streams stray)",
+            duration_ns(whole_ns(strays::takes(flags)) as f64)
+        )
+    } else {
+        String::new()
+    };
     let sooner =
         if searched::is_search(flags.wished_streams()) { ", or less, once more streams give no more" } else { "" };
     let what = format!(
@@ -329,7 +264,7 @@ fn members(flags: &NetFlags, fleet: &LinkedFleet<'_>, found: &[NetAddress]) -> R
 }
 
 /// Visits with the member at which each aims its streams, where they do. Each is a repetition of its own.
-fn aimed(all: Vec<NetTurn>, flags: &NetFlags, course: &Course) -> Vec<(NetTurn, Option<u32>)> {
+fn aimed(all: Vec<NetTurn>, flags: &NetFlags, course: &NetCourse) -> Vec<(NetTurn, Option<u32>)> {
     if !flags.members {
         return all.into_iter().map(|turn| (turn, None)).collect();
     }
@@ -349,7 +284,7 @@ fn aimed(all: Vec<NetTurn>, flags: &NetFlags, course: &Course) -> Vec<(NetTurn, 
 fn measure(
     flags: &NetFlags,
     fleet: &mut LinkedFleet<'_>,
-    (course, found, path, exported): (&Course, &FoundAddresses, &Path, Option<&ExportedLinks>),
+    (course, found, path, exported): (&NetCourse, &FoundAddresses, &Path, Option<&ExportedLinks>),
     is_cut: &dyn Fn() -> bool,
 ) -> Result<(NetRun, Vec<NetVisit>), Failure> {
     let at: BTreeMap<NetThrough, Vec<SocketAddr>> =
@@ -389,11 +324,10 @@ fn measure(
                 return Ok((run, visits));
             }
         }
-        let next = run.load.is_searched.then(|| searched_on(&run, &visits)).flatten();
-        let Some(next) = next else { break };
+        let Some(next) = run.load.is_searched.then(|| searched_on(&run, &visits).ok()).flatten() else { break };
         streams = next.to_vec();
         run.load.streams.push(next[1]);
-        run.asked_visits = u32::try_from(visits.len() + self::visits(flags, course)).ok();
+        run.asked_visits = u32::try_from(visits.len() + course::visits(flags, course)).ok();
         // A folder has no visit that its manifest does not know, whenever this ends.
         write_manifest(path, &run)?;
         fleet.progress.expects(takes(flags, course) * (step + 2));
@@ -406,7 +340,7 @@ fn write_manifest(path: &Path, run: &NetRun) -> Result<(), Failure> {
     folder::write_whole(&path.join(MANIFEST), &text)
 }
 
-fn order_of(course: &Course, turn: NetTurn, (visit, member): (u32, Option<u32>)) -> VisitOrder<'_> {
+fn order_of(course: &NetCourse, turn: NetTurn, (visit, member): (u32, Option<u32>)) -> VisitOrder<'_> {
     let leg = &course.legs[turn.round as usize];
     VisitOrder {
         visit,
@@ -443,7 +377,7 @@ fn shown_visit(
 }
 
 /// What is sent in each visit.
-fn load(flags: &NetFlags, course: &Course, found: &[NetAddress]) -> NetLoad {
+fn load(flags: &NetFlags, course: &NetCourse, found: &[NetAddress]) -> NetLoad {
     let duration_ms = whole_ns(flags.duration) / 1_000_000;
     let is_sample = course.rounds.len() < course.all_rounds;
     NetLoad {
@@ -492,7 +426,7 @@ fn found_addresses(
     Ok(numbers.map(|number| there.contains(&number).then(|| found.next()).flatten().unwrap_or_else(nowhere)).collect())
 }
 
-fn manifest(flags: &NetFlags, fleet: &LinkedFleet<'_>, course: &Course, found: &FoundAddresses) -> NetRun {
+fn manifest(flags: &NetFlags, fleet: &LinkedFleet<'_>, course: &NetCourse, found: &FoundAddresses) -> NetRun {
     let all: Vec<&FleetNode> = fleet.linked.iter().map(|of| &fleet.nodes[of.node]).collect();
     let are_placed = ways::are_placed(flags, &all);
     let node = |((of, own), second): ((&linked::Linked, &NetAddress), &Option<NetAddress>)| NetNode {
@@ -515,7 +449,7 @@ fn manifest(flags: &NetFlags, fleet: &LinkedFleet<'_>, course: &Course, found: &
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         seed: course.seed,
         load: load(flags, course, &found.own),
-        asked_visits: u32::try_from(visits(flags, course)).ok(),
+        asked_visits: u32::try_from(course::visits(flags, course)).ok(),
         nodes: fleet.linked.iter().zip(&found.own).zip(&found.second).map(node).collect(),
         against: flags.against(),
         stated_oversubscription: course.stated,

@@ -7,9 +7,11 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use clap::ValueEnum;
-use linerate_analysis::net::view::{NetBisectionOutcome, NetNodeFigures, NetView};
+use linerate_analysis::net::view::{
+    NetBisectionOutcome, NetNodeFigures, NetPairFigures, NetPathFigures, NetPathVerdict, NetView,
+};
 use linerate_model::plan::of_bonds;
-use linerate_record::net::NetWay;
+use linerate_record::net::{NetSpace, NetWay};
 use linerate_record::plan::Spread;
 use linerate_record::site::{Encapsulation, Fabric, IpVersion, Plane, Site};
 use linerate_site::{SiteFile, written};
@@ -27,6 +29,10 @@ const OVERSUBSCRIPTION: &str = "fabric.oversubscription";
 
 /// MTUs that a site can state.
 const MTUS: std::ops::RangeInclusive<u32> = 576..=65_535;
+
+/// Why what was measured between pods is not written.
+pub(crate) const OF_PODS: &str = "--into writes what interfaces of machines say, and those of pods are virtual: leave \
+                                  it out, or name a fleet without pods";
 
 /// A plane of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -58,6 +64,11 @@ pub(crate) fn write(view: &NetView, path: &Path, plane: Option<SitePlane>, dry_r
     let there = own(path)?;
     if view.pairs.iter().all(|pair| pair.visits == 0) {
         return Err(Failure::usage(format!("nothing was measured: {} stays as it is", path.display())));
+    }
+    let is_of_pods =
+        |pair: &NetPairFigures| pair.class.is_some_and(|class| [class.from, class.to].contains(&NetSpace::Pod));
+    if view.pairs.iter().any(is_of_pods) {
+        return Err(Failure::usage(OF_PODS.to_owned()));
     }
     let (site, file) = sites::read_site_file(path)?;
     let (plane, known) = chosen(&site, path, plane)?;
@@ -194,6 +205,9 @@ const fn ip_word(ip: IpVersion) -> &'static str {
 
 /// What all machines with figures agree on, by the keys of a plane; and why something is not known.
 fn found(view: &NetView, plane: &Plane) -> (Vec<(&'static str, String)>, Vec<String>) {
+    let is_refuted = |path: &NetPathFigures| {
+        matches!(path.verdict, NetPathVerdict::BlackHole | NetPathVerdict::Mismatch | NetPathVerdict::Known)
+    };
     let measured = || view.nodes.iter().filter(|node| node.tries > node.failed);
     let (mut values, mut notes) = (Vec::new(), Vec::new());
     let mut take = |key: &'static str, all: BTreeSet<String>| match all.len() {
@@ -204,7 +218,8 @@ fn found(view: &NetView, plane: &Plane) -> (Vec<(&'static str, String)>, Vec<Str
             notes.push(format!("machines differ in {key}, which is not written: {}", all.join(", ")));
         }
     };
-    if plane.encapsulation == Encapsulation::None {
+    let is_whole = !view.pairs.iter().filter_map(|pair| pair.path.as_ref()).any(is_refuted);
+    if is_whole && plane.encapsulation == Encapsulation::None {
         // That of a loopback is none that a site can state.
         let mtu = |node: &NetNodeFigures| Some(node.mtu_bytes.filter(|mtu| MTUS.contains(mtu))?.to_string());
         take("mtu", measured().filter_map(mtu).collect());
@@ -214,6 +229,9 @@ fn found(view: &NetView, plane: &Plane) -> (Vec<(&'static str, String)>, Vec<Str
         Some(ip_word(if address.is_ipv6() { IpVersion::V6 } else { IpVersion::V4 }).to_owned())
     };
     take("ip", measured().filter_map(ip).collect());
+    if !is_whole {
+        notes.push("paths carry less than interfaces say: mtu is not written".to_owned());
+    }
     if plane.encapsulation != Encapsulation::None {
         notes.push("mtu is that of the physical interface, which an overlay hides: it is not written".to_owned());
     }
@@ -391,6 +409,29 @@ planes:
             assert!(why.contains(part), "{part}: {why}");
         }
         assert_eq!(fs::read_to_string(&path).unwrap(), SITE);
+        // An interface says more than a path carries.
+        let mut refuted = view.clone();
+        let path_of = |verdict| NetPathFigures {
+            verdict,
+            carried_bytes: Some(1_500),
+            carried_most_bytes: None,
+            lost_bytes: Some(1_501),
+            interface_bytes: 9_000,
+            receiver_interface_bytes: Some(9_000),
+            taken_bytes: Some(9_000),
+            icmp_bytes: None,
+            icmp_by: None,
+            silent_searches: 0,
+            probes_sent: 9,
+            probes_received: 3,
+        };
+        refuted.pairs[0].path = Some(path_of(NetPathVerdict::BlackHole));
+        write(&refuted, &path, None, false).unwrap();
+        let after = fs::read_to_string(&path).unwrap();
+        assert!(after.contains("mtu: {assumed: 1500}") && after.contains("ip: ipv4"), "{after}");
+        // Those of pods are virtual.
+        refuted.pairs[0].class = Some("other/host-pod".parse().unwrap());
+        assert_eq!(write(&refuted, &path, None, false).unwrap_err().to_string(), OF_PODS);
         write(&viewed([9_000, 1_500], true), &path, None, false).unwrap();
         assert!(fs::read_to_string(&path).unwrap().contains("mtu: {assumed: 1500}"), "machines differ in it");
     }

@@ -8,7 +8,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use linerate_analysis::net::view::NetView;
+use linerate_analysis::net::view::{NetSearchEnd, NetView};
 use linerate_fleet::protocol::{PROTOCOL, ToAgent, frame};
 use linerate_flows::FlowToken;
 use linerate_flows::session::{SESSION_BYTES, SessionAnswer, answered, asked};
@@ -137,6 +137,7 @@ fn a_search_measures_each_number_beside_twice_as_many_and_its_folder_is_read_bac
     // Two steps that show nothing are the last ones, and at the rate that is asked for no number gives more.
     assert!(view.load.is_searched && numbers.len() < 9, "{numbers:?}");
     assert!(numbers.iter().enumerate().all(|(step, number)| *number == 1 << step), "{numbers:?}");
+    assert_eq!(view.search_ended, Some(NetSearchEnd::MaxRate));
     assert_eq!(view.visits as usize, (numbers.len() - 1) * 2 * 2 * 2, "two numbers, rounds and visits a step: {told}");
     let of = |streams: u32| view.pairs.iter().filter(move |pair| pair.streams == streams).map(|pair| pair.visits);
     let ends = [1, numbers[numbers.len() - 1]];

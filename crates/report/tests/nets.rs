@@ -381,6 +381,31 @@ fn what_s3_traffic_gets_of_bonds_stands_beside_what_was_measured() {
 }
 
 #[test]
+fn why_a_search_ended_stands_beside_goodputs() {
+    use linerate_analysis::net::view::NetSearchEnd;
+
+    let mut view = linked(4);
+    assert!(!text(&view, plain(600), false).contains("a search"));
+    view.load.max_bytes_per_s = Some(125e6);
+    for (ended, said) in [
+        (NetSearchEnd::NoMore, "a search ended at 8 streams: its last steps show no more"),
+        (
+            NetSearchEnd::MaxRate,
+            "ended at 8 streams, where pairs have the --max-rate of 1.00 Gb/s: without it, more may give more",
+        ),
+        (NetSearchEnd::MostStreams, "ended at 8 streams, the most that a pair may have"),
+        (NetSearchEnd::NoFigures, "ended at 8 streams, which brought no figures"),
+        (NetSearchEnd::CutShort, "a search was cut short at 8 streams"),
+    ] {
+        view.search_ended = Some(ended);
+        for shown in [text(&view, plain(900), false), html(&view)] {
+            assert_eq!(shown.matches(said).count(), 1, "{said}: {shown}");
+        }
+        assert_eq!(serde_json::from_str::<NetView>(&json(&view)).unwrap(), view);
+    }
+}
+
+#[test]
 fn words_of_arrivals_in_csv_are_those_of_json() {
     for says in linerate_analysis::net::view::NetArrival::ALL {
         assert_eq!(serde_json::to_value(says).unwrap(), says.key());

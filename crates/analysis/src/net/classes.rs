@@ -125,6 +125,8 @@ pub(super) fn classes(run: &NetRun, all: &[ClassedPair]) -> Vec<NetClassFigures>
             streams,
             pairs: u32::try_from(with).unwrap_or(u32::MAX),
             failed: u32::try_from(pairs.len() - with).unwrap_or(u32::MAX),
+            visits: pairs.iter().map(|pair| pair.figures.visits).sum(),
+            failed_visits: pairs.iter().map(|pair| pair.figures.failed).sum(),
             reasons: reasons.into_iter().take(REASONS).cloned().collect(),
             per_s: mean(&series(pairs)),
             least_round_trip_us: middle(pairs, |figures| figures.least_round_trip_us),

@@ -66,10 +66,14 @@ fn slowest(view: &NetView, bound: f64) -> (bool, String) {
     }
 }
 
-/// Measurements of pairs without figures, with all numbers of streams.
+/// Measurements of pairs without figures, with all numbers of streams, by all ways to receivers.
 fn errors(view: &NetView, bound: f64) -> (bool, String) {
-    let failed: u64 = view.pairs.iter().map(|pair| u64::from(pair.failed)).sum();
-    let all = failed + view.pairs.iter().map(|pair| u64::from(pair.visits)).sum::<u64>();
+    let pairs = view.pairs.iter().map(|pair| (pair.failed, pair.visits));
+    // Those at receivers' own addresses are among the pairs.
+    let others = view.classes.iter().filter(|of| !of.class.through.is_direct());
+    let each: Vec<(u32, u32)> = pairs.chain(others.map(|of| (of.failed_visits, of.visits))).collect();
+    let failed: u64 = each.iter().map(|(failed, _)| u64::from(*failed)).sum();
+    let all = failed + each.iter().map(|(_, visits)| u64::from(*visits)).sum::<u64>();
     if all == 0 {
         return (true, "no pair was measured".to_owned());
     }
@@ -107,8 +111,9 @@ fn slow(view: &NetView, bound: u32) -> (bool, String) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{viewed_with_slow_sender, viewed_world};
+    use super::super::tests::{viewed_rounds, viewed_with_slow_sender, viewed_world};
     use super::*;
+    use crate::net::view::NetClassFigures;
 
     fn told(view: &NetView, text: &str) -> (bool, String) {
         let all = [text.parse::<Threshold>().unwrap()];
@@ -154,6 +159,41 @@ mod tests {
         view.pairs.clear();
         for text in ["goodput<1Mb/s", "errors>10%", "loss>1%"] {
             assert!(told(&view, text).0, "{text}");
+        }
+    }
+
+    #[test]
+    fn failures_on_other_ways_than_the_direct_one_count() {
+        let mut view = viewed_world(4, 3, 1);
+        let class = |text: &str| NetClassFigures {
+            class: text.parse().unwrap(),
+            streams: 1,
+            pairs: 0,
+            failed: 2,
+            visits: 5,
+            failed_visits: 6,
+            reasons: Vec::new(),
+            per_s: None,
+            least_round_trip_us: None,
+            sender_cpu_s_per_gib: None,
+            receiver_cpu_s_per_gib: None,
+            to_host: None,
+            to_host_over: None,
+        };
+        view.classes = vec![class("other/pod-pod")];
+        assert!(!told(&view, "errors>0").0, "pairs have those");
+        view.classes.push(class("other/pod-pod/service"));
+        let (missed, said) = told(&view, "errors>0");
+        assert!(missed && said.starts_with("6 of 47 measurements"), "{said}");
+    }
+
+    #[test]
+    fn what_could_not_be_called_is_not_shown_to_be_fast() {
+        for (visits, rounds, is_missed) in [(1, 1, true), (2, 1, false), (1, 7, false), (3, 7, false)] {
+            let view = viewed_rounds(8, (visits, rounds), 2);
+            let (missed, said) = told(&view, "slow>0");
+            assert_eq!(missed, is_missed, "{visits} {rounds}: {said}");
+            assert_eq!(view.slow.lacking.starts_with("nothing can be called slow"), is_missed, "{}", view.slow.lacking);
         }
     }
 

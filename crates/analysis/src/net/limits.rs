@@ -15,7 +15,7 @@ const LINK_FULL: f64 = 0.93;
 const MEMBER_MOST: f64 = 1.02;
 
 /// Share of the rate that was asked for from which that is the limit.
-const ASKED_REACHED: f64 = 0.95;
+pub(super) const ASKED_REACHED: f64 = 0.95;
 
 /// Share of the time from which a thread or a core counts as full.
 const PROCESSOR_FULL: f64 = 0.95;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use linerate_record::net::{NetAim, NetMember, NetMemberState, NetOp, NetPair};
+use linerate_record::net::{NetAim, NetMember, NetMemberState, NetOp, NetPair, NetWay};
 use linerate_record::plan::{Resource, Spread};
 
 use super::pairs::{NetSeen, SeenPair, SeenVisit, fairness, share};
@@ -52,12 +52,14 @@ pub(super) fn members(seen: &NetSeen<'_>) -> Vec<NetPairMembers> {
 
 /// What S3 traffic of the site gets of bonds by the model, beside what flows got here of their bonds with so many
 /// streams. Of that there is nothing where streams were held to a rate or aimed at one member, which get no more than
-/// that, and where the site has bonds of two planes, of which one was measured.
+/// that, where the load fills no bond or pairs share a port on purpose, and where the site has bonds of two planes, of
+/// which one was measured.
 pub(super) fn by_model(seen: &NetSeen<'_>, members: &[NetPairMembers], streams: Option<u32>) -> Vec<NetBondByModel> {
     let (run, load) = (seen.run, &seen.run.load);
     let has = |is_of: fn(Resource) -> bool| run.bonds_by_model.iter().any(|of| is_of(of.resource));
     let is_one_plane = !(has(Resource::is_public) && has(Resource::is_private));
-    let is_told = load.members.is_none() && load.max_bytes_per_s.is_none() && is_one_plane;
+    let is_filling = load.op == NetOp::Stream && !matches!(load.way, NetWay::Incast | NetWay::Bisection);
+    let is_told = is_filling && load.members.is_none() && load.max_bytes_per_s.is_none() && is_one_plane;
     let own = || members.iter().filter(|of| is_told && Some(of.streams) == streams);
     let share = |node: u32, bytes: u64, visits: u32| {
         let most = seen.ports.get(node as usize)?.speed_bits_per_s? / 8e3 * f64::from(visits) * load.duration_ms as f64;
@@ -126,7 +128,7 @@ fn of_visit<'v>(
 fn wire(seen: &NetSeen<'_>, pair: &NetPair) -> f64 {
     const OF_SMALL_FRAMES: f64 = 1.07;
     let port = |node: u32| &seen.ports[node as usize];
-    ports::wire_share(port(pair.from), port(pair.to)).unwrap_or(OF_SMALL_FRAMES).max(1.0)
+    ports::wire_share(seen.run.load.op, port(pair.from), port(pair.to)).unwrap_or(OF_SMALL_FRAMES).max(1.0)
 }
 
 /// Sums of one member of the sender.
@@ -148,7 +150,7 @@ fn leaves(seen: &NetSeen<'_>, from: u32, of: &SeenPair<'_>) -> Option<NetLeaves>
         why: first.why,
         ..NetLeaves::default()
     };
-    let mut is_predicted = true;
+    let (mut is_predicted, mut background_bytes) = (true, 0.0);
     for halved in of.visits.iter().filter_map(|visit| visit.pair.halved.as_ref()) {
         all.strays.extend(halved.strays.iter().take(STRAYS_KEPT.saturating_sub(all.strays.len())).cloned());
         all.unparted_streams +=
@@ -167,6 +169,7 @@ fn leaves(seen: &NetSeen<'_>, from: u32, of: &SeenPair<'_>) -> Option<NetLeaves>
         all.visits += 1;
         is_predicted &= aim.streams.len() == visit.pair.stream_bytes.len();
         add_sent(&mut sums, aim, &found);
+        background_bytes += found.background_bytes;
         if let Some((streams, strayed)) = alone(aim, &found) {
             all.alone_streams += streams;
             all.strayed_streams += strayed;
@@ -189,7 +192,9 @@ fn leaves(seen: &NetSeen<'_>, from: u32, of: &SeenPair<'_>) -> Option<NetLeaves>
     };
     all.members = names.into_iter().map(member).collect();
     let beyond = |member: &NetMemberSends| Some((member.carried_share - member.predicted_share?).max(0.0));
-    all.strayed_share = all.members.iter().map(beyond).sum::<Option<f64>>().filter(|_| all.visits > 0);
+    let strayed = all.members.iter().map(beyond).sum::<Option<f64>>().filter(|_| all.visits > 0);
+    // Answers to what the machine receives are hashed too, and are no streams of this pair.
+    all.strayed_share = strayed.map(|strayed| (strayed - of_all(background_bytes)).max(0.0));
     Some(all)
 }
 

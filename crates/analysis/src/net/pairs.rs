@@ -91,7 +91,7 @@ pub(super) fn seen<'v>(run: &'v NetRun, visits: &'v [NetVisit]) -> NetSeen<'v> {
             match rate(pair, &run.load) {
                 Ok(per_s) => {
                     of.visits.push(SeenVisit { place, pair, per_s });
-                    let wire = ports::wire_share(&all.ports[from], &all.ports[to]).unwrap_or(0.0);
+                    let wire = ports::wire_share(run.load.op, &all.ports[from], &all.ports[to]).unwrap_or(0.0);
                     let [there, back] = payload_per_s(run.load.op, per_s).map(|bytes_per_s| bytes_per_s * wire);
                     let bytes = total(&pair.received_bytes);
                     let sender = nodes.entry(pair.from).or_default();
@@ -348,7 +348,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 fn readings(seen: &NetSeen<'_>, (from, to, _): (u32, u32, u32), of: &SeenPair<'_>) -> PairReadings {
     let nodes = |node: u32| of.visits.iter().filter_map(move |visit| seen.nodes[visit.place].get(&node));
     let [sender, receiver] = [&seen.ports[from as usize], &seen.ports[to as usize]];
-    let wire = ports::wire_share(sender, receiver);
+    let wire = ports::wire_share(seen.run.load.op, sender, receiver);
     let port = |node: u32, port: &NetPort, carried: fn(&NodeVisit<'_>) -> f64| {
         let speed = port.speed_bits_per_s.filter(|_| wire.is_some())?;
         mean(nodes(node).map(|node| 8.0 * carried(node) / speed))

@@ -45,6 +45,7 @@ pub(super) fn figures(seen: &NetSeen<'_>, (from, to): (u32, u32), of: &SeenPair<
     let sum = |count: fn(&NetProbeSize) -> u32| sizes().map(|size| u64::from(count(size))).sum();
     let icmp = all.iter().filter_map(|of| of.icmp).min_by_key(|said| said.mtu_bytes);
     let carried_bytes = carried(worst);
+    let silent = all.iter().filter(|of| best.is_some() && carried(of).is_none() && is_finished(of)).count();
     Some(NetPathFigures {
         verdict: verdict(worst, receiver),
         carried_bytes,
@@ -55,6 +56,7 @@ pub(super) fn figures(seen: &NetSeen<'_>, (from, to): (u32, u32), of: &SeenPair<
         taken_bytes: worst.taken_bytes,
         icmp_bytes: icmp.map(|said| said.mtu_bytes),
         icmp_by: icmp.map(|said| said.by.to_string()),
+        silent_searches: u32::try_from(silent).unwrap_or(u32::MAX),
         probes_sent: sum(|size| size.sent),
         probes_received: sum(|size| size.received),
     })

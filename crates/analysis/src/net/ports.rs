@@ -3,7 +3,7 @@
 use core::net::IpAddr;
 
 use linerate_record::machine::{Machine, MachineBond, MachineNic};
-use linerate_record::net::NetNode;
+use linerate_record::net::{NetNode, NetOp};
 
 /// Drivers whose speed is a constant of their source and no limit: `veth_get_link_ksettings` states 10 Gb/s
 /// (`drivers/net/veth.c`), `tun_default_link_ksettings` 10 Mb/s (`drivers/net/tun.c`).
@@ -16,6 +16,10 @@ pub(super) const FRAME_BYTES: u32 = 38;
 const IPV4_BYTES: u32 = 20;
 const IPV6_BYTES: u32 = 40;
 pub(super) const TCP_BYTES: u32 = 20 + 12;
+const UDP_BYTES: u32 = 8;
+
+/// Frames are filled up to so much (IEEE 802.3).
+const PACKET_LEAST_BYTES: u32 = 46;
 
 /// The least MTU of IPv4 (RFC 791): below, something was misread.
 const MTU_LEAST: u32 = 68;
@@ -128,13 +132,31 @@ pub(super) const fn ip_bytes(is_v6: bool) -> u32 {
     if is_v6 { IPV6_BYTES } else { IPV4_BYTES }
 }
 
-/// Bytes on the wire for each byte of payload between two machines, in full packets of the smaller MTU; absent where
-/// that is not known.
-pub(super) fn wire_share(from: &NetPort, to: &NetPort) -> Option<f64> {
+/// Bytes on the wire for each byte of payload between two machines: of datagrams as long as they are, else in full
+/// packets of the smaller MTU. Absent where that is not known.
+pub(super) fn wire_share(op: NetOp, from: &NetPort, to: &NetPort) -> Option<f64> {
     let mtu = from.mtu_bytes?.min(to.mtu_bytes?);
-    let ip = ip_bytes(from.is_v6 || to.is_v6);
-    let payload = mtu.saturating_sub(ip + TCP_BYTES);
+    let is_v6 = from.is_v6 || to.is_v6;
+    if let NetOp::Udp { datagram_bytes } = op {
+        return datagram_share(datagram_bytes, mtu, is_v6);
+    }
+    let payload = mtu.saturating_sub(ip_bytes(is_v6) + TCP_BYTES);
     (payload > 0).then(|| f64::from(mtu + FRAME_BYTES) / f64::from(payload))
+}
+
+/// The same of datagrams of one length. What is longer than a packet goes as fragments, whose parts are whole eights of
+/// bytes (RFC 791; RFC 8200, 4.5, has a header of 8 bytes besides).
+fn datagram_share(datagram_bytes: u32, mtu: u32, is_v6: bool) -> Option<f64> {
+    let (ip, whole) = (ip_bytes(is_v6), datagram_bytes.checked_add(UDP_BYTES)?);
+    let (parts, headers) = if whole + ip <= mtu {
+        (1, ip)
+    } else {
+        let headers = ip + if is_v6 { 8 } else { 0 };
+        let part = mtu.saturating_sub(headers) / 8 * 8;
+        (if part == 0 { return None } else { whole.div_ceil(part) }, headers)
+    };
+    let packets = (whole + parts * headers).max(PACKET_LEAST_BYTES);
+    (datagram_bytes > 0).then(|| f64::from(packets + parts * FRAME_BYTES) / f64::from(datagram_bytes))
 }
 
 #[cfg(test)]
@@ -157,19 +179,45 @@ mod tests {
         MachineNic { name: name.to_owned(), speed_bits_per_s, mtu_bytes, ..MachineNic::default() }
     }
 
+    fn of(address: &str, mtu: u32) -> NetPort {
+        port(&node(address, vec![nic("a", 25, mtu)]))
+    }
+
     #[test]
     fn framing_is_that_of_the_smaller_mtu_and_of_the_ip_version() {
-        let of = |address: &str, mtu| port(&node(address, vec![nic("a", 25, mtu)]));
         for (from, to, share) in [
             (of("10.0.0.1", 1500), of("10.0.0.2", 1500), 1538.0 / 1448.0),
             (of("10.0.0.1", 9000), of("10.0.0.2", 9000), 9038.0 / 8948.0),
             (of("10.0.0.1", 9000), of("10.0.0.2", 1500), 1538.0 / 1448.0),
             (of("fd00::1", 1500), of("[fd00::2]:7007", 1500), 1538.0 / 1428.0),
         ] {
-            assert_eq!(wire_share(&from, &to), Some(share));
+            assert_eq!(wire_share(NetOp::Stream, &from, &to), Some(share));
         }
-        assert_eq!(wire_share(&of("10.0.0.1", 0), &of("10.0.0.2", 1500)), None);
-        assert_eq!(wire_share(&of("10.0.0.1", 1500), &NetPort::default()), None);
+        assert_eq!(wire_share(NetOp::Stream, &of("10.0.0.1", 0), &of("10.0.0.2", 1500)), None);
+        assert_eq!(wire_share(NetOp::Stream, &of("10.0.0.1", 1500), &NetPort::default()), None);
+    }
+
+    #[test]
+    fn datagrams_take_what_their_own_packets_do() {
+        let v4 = [of("10.0.0.1", 1500), of("10.0.0.2", 1500)];
+        let v6 = [of("fd00::1", 1500), of("fd00::2", 1500)];
+        for (ports, datagram_bytes, wire) in [
+            (&v4, 64, 64 + 28 + 38),
+            (&v4, 1_472, 1_538),
+            (&v6, 1_452, 1_538),
+            // A frame has 84 bytes at the least, of which 38 are its own.
+            (&v4, 1, 46 + 38),
+            // 1,481 bytes in parts of 1,480 at the most.
+            (&v4, 1_473, 1_481 + 2 * (20 + 38)),
+            (&v4, 8_192, 8_200 + 6 * (20 + 38)),
+            // Parts of 1,448.
+            (&v6, 8_192, 8_200 + 6 * (48 + 38)),
+        ] {
+            let share = wire_share(NetOp::Udp { datagram_bytes }, &ports[0], &ports[1]).unwrap();
+            let expected = f64::from(wire) / f64::from(datagram_bytes);
+            assert!((share - expected).abs() < 1e-12, "{datagram_bytes}: {share}, not {expected}");
+        }
+        assert_eq!(wire_share(NetOp::Udp { datagram_bytes: 0 }, &v4[0], &v4[1]), None);
     }
 
     #[test]

@@ -99,7 +99,7 @@ pub(super) fn compare(seen: &NetSeen<'_>, pairs: &[&NetPairFigures]) -> NetCompa
     let by_side = [NetSide::Sends, NetSide::Receives]
         .map(|side| slow_side(seen, &cells, &table, side, (measured, residuals, family)));
     let slow = NetSlow {
-        comparisons: u32::try_from(family).unwrap_or(u32::MAX),
+        comparisons: u32::try_from(few::callable(&cells) + compared.iter().sum::<usize>()).unwrap_or(u32::MAX),
         false_alarm_share: FALSE_ALARMS,
         least_share: MATTERS,
         scatter_share: Some(residuals.exp_m1()),

@@ -6,8 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use linerate_record::net::{NET_STREAMS_MAX, NetRun, NetThrough, NetVisit};
 
 use super::classes::{of_way, whole as without_gaps};
+use super::limits::ASKED_REACHED;
 use super::pairs::{NetSeen, mean_of, of_rate, seen};
-use super::view::{NetEnough, NetEnoughOutcome, NetInterval, NetPairEnough, NetPairFigures, NetStreamsFigures};
+use super::view::{
+    NetEnough, NetEnoughOutcome, NetInterval, NetPairEnough, NetPairFigures, NetSearchEnd, NetStreamsFigures,
+};
 use crate::median::median;
 
 /// Less than this much more, as a share, is no more: what a difference must be to matter.
@@ -183,18 +186,39 @@ fn by_intervals(of: &BTreeMap<(u32, u32), OfPair<'_>>, (one, other): (u32, u32))
 /// The two numbers of streams that a search measures next, beside each other: the larger one of its last step, and
 /// twice as many. It ends where neither of two steps one after another, nor both together, show that more streams give
 /// more, where one brought no figures, and where twice as many are more than a pair has.
-#[must_use]
-pub fn searched_on(run: &NetRun, visits: &[NetVisit]) -> Option<[u32; 2]> {
+///
+/// # Errors
+/// Why it ends.
+pub fn searched_on(run: &NetRun, visits: &[NetVisit]) -> Result<[u32; 2], NetSearchEnd> {
     let visits = of_way(visits, NetThrough::Direct);
     let seen = seen(run, &visits);
     let all = repeated(&seen);
     let streams: BTreeSet<u32> = all.values().flat_map(BTreeMap::keys).copied().collect();
     let streams: Vec<u32> = streams.into_iter().collect();
-    let last = *run.load.streams.last().filter(|last| **last <= NET_STREAMS_MAX / 2)?;
+    let Some(&last) = streams.last().filter(|last| run.load.streams.last() == Some(*last)) else {
+        return Err(NetSearchEnd::NoFigures);
+    };
+    if last > NET_STREAMS_MAX / 2 {
+        return Err(NetSearchEnd::MostStreams);
+    }
     let rises = |one: u32, other: u32| by_steps(&all, &streams, (one, other)).is_some_and(|(more, half)| more > half);
     let is_one_step = streams.len() == 2;
     let goes_on = is_one_step || rises(last / 2, last) || rises(last / 4, last / 2) || rises(last / 4, last);
-    (streams.last() == Some(&last) && goes_on).then_some([last, 2 * last])
+    if goes_on {
+        return Ok([last, 2 * last]);
+    }
+    let rates = all.values().filter_map(|of| of.get(&last)).flat_map(BTreeMap::values);
+    let allowed = run.load.max_bytes_per_s.filter(|_| run.load.op.is_of_bytes());
+    let is_limited =
+        allowed.zip(median(rates.copied().collect())).is_some_and(|(most, rate)| rate >= ASKED_REACHED * most);
+    Err(if is_limited { NetSearchEnd::MaxRate } else { NetSearchEnd::NoMore })
+}
+
+/// Why a search that measured this went no further; none where there was none.
+pub(super) fn search_ended(run: &NetRun, visits: &[NetVisit]) -> Option<NetSearchEnd> {
+    let is_whole = run.asked_visits.is_none_or(|asked| visits.len() >= asked as usize);
+    let ended = || searched_on(run, visits).err().filter(|_| is_whole).unwrap_or(NetSearchEnd::CutShort);
+    run.load.is_searched.then(ended)
 }
 
 #[cfg(test)]

@@ -24,6 +24,11 @@ pub(super) fn viewed_world(nodes: u32, visits: u32, seed: u64) -> NetView {
     viewed(&LinkWorld { visits, ..LinkWorld::healthy(nodes, seed) })
 }
 
+/// The same of some rounds.
+pub(super) fn viewed_rounds(nodes: u32, (visits, rounds): (u32, usize), seed: u64) -> NetView {
+    viewed(&LinkWorld { visits, rounds, ..LinkWorld::healthy(nodes, seed) })
+}
+
 /// A fleet of which one machine sends so much of what others do.
 pub(super) fn viewed_with_slow_sender(nodes: u32, node: u32, factor: f64) -> NetView {
     viewed(&LinkWorld::healthy(nodes, 1).with(&[world::Plant::Sender(node, factor)]))

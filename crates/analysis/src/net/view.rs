@@ -63,6 +63,9 @@ pub struct NetView {
     pub enough: NetEnough,
     /// The same of each pair; empty where one number of streams was measured.
     pub enough_of_pairs: Vec<NetPairEnough>,
+    /// Why a search for the number of streams went no further; absent where numbers were given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search_ended: Option<NetSearchEnd>,
     /// What limited how many pairs with the number of streams that is compared, the most frequent first.
     pub limits: Vec<NetLimitCount>,
     /// Machines and pairs that are slow beyond chance.
@@ -320,6 +323,22 @@ pub struct NetEnough {
     pub perhaps_from: Option<u32>,
 }
 
+/// Why a search for the number of streams went no further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NetSearchEnd {
+    /// Neither of its last two steps, nor both together, show that more streams give more.
+    NoMore,
+    /// The same, and the median pair had what the run allows to each: more streams might give more without that.
+    MaxRate,
+    /// No pair may have more streams.
+    MostStreams,
+    /// With its largest number no pair had figures.
+    NoFigures,
+    /// The run was cut short.
+    CutShort,
+}
+
 /// The same of one pair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetPairEnough {
@@ -346,7 +365,7 @@ pub enum NetSide {
 /// Machines and pairs that are slow beyond chance.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NetSlow {
-    /// Comparisons that were made.
+    /// Machines on each side, and pairs, of which one could have been called.
     pub comparisons: u32,
     /// Share of healthy fleets in which anything is called slow, at the most.
     pub false_alarm_share: f64,
@@ -439,6 +458,8 @@ pub enum NetFindingKind {
     MtuKnown,
     /// No probe came.
     NoProbes,
+    /// No probe came by some source ports, and those of others did.
+    SilentPaths,
     /// What was sent without a copy was copied.
     CopiedSends,
     /// Racks carry less than their machines can send.

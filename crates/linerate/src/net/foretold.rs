@@ -4,11 +4,12 @@ use linerate_fleet::description::FleetNode;
 use linerate_record::net::NetOp;
 use linerate_record::units::{bits_per_s, bytes_iec, duration_ns, whole_ns};
 
+use super::course::{NetCourse, takes};
 use super::flags::NetFlags;
-use super::{Course, searched, takes, ways};
+use super::{searched, strays, ways};
 
 /// What would be done.
-pub(super) fn foretold(flags: &NetFlags, course: &Course, of: &[&FleetNode]) -> String {
+pub(super) fn foretold(flags: &NetFlags, course: &NetCourse, of: &[&FleetNode]) -> String {
     let pairs: usize = course.legs.iter().map(|leg| leg.pairs.len()).sum();
     let at_once = course.legs.iter().map(|leg| leg.pairs.len()).max().unwrap_or(0);
     let sampled = if course.rounds.len() < course.all_rounds {
@@ -29,6 +30,12 @@ pub(super) fn foretold(flags: &NetFlags, course: &Course, of: &[&FleetNode]) -> 
     let (more, of_steps) =
         if steps > 1 { (" …", format!(" for each of up to {steps} steps,")) } else { ("", String::new()) };
     let each = if flags.members { "each by each member of a bond (2 are assumed)" } else { "each" };
+    let strays = if flags.members {
+        let most = duration_ns(whole_ns(strays::takes(flags)) as f64);
+        format!(", and up to {most} more to name streams that leave by another member than predicted")
+    } else {
+        String::new()
+    };
     let rate = match flags.max_rate {
         Some(most) => format!(
             "at most {} a pair, {} in all",
@@ -53,7 +60,7 @@ pub(super) fn foretold(flags: &NetFlags, course: &Course, of: &[&FleetNode]) -> 
     format!(
         "{preset} op       {}\n machines {}\n rounds   {}{sampled}{by_ways}: {pairs} pairs, up to {at_once} at once\n\
          {classes} streams  {}{more}, {} visits of {each}, {} and {} of warm-up\n rate     {rate}\n \
-         takes    {}{of_steps} or longer\n",
+         takes    {}{of_steps} or longer{strays}\n",
         flags.op(false).key(),
         of.len(),
         course.rounds.len(),

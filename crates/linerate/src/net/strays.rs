@@ -2,15 +2,23 @@
 //! and from the same ports, as `analysis` asks for them.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use linerate_analysis::net::halving::{NetHalving, all_strayed, strayed};
 use linerate_record::net::{NetRun, NetVisit};
 
+use super::BESIDE;
+use super::flags::NetFlags;
 use super::linked::{LinkedFleet, VisitOrder};
 use crate::failure::Failure;
 
 /// Rounds of a whole run that name streams: a bond of which many stray has another hash, which a few of them show.
 pub(super) const ROUNDS_OF_RUN: u32 = 64;
+
+/// How long all of them take.
+pub(super) fn takes(flags: &NetFlags) -> Duration {
+    (flags.duration + flags.warmup + BESIDE) * ROUNDS_OF_RUN
+}
 
 /// Names streams of a visit that strayed, pair by pair, in so many rounds at the most.
 pub(super) fn name(

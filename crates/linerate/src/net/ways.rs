@@ -14,6 +14,7 @@ use linerate_record::net::{NetAgainstAsked, NetClass, NetOp, NetPlace, NetSpace,
 use super::flags::NetFlags;
 use super::linked::LinkedFleet;
 use crate::failure::Failure;
+use crate::observed;
 
 /// One round by one way.
 pub(super) struct NetLeg {
@@ -102,10 +103,7 @@ pub(super) fn check(flags: &NetFlags, nodes: &[&FleetNode], legs: &[NetLeg]) -> 
     }
     let has_pods = are_placed(flags, nodes) && nodes.iter().any(|node| space_of(node) == NetSpace::Pod);
     if flags.into.is_some() && has_pods {
-        return Err(Failure::usage(
-            "--into writes what interfaces of machines say, and those of pods are virtual: leave it out, or name a \
-             fleet without pods",
-        ));
+        return Err(Failure::usage(observed::OF_PODS));
     }
     let Some(asked) = flags.against() else { return Ok(()) };
     let all = classes(nodes, legs);

@@ -22,7 +22,7 @@ use super::charts::column;
 use super::markup::{escaped, facts, table};
 use super::sheet::{self, FindingRow, HtmlRow, Section, exact, named};
 use crate::words::net::{
-    against, counted, counted_title, enough, measured, micros, pair_rate, plus_minus, rate, side, way,
+    against, counted, counted_title, enough_of_all, measured, micros, pair_rate, plus_minus, rate, side, way,
 };
 use crate::words::{self, ABSENT, percent, plural, utc};
 
@@ -278,7 +278,7 @@ fn streams(view: &NetView) -> String {
     let heads = ["streams", "mean of pairs", "95 %", "slowest", "median", "fastest", "pairs"];
     format!(
         "<p class=\"claim\">{}</p>\n<div id=\"stream-charts\" class=\"js-only\"></div>\n{}",
-        escaped(&enough(&view.enough)),
+        escaped(&enough_of_all(view)),
         table(over_streams(view), &heads, &rows)
     )
 }

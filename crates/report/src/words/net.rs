@@ -1,8 +1,8 @@
 //! Sentences that the text and the page share.
 
 use linerate_analysis::net::view::{
-    NetEnough, NetEnoughOutcome, NetInterval, NetLimitCount, NetOffloadFigures, NetPairFigures, NetSide, NetSlowNode,
-    NetStreamsFigures, NetView,
+    NetEnough, NetEnoughOutcome, NetInterval, NetLimitCount, NetOffloadFigures, NetPairFigures, NetSearchEnd, NetSide,
+    NetSlowNode, NetStreamsFigures, NetView,
 };
 use linerate_record::net::{NetOp, NetWay};
 use linerate_record::units::{Bytes, bits_per_s, duration_ns, grouped};
@@ -148,15 +148,32 @@ pub(crate) fn over_streams(view: &NetView) -> String {
         format!("{}: {}{around}", of.streams, rate(view, of.per_s.mean))
     };
     let each: Vec<String> = view.streams.iter().map(one).collect();
-    let searched = match (view.load.is_searched, view.streams.last()) {
-        (true, Some(last)) => format!("; by a search up to {}", last.streams),
-        _ => String::new(),
-    };
-    format!("{}; {}{searched}", each.join(", "), enough(&view.enough))
+    format!("{}; {}", each.join(", "), enough_of_all(view))
+}
+
+/// From which number of streams on more give no more, over all pairs, and why a search for it ended.
+pub(crate) fn enough_of_all(view: &NetView) -> String {
+    enough(&view.enough) + &searched(view)
+}
+
+/// How far a search for the number of streams went, and why no further; nothing where there was none.
+fn searched(view: &NetView) -> String {
+    let (Some(ended), Some(last)) = (view.search_ended, view.load.streams.last()) else { return String::new() };
+    let last = plural(u64::from(*last), "stream");
+    let most = view.load.max_bytes_per_s.map_or_else(String::new, |most| format!(" of {}", bits_per_s(8.0 * most)));
+    match ended {
+        NetSearchEnd::NoMore => format!("; a search ended at {last}: its last steps show no more"),
+        NetSearchEnd::MaxRate => {
+            format!("; a search ended at {last}, where pairs have the --max-rate{most}: without it, more may give more")
+        }
+        NetSearchEnd::MostStreams => format!("; a search ended at {last}, the most that a pair may have"),
+        NetSearchEnd::NoFigures => format!("; a search ended at {last}, which brought no figures"),
+        NetSearchEnd::CutShort => format!("; a search was cut short at {last}"),
+    }
 }
 
 /// From which number of streams on more give no more.
-pub(crate) fn enough(of: &NetEnough) -> String {
+fn enough(of: &NetEnough) -> String {
     match (of.outcome, of.streams, of.perhaps_from) {
         (NetEnoughOutcome::Found, Some(streams), Some(perhaps)) if perhaps < streams => {
             format!("from {streams} on more give no more, perhaps from {perhaps} on")

@@ -26,8 +26,11 @@ fn arriving(view: &NetView, says: NetArrival) -> Vec<(&NetPairMembers, &NetArriv
     all.filter(|(_, arrives)| arrives.says == says).collect()
 }
 
+/// Whether streams left by other members than predicted. Where each visit had one member for all, they are counted, and
+/// bytes say no more.
 fn is_off(of: &NetLeaves) -> bool {
-    of.strayed_streams > 0 || strayed_share(of) > STRAYED
+    let predicted: u32 = of.members.iter().map(|member| member.predicted_streams).sum();
+    of.strayed_streams > 0 || (predicted > of.alone_streams && strayed_share(of) > STRAYED)
 }
 
 /// Whether streams strayed, and some did by themselves too where they were sent again: what else goes by a bond is

@@ -60,6 +60,7 @@ pub(super) fn findings(view: &NetView) -> Vec<NetFinding> {
     let mut found = black_holes(view, &all);
     found.extend(mismatches(view, &all));
     found.extend(nothing(view, &all));
+    found.extend(silent(view, &all));
     found.extend(known(view, &all));
     found
 }
@@ -303,6 +304,37 @@ fn nothing(view: &NetView, all: &[Probed<'_>]) -> Option<NetFinding> {
             path.lost_bytes.unwrap_or(0)
         ),
         remedy: "a firewall that lets TCP through and not UDP: probes go from and to any port of the machines"
+            .to_owned(),
+    })
+}
+
+/// Pairs of which some searches heard nothing, and others did: they go by ports of their own, and so by other paths.
+fn silent(view: &NetView, all: &[Probed<'_>]) -> Option<NetFinding> {
+    let hit: Vec<&Probed<'_>> = all.iter().filter(|(_, path)| path.silent_searches > 0).collect();
+    let (worst, path) = hit.iter().max_by_key(|(_, path)| path.silent_searches)?;
+    let names: Vec<String> = hit.iter().map(|(pair, _)| pair_name(view, pair.from, pair.to)).collect();
+    Some(NetFinding {
+        kind: NetFindingKind::SilentPaths,
+        severity: Severity::Warning,
+        confidence: Confidence::Likely,
+        nodes: Vec::new(),
+        claim: format!(
+            "no probe came by some source ports, and some did by others, on {} of {}: {}",
+            hit.len(),
+            plural(all.len(), "pair"),
+            listed(&names, NAMED)
+        ),
+        evidence: format!(
+            "{}: in {} not one came, others carry {} bytes",
+            pair_name(view, worst.from, worst.to),
+            match path.silent_searches {
+                1 => "1 search".to_owned(),
+                count => format!("{count} searches"),
+            },
+            path.carried_bytes.unwrap_or(0)
+        ),
+        remedy: "one of several equal paths, or a member of a bond, that loses all it is given: links and ports of \
+                 the switches between them; more --streams meet more of them"
             .to_owned(),
     })
 }

@@ -30,6 +30,15 @@ pub(super) fn lacking(nodes: usize, compared: [usize; 2], cells: &[NetCell]) -> 
     format!("{what} can be called slow: {why}{beside}")
 }
 
+/// How many pairs can be called.
+pub(super) fn callable(cells: &[NetCell]) -> usize {
+    if of_pairs(cells).is_some() { 0 } else { repeated(cells).count() }
+}
+
+fn repeated(cells: &[NetCell]) -> impl Iterator<Item = &NetCell> {
+    cells.iter().filter(|cell| cell.visits.len() >= VISITS_LEAST)
+}
+
 fn of_machines(nodes: usize, compared: [usize; 2]) -> &'static str {
     match compared {
         [0, 0] if nodes >= LEAST => "machines are not compared: too few of them have two pairs or more",
@@ -42,7 +51,7 @@ fn of_machines(nodes: usize, compared: [usize; 2]) -> &'static str {
 
 /// Why no pair can be called; `None` where one can.
 fn of_pairs(cells: &[NetCell]) -> Option<String> {
-    let repeated = || cells.iter().filter(|cell| cell.visits.len() >= VISITS_LEAST);
+    let repeated = || repeated(cells);
     if repeated().next().is_none() {
         return Some(format!(
             "each has figures of one visit, and one may be slow for anything that went on just then: \

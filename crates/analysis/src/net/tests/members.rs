@@ -185,13 +185,36 @@ fn strays_of_a_bond_are_found_by_halves_of_its_streams() {
 #[test]
 fn streams_by_several_members_are_judged_by_shares() {
     let left = vec![vec![0, 0, 0, 1]];
-    for (carried, strayed) in [(vec![0, 0, 0, 1], 0.0), (vec![1, 1, 1, 0], 0.5)] {
+    // What may be anybody's, 4 KiB/s of each member, is a thousandth.
+    for (carried, strayed) in [(vec![0, 0, 0, 1], 0.0), (vec![1, 1, 1, 0], 0.499)] {
         let carried = vec![carried.into_iter().map(|place| (place, place)).collect()];
         let view = viewed_with(&left, &carried, |_| ());
         let leaves = only(&view).leaves.as_ref().unwrap();
         assert_eq!((leaves.alone_streams, leaves.members[0].predicted_streams), (0, 3));
         assert!((leaves.strayed_share.unwrap() - strayed).abs() < 1e-3, "{leaves:?}");
         assert_eq!(has(&view, NetFindingKind::StrayedStreams), strayed > 0.0);
+    }
+}
+
+#[test]
+fn answers_to_what_a_machine_receives_are_no_streams_that_stray() {
+    type Change = fn(&mut NetVisit);
+    // The first machine gets six times what it sends. Its answers of TCP, 66 bytes for two segments of 1,448, go by its
+    // first member.
+    let answers: Change = |visit| {
+        let bytes: u64 = visit.pairs[0].received_bytes.iter().sum();
+        visit.pairs.push(world::pair(1, 0, visit.streams, vec![6 * bytes / 20; 20]));
+        visit.machines[0].members[0].sent_bytes += (0.0228 * 6.0 * bytes as f64) as u64;
+    };
+    let alone = in_turn(8);
+    let by_both = (vec![vec![0, 0, 0, 1]; 4], vec![vec![(0, 0), (0, 0), (0, 0), (1, 1)]; 4]);
+    for (left, carried) in [alone, by_both] {
+        let view = viewed_with(&left, &carried, answers);
+        let leaves = view.members.iter().find(|of| (of.from, of.to) == (0, 1)).and_then(|of| of.leaves.as_ref());
+        let leaves = leaves.unwrap();
+        assert_eq!((leaves.visits, leaves.strayed_streams), (4, 0), "{leaves:?}");
+        assert!(leaves.strayed_share.is_some_and(|share| share < 0.01), "{leaves:?}");
+        assert!(!has(&view, NetFindingKind::StrayedStreams), "{:?}", view.findings);
     }
 }
 
@@ -292,6 +315,11 @@ fn what_a_site_gets_of_bonds_by_the_model_stands_beside_what_pairs_get_of_theirs
     assert_eq!(measured(&run), [None, None], "streams that are aimed at one member do not get all of them");
     (run.load.members, run.load.max_bytes_per_s) = (None, Some(1e9));
     assert_eq!(measured(&run), [None, None], "they are held to a rate");
-    (run.load.max_bytes_per_s, run.bonds_by_model[1].resource) = (None, Resource::PrivateIngress);
+    run.load.max_bytes_per_s = None;
+    run.load.way = NetWay::Incast;
+    assert_eq!(measured(&run), [None, None], "all share the port of one");
+    (run.load.way, run.load.op) = (NetWay::Ring, NetOp::Connect);
+    assert_eq!(measured(&run), [None, None], "connections fill nothing");
+    (run.load.op, run.bonds_by_model[1].resource) = (NetOp::Stream, Resource::PrivateIngress);
     assert_eq!(measured(&run), [None, None], "one of two planes was measured");
 }

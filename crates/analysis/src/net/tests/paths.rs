@@ -51,6 +51,7 @@ fn only(view: &NetView, kind: NetFindingKind) -> &NetFinding {
                 | NetFindingKind::MtuMismatch
                 | NetFindingKind::MtuKnown
                 | NetFindingKind::NoProbes
+                | NetFindingKind::SilentPaths
                 | NetFindingKind::UnevenPorts
         )
     };
@@ -151,20 +152,41 @@ fn where_nothing_comes_or_the_time_is_short_no_mtu_is_made_up() {
     assert!(view.warnings[0].contains("too short to find the largest packet of 2 pairs"), "{:?}", view.warnings);
 }
 
-#[test]
-fn streams_that_go_other_ways_are_judged_by_the_worst() {
+/// Two machines whose pairs probe with two streams each: the second one of those that the first machine sends finds
+/// this.
+fn with_second(second: &NetProbed) -> NetView {
     let world = LinkWorld { streams: vec![2], ..LinkWorld::healthy(2, 5) };
     let mut run = world::run(&world);
     run.load.op = NetOp::Mtu;
     let mut visits = world::visits(&world);
     for pair in visits.iter_mut().flat_map(|visit| &mut visit.pairs) {
-        let probed = vec![whole(0, 1), probed(9_000, if pair.from == 0 { 1_500 } else { 9_000 }, 9_000)];
+        let probed = vec![whole(0, 1), if pair.from == 0 { second.clone() } else { whole(0, 1) }];
         *pair = NetPair { from: pair.from, to: pair.to, probed, ..NetPair::default() };
     }
-    let view = view(&run, &visits);
+    view(&run, &visits)
+}
+
+#[test]
+fn streams_that_go_other_ways_are_judged_by_the_worst() {
+    let view = with_second(&probed(9_000, 1_500, 9_000));
     let path = view.pairs[0].path.as_ref().unwrap();
     assert_eq!((path.verdict, path.carried_bytes), (NetPathVerdict::BlackHole, Some(1_500)));
-    assert_eq!(path.carried_most_bytes, Some(9_000));
+    assert_eq!((path.carried_most_bytes, path.silent_searches), (Some(9_000), 0));
     let finding = only(&view, NetFindingKind::MtuBlackHole);
     assert!(finding.evidence.contains("other streams carry more"), "{}", finding.evidence);
+}
+
+#[test]
+fn a_path_that_carries_nothing_beside_others_is_named() {
+    let size = |bytes, sent| NetProbeSize { bytes, sent, received: 0, refused: 0 };
+    let dead = NetProbed { sizes: vec![size(576, 6), size(9_000, 3)], ..whole(0, 1) };
+    let view = with_second(&dead);
+    let path = view.pairs[0].path.as_ref().unwrap();
+    assert_eq!((path.verdict, path.silent_searches), (NetPathVerdict::Whole, 3));
+    let finding = only(&view, NetFindingKind::SilentPaths);
+    assert!(finding.claim.contains("on 1 of 2 pairs: n1 → n2"), "{}", finding.claim);
+    assert!(finding.evidence.contains("in 3 searches not one came, others carry 9000 bytes"), "{}", finding.evidence);
+    // Its time was over before it tried the least.
+    let view = with_second(&NetProbed { sizes: vec![size(9_000, 3)], ..whole(0, 1) });
+    assert_eq!((view.pairs[0].path.as_ref().unwrap().silent_searches, view.findings.len()), (0, 0));
 }

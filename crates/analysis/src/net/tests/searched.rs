@@ -1,10 +1,10 @@
 //! Searches for the number of streams, over links whose curve is known.
 
-use linerate_record::net::{NetPair, NetVisit};
+use linerate_record::net::{NetPair, NetRun, NetVisit};
 use linerate_worlds::Dice;
 
 use super::world::{self, LinkWorld};
-use crate::net::view::{NetEnoughOutcome, NetView};
+use crate::net::view::{NetEnoughOutcome, NetSearchEnd, NetView};
 use crate::net::{rounds, searched_on, turns, view};
 
 /// A fleet whose pairs get so much of the usual with a number of streams.
@@ -45,7 +45,7 @@ impl Searched<'_> {
                 });
                 all.push(world::of_turn(number, &turn, of_round.collect()));
             }
-            let Some(next) = searched_on(&run, &all) else { break };
+            let Ok(next) = searched_on(&run, &all) else { break };
             assert_eq!((next[0], next[1]), (*run.load.streams.last().unwrap(), 2 * next[0]));
             run.load.streams.push(next[1]);
             streams = next.to_vec();
@@ -67,6 +67,8 @@ fn a_search_ends_two_steps_behind_the_number_from_which_on_more_give_no_more() {
         let (numbers, view) = of.ended(3);
         assert_eq!(numbers, all[..=all.iter().position(|n| *n == last).unwrap()], "{most}");
         assert_eq!(found(&view), (NetEnoughOutcome::Found, Some(enough)), "{most}: {:?}", view.enough);
+        let ended = if last == 256 { NetSearchEnd::MostStreams } else { NetSearchEnd::NoMore };
+        assert_eq!(view.search_ended, Some(ended), "{most}");
         assert!(view.compared_streams == Some(enough) && view.enough_of_pairs.len() == 20, "{most}");
         let too_small = view.enough_of_pairs.iter().filter(|of| of.enough.streams.is_some_and(|found| found < enough));
         assert!(too_small.count() <= 2, "{most}: {:?}", view.enough_of_pairs);
@@ -113,6 +115,26 @@ fn visits_that_are_lost_cost_their_own_and_a_number_without_figures_ends_the_sea
     let (numbers, view) = Searched { curve: &|n| n.min(4.0), drift: 0.8, lost: &lost, ..STEADY }.ended(7);
     assert_eq!((numbers.last(), found(&view)), (Some(&16), (NetEnoughOutcome::Found, Some(4))), "{:?}", view.enough);
     let (numbers, view) = Searched { curve: &|n| n, lost: &|_, streams, _| streams == 8, ..STEADY }.ended(8);
-    assert_eq!(numbers, [1, 2, 4, 8]);
+    assert_eq!((&numbers[..], view.search_ended), (&[1, 2, 4, 8][..], Some(NetSearchEnd::NoFigures)));
     assert_eq!(found(&view), (NetEnoughOutcome::StillRising, None), "of what has figures");
+}
+
+#[test]
+fn a_search_that_meets_what_is_allowed_or_that_is_cut_short_says_so() {
+    let world = LinkWorld { streams: vec![1, 2, 4], visits: 3, ..LinkWorld::healthy(4, 6) };
+    let (mut run, visits) = (world::run(&world), world::visits(&world));
+    assert_eq!(view(&run, &visits).search_ended, None, "numbers were given");
+    run.load.is_searched = true;
+    let ended = |run: &NetRun, visits: &[NetVisit]| view(run, visits).search_ended;
+    assert_eq!(ended(&run, &visits), Some(NetSearchEnd::NoMore));
+    for (allowed, expected) in [(1.0, NetSearchEnd::MaxRate), (2.0, NetSearchEnd::NoMore)] {
+        run.load.max_bytes_per_s = Some(allowed * world::USUAL);
+        assert_eq!(ended(&run, &visits), Some(expected), "{allowed}");
+    }
+    run.asked_visits = Some(visits.len() as u32 + 1);
+    assert_eq!(ended(&run, &visits), Some(NetSearchEnd::CutShort));
+    // It would go on.
+    (run.asked_visits, run.load.streams) = (None, vec![1, 2]);
+    let of_one_step: Vec<NetVisit> = visits.into_iter().filter(|visit| visit.streams < 4).collect();
+    assert_eq!(ended(&run, &of_one_step), Some(NetSearchEnd::CutShort));
 }

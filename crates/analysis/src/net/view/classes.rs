@@ -16,6 +16,12 @@ pub struct NetClassFigures {
     pub pairs: u32,
     /// Pairs without any.
     pub failed: u32,
+    /// Measurements of its pairs with figures.
+    #[serde(default)]
+    pub visits: u32,
+    /// Those without any.
+    #[serde(default)]
+    pub failed_visits: u32,
     /// Why some have none in a visit, each reason once, the first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,

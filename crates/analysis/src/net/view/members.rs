@@ -45,7 +45,8 @@ pub struct NetLeaves {
     pub alone_streams: u32,
     /// Those of them that left by another.
     pub strayed_streams: u32,
-    /// Share of all bytes that members carried beyond what was predicted; absent where that cannot be.
+    /// Share of all bytes that members carried beyond what was predicted, and beyond what else goes by a bond that is
+    /// idle, or answers what its machine receives; absent where that cannot be predicted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strayed_share: Option<f64>,
     /// Streams that strayed when they were sent alone, visit by visit.

@@ -30,6 +30,9 @@ pub struct NetPathFigures {
     /// The address that said it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub icmp_by: Option<String>,
+    /// Searches of streams and visits of which nothing came, where others carry something.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub silent_searches: u32,
     /// Probes that were sent.
     pub probes_sent: u64,
     /// Those of them that came.
