@@ -20,8 +20,11 @@ use crate::trusted::{self, NO_FOLLOW, private};
 use content::parsed;
 pub use content::{JournalContent, Made};
 
-/// A journal of the most changes that a file may have stays under this.
+/// Longest journal that is read. One of the most changes that a file may have stays under this.
 const LARGEST_JOURNAL_BYTES: u64 = 64 << 20;
+
+/// Behind so much nothing more is changed: what comes then is what was restored, which has to fit too.
+const CHANGED_BYTES: u64 = LARGEST_JOURNAL_BYTES - (16 << 20);
 
 /// The folder with the journals of a machine.
 #[derive(Clone, Debug)]
@@ -166,7 +169,10 @@ impl JournalFolder {
             named => named,
         };
         let file = file.map_err(failed)?;
-        file.take(LARGEST_JOURNAL_BYTES).read_to_end(&mut bytes).map_err(failed)?;
+        file.take(LARGEST_JOURNAL_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+        if bytes.len() as u64 > LARGEST_JOURNAL_BYTES {
+            return Err(too_long(path));
+        }
         if !bytes.contains(&b'\n') {
             return Err(TuneError::Empty { path });
         }
@@ -255,7 +261,10 @@ impl Journal {
         let failed = |source| TuneError::State { path: path.clone(), source };
         let mut file = private().read(true).append(true).open(&path).map_err(failed)?;
         let mut bytes = Vec::new();
-        (&mut file).take(LARGEST_JOURNAL_BYTES).read_to_end(&mut bytes).map_err(failed)?;
+        (&mut file).take(LARGEST_JOURNAL_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+        if bytes.len() as u64 > LARGEST_JOURNAL_BYTES {
+            return Err(too_long(path));
+        }
         let length = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1) as u64;
         if length < bytes.len() as u64 {
             file.set_len(length).map_err(failed)?;
@@ -297,6 +306,10 @@ impl Journal {
         }
         self.require_own()?;
         let end = self.length + text.len() as u64;
+        let is_change = lines.iter().any(|line| matches!(line, JournalLine::Begin(_) | JournalLine::Intent { .. }));
+        if end > if is_change { CHANGED_BYTES } else { LARGEST_JOURNAL_BYTES } {
+            return Err(too_long(self.path.clone()));
+        }
         match self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data()) {
             Ok(()) => {
                 self.length = end;
@@ -310,6 +323,11 @@ impl Journal {
             }
         }
     }
+}
+
+/// What is behind the end of what is read would not be restored.
+fn too_long(path: PathBuf) -> TuneError {
+    TuneError::Journal { path, why: format!("it is longer than {} MiB", LARGEST_JOURNAL_BYTES >> 20) }
 }
 
 /// A new file's name is on the disk when its folder is.
@@ -392,6 +410,39 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_journal_that_could_not_be_read_whole_is_neither_written_nor_read_nor_cut() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = JournalFolder::open(dir.path()).unwrap();
+        let id = begin().id;
+        let mut journal = Journal::begin(&state, &begin()).unwrap();
+        let path = state.file(&id).unwrap();
+        let grown = |bytes: u64| std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(bytes).unwrap();
+        // As long as changes may make it: what was restored goes on being noted.
+        grown(CHANGED_BYTES - 10);
+        journal.length = CHANGED_BYTES - 10;
+        let intent = JournalLine::Intent {
+            number: 0,
+            change: Box::new(serde_json::from_str(CHANGE).unwrap()),
+            prior: "1".to_owned(),
+            net: None,
+            beside: Vec::new(),
+            devices: Vec::new(),
+        };
+        let why = journal.append(&intent).unwrap_err().to_string();
+        assert!(why.contains("longer than 64 MiB"), "{why}");
+        assert_eq!(path.metadata().unwrap().len(), CHANGED_BYTES - 10);
+        journal.append(&JournalLine::Undone { number: 0, outcome: linerate_record::journal::Undo::Restored }).unwrap();
+        grown(LARGEST_JOURNAL_BYTES + 1);
+        let said = [state.read(&id).map(drop), Journal::resume(&state, &id).map(drop)]
+            .map(|done| done.unwrap_err().to_string());
+        assert!(said.iter().all(|why| why.contains("longer than 64 MiB")), "{said:?}");
+        assert_eq!(path.metadata().unwrap().len(), LARGEST_JOURNAL_BYTES + 1);
+    }
+
+    const CHANGE: &str = r#"{"place": {"knob": "vm.dirty_ratio"}, "prior": "1", "new": "2", "scope": "host",
+        "takes_effect": "at-once", "why": "w", "risk": "none"}"#;
 
     #[test]
     fn the_last_instant_counts_that_it_was_put_off_to() {

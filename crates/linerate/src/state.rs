@@ -71,4 +71,5 @@ fn name(text: &str) -> String {
     String::from_utf8_lossy(&digest).into_owned()
 }
 
-const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+/// A link in a file's place is refused.
+pub(crate) const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();

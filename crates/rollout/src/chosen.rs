@@ -37,6 +37,24 @@ pub fn chosen(asked: &[AskedNode<'_>], named: Option<RolloutName>) -> Result<Opt
     }
 }
 
+/// The rollout that is meant to be taken back: as of [`chosen`], but where none waits, one that a node could not
+/// restore whole comes before those that are over. Of several that which was begun last.
+///
+/// # Errors
+/// As of [`chosen`].
+pub fn to_take_back(
+    asked: &[AskedNode<'_>],
+    named: Option<RolloutName>,
+) -> Result<Option<RolloutName>, Vec<RolloutName>> {
+    let chosen = chosen(asked, named)?;
+    let told = || asked.iter().filter_map(|node| node.told);
+    if named.is_some() || told().any(|told| matches!(told.standing, NodeStanding::Pending { .. })) {
+        return Ok(chosen);
+    }
+    let left = told().filter(|told| matches!(told.standing, NodeStanding::Left { .. }));
+    Ok(left.filter_map(|told| Some((told.began_ms, told.rollout?))).max().map(|(_, rollout)| rollout).or(chosen))
+}
+
 /// Whether every node of a rollout can be confirmed now, or was already while others wait: what a coordinator that died
 /// halfway left.
 ///
@@ -128,6 +146,23 @@ mod tests {
         let begun = |rollout, began_ms| NodeTold { began_ms, ..NodeTold::of(Some(rollout), NodeStanding::Restored) };
         let both = [Some(begun(one, Some(9))), Some(begun(other, Some(8))), done];
         assert_eq!(of(&both, None), Ok(Some(one)), "the last one");
+    }
+
+    #[test]
+    fn what_was_not_restored_whole_is_taken_back_before_what_is_over() {
+        let (left, over, waits) = (name(1, 2), name(2, 2), name(3, 2));
+        let of = |rollout, standing, began_ms| NodeTold {
+            began_ms: Some(began_ms),
+            ..NodeTold::of(Some(rollout), standing)
+        };
+        let in_part = NodeStanding::Left { settings: 1 };
+        let told = [Some(of(left, in_part, 1)), Some(of(over, NodeStanding::Restored, 9))];
+        assert_eq!((to_take_back(&asked(&told), None), chosen(&asked(&told), None)), (Ok(Some(left)), Ok(Some(over))));
+        assert_eq!(to_take_back(&asked(&told), Some(over)), Ok(Some(over)));
+        let told = [told[0].clone(), Some(of(waits, WHOLE, 5))];
+        assert_eq!(to_take_back(&asked(&told), None), Ok(Some(waits)));
+        assert_eq!(to_take_back(&asked(&[Some(of(over, NodeStanding::Restored, 9)), None]), None), Ok(Some(over)));
+        assert_eq!(to_take_back(&[], None), Ok(None));
     }
 
     #[test]

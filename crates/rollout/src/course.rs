@@ -82,7 +82,9 @@ pub struct RolloutCourse {
     has_check: bool,
     times: CourseTimes,
     stagger_ms: u64,
-    /// When the first wave lapses.
+    /// How long the first wave waits, from when it is begun.
+    within_ms: u64,
+    /// When it lapses, once it was begun.
     ends_at_ms: u64,
     stage: CourseStage,
     /// When the stage, or the group that is taken back, was begun.
@@ -99,7 +101,7 @@ impl RolloutCourse {
         RolloutCourse {
             has_check: plan.check.is_some(),
             stagger_ms: plan.stagger_ms,
-            ends_at_ms: now_ms.saturating_add(plan.within_ms),
+            within_ms: plan.within_ms,
             ..RolloutCourse::of(names, plan.waves.clone(), !plan.interrupting.is_empty(), (times, now_ms))
         }
     }
@@ -184,6 +186,7 @@ impl RolloutCourse {
             has_check: false,
             times,
             stagger_ms: 0,
+            within_ms: 0,
             ends_at_ms: u64::MAX,
             stage: CourseStage::Looking,
             since_ms: now_ms,
@@ -353,7 +356,10 @@ impl RolloutCourse {
             CourseStage::Extending | CourseStage::Confirming if self.is_overdue(now_ms) => return true,
             CourseStage::Checking(_) if self.check != CheckStage::Passed => return false,
             _ if !self.is_done(stage) => return false,
-            CourseStage::Looking => CourseStage::Applying(0),
+            CourseStage::Looking => {
+                self.ends_at_ms = now_ms.saturating_add(self.within_ms);
+                CourseStage::Applying(0)
+            }
             CourseStage::Applying(wave) if self.has_check => CourseStage::Checking(wave),
             CourseStage::Applying(wave) | CourseStage::Checking(wave) => self.after(wave),
             CourseStage::LookingAgain => CourseStage::Over(RolloutEnd::Pending),

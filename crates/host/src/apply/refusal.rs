@@ -10,6 +10,12 @@ use crate::setting::{
     Built, Changeable, allowed_value, changeable, fitting_value, identity_as_meant, irreversible, owner,
 };
 
+/// Longest text of a change: its knob's reasons are a few sentences, and the longest values are masks of processors.
+const TEXT_BYTES_MAX: usize = 16 << 10;
+
+/// All texts of a file: each is in the journal, whose length is bounded.
+const TEXTS_BYTES_MAX: usize = 16 << 20;
+
 /// More settings than a machine of 1,024 processors and 256 disks has knobs for.
 const CHANGES_MAX: usize = 20_000;
 
@@ -89,7 +95,7 @@ pub fn readable(set: &ChangeSet) -> Result<(), TuneError> {
             return refuse("the file's profile or machine has a line break or a control character".to_owned());
         }
     }
-    let mut seen = HashSet::new();
+    let (mut seen, mut bytes) = (HashSet::new(), 0);
     for change in &set.changes {
         let place = &change.place;
         let device = place.device.as_deref().unwrap_or_default();
@@ -97,6 +103,21 @@ pub fn readable(set: &ChangeSet) -> Result<(), TuneError> {
         let texts = [&*place.knob, device, namespace, &*change.prior, &*change.new, &*change.why, &*change.risk];
         if texts.iter().any(|text| breaks_out(text)) {
             return refuse(format!("the change of {:?} has a line break or a control character", place.knob));
+        }
+        // Values that are to be set have bounds of their own.
+        let long = [&*place.knob, device, namespace, &*change.prior, &*change.why, &*change.risk];
+        if let Some(long) = long.into_iter().map(str::len).find(|bytes| *bytes > TEXT_BYTES_MAX) {
+            let knob: String = place.knob.chars().take(40).collect();
+            return refuse(format!(
+                "the change of {knob:?} has a text of {long} bytes: at most {TEXT_BYTES_MAX} are read"
+            ));
+        }
+        bytes += texts.iter().map(|text| text.len()).sum::<usize>();
+        if bytes > TEXTS_BYTES_MAX {
+            return refuse(format!(
+                "the file's texts are longer than {} MiB: make it on this machine",
+                TEXTS_BYTES_MAX >> 20
+            ));
         }
         if !seen.insert(place) {
             return refuse(format!("{place} is in the file twice: leave one"));

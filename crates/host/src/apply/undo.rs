@@ -6,7 +6,8 @@ use std::io;
 use linerate_record::journal::{By, Device, DeviceKind, JournalLine, Undo};
 use linerate_record::knob::{SettingPlace, same};
 
-use super::{ApplyStep, Ground, TuneError, has_booted, lock, since_boot_ms, unix_ms};
+use super::{ApplyStep, Ground, TuneError, has_booted, lock, none_pending, since_boot_ms, unix_ms};
+use crate::boot::boot_id;
 use crate::journal::{Journal, JournalContent, Made};
 use crate::setting::{self, Gone, SettingTarget};
 use crate::waiting::{self, WATCH_MS_MAX};
@@ -42,11 +43,11 @@ impl Rolled {
 }
 
 /// Takes an application back: the named one, or the newest that waits or could not be restored whole; what was
-/// confirmed is taken back by its name alone. With `force`, values that
+/// confirmed is taken back by its name alone, and not while another waits. With `force`, values that
 /// somebody else has set since are overwritten too, and what is not there is given up: it may never be back.
 ///
 /// # Errors
-/// Where there is none, or another linerate changes settings.
+/// Where there is none, another one is to be confirmed or taken back first, or another linerate changes settings.
 pub fn rollback(
     ground: &Ground<'_>,
     id: Option<&str>,
@@ -79,7 +80,13 @@ fn rolled_back(
 ) -> Result<Rolled, TuneError> {
     let _lock = lock(ground)?;
     let reported = match id {
-        Some(id) => ground.state.read(id)?,
+        Some(id) => {
+            let reported = ground.state.read(id)?;
+            if !reported.is_pending() {
+                require_none_waits(ground)?;
+            }
+            reported
+        }
         None => {
             settle(ground)?;
             match ground.state.newest(JournalContent::is_unsettled)? {
@@ -89,6 +96,15 @@ fn rolled_back(
         }
     };
     take_back(ground, &reported, (By::Command, why), force, step)
+}
+
+/// What waits was changed since, and would put back what another one takes back. What cannot be read keeps nothing from
+/// being restored.
+fn require_none_waits(ground: &Ground<'_>) -> Result<(), TuneError> {
+    match none_pending(ground, &boot_id(ground.root)) {
+        Err(error @ (TuneError::Pending(_) | TuneError::Lapsing(_) | TuneError::Busy)) => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 fn nothing_waits(ground: &Ground<'_>) -> Result<TuneError, TuneError> {

@@ -51,6 +51,55 @@ fn what_lapsed_does_not_expose_what_was_confirmed_before_it() {
 }
 
 #[test]
+fn what_was_confirmed_is_not_taken_back_while_another_application_waits() {
+    let (_dir, machine) = made();
+    let before = machine.files();
+    let mut first = machine.changes();
+    let rest = first.changes.split_off(5);
+    machine.apply(&first, "1", &mut nothing).unwrap();
+    confirm(&machine.ground()).unwrap();
+    // One that sets a value of the first back, which its own rollback would bring again.
+    let mut second = linerate_record::knob::ChangeSet { changes: rest, ..first.clone() };
+    let back = first.changes.remove(0);
+    second.changes.push(Change { new: back.prior.clone(), prior: back.new.clone(), ..back });
+    machine.apply(&second, "2", &mut nothing).unwrap();
+    let waits = machine.files();
+    for force in [false, true] {
+        let refused = rollback(&machine.ground(), Some("1"), force, &mut nothing);
+        assert!(matches!(&refused, Err(TuneError::Pending(id)) if id == "2"), "{refused:?}");
+        assert_eq!(machine.files(), waits);
+    }
+    assert_eq!(rollback(&machine.ground(), None, false, &mut nothing).unwrap().id, "2");
+    assert_eq!(rollback(&machine.ground(), Some("1"), false, &mut nothing).unwrap().left(), 0);
+    assert_eq!(machine.files(), before);
+}
+
+#[test]
+fn a_file_of_changes_with_texts_beyond_what_a_journal_holds_is_refused() {
+    let (_dir, machine) = made();
+    let before = machine.files();
+    for (bytes, part) in [((16 << 10) + 1, "has a text of 16385 bytes: at most 16384 are read"), (16 << 10, "")] {
+        let mut long = machine.changes();
+        long.changes[0].why = "w".repeat(bytes);
+        match machine.apply(&long, "1", &mut nothing) {
+            Err(why) => assert!(!part.is_empty() && why.to_string().contains(part), "{bytes}: {why}"),
+            Ok(_) => assert!(part.is_empty(), "{bytes}"),
+        }
+    }
+    rollback(&machine.ground(), None, false, &mut nothing).unwrap();
+    assert_eq!(machine.files(), before);
+    let mut many = machine.changes();
+    let one = Change { why: "w".repeat(16 << 10), ..many.changes[0].clone() };
+    let of = |number: usize| Change {
+        place: SettingPlace { knob: format!("net.ipv4.none{number}"), ..one.place.clone() },
+        ..one.clone()
+    };
+    many.changes = (0..1_025).map(of).collect();
+    let why = machine.apply(&many, "2", &mut nothing).unwrap_err().to_string();
+    assert!(why.contains("longer than 16 MiB"), "{why}");
+}
+
+#[test]
 fn an_application_of_no_change_waits_for_nobody() {
     let (dir, machine) = made();
     let before = machine.files();

@@ -338,7 +338,12 @@ fn conduct(
     } else {
         say(&format!("{resuming} continues"));
     }
-    driven.and(left).and(reported)?;
+    // What was interrupted before its first cell has those of before.
+    let driven = match driven {
+        Err(Failure::Interrupted) if came(&scene.interrupt.signalled) => left.and(reported),
+        driven => driven.and(left).and(reported),
+    };
+    driven?;
     if came(&scene.interrupt.signalled) {
         let why = format!("interrupted: {resuming} continues");
         return Err(Failure::Outcome { why, code: code::INTERRUPTED });

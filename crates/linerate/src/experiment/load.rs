@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -14,11 +15,12 @@ use linerate_load::sigv4::{Credentials, KeyNames, Secret};
 use linerate_record::load::Load;
 use linerate_record::run::Op;
 use linerate_record::units::Bytes;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
 use crate::bench::flags::{BenchFlags, FlagSource, Reader};
 use crate::bench::resolve;
 use crate::failure::Failure;
+use crate::state::NO_FOLLOW;
 use crate::{child, interrupt, masks, whole};
 
 /// Flags of bench that the experiment gives every cell, by the ids of the parser.
@@ -217,7 +219,8 @@ fn watched(
     log: &Path,
 ) -> Result<Ended, Failure> {
     let failed = |source| Failure::File { what: "write", path: log.to_owned(), source };
-    let file = File::create(log).map_err(failed)?;
+    let mut options = File::options();
+    let file = options.write(true).create(true).truncate(true).custom_flags(NO_FOLLOW).open(log).map_err(failed)?;
     // Ctrl-C on a terminal goes to the whole foreground group: what is started here is ended by the experiment.
     let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
     command.process_group(0).stdin(stdin).stdout(file.try_clone().map_err(failed)?).stderr(file);
@@ -287,19 +290,32 @@ fn end_of(log: &Path) -> String {
     File::open(log).and_then(read).unwrap_or_default()
 }
 
+/// Whether a process has ended that is not waited for yet.
+fn has_ended(child: &Child) -> std::io::Result<bool> {
+    let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return Ok(true) };
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    Ok(waitid(WaitId::Pid(pid), options)?.is_some())
+}
+
 fn waited(child: &mut Child, until: Instant, stop: &AtomicBool) -> std::io::Result<Option<i32>> {
     let mut killed_at = None;
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     loop {
-        if let Some(status) = child.try_wait()? {
+        // It keeps its number until it is waited for, so that its group is no other's.
+        if has_ended(child)? {
+            if let (Some(group), Some(_)) = (group, killed_at) {
+                // What it started and did not end would go on beside what follows.
+                let _ = kill_process_group(group, Signal::KILL);
+            }
+            let status = child.wait()?;
             return Ok(status.code().or_else(|| status.signal().map(|signal| 128 + signal)));
         }
         let now = Instant::now();
         match killed_at {
             None if interrupt::came(stop) || now >= until => {
                 // The whole group: a shell may have started others.
-                if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-                    let _ = rustix::process::kill_process_group(group, Signal::INT)
-                        .or_else(|_| kill_process(group, Signal::INT));
+                if let Some(group) = group {
+                    let _ = kill_process_group(group, Signal::INT).or_else(|_| kill_process(group, Signal::INT));
                 }
                 killed_at = Some(now + ENDING);
             }
@@ -335,6 +351,30 @@ mod tests {
             assert_eq!(std::fs::read_to_string(&log).unwrap(), expected);
             assert_eq!(number() == before, said == expected, "{said:?}");
         }
+    }
+
+    #[test]
+    fn what_a_command_started_ends_with_it_where_it_is_ended_and_goes_on_where_it_ended_by_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let (log, stop) = (folder.path().join("command.log"), AtomicBool::new(false));
+        // A background process of a shell ignores SIGINT.
+        let ended = |text: &str, most: Duration| {
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", text]);
+            watched(command, None, most, &stop, &log).map(|ended| ended.code).ok().flatten()
+        };
+        let left = |name: &str| folder.path().join(name);
+        let later = |name: &str, then: &str| format!("(sleep 1; : > {}) & {then}", left(name).display());
+        assert_ne!(ended(&later("cut", "wait"), Duration::from_millis(100)), Some(0));
+        assert_eq!(ended(&later("whole", ":"), Duration::from_secs(20)), Some(0));
+        std::thread::sleep(Duration::from_millis(1_500));
+        assert_eq!((left("cut").exists(), left("whole").exists()), (false, true));
+        // No link is followed.
+        let (other, link) = (left("other"), left("link.log"));
+        std::fs::write(&other, "as it was").unwrap();
+        std::os::unix::fs::symlink(&other, &link).unwrap();
+        assert!(watched(Command::new("/bin/true"), None, Duration::from_secs(9), &stop, &link).is_err());
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "as it was");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use crate::bounded::{self, Bound};
 use crate::failure::Failure;
 use crate::masks;
+use crate::state::NO_FOLLOW;
 use crate::whole::not_written;
 
 /// Most of a file with a line for each interval, reading or cell: intervals aim at 256 MiB and may take some times
@@ -92,10 +93,11 @@ impl Lines {
     }
 }
 
-/// Opens one of the files of lines.
+/// Opens one of the files of lines. A link in its place may lead to any file of whoever runs this, which would be cut
+/// and written to.
 pub(crate) fn lines(folder: &Path, name: &str) -> Result<Lines, Failure> {
     let path = folder.join(name);
-    match OpenOptions::new().append(true).create(true).mode(0o644).open(&path) {
+    match OpenOptions::new().append(true).create(true).mode(0o644).custom_flags(NO_FOLLOW).open(&path) {
         Ok(file) => Ok(Lines { bytes: file.metadata().map_or(0, |m| m.len()), file, path }),
         Err(source) => Err(Failure::File { what: "open", path, source }),
     }
@@ -152,6 +154,16 @@ mod tests {
             evidence: String::new(),
             remedy: String::new(),
         }
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_file_of_lines_is_refused_and_what_it_leads_to_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let other = folder.path().join("other");
+        fs::write(&other, "no line").unwrap();
+        std::os::unix::fs::symlink(&other, folder.path().join("outcomes.jsonl")).unwrap();
+        assert!(lines(folder.path(), "outcomes.jsonl").is_err());
+        assert_eq!(fs::read_to_string(&other).unwrap(), "no line");
     }
 
     #[test]

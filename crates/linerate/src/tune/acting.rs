@@ -50,13 +50,16 @@ pub(super) fn apply(flags: &ApplyFlags) -> Result<ExitCode, Failure> {
     }
     let applied = applied?;
     let journal = state.read(&applied.id).map_or_else(|_| Vec::new(), |reported| reported.made);
-    printing::print(&report::made(&made(&set, &applied, &journal, flags.confirm)))?;
+    let printed = printing::print(&report::made(&made(&set, &applied, &journal, flags.confirm)));
     if !applied.is_pending && watch::systemd_runs() {
         watch::stop_timer(&terms.id);
     }
     if let Some(interrupt) = interrupt.filter(|_| applied.is_pending) {
-        foreground::stay(&ground(&machine, &state.held(&applied.id)?), &applied.id, &interrupt)?;
+        // This process is the watch: it stays, whether or not anybody reads what it prints.
+        let held = state.held(&applied.id).unwrap_or_else(|_| state.clone());
+        foreground::stay(&ground(&machine, &held), &applied.id, &interrupt)?;
     }
+    printed?;
     let is_whole =
         applied.outcomes.iter().all(|outcome| matches!(outcome, ChangeOutcome::Made | ChangeOutcome::Already));
     let why = "some settings were not changed; each is named above";

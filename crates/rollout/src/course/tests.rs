@@ -38,7 +38,7 @@ fn standings(course: &RolloutCourse) -> Vec<Option<NodeStanding>> {
 fn all_look_then_waves_are_applied_and_checked_one_after_the_other() {
     let mut course = applying(true);
     assert_eq!(answer(&mut course, NONE, 0).len(), 4, "all are looked at first");
-    assert_eq!(answer(&mut course, WHOLE, 1_000), [RolloutAct::Apply { node: 0, within_ms: 599_000 }]);
+    assert_eq!(answer(&mut course, WHOLE, 1_000), [RolloutAct::Apply { node: 0, within_ms: 600_000 }]);
     assert_eq!(answer(&mut course, WHOLE, 1_000), [RolloutAct::Check(0)]);
     assert_eq!(answer(&mut course, WHOLE, 2_000).len(), 3);
     assert_eq!(course.wave(), Some(1));

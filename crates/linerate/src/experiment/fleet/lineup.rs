@@ -95,7 +95,9 @@ pub(super) fn lined_up(fleet: &ArmFleet, wishes: &[ArmWish], site: Option<&str>)
         let is_baseline = lineup.arms.is_empty();
         let nodes = match on_all(answers(fleet, wish, site)?) {
             Ok(nodes) => nodes,
-            Err(why) if is_baseline => return Err(Failure::usage(format!("the baseline: {why}"))),
+            Err(why) if is_baseline => {
+                return Err(Failure::Tune { why: format!("the baseline: {why}"), code: code::UNCHANGED });
+            }
             Err(why) => {
                 lineup.not_tested.push(NotTested { arm: wish.name.clone(), why });
                 continue;

@@ -58,12 +58,27 @@ pub(in crate::experiment) fn within<T>(
     if !wrong.is_empty() {
         return Err(Failure::of_mistakes(wrong));
     }
-    put(fleet, &plan, &changes)?;
+    let placed = put(fleet, &plan, &changes)?;
+    let placed_ms = since_boot_ms();
     let done = work();
+    let is_paced = !plan.interrupting.is_empty();
+    let passed_ms = since_boot_ms().saturating_sub(placed_ms);
+    let members =
+        placed.into_iter().map(|(name, standing)| (name, standing.filter(|_| is_paced).map(after(passed_ms))));
     // That nodes are not as they were matters more than why the work ended.
-    let members = plan.nodes.iter().map(|node| (node.name.clone(), None)).collect();
-    take_back(fleet, plan.name, members, (plan.waves.clone(), !plan.interrupting.is_empty()))?;
+    take_back(fleet, plan.name, members.collect(), (plan.waves.clone(), is_paced))?;
     done
+}
+
+/// How a node stands that long after it stood so, if nothing happened: one that is out of reach by then takes its
+/// changes back at its own time, and no other is interrupted before.
+fn after(passed_ms: u64) -> impl Fn(NodeStanding) -> NodeStanding {
+    move |standing| match standing {
+        NodeStanding::Pending { left_ms, is_whole } => {
+            NodeStanding::Pending { left_ms: left_ms.saturating_sub(passed_ms), is_whole }
+        }
+        other => other,
+    }
 }
 
 /// The changes of an arm as they are made, with who makes them. Nodes whose changes interrupt nobody are changed at
@@ -99,14 +114,18 @@ fn wish(fleet: &ArmFleet, changes: &FleetChanges, token: u64, most: Duration) ->
     }
 }
 
-/// Makes the changes of a plan, on all of its nodes or on none.
-fn put(fleet: &ArmFleet, plan: &RolloutPlan, changes: &FleetChanges) -> Result<(), Failure> {
+/// Makes the changes of a plan, on all of its nodes or on none, and tells how these stand then.
+fn put(
+    fleet: &ArmFleet,
+    plan: &RolloutPlan,
+    changes: &FleetChanges,
+) -> Result<Vec<(String, Option<NodeStanding>)>, Failure> {
     let names: Vec<String> = plan.nodes.iter().map(|node| node.name.clone()).collect();
     let orders = |act: RolloutAct| order_of_plan(act, (plan, changes));
     let course = RolloutCourse::apply(plan, CourseTimes::default(), since_boot_ms());
     let done = carried(fleet, course, &names, (&orders, Some(plan)))?;
     match done.end {
-        RolloutEnd::Pending => return Ok(()),
+        RolloutEnd::Pending => return Ok(done.nodes.into_iter().map(|node| (node.name, node.standing)).collect()),
         RolloutEnd::TakenBack => require_back(&done.nodes, plan.name)?,
         RolloutEnd::Unbegun | RolloutEnd::Confirmed => {}
     }

@@ -11,7 +11,7 @@ use linerate_record::rollout::{NodeReported, NodeStanding, NodeTold, ROLLOUT_SCH
 use linerate_record::site::Site;
 use linerate_report::rollout as report;
 use linerate_report::terminal::page_written;
-use linerate_rollout::chosen::{AskedNode, chosen, confirmable};
+use linerate_rollout::chosen::{AskedNode, chosen, confirmable, to_take_back};
 use linerate_rollout::course::{CourseTimes, RolloutAct, RolloutCourse};
 use linerate_rollout::plan::{WaveNode, placed, waves};
 use linerate_rollout::waves::WaveSizes;
@@ -33,6 +33,8 @@ use crate::{named, printing, sites};
 enum MeantRollout {
     /// The one that waits, or else the newest.
     Newest,
+    /// The one that waits, or else one that was not restored whole, or else the newest.
+    Unsettled,
     /// The one that was confirmed last of those that are kept.
     Kept,
     Named(RolloutName),
@@ -54,19 +56,20 @@ fn asked(
     let named = if let MeantRollout::Named(name) = meant { Some(name) } else { None };
     let order = |place: usize| match meant {
         MeantRollout::Kept => ChangeOrder::TellKept,
-        MeantRollout::Newest | MeantRollout::Named(_) => tell(named)(place),
+        MeantRollout::Newest | MeantRollout::Unsettled | MeantRollout::Named(_) => tell(named)(place),
     };
     let mut told: Vec<Result<NodeTold, String>> = Vec::new();
     for (place, said) in lines.ask_all(&order, interrupt)?.into_iter().enumerate() {
         told.push(told_of(said).map(|told| lines.on_this_clock(place, told)));
     }
-    let rollout = chosen(&asked_nodes(nodes, &told), named).map_err(|several| {
+    let choose = if meant == MeantRollout::Unsettled { to_take_back } else { chosen };
+    let rollout = choose(&asked_nodes(nodes, &told), named).map_err(|several| {
         let names: Vec<String> = several.iter().map(RolloutName::to_string).collect();
         Failure::usage(format!("nodes know several rollouts: name one of {}", names.join(", ")))
     })?;
     let others = match meant {
         MeantRollout::Kept => keeping_another(&told, rollout),
-        MeantRollout::Newest | MeantRollout::Named(_) => telling_of_another(&told, rollout),
+        MeantRollout::Newest | MeantRollout::Unsettled | MeantRollout::Named(_) => telling_of_another(&told, rollout),
     };
     if !others.is_empty() {
         for (place, said) in others.iter().zip(lines.ask(&others, &tell(rollout), interrupt)?) {
@@ -78,6 +81,10 @@ fn asked(
 
 fn meant(named: Option<RolloutName>) -> MeantRollout {
     named.map_or(MeantRollout::Newest, MeantRollout::Named)
+}
+
+fn meant_to_take_back(named: Option<RolloutName>) -> MeantRollout {
+    named.map_or(MeantRollout::Unsettled, MeantRollout::Named)
 }
 
 fn tell(rollout: Option<RolloutName>) -> impl Fn(usize) -> ChangeOrder {
@@ -135,6 +142,12 @@ impl AskedFleet {
 
     fn standing(&self, place: usize) -> Option<NodeStanding> {
         self.told[place].as_ref().ok().map(|told| told.standing)
+    }
+
+    /// Whether all nodes that are of a rollout are confirmed.
+    fn is_confirmed(&self, rollout: RolloutName) -> bool {
+        let mut of_it = self.told.iter().flatten().filter(|told| told.rollout == Some(rollout)).peekable();
+        of_it.peek().is_some() && of_it.all(|told| told.standing == NodeStanding::Confirmed)
     }
 
     /// Whether a rollout was confirmed on all nodes that could tell. What booted since was confirmed no less.
@@ -219,7 +232,12 @@ pub(in crate::tune) fn confirm(flags: &ConfirmFlags, fleet: &Path) -> Result<Exi
     let found = asked(&nodes, meant(flags.rollout), (&mut lines, &interrupt))?;
     let name = found.rollout()?;
     confirmable(name, &asked_nodes(&nodes, &found.told)).map_err(|why| {
-        let code = if found.told.iter().any(Result::is_err) { code::TARGET } else { code::UNCHANGED };
+        let code = match () {
+            () if found.told.iter().any(Result::is_err) => code::TARGET,
+            // There is nothing to confirm.
+            () if found.is_confirmed(name) => code::USAGE,
+            () => code::UNCHANGED,
+        };
         Failure::Tune { why, code }
     })?;
     let is_of_it = |place: &usize| found.standing(*place).is_some();
@@ -242,7 +260,7 @@ pub(in crate::tune) fn rollback(flags: &RollbackFlags, fleet: &Path) -> Result<E
     let site = flags.site.as_deref().map(sites::read_site).transpose()?;
     let interrupt = begun(&flags.many, &nodes)?;
     let mut lines = NodeLines::of(&nodes, &flags.many.reach);
-    let mut found = asked(&nodes, meant(named), (&mut lines, &interrupt))?;
+    let mut found = asked(&nodes, meant_to_take_back(named), (&mut lines, &interrupt))?;
     if flags.kept && !found.is_pending() {
         let kept = asked(&nodes, MeantRollout::Kept, (&mut lines, &interrupt))?;
         // Where no node keeps one, it is about the newest.
