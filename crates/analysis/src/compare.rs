@@ -128,6 +128,12 @@ pub struct PointComparison {
     pub a_errors: u64,
     /// Requests that failed in B.
     pub b_errors: u64,
+    /// Runs of A in which no request of it succeeded: these have no figures.
+    #[serde(default)]
+    pub a_failed_runs: u32,
+    /// The same of B.
+    #[serde(default)]
+    pub b_failed_runs: u32,
     /// Throughput, then latencies.
     pub contrasts: Vec<Contrast>,
 }
@@ -272,7 +278,7 @@ pub enum CompareVerdict {
 pub struct ComparisonThreshold {
     /// The share of A's throughput that B may lose.
     pub share: f64,
-    /// Points of which the data shows that B loses more.
+    /// Points of which the data shows that B loses more, or in which more runs of B than of A have no success at all.
     pub missed: Vec<String>,
     /// Points that could not be tested.
     pub untested: Vec<String>,
@@ -491,6 +497,10 @@ fn pair(
         return Ok(None);
     }
     let errors = |side: &[Figures]| side.iter().map(|figures| figures.errors).sum();
+    let failed = |side: &[Figures]| {
+        let all = side.iter().filter(|figures| figures.of(Metric::Throughput).is_none());
+        u32::try_from(all.count()).unwrap_or(u32::MAX)
+    };
     Ok(Some(PointComparison {
         rate_per_s: place.rate_per_s,
         a_concurrency: place.concurrency,
@@ -498,6 +508,8 @@ fn pair(
         driven_by: place.driven_by,
         a_errors: errors(&a),
         b_errors: errors(&b),
+        a_failed_runs: failed(&a),
+        b_failed_runs: failed(&b),
         contrasts: Metric::ALL.into_iter().filter_map(|metric| contrast::of(metric, &a, &b)).collect(),
     }))
 }

@@ -37,7 +37,10 @@ pub(crate) fn lost_ms(point: &Point, of_point: &[&Interval], readings: &[Reading
     }
     // In an open loop of a low rate there may have been nothing to answer, and a short point may just be too short.
     let nothing = point.requests == 0 && point.error_count() == 0 && point.moved_bytes <= 0;
-    let alive = of_point.iter().any(|i| i.paused_ns > 0 || answers_wrongly(i) > 0 || stood.iter().any(|s| s.has(i)));
+    // Nor is a target lost to which a rate allowed no request: all slots waited for it, all the time.
+    let waited = of_point.iter().all(|i| i.waiting_for_cap >= point.concurrency);
+    let alive =
+        waited || of_point.iter().any(|i| i.paused_ns > 0 || answers_wrongly(i) > 0 || stood.iter().any(|s| s.has(i)));
     if point.open.is_none() && nothing && !alive && point.measured_ms >= HUNG_MIN_MS {
         lost_ms = point.measured_ms;
     }

@@ -32,6 +32,9 @@ pub fn held<'t>(view: &View, thresholds: &'t [Threshold]) -> Result<Vec<Held>, &
             let name = series.workload.kind();
             let is_its = threshold.workload.as_ref().is_none_or(|asked| asked == name);
             if let Some((missed, reported)) = of_series(series, threshold.fails).filter(|_| is_its) {
+                if is_beaten(view, number, threshold.fails) {
+                    continue;
+                }
                 all.push(Held { series: number, threshold: threshold.to_string(), missed, reported });
             }
         }
@@ -46,6 +49,19 @@ pub fn held<'t>(view: &View, thresholds: &'t [Threshold]) -> Result<Vec<Held>, &
     Ok(all)
 }
 
+/// Whether another number of clients gave the same more throughput, which is what a bound of that is held against.
+fn is_beaten(view: &View, number: usize, fails: Fails) -> bool {
+    let (Fails::ThroughputBelow(bound), series) = (fails, &view.series[number]) else { return false };
+    let measure = measure_of(bound).0;
+    let best = |series: &Series| series.best_point().map(|point| best_mean(series, point, measure));
+    let Some(own) = best(series).filter(|_| series.clients.is_some()) else { return false };
+    let is_better = |(place, other): (usize, &Series)| {
+        let is_same = place != number && other.workload == series.workload && other.size == series.size;
+        is_same && best(other).is_some_and(|mean| mean > own || (mean == own && place < number))
+    };
+    view.series.iter().enumerate().any(is_better)
+}
+
 /// Whether a series misses a threshold, and by what; `None` where that is of links.
 fn of_series(series: &Series, fails: Fails) -> Option<(bool, String)> {
     let nothing = || (true, "nothing was measured".to_owned());
@@ -58,18 +74,26 @@ fn of_series(series: &Series, fails: Fails) -> Option<(bool, String)> {
 }
 
 fn throughput(series: &Series, point: &Point, bound: Rate) -> (bool, String) {
-    let (measure, bound) = match bound {
-        Rate::Bytes(bound) => (Measure::Bytes, bound),
-        Rate::Requests(bound) => (Measure::Requests, bound),
-    };
-    // What all visits say together is known of the throughput that tells the story.
-    let pooled = series.best().filter(|_| measure == series.measure);
-    let mean = pooled.map_or(point.throughput(measure).mean, |best| best.mean);
+    let (measure, bound) = measure_of(bound);
+    let mean = best_mean(series, point, measure);
     let reported = match measure {
         Measure::Bytes => bytes_per_s_iec(mean),
         Measure::Requests => format!("{} req/s", count(mean)),
     };
     (mean.is_nan() || mean < bound, format!("the best throughput was {reported}"))
+}
+
+const fn measure_of(bound: Rate) -> (Measure, f64) {
+    match bound {
+        Rate::Bytes(bound) => (Measure::Bytes, bound),
+        Rate::Requests(bound) => (Measure::Requests, bound),
+    }
+}
+
+/// What all visits say together is known of the throughput that tells the story.
+fn best_mean(series: &Series, best: &Point, measure: Measure) -> f64 {
+    let pooled = series.best().filter(|_| measure == series.measure);
+    pooled.map_or(best.throughput(measure).mean, |best| best.mean)
 }
 
 fn errors(series: &Series, bound: f64) -> (bool, String) {
@@ -116,6 +140,18 @@ mod tests {
             let held = held(&build(&records).unwrap(), &[text.parse().unwrap()]).unwrap();
             assert!(held[0].missed == missed && held[0].reported.ends_with("3 of them in the warm-up"), "{held:?}");
         }
+        // Of two numbers of clients, the better one is what a bound is held against; errors are held against both.
+        let mut of_clients = view.clone();
+        let mut fewer = view.series[0].clone();
+        (of_clients.series[0].clients, fewer.clients) = (Some(28), Some(7));
+        fewer.points.truncate(1);
+        fewer.pooled.clear();
+        fewer.knee = None;
+        of_clients.series.insert(0, fewer);
+        let bounds = |text: &str| held(&of_clients, &[text.parse().unwrap()]).unwrap();
+        let best = bounds("throughput<199/s");
+        assert!(best.len() == 1 && best[0].series == 1 && !best[0].missed, "{best:?}");
+        assert_eq!(bounds("errors>5%").len(), 2);
         let mut empty = view.clone();
         empty.series.clear();
         let all = ["errors>0%".parse::<Threshold>().unwrap()];

@@ -189,10 +189,12 @@ impl Wishes {
         if !(60..=DEADLINE_S_MAX).contains(&self.deadline_s) {
             return wrong("deadline", &format!("{} s", self.deadline_s), "write 1m to 168h");
         }
-        for (what, value) in [("processors", &self.cpu), ("memory", &self.memory)] {
-            if !is_quantity(value) {
-                return wrong(what, value, "write a quantity of Kubernetes, such as 2, 500m or 1Gi");
-            }
+        if !is_quantity(&self.cpu) {
+            return wrong("processors", &self.cpu, "write a quantity of Kubernetes, such as 2 or 500m");
+        }
+        // Thousandths of bytes are none.
+        if !is_quantity(&self.memory) || self.memory.ends_with('m') {
+            return wrong("memory", &self.memory, "write a quantity of Kubernetes, such as 512Mi or 1Gi");
         }
         if let Some((key, value)) = &self.storage_label {
             let is_part = |text: &str| {
@@ -438,9 +440,11 @@ nodes:
 "
     );
     let (namespace, end) = (wishes.storage_namespace(), if context.is_some() { "/" } else { "" });
+    let names = host_names(storage.iter().map(|pod| &pod.node).collect());
     for StoragePod { node, pod } in storage {
         let reach = format!("kube://{place}{namespace}/{pod}{end}");
-        let _ = writeln!(text, "  - {{name: {node}, role: storage, reach: '{reach}'}}");
+        let name = names.get(node).unwrap_or(node);
+        let _ = writeln!(text, "  - {{name: {name}, role: storage, reach: '{reach}'}}");
     }
     text
 }

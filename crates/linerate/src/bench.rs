@@ -69,7 +69,9 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     let finished = finish(&flags.output, &setup, interrupt::came(&interrupt.signalled));
     let Some(required) = required else { return finished };
     tell_folder(&setup, views::view_beside_site(&setup.folder).ok().as_ref());
-    Err(required)
+    // What was interrupted, failed or missed goes before a client that was lost.
+    let goes_before = |failure: &Failure| [code::INTERRUPTED, code::REQUESTS, code::MISSED].contains(&failure.code());
+    Err(finished.err().filter(goes_before).unwrap_or(required))
 }
 
 /// Where to find what a run has that ends with an error.

@@ -158,7 +158,11 @@ fn of_readings(flags: &ExplainFlags, site: &Site, file: &SiteFile) -> Result<Exi
         OutputFormat::Html => linerate_report::diagnosis::html(&diagnosis),
     };
     let put_out = output::put_out(&rendered, flags.output.as_deref())?;
-    Ok(if is_cut { ExitCode::from(code::INTERRUPTED) } else { put_out })
+    if is_cut {
+        let why = "interrupted: the answer is of what was read until then".to_owned();
+        return Err(Failure::Outcome { why, code: code::INTERRUPTED });
+    }
+    Ok(put_out)
 }
 
 fn of_a_node(figure: &Observed) -> bool {

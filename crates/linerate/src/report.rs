@@ -2,7 +2,7 @@
 
 pub(crate) mod flags;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use linerate_analysis::net::held::held;
@@ -76,12 +76,23 @@ fn written(rendered: &str, flags: &ReportFlags, path: &Path) -> Result<ExitCode,
     Ok(ExitCode::SUCCESS)
 }
 
+/// The run that began last, of links too.
+fn latest(folder: &Path) -> Result<PathBuf, Failure> {
+    let began = |of: links::FoundLinks| Some((of.started_unix_ms?, of.path));
+    let of_links = links::below(folder).into_iter().filter_map(began).max();
+    match (folder::latest(folder), of_links) {
+        (Ok((began_ms, _)), Some((links_ms, path))) if links_ms > began_ms => Ok(path),
+        (Ok((_, path)), _) | (Err(_), Some((_, path))) => Ok(path),
+        (Err(none), None) => Err(none),
+    }
+}
+
 pub(crate) fn run(flags: &ReportFlags) -> Result<ExitCode, Failure> {
     folder::secrets::refuse_in("report", &serde_json::json!({"title": flags.title}))?;
     let path = match &flags.run {
         Some(path) => path.clone(),
         None => {
-            let latest = folder::latest(Path::new(folder::RUNS))?;
+            let latest = latest(Path::new(folder::RUNS))?;
             progress::say(&format!("the latest run is {}", latest.display()));
             latest
         }

@@ -193,19 +193,13 @@ impl PrometheusServer {
 
     /// What others say may have what they were sent in it.
     pub(crate) fn without_secrets(&self, text: &str) -> String {
-        let of_access = match &self.asked.access {
-            PrometheusAccess::Open => None,
-            PrometheusAccess::Bearer(secret) | PrometheusAccess::Basic { password: secret, .. } => {
-                Some(secret.as_str())
-            }
-        };
-        let mut text = text.to_owned();
-        for secret in of_access.into_iter().chain(self.asked.headers.iter().map(|(_, value)| value.as_str())) {
-            if !secret.is_empty() {
-                text = text.replace(secret, shown::MASK);
-            }
+        let mut secrets: Vec<String> = self.asked.headers.iter().map(|(_, value)| value.clone()).collect();
+        match &self.asked.access {
+            PrometheusAccess::Open => {}
+            PrometheusAccess::Bearer(secret) => secrets.push(secret.clone()),
+            PrometheusAccess::Basic { user, password } => secrets.extend([password.clone(), in_basic(user, password)]),
         }
-        text
+        without(text, &secrets)
     }
 
     fn once(&self, path: &str, form: &str, asked: (&str, Duration)) -> Result<WholeAnswer, PrometheusFault> {
@@ -293,8 +287,7 @@ impl PrometheusServer {
             PrometheusAccess::Open => {}
             PrometheusAccess::Bearer(token) => head += &format!("Authorization: Bearer {token}\r\n"),
             PrometheusAccess::Basic { user, password } => {
-                let both = BASE64_STANDARD.encode(format!("{user}:{password}"));
-                head += &format!("Authorization: Basic {both}\r\n");
+                head += &format!("Authorization: Basic {}\r\n", in_basic(user, password));
             }
         }
         for (name, value) in &self.asked.headers {
@@ -331,6 +324,25 @@ fn encoded(form: &[(&str, &str)]) -> String {
         out
     };
     form.iter().map(|(name, value)| format!("{name}={}", one(value))).collect::<Vec<_>>().join("&")
+}
+
+/// What HTTP's basic scheme sends (RFC 7617).
+fn in_basic(user: &str, password: &str) -> String {
+    BASE64_STANDARD.encode(format!("{user}:{password}"))
+}
+
+/// Bytes in a row that are told of no secret: a text that was cut may have only a part of one.
+const RUN_BYTES: usize = 8;
+
+/// A text of others without these secrets, and nothing of it where it repeats a part of one.
+fn without(text: &str, secrets: &[String]) -> String {
+    let mut masked = text.to_owned();
+    for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
+        masked = masked.replace(secret.as_str(), shown::MASK);
+    }
+    let holds = |run: &[u8]| masked.as_bytes().windows(RUN_BYTES).any(|window| window == run);
+    let repeats = secrets.iter().any(|secret| secret.as_bytes().windows(RUN_BYTES).any(holds));
+    if repeats { "an answer that repeats a part of a secret".to_owned() } else { masked }
 }
 
 /// How a text begins, in one line that drives nothing.
@@ -447,6 +459,22 @@ mod tests {
         assert!(took("{\"status\":\"error\",\"errorType\":\"timeout\",\"error\":\"query timed out in expression\"}"));
         for other in ["", "{", "{\"status\":\"error\",\"errorType\":\"unavailable\",\"error\":\"timeout\"}"] {
             assert!(!took(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_a_server_says_is_told_without_secrets_and_parts_of_them() {
+        let secrets = ["hunter2".to_owned(), in_basic("u", "hunter2"), "a-long-token-of-somebody".to_owned()];
+        for (said, told) in [
+            ("no such tenant", "no such tenant"),
+            ("hunter2 is wrong", "*** is wrong"),
+            ("Authorization: Basic dTpodW50ZXIy", "Authorization: Basic ***"),
+            ("Bearer a-long-token-of-somebody", "Bearer ***"),
+            ("Bearer a-long-token-o…", "an answer that repeats a part of a secret"),
+            ("Basic dTpodW5…", "Basic dTpodW5…"),
+            ("Basic dTpodW50…", "an answer that repeats a part of a secret"),
+        ] {
+            assert_eq!(without(said, &secrets), told, "{said}");
         }
     }
 

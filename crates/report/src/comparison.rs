@@ -193,6 +193,14 @@ fn point_lines(series: &SeriesComparison, point: &PointComparison, look: TextSty
     {
         text.push_str(&hanging("", 9, &format!("driven by {driven} of {asked} clients"), look));
     }
+    if (point.a_failed_runs, point.b_failed_runs) != (0, 0) {
+        let reported = format!(
+            "no request succeeded in {} of A and {} of B, which have no figures",
+            words::plural(u64::from(point.a_failed_runs), "run"),
+            words::plural(u64::from(point.b_failed_runs), "run")
+        );
+        text.push_str(&hanging("", 9, &reported, look));
+    }
     if (point.a_errors, point.b_errors) != (0, 0) {
         let reported = format!("{} requests failed in A, {} in B", grouped(point.a_errors), grouped(point.b_errors));
         text.push_str(&hanging("", 9, &reported, look));

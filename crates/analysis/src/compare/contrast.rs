@@ -130,12 +130,17 @@ fn holm(p: &[f64]) -> Vec<f64> {
     corrected
 }
 
-/// Of which points the data shows that B's throughput is below `1 − share` of A's: one-sided tests, corrected.
+/// Of which points the data shows that B's throughput is below `1 − share` of A's: one-sided tests, corrected. Runs in
+/// which nothing succeeded have no figure to test, and say it by themselves.
 pub(super) fn threshold(share: f64, series: &[SeriesComparison]) -> ComparisonThreshold {
-    let (mut names, mut p, mut untested) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut names, mut p, mut untested, mut failed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for one in series {
         for point in &one.points {
             let name = one.point_name(point);
+            if point.b_failed_runs > point.a_failed_runs {
+                failed.push(name);
+                continue;
+            }
             let contrast = point.contrasts.iter().find(|c| c.metric == Metric::Throughput);
             match contrast.and_then(|contrast| Some((contrast.share, contrast.change?))) {
                 Some((found, change)) => {
@@ -147,7 +152,8 @@ pub(super) fn threshold(share: f64, series: &[SeriesComparison]) -> ComparisonTh
             }
         }
     }
-    let missed = names.into_iter().zip(holm(&p)).filter(|&(_, p)| p < ALPHA).map(|(name, _)| name).collect();
+    let slower = names.into_iter().zip(holm(&p)).filter(|&(_, p)| p < ALPHA).map(|(name, _)| name);
+    let missed = failed.into_iter().chain(slower).collect();
     ComparisonThreshold { share, missed, untested }
 }
 

@@ -95,6 +95,8 @@ fn judged(a: &[Records], b: &[Records]) -> SeriesComparison {
         driven_by: None,
         a_errors,
         b_errors,
+        a_failed_runs: 0,
+        b_failed_runs: 0,
         contrasts,
     }];
     SeriesComparison {
@@ -205,6 +207,30 @@ fn a_threshold_that_is_just_kept_is_seldom_missed() {
 }
 
 /// Equals that differ by 2 % from point to point were called in 98 % of pairs.
+#[test]
+fn runs_in_which_nothing_succeeded_miss_a_threshold_though_they_have_no_figure() {
+    let runs = |side: u64| (0..3).map(|i| one_point(8 * side + i, 0.3, 1.0, false)).collect::<Vec<_>>();
+    let mut failing = runs(2);
+    let fails = |run: &mut Records| {
+        for row in run.intervals.iter_mut().flat_map(|interval| &mut interval.rows) {
+            (row.requests, row.moved_bytes) = (0, 0);
+            row.errors.insert("http 503".to_owned(), 9);
+        }
+    };
+    fails(&mut failing[0]);
+    let of_one = compare(&runs(1), &failing, Some(0.05)).unwrap();
+    let point = &of_one.series[0].points[0];
+    assert_eq!((point.a_failed_runs, point.b_failed_runs), (0, 1));
+    assert_eq!(of_one.threshold.unwrap().missed, ["get 1MiB × 4"], "the others alone would not miss it");
+    failing.iter_mut().for_each(fails);
+    let of_all = compare(&runs(1), &failing, Some(0.05)).unwrap();
+    assert!(of_all.series[0].points[0].contrasts.iter().all(|contrast| contrast.metric != Metric::Throughput));
+    assert_eq!(of_all.threshold.unwrap().missed, ["get 1MiB × 4"]);
+    // As bad before.
+    let as_bad = compare(&failing, &failing, Some(0.05)).unwrap();
+    assert!(as_bad.threshold.is_some_and(|threshold| threshold.missed.is_empty()));
+}
+
 #[test]
 fn fewer_than_three_runs_a_side_have_no_verdict_and_no_interval() {
     let runs = |side: u64, n: u64| (0..n).map(|i| one_point(8 * side + i, 0.3, 1.0, false)).collect::<Vec<_>>();

@@ -7,7 +7,7 @@
 //! from a fifth on, latencies are no longer those of the concurrency that stands beside them.
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
-use linerate_record::run::StopReason;
+use linerate_record::run::{Op, StopReason};
 use linerate_record::units::{count, duration_ns};
 
 use super::{PointFinding, Run, worst};
@@ -30,6 +30,11 @@ const IMPORTED_REMEDY: &str = "what that tool did between two requests is not re
                                was, and whether the tool delays requests";
 
 pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
+    // Each slot has a part of an object, of which several are under way at once: objects are fewer than slots.
+    let parts = run.records.manifest.asked.part_concurrent.filter(|_| series.workload.kind() == Op::Multipart.name());
+    if parts.is_some_and(|parts| parts > 1) {
+        return None;
+    }
     let remedy = if run.records.manifest.is_imported() { IMPORTED_REMEDY } else { REMEDY };
     worst(FindingKind::LittlesLaw, remedy, label, series, |point| of_point(run, point))
 }

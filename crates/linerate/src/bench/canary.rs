@@ -74,6 +74,7 @@ pub(super) fn start(
     let (ends, under_load, trips, counts) = (stop.clone(), loaded.clone(), tripped.clone(), answered.clone());
     let clock = setup.clock;
     let thread = std::thread::spawn(move || {
+        let mut unguarded = TripsWhereItEnds(Some(trips.clone()));
         let with = Drive { session: &session, clock, interrupted: &ends, target_pid: None };
         let (mut watch, mut first, mut written) = (CanaryWatch::new(rules), None, Ok(()));
         let outcome = drive(&with, &plan, |figures| {
@@ -91,6 +92,8 @@ pub(super) fn start(
             trips.fetch_or(written.is_err(), Ordering::Relaxed);
             ControlFlow::Continue(())
         })?;
+        // What it saw is told by itself from here on.
+        unguarded.0 = None;
         let unanswered = watch.unanswered(outcome.ended);
         trips.fetch_or(unanswered.is_some(), Ordering::Relaxed);
         // A run that ends before enough has come together is judged by all that there is.
@@ -121,8 +124,18 @@ impl RunningCanary {
         if let Some((set, sizes)) = &self.wrote {
             objects.note(*set, 1, sizes, None);
         }
-        let exceeded = self.thread.join().unwrap_or(Ok(None))?;
+        let panicked = |_| Err(Failure::Load("the canary's thread panicked: please report this".to_owned()));
+        let exceeded = self.thread.join().unwrap_or_else(panicked)?;
         Ok(exceeded.as_ref().map(canary_tripped))
+    }
+}
+
+/// A canary that cannot go on, for whatever reason, guards nothing: the load ends with it.
+struct TripsWhereItEnds(Option<Arc<AtomicBool>>);
+
+impl Drop for TripsWhereItEnds {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|trips| trips.store(true, Ordering::Relaxed));
     }
 }
 

@@ -22,10 +22,10 @@ pub(crate) fn free(stem: &str) -> Result<(String, PathBuf), Failure> {
     Ok((name, path))
 }
 
-/// The run that began last.
-pub(crate) fn latest(folder: &Path) -> Result<PathBuf, Failure> {
-    let mut readable = below(folder)?.into_iter().filter(|found| found.manifest.is_ok());
-    let latest = readable.next_back().map(|found| found.path);
+/// The run that began last, and when, in milliseconds since 1970.
+pub(crate) fn latest(folder: &Path) -> Result<(u64, PathBuf), Failure> {
+    let readable = below(folder)?.into_iter().filter_map(|found| Some((found.started_unix_ms()?, found.path)));
+    let latest = readable.last();
     latest.ok_or_else(|| {
         let (shown, typed) = (folder.display(), shell::path(folder));
         Failure::usage(format!("{shown} has no readable run folder: linerate runs {typed} says why"))

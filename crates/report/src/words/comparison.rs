@@ -1,8 +1,8 @@
 //! The wording of comparisons, of the terminal and the page.
 
 use linerate_analysis::compare::{
-    CompareVerdict, Comparison, ComparisonThreshold, Contrast, Metric, RelativeChange, Scarce, SeriesComparison,
-    SideEstimate, TooLittle,
+    CompareVerdict, Comparison, ComparisonThreshold, Contrast, Metric, PointComparison, RelativeChange, Scarce,
+    SeriesComparison, SideEstimate, TooLittle,
 };
 use linerate_analysis::view::{Bottleneck, Measure};
 use linerate_record::units::{bytes_per_s_iec, duration_ns};
@@ -169,7 +169,10 @@ fn closing(comparison: &Comparison) -> Option<String> {
 fn threshold_in_words(threshold: &ComparisonThreshold, comparison: &Comparison) -> String {
     let share = words::percent(threshold.share);
     // Throughputs that were not tested, in the order of the names of their points.
-    let throughputs = comparison.series.iter().flat_map(|series| &series.points).filter_map(|point| {
+    let points = || comparison.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)));
+    let is_tested =
+        |(series, point): &(&SeriesComparison, &PointComparison)| !threshold.missed.contains(&series.point_name(point));
+    let throughputs = points().filter(is_tested).filter_map(|(_, point)| {
         let of = |contrast: &&Contrast| contrast.metric == Metric::Throughput;
         let found = point.contrasts.iter().find(of);
         found.is_none_or(|contrast| contrast.change.is_none()).then(|| found.and_then(|contrast| contrast.lacks))
@@ -182,8 +185,7 @@ fn threshold_in_words(threshold: &ComparisonThreshold, comparison: &Comparison) 
         [] => String::new(),
         names => format!("; too little data at {}", names.join(", ")),
     };
-    let unsteady = comparison.series.iter().flat_map(|series| series.points.iter().map(move |point| (series, point)));
-    let unsteady: Vec<String> = unsteady
+    let unsteady: Vec<String> = points()
         .filter(|(_, point)| {
             let is_unsteady =
                 |c: &Contrast| c.verdict == CompareVerdict::NotShown && c.change.is_some_and(|c| c.too_unsteady);
