@@ -145,6 +145,25 @@ mod tests {
     }
 
     #[test]
+    fn a_target_that_a_rate_allowed_no_request_to_is_not_lost() {
+        let is_lost_with = |waiting_for_cap: u32| {
+            let mut records: Records = records(&[4], |_| 5);
+            let template = records.intervals.last().unwrap().clone();
+            let one = |i: u64| Interval {
+                from_ms: template.from_ms + i * 100,
+                to_ms: template.from_ms + (i + 1) * 100,
+                waiting_for_cap,
+                rows: Vec::new(),
+                ..template.clone()
+            };
+            records.intervals = (0..30).map(one).collect();
+            is_lost(&build(&records).unwrap().findings)
+        };
+        // Of four slots, one has a request that nobody answers.
+        assert_eq!([0, 3, 4].map(is_lost_with), [true, true, false]);
+    }
+
+    #[test]
     fn lost_is_a_target_that_nobody_answers_from() {
         let lost = |findings: &[Finding]| findings.iter().any(|f| f.kind == FindingKind::TargetLost);
         for kind in ["connect: refused", "timeout", "connection reset"] {

@@ -117,7 +117,7 @@ pub fn apply(
     let _lock = lock(ground)?;
     let begin = begin(ground.root, &set.profile, terms)?;
     none_pending(ground, &begin.boot)?;
-    waiting::require_none(ground, &begin)?;
+    waiting::require_none(ground, &begin.boot)?;
     let built = Built::of(ground.root);
     all_can_be_made(ground, &built, set)?;
     let mut journal = Journal::begin(ground.state, &begin)?;
@@ -171,7 +171,7 @@ pub fn would_apply(ground: &Ground<'_>, set: &ChangeSet, terms: &Terms) -> Resul
     // What has changed nothing is closed by the next application.
     let waits = ground.state.pending()?.filter(|reported| !reported.has_changed_nothing());
     let ends = waits.map(|reported| end_of(&reported, &begin.boot)).transpose()?;
-    waiting::require_none(ground, &begin)?;
+    waiting::require_none(ground, &begin.boot)?;
     match ends {
         // Settings have other values once it is.
         Some(By::Lapse) => Ok(set.changes.len()),

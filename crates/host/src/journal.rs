@@ -308,7 +308,8 @@ impl Journal {
         let end = self.length + text.len() as u64;
         let is_change = lines.iter().any(|line| matches!(line, JournalLine::Begin(_) | JournalLine::Intent { .. }));
         if end > if is_change { CHANGED_BYTES } else { LARGEST_JOURNAL_BYTES } {
-            return Err(too_long(self.path.clone()));
+            let source = io::Error::new(io::ErrorKind::FileTooLarge, "the journal would be too long to be read");
+            return Err(TuneError::State { path: self.path.clone(), source });
         }
         match self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data()) {
             Ok(()) => {
@@ -431,7 +432,7 @@ mod tests {
             devices: Vec::new(),
         };
         let why = journal.append(&intent).unwrap_err().to_string();
-        assert!(why.contains("longer than 64 MiB"), "{why}");
+        assert!(why.contains("too long to be read"), "{why}");
         assert_eq!(path.metadata().unwrap().len(), CHANGED_BYTES - 10);
         journal.append(&JournalLine::Undone { number: 0, outcome: linerate_record::journal::Undo::Restored }).unwrap();
         grown(LARGEST_JOURNAL_BYTES + 1);

@@ -70,9 +70,9 @@ pub fn can_be_confirmed(reported: &JournalContent) -> bool {
 }
 
 /// Refuses where an application of other journals waits.
-pub(crate) fn require_none(ground: &Ground<'_>, begin: &Begin) -> Result<(), TuneError> {
+pub(crate) fn require_none(ground: &Ground<'_>, boot: &str) -> Result<(), TuneError> {
     let file = Whole::of(ground.root).and_then(|whole| whole.waiting_file());
-    file.map_or(Ok(()), |file| none_in(&file, ground.state, &begin.boot))
+    file.map_or(Ok(()), |file| none_in(&file, ground.state, boot))
 }
 
 /// Notes the application that begins now, and whose journal is begun.

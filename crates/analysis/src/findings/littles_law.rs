@@ -112,6 +112,21 @@ mod tests {
     }
 
     #[test]
+    fn objects_of_which_several_parts_are_under_way_at_once_are_fewer_than_slots() {
+        fn uploads(records: &mut crate::records::Records, parts: u32) {
+            records.manifest.asked.part_concurrent = Some(parts);
+            for line in &mut records.points {
+                if let linerate_record::run::PointLine::Begin(begin) = line {
+                    begin.spec.workload = linerate_record::run::Worded::read("multipart");
+                }
+            }
+            records.intervals.iter_mut().flat_map(|i| &mut i.rows).for_each(|row| row.op = Op::Multipart);
+        }
+        assert!(finding_of(0.5, |records| uploads(records, 1)).is_some());
+        assert_eq!(finding_of(0.5, |records| uploads(records, 4)), None);
+    }
+
+    #[test]
     fn who_imports_a_run_is_given_no_advice_about_threads_of_linerate() {
         let imported = finding_of(0.5, |records| records.manifest.asked.threads = 0).unwrap();
         assert!(!imported.remedy.contains("--") && !imported.remedy.contains("linerate"), "{imported:?}");

@@ -82,18 +82,20 @@ fn rolled_back(
     let reported = match id {
         Some(id) => {
             let reported = ground.state.read(id)?;
-            if !reported.is_pending() {
+            // Of what is closed, nothing is left to be restored.
+            if !reported.is_pending() && !reported.is_closed() {
                 require_none_waits(ground)?;
             }
             reported
         }
-        None => {
-            settle(ground)?;
-            match ground.state.newest(JournalContent::is_unsettled)? {
+        // What waits goes first, whatever its name.
+        None => match settle(ground)? {
+            Some(waits) => waits,
+            None => match ground.state.newest(JournalContent::is_unsettled)? {
                 Some(reported) => reported,
                 None => return Err(nothing_waits(ground)?),
-            }
-        }
+            },
+        },
     };
     take_back(ground, &reported, (By::Command, why), force, step)
 }
@@ -101,9 +103,10 @@ fn rolled_back(
 /// What waits was changed since, and would put back what another one takes back. What cannot be read keeps nothing from
 /// being restored.
 fn require_none_waits(ground: &Ground<'_>) -> Result<(), TuneError> {
-    match none_pending(ground, &boot_id(ground.root)) {
-        Err(error @ (TuneError::Pending(_) | TuneError::Lapsing(_) | TuneError::Busy)) => Err(error),
-        Ok(()) | Err(_) => Ok(()),
+    let boot = boot_id(ground.root);
+    match none_pending(ground, &boot).and_then(|()| waiting::require_none(ground, &boot)) {
+        Err(TuneError::State { .. } | TuneError::Journal { .. } | TuneError::Empty { .. }) => Ok(()),
+        waits => waits,
     }
 }
 

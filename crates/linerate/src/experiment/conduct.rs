@@ -265,7 +265,11 @@ pub(super) fn resume(flags: &ResumeFlags) -> Result<ExitCode, Failure> {
     let watched = fleet.as_ref().map(ArmFleet::interrupt);
     let hosts = aims.of_arms.first().map_or(&[][..], |aim| &aim.hosts);
     fleet.iter_mut().for_each(|fleet| fleet.hosts = hosts.to_vec());
-    fleet.iter().try_for_each(|fleet| placing::take_back_left(fleet, &experiment.means))?;
+    let taken_back = fleet.iter().try_for_each(|fleet| placing::take_back_left(fleet, &experiment.means));
+    taken_back.map_err(|failure| match failure {
+        Failure::Interrupted => interrupted(&resuming(&folder, flags.reached.fleet.as_deref())),
+        other => other,
+    })?;
     let (means, meant) = (&experiment.means, &experiment.spaces);
     let ground = ArmPlaces::new(&experiment.id, &folder, means, experiment.restart.clone(), meant, fleet)?;
     let interrupt = watched.map_or_else(|| interrupt::watch(interrupted_again(&folder, None)), Ok)?;
@@ -345,10 +349,13 @@ fn conduct(
     };
     driven?;
     if came(&scene.interrupt.signalled) {
-        let why = format!("interrupted: {resuming} continues");
-        return Err(Failure::Outcome { why, code: code::INTERRUPTED });
+        return Err(interrupted(&resuming));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn interrupted(resuming: &str) -> Failure {
+    Failure::Outcome { why: format!("interrupted: {resuming} continues"), code: code::INTERRUPTED }
 }
 
 /// The design of these arms.

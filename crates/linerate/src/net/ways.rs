@@ -9,6 +9,7 @@ use linerate_analysis::net::rounds_of_hosts;
 use linerate_fleet::description::FleetNode;
 use linerate_fleet::netting::NetAddress;
 use linerate_fleet::reach::NodeReach;
+use linerate_record::fleet::NodeRole;
 use linerate_record::net::{NetAgainstAsked, NetClass, NetOp, NetPlace, NetSpace, NetThrough, NetWay};
 
 use super::flags::NetFlags;
@@ -101,7 +102,11 @@ pub(super) fn check(flags: &NetFlags, nodes: &[&FleetNode], legs: &[NetLeg]) -> 
             "--second-network is for rates, and --op mtu has none: measure its paths with --network {network}"
         )));
     }
-    let has_pods = are_placed(flags, nodes) && nodes.iter().any(|node| space_of(node) == NetSpace::Pod);
+    // Pods of storage nodes may have the networks of these, which only their places tell.
+    let is_virtual = |node: &&FleetNode| {
+        space_of(node) == NetSpace::Pod && (are_placed(flags, nodes) || node.role == NodeRole::Client)
+    };
+    let has_pods = nodes.iter().any(is_virtual);
     if flags.into.is_some() && has_pods {
         return Err(Failure::usage(observed::OF_PODS));
     }

@@ -50,6 +50,17 @@ measure() {
     linerate net --fleet /tmp/fleet.yaml --interface bond0 --members --streams "$streams" --max-rate 32Mb/s \
         --warmup 500ms --duration 1s --json -o /tmp/run "$@" > /tmp/said 2> /tmp/why || cat /tmp/why
 }
+# The same again where a visit was lost: a machine that others fill has too little time for it.
+surely() {
+    for _ in 1 2 3; do
+        rm -rf /tmp/run
+        measure "$@"
+        case $(cat /tmp/run/visits.jsonl) in
+        *'"error":'*) ;;
+        *) return ;;
+        esac
+    done
+}
 say() {
     printf 'SAID %s ' "$1"
     tr -d '\n' < /tmp/said
@@ -63,29 +74,45 @@ nodes:
   - {name: node2, role: client, reach: 'netns://node2'}
 FLEET
 
-# Both ways, each by each member: 160 streams a visit, of which one visit may be lost on a machine that others fill.
+# Both ways, each by each member: 160 streams a visit.
 nodes 2 mode 802.3ad lacp_rate fast xmit_hash_policy layer3+4
-measure --visits 2
+surely --visits 2
 say lacp-2-layer3+4
 gone
 
 nodes 2 mode 802.3ad lacp_rate fast xmit_hash_policy layer2+3
-measure --visits 2
+surely --visits 2
 say lacp-2-layer2+3
 gone
 
 nodes 3 mode balance-xor xmit_hash_policy layer3+4
-measure --visits 2
+surely --visits 2
 say xor-3-layer3+4
 gone
 
 nodes 2 mode balance-xor xmit_hash_policy layer2
-measure --visits 2
+surely --visits 2
 say xor-2-layer2
 gone
 
+nodes 2 mode balance-xor xmit_hash_policy encap2+3
+surely --visits 2
+say xor-2-encap2+3
+gone
+
+nodes 2 mode balance-xor xmit_hash_policy vlan+srcmac
+surely --visits 2
+say xor-2-vlan+srcmac
+gone
+
+# The kernel draws a hash of each socket: which member a stream takes is told by nobody, and what members carried is.
+nodes 2 mode 802.3ad lacp_rate fast xmit_hash_policy encap3+4
+surely --visits 1
+say lacp-2-encap3+4
+gone
+
 nodes 2 mode active-backup
-measure --visits 2
+surely --visits 2
 say backup-2
 gone
 
@@ -100,7 +127,7 @@ astray a0 a1
 astray a1 a0
 # Of 16 ports in 32 that follow each other, one is led astray in every other visit.
 streams=16
-measure --visits 4
+surely --visits 4
 say lacp-2-layer3+4-astray
 sed 's/^/VISIT /' /tmp/run/visits.jsonl
 streams=160

@@ -198,8 +198,20 @@ fn threshold_in_words(threshold: &ComparisonThreshold, comparison: &Comparison) 
         [] => untested,
         names => format!("{untested}; too unsteady to tell at {}", names.join(", ")),
     };
-    match threshold.missed.as_slice() {
-        [] => format!("no throughput is shown to be more than {share} lower{untested}"),
-        names => format!("missed: throughput is more than {share} lower at {}{untested}", names.join(", ")),
+    let has_failed = |name: &&String| {
+        let of_name = |(series, point): &(&SeriesComparison, &PointComparison)| {
+            series.point_name(point) == **name && point.b_failed_runs > point.a_failed_runs
+        };
+        points().any(|of| of_name(&of))
+    };
+    let (failed, slower): (Vec<&String>, Vec<&String>) = threshold.missed.iter().partition(has_failed);
+    let listed = |names: &[&String]| names.iter().map(|name| name.as_str()).collect::<Vec<&str>>().join(", ");
+    let failed_at = format!("more runs of B than of A have no request that succeeded at {}", listed(&failed));
+    let slower_at = format!("throughput is more than {share} lower at {}", listed(&slower));
+    match (failed.is_empty(), slower.is_empty()) {
+        (true, true) => format!("no throughput is shown to be more than {share} lower{untested}"),
+        (true, false) => format!("missed: {slower_at}{untested}"),
+        (false, true) => format!("missed: {failed_at}{untested}"),
+        (false, false) => format!("missed: {failed_at}; {slower_at}{untested}"),
     }
 }

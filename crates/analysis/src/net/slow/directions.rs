@@ -58,7 +58,7 @@ pub(super) fn compared([one, other]: [&NetCell; 2], pairs: &[&NetPairFigures]) -
     let nothing = nothing(2, lacking.to_owned());
     NetCompared {
         slow: NetSlow {
-            comparisons: 1,
+            comparisons: u32::from(is_slow || half < BLUNT),
             false_alarm_share: FALSE_ALARMS,
             pairs: slow.into_iter().collect(),
             ..nothing.slow

@@ -240,6 +240,7 @@ pub(in crate::experiment) fn take_back_left(fleet: &ArmFleet, all: &[Means]) -> 
     let order = |_: usize| ChangeOrder::Tell { rollout: None, settings: false };
     let answers = asked(fleet, &order)?;
     let mut left: BTreeSet<RolloutName> = BTreeSet::new();
+    let mut standings: Vec<Option<(RolloutName, NodeStanding)>> = vec![None; fleet.nodes.len()];
     for (node, answer) in answers.into_iter().enumerate() {
         let told = match answer {
             Ok(ChangeAnswer::Told(told)) => told,
@@ -254,12 +255,15 @@ pub(in crate::experiment) fn take_back_left(fleet: &ArmFleet, all: &[Means]) -> 
         // not as before.
         let is_open = matches!(told.standing, NodeStanding::Pending { .. });
         left.extend(told.rollout.filter(is_own).filter(|_| is_open));
+        standings[node] = told.rollout.map(|rollout| (rollout, told.standing));
     }
     let is_paced = all.iter().any(|means| !interrupting(knobs(&means.nodes)).is_empty());
     // All are told: an order to make its changes may be on its way to a node that has none yet.
     let groups = rounds(&fleet.nodes, &fleet.guards);
     for rollout in left {
-        let members = fleet.nodes.iter().map(|node| (node.name.clone(), None)).collect();
+        let standing = |of: &Option<(RolloutName, NodeStanding)>| of.filter(|(of, _)| is_paced && *of == rollout);
+        let standings = standings.iter().map(|of| standing(of).map(|(_, standing)| standing));
+        let members = fleet.nodes.iter().map(|node| node.name.clone()).zip(standings).collect();
         take_back(fleet, rollout, members, (groups.clone(), is_paced))?;
     }
     Ok(())

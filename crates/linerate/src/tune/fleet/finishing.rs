@@ -144,10 +144,11 @@ impl AskedFleet {
         self.told[place].as_ref().ok().map(|told| told.standing)
     }
 
-    /// Whether all nodes that are of a rollout are confirmed.
+    /// Whether all nodes of a rollout are confirmed.
     fn is_confirmed(&self, rollout: RolloutName) -> bool {
-        let mut of_it = self.told.iter().flatten().filter(|told| told.rollout == Some(rollout)).peekable();
-        of_it.peek().is_some() && of_it.all(|told| told.standing == NodeStanding::Confirmed)
+        let of_it = self.told.iter().flatten().filter(|told| told.rollout == Some(rollout));
+        let confirmed = of_it.filter(|told| told.standing == NodeStanding::Confirmed);
+        confirmed.count() == rollout.nodes as usize
     }
 
     /// Whether a rollout was confirmed on all nodes that could tell. What booted since was confirmed no less.
@@ -269,6 +270,9 @@ pub(in crate::tune) fn rollback(flags: &RollbackFlags, fleet: &Path) -> Result<E
         }
     }
     let name = found.rollout()?;
+    if named.is_some() {
+        require_no_other_waits(name, &mut lines, &interrupt)?;
+    }
     let places = found.places(name);
     if places.is_empty() {
         let shown = fleet.display();
@@ -301,6 +305,16 @@ pub(in crate::tune) fn rollback(flags: &RollbackFlags, fleet: &Path) -> Result<E
         ),
         code: code::UNCHANGED,
     })
+}
+
+/// Refuses to take a rollout back while another one waits on a node, which would bring again what is taken back.
+fn require_no_other_waits(name: RolloutName, lines: &mut NodeLines, interrupt: &Interrupt) -> Result<(), Failure> {
+    let told = lines.ask_all(&tell(None), interrupt)?.into_iter().filter_map(|said| told_of(said).ok());
+    let is_pending = |told: &NodeTold| matches!(told.standing, NodeStanding::Pending { .. });
+    match told.filter(is_pending).filter_map(|told| told.rollout).find(|other| *other != name) {
+        Some(other) => Err(Failure::usage(format!("{other} is pending: confirm it or roll it back first"))),
+        None => Ok(()),
+    }
 }
 
 /// How many nodes of a rollout none of the fleet file is known to be, and how many of these cannot be in that file at

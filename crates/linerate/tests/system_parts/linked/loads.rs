@@ -11,14 +11,18 @@ use super::{Switched, dropped, iperf3_server, pair, rate};
 use crate::running::{shown, words};
 
 fn datagrams(view: &NetView) -> Result<NetDatagramFigures, Failed> {
-    Ok(pair(view, (1, 2), 1)?.datagrams.ok_or("datagrams were sent")?)
+    datagrams_of(view, (1, 2))
 }
 
-/// What iperf3 says of datagrams from machine 1 to machine 2: bytes per second that came, and the share that was lost.
-fn by_iperf3(switched: &Switched, mbit_per_s: u32) -> Result<(f64, f64), Failed> {
-    let mut server = iperf3_server(switched, 2)?;
-    let flags = format!("iperf3 -u -c 10.231.90.2 -t 2 -J -l 1472 -b {mbit_per_s}M");
-    let output = switched.within(1).args(words(&flags)).output()?;
+fn datagrams_of(view: &NetView, way: (u32, u32)) -> Result<NetDatagramFigures, Failed> {
+    Ok(pair(view, way, 1)?.datagrams.ok_or("datagrams were sent")?)
+}
+
+/// What iperf3 says of datagrams from one machine to another: bytes per second that came, and the share that was lost.
+fn by_iperf3(switched: &Switched, (from, to): (u32, u32), mbit_per_s: u32) -> Result<(f64, f64), Failed> {
+    let mut server = iperf3_server(switched, to as usize)?;
+    let flags = format!("iperf3 -u -c 10.231.90.{to} -t 2 -J -l 1472 -b {mbit_per_s}M");
+    let output = switched.within(from as usize).args(words(&flags)).output()?;
     server.wait()?;
     assert!(output.status.success(), "{}", shown(&output));
     let report: serde_json::Value = serde_json::from_slice(&output.stdout)?;
@@ -29,19 +33,25 @@ fn by_iperf3(switched: &Switched, mbit_per_s: u32) -> Result<(f64, f64), Failed>
     Ok((of("bits_per_second")? / 8.0 * (1.0 - lost_share), lost_share))
 }
 
-/// Below the rate of the link, both see what was asked for and no loss; above it, losses are what the queue dropped.
+/// Below the rate of the link, both see what was asked for, both ways, and no loss; above it, losses are what the queue
+/// dropped.
 pub(super) fn datagrams_as_iperf3() -> Result<(), Failed> {
     let switched = Switched::make(2)?;
-    switched.receives(2, 50, 400_000);
     let flags = |mbit_per_s: u32| {
         format!("--op udp --max-rate {mbit_per_s}Mb/s --streams 1 --duration 2s --warmup 300ms --visits 1 --one-way")
     };
-    let view = switched.view(&flags(20))?;
-    let (ours, of) = (rate(&view, (1, 2), 1)?, datagrams(&view)?);
-    let (theirs, their_loss) = by_iperf3(&switched, 20)?;
-    println!("20 Mb/s: {:.2} and {:.2} Mb/s, {of:?}, iperf3 lost {their_loss}", ours * 8e-6, theirs * 8e-6);
-    assert!((0.97..=1.03).contains(&(ours / theirs)), "{ours} and {theirs}");
-    assert_eq!((of.lost_share, of.socket_drops_share), (0.0, 0.0), "{of:?}");
+    for (link, asked) in [(50, 20), (400, 120)] {
+        [1, 2].into_iter().for_each(|machine| switched.receives(machine, link, 400_000));
+        let view = switched.view(&flags(asked))?;
+        for way in [(1, 2), (2, 1)] {
+            let (ours, of) = (rate(&view, way, 1)?, datagrams_of(&view, way)?);
+            let (theirs, their_loss) = by_iperf3(&switched, way, asked)?;
+            let [shown, their] = [ours, theirs].map(|rate| rate * 8e-6);
+            println!("{asked} Mb/s {way:?}: {shown:.2} and {their:.2} Mb/s, {of:?}, iperf3 lost {their_loss}");
+            assert!((0.97..=1.03).contains(&(ours / theirs)), "{way:?}: {ours} and {theirs}");
+            assert_eq!((of.lost_share, of.socket_drops_share), (0.0, 0.0), "{way:?}: {of:?}");
+        }
+    }
 
     switched.receives(2, 20, 12_000);
     let before = dropped(&switched, 2)?;
