@@ -161,18 +161,13 @@ impl JournalFolder {
     pub fn read(&self, id: &str) -> Result<JournalContent, TuneError> {
         let path = self.file(id)?;
         let failed = |source| TuneError::State { path: path.clone(), source };
-        let mut bytes = Vec::new();
         let named = OpenOptions::new().read(true).custom_flags(NO_FOLLOW).open(&path);
         let held = || self.held.as_ref().filter(|held| held.id == id).map(|held| File::open(Held::name(&held.journal)));
         let file = match named {
             Err(error) if error.kind() == io::ErrorKind::NotFound => held().unwrap_or(Err(error)),
             named => named,
         };
-        let file = file.map_err(failed)?;
-        file.take(LARGEST_JOURNAL_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
-        if bytes.len() as u64 > LARGEST_JOURNAL_BYTES {
-            return Err(too_long(path));
-        }
+        let bytes = whole(&file.map_err(failed)?, &path)?;
         if !bytes.contains(&b'\n') {
             return Err(TuneError::Empty { path });
         }
@@ -259,12 +254,8 @@ impl Journal {
     pub(crate) fn resume(state: &JournalFolder, id: &str) -> Result<Journal, TuneError> {
         let path = state.file(id)?;
         let failed = |source| TuneError::State { path: path.clone(), source };
-        let mut file = private().read(true).append(true).open(&path).map_err(failed)?;
-        let mut bytes = Vec::new();
-        (&mut file).take(LARGEST_JOURNAL_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
-        if bytes.len() as u64 > LARGEST_JOURNAL_BYTES {
-            return Err(too_long(path));
-        }
+        let file = private().read(true).append(true).open(&path).map_err(failed)?;
+        let bytes = whole(&file, &path)?;
         let length = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1) as u64;
         if length < bytes.len() as u64 {
             file.set_len(length).map_err(failed)?;
@@ -326,9 +317,16 @@ impl Journal {
     }
 }
 
-/// What is behind the end of what is read would not be restored.
-fn too_long(path: PathBuf) -> TuneError {
-    TuneError::Journal { path, why: format!("it is longer than {} MiB", LARGEST_JOURNAL_BYTES >> 20) }
+/// All of a journal: what is behind the end of what is read would not be restored.
+fn whole(file: &File, path: &Path) -> Result<Vec<u8>, TuneError> {
+    let mut bytes = Vec::new();
+    let read = file.take(LARGEST_JOURNAL_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|source| TuneError::State { path: path.to_owned(), source })?;
+    if bytes.len() as u64 > LARGEST_JOURNAL_BYTES {
+        let why = format!("it is longer than {} MiB", LARGEST_JOURNAL_BYTES >> 20);
+        return Err(TuneError::Journal { path: path.to_owned(), why });
+    }
+    Ok(bytes)
 }
 
 /// A new file's name is on the disk when its folder is.

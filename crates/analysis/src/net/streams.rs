@@ -217,8 +217,8 @@ pub fn searched_on(run: &NetRun, visits: &[NetVisit]) -> Result<[u32; 2], NetSea
 /// Why a search that measured this went no further; none where there was none.
 pub(super) fn search_ended(run: &NetRun, visits: &[NetVisit]) -> Option<NetSearchEnd> {
     let is_whole = run.asked_visits.is_none_or(|asked| visits.len() >= asked as usize);
-    let ended = || searched_on(run, visits).err().filter(|_| is_whole).unwrap_or(NetSearchEnd::CutShort);
-    run.load.is_searched.then(ended)
+    let ended = || if is_whole { searched_on(run, visits).err() } else { None };
+    run.load.is_searched.then(|| ended().unwrap_or(NetSearchEnd::CutShort))
 }
 
 #[cfg(test)]

@@ -292,18 +292,17 @@ fn end_of(log: &Path) -> String {
 
 /// Whether a process has ended that is not waited for yet.
 fn has_ended(child: &Child) -> std::io::Result<bool> {
-    let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return Ok(true) };
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    Ok(waitid(WaitId::Pid(pid), options)?.is_some())
+    Ok(waitid(WaitId::Pid(Pid::from_child(child)), options)?.is_some())
 }
 
 fn waited(child: &mut Child, until: Instant, stop: &AtomicBool) -> std::io::Result<Option<i32>> {
     let mut killed_at = None;
-    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let group = Pid::from_child(child);
     loop {
         // It keeps its number until it is waited for, so that its group is no other's.
         if has_ended(child)? {
-            if let (Some(group), Some(_)) = (group, killed_at) {
+            if killed_at.is_some() {
                 // What it started and did not end would go on beside what follows.
                 let _ = kill_process_group(group, Signal::KILL);
             }
@@ -314,9 +313,7 @@ fn waited(child: &mut Child, until: Instant, stop: &AtomicBool) -> std::io::Resu
         match killed_at {
             None if interrupt::came(stop) || now >= until => {
                 // The whole group: a shell may have started others.
-                if let Some(group) = group {
-                    let _ = kill_process_group(group, Signal::INT).or_else(|_| kill_process(group, Signal::INT));
-                }
+                let _ = kill_process_group(group, Signal::INT).or_else(|_| kill_process(group, Signal::INT));
                 killed_at = Some(now + ENDING);
             }
             Some(at) if now >= at => child.kill()?,
