@@ -159,39 +159,39 @@ test-cluster: kubernetes cilium machine $(SERVERS)/minio $(SERVERS)/xfs $(SERVER
 # Client processor time against a bare epoll loop, wrk and (with WARP=/path) warp, and of links against iperf3: half an
 # hour.
 bench: servers
-	MINIO=$(SERVERS)/minio $(CARGO) xtask bench
+	MINIO=$(SERVERS)/minio $(CARGO) labs bench
 	$(CARGO) build --release -p linerate
-	$(CARGO) xtask links
+	$(CARGO) labs links
 
 # A steady load against MinIO for SOAK_MINUTES: memory stays level, and counts are the server's.
 SOAK_MINUTES ?= 60
 soak: servers
-	MINIO=$(SERVERS)/minio $(CARGO) xtask soak --minutes $(SOAK_MINUTES)
+	MINIO=$(SERVERS)/minio $(CARGO) labs soak --minutes $(SOAK_MINUTES)
 
 # A coordinator and agents that are pretended: its processor time and its memory, while they load for SCALE_MINUTES.
 SCALE_AGENTS ?= 1000
 SCALE_MINUTES ?= 5
 scale:
-	$(CARGO) xtask scale --agents $(SCALE_AGENTS) --minutes $(SCALE_MINUTES)
+	$(CARGO) labs scale --agents $(SCALE_AGENTS) --minutes $(SCALE_MINUTES)
 
 # Root: STREAMS exec streams through a real API server with pretended nodes, for STREAMS_SECONDS, into
 # runs/streams-DATE: what they cost it and the coordinator. Ten minutes.
 STREAMS ?= 500
 STREAMS_SECONDS ?= 300
 streams: kubernetes-scale
-	$(CARGO) build --release -p linerate -p xtask
-	KUBERNETES=$(KUBERNETES) $(CURDIR)/target/release/xtask streams --agents $(STREAMS) --seconds $(STREAMS_SECONDS) \
+	$(CARGO) build --release -p linerate -p labs
+	KUBERNETES=$(KUBERNETES) $(CURDIR)/target/release/labs streams --agents $(STREAMS) --seconds $(STREAMS_SECONDS) \
 	    --out runs/streams-$$(date -u +%F)
 
 # Root: what render writes for 484 nodes, placed by a real scheduler on pretended nodes, into runs/placed-DATE.
 placed: kubernetes-scale
 	$(CARGO) build -p linerate
-	KUBERNETES=$(KUBERNETES) $(CARGO) xtask placed --out runs/placed-$$(date -u +%F)
+	KUBERNETES=$(KUBERNETES) $(CARGO) labs placed --out runs/placed-$$(date -u +%F)
 
 # Root, Debian 12: series of real servers in trouble, all scenes at once, into runs/series-DATE: SERIES_SECONDS.
 SERIES_SECONDS ?= 3600
 SERIES_SCENES ?= heal versions scrub foreign nodes writeback
-SERIES = xtask/series
+SERIES = labs/series
 series: $(SERVERS)/minio $(SERVERS)/xfs $(SERVERS)/ceph
 	$(CARGO) build -p linerate
 	go build -C $(SERIES) -o $(SERVERS)/series .
@@ -204,7 +204,7 @@ series: $(SERVERS)/minio $(SERVERS)/xfs $(SERVERS)/ceph
 # Every estimator and every verdict in every world, as tables: about a quarter of an hour.
 WORLDS_RUNS ?= 1000
 worlds:
-	$(CARGO) xtask worlds runs/worlds-$$(date -u +%F) $(WORLDS_RUNS)
+	$(CARGO) labs worlds runs/worlds-$$(date -u +%F) $(WORLDS_RUNS)
 
 # Root: MinIO in namespaces, six shapes as described and eight causes planted, each SHAPES_VISITS times, into
 # runs/shapes-DATE: an hour and a half.

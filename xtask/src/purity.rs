@@ -128,7 +128,7 @@ impl Absence {
 }
 
 /// The Rust files below `src` of each crate.
-pub(crate) fn sources(root: &Path) -> io::Result<Vec<PathBuf>> {
+fn sources(root: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(root.join("crates"))? {
         let folder = entry?.path().join("src");

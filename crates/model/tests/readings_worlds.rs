@@ -1,7 +1,7 @@
 //! Readings whose truth is known, judged: what is planted within the table of suspects is first, of what is beyond it
 //! none of these leads, healthy clusters name what is full and no node, and weights say how often they are right.
 //!
-//! `cargo xtask readings FOLDER` makes the tables of `docs/method/readings.md` of this.
+//! `cargo labs readings FOLDER` makes the tables of `docs/method/readings.md` of this.
 
 use linerate_model::diagnosis::diagnose;
 use linerate_record::diagnosis::{Cause, Diagnosis, Suspect};

@@ -58,7 +58,7 @@ impl HeldShare {
     }
 }
 
-/// A table in Markdown under its name, by which `cargo xtask worlds` finds it among what tests print.
+/// A table in Markdown under its name, by which `cargo labs worlds` finds it among what tests print.
 #[must_use]
 pub fn table(name: &str, heading: &str, columns: &[&str], rows: &[Vec<String>]) -> String {
     let mut text = format!("<!-- {name} -->\n# {heading}\n\n| {} |\n", columns.join(" | "));

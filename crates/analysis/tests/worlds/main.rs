@@ -1,6 +1,6 @@
 //! Estimators and verdicts in worlds whose truth is known, which share no code with them.
 //!
-//! `LINERATE_WORLDS` says how often each world is drawn; `cargo xtask worlds` sets it, and keeps the tables that are
+//! `LINERATE_WORLDS` says how often each world is drawn; `cargo labs worlds` sets it, and keeps the tables that are
 //! printed. Without it each world is drawn often enough to see what is badly wrong.
 
 mod canaries;

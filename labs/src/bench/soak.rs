@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: linerate under a steady mixed load on MinIO for an hour. Its memory stays level, and what it
+//! `cargo labs soak`: linerate under a steady mixed load on MinIO for an hour. Its memory stays level, and what it
 //! counts is what the server counts.
 //!
 //! Each sample is written to `samples.jsonl` as it is taken. All traffic stays on 127.0.0.1.

@@ -19,7 +19,7 @@ const JUDGED: [(&str, &str, u64); 5] = [
     ("linerate-experiment", "replay", 4),
 ];
 
-/// The same of readings of clusters, by `cargo xtask readings`.
+/// The same of readings of clusters, by `cargo labs readings`.
 const READ: [(&str, &str, u64); 1] = [("linerate-model", "readings_worlds", 1)];
 
 /// How often each cause in readings is planted, unless it is said: half of them on seeds that nobody looked at.
@@ -105,7 +105,7 @@ fn summary(command: &str, runs: u64, tests: &str, tables: &[(String, String)]) -
     let listed: String = tables.iter().map(|(name, text)| format!("- [{}]({name}.md)\n", heading(text))).collect();
     format!(
         "# Estimators and verdicts in worlds whose truth is known\n\n\
-         ```\ncargo xtask {command} FOLDER {runs}\n```\n\n\
+         ```\ncargo labs {command} FOLDER {runs}\n```\n\n\
          Worlds follow from seeds: the same command gives the same tables on any machine. `94.2 (92.1 to 95.8) of 700` \
          is a\nshare in hundredths with its 95 % interval (Wilson's) and how often it was tried. Some worlds are drawn \
          at most 200 or\n300 times, since they take so long.\n\n{listed}\n\

@@ -13,7 +13,7 @@ const QUICK_SIZES_BYTES: [u64; 3] = [4 * KIB, MIB, 64 * MIB];
 const TLS_SIZE_BYTES: u64 = 4 * MIB;
 
 pub(super) const USAGE: &str =
-    "usage: cargo xtask bench [--quick] [--rounds N] [--seconds S] [--limit S] [--out DIR] [--data DIR] \
+    "usage: cargo labs bench [--quick] [--rounds N] [--seconds S] [--limit S] [--out DIR] [--data DIR] \
                      [--only WORDS]
   --quick       3 rounds of 1 s over 3 sizes, without warp
   --rounds N    rounds over all cells (5)

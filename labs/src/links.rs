@@ -1,4 +1,4 @@
-//! `cargo xtask links`: processor time per GiB of `linerate net` beside iperf3, each end of its own, on 127.0.0.1.
+//! `cargo labs links`: processor time per GiB of `linerate net` beside iperf3, each end of its own, on 127.0.0.1.
 //!
 //! In each round iperf3 runs, linerate with a receiver that reads as iperf3's does, and linerate with one that
 //! discards: one after another, each in turn the first, and ratios are taken within a round. All send blocks of the
@@ -24,7 +24,7 @@ use crate::process::Running;
 use crate::{Outcome, success_if};
 
 pub(crate) const USAGE: &str =
-    "usage: cargo xtask links [--rounds N] [--seconds S] [--block KIB] [--linerate PATH] [--iperf3 PATH] [--out FOLDER]
+    "usage: cargo labs links [--rounds N] [--seconds S] [--block KIB] [--linerate PATH] [--iperf3 PATH] [--out FOLDER]
   N (7) rounds of linerate net beside iperf3 on 127.0.0.1, S (3) seconds each, KIB (1024) at once, with 1 stream and
   with 8, with a receiver that reads and one that discards;
   then of datagrams at once (GSO, GRO) beside single ones, and of sends without a copy beside others";

@@ -7,7 +7,7 @@ use super::super::Failure;
 use super::super::options::number;
 
 pub(super) const USAGE: &str =
-    "usage: cargo xtask soak [--minutes N] [--rate N] [--every S] [--out DIR] [--data DIR] [--linerate PATH]
+    "usage: cargo labs soak [--minutes N] [--rate N] [--every S] [--out DIR] [--data DIR] [--linerate PATH]
   --minutes N      how long (60)
   --rate N         requests per second (300)
   --every S        seconds from sample to sample (10)

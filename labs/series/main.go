@@ -34,7 +34,7 @@ func run(args []string) error {
 	var p places
 	flags.StringVar(&p.from, "from", "", "publish: folder of recordings")
 	flags.StringVar(&p.to, "to", "", "publish: folder to make")
-	flags.StringVar(&p.scenes, "scenes", "xtask/series/scenes", "publish: folder of the scenes' scripts")
+	flags.StringVar(&p.scenes, "scenes", "labs/series/scenes", "publish: folder of the scenes' scripts")
 	flags.StringVar(&p.servers, "servers", "target/servers", "publish: folder of the servers that were recorded")
 	flags.StringVar(&p.linerate, "linerate", "target/debug/linerate", "publish: the linerate that was recorded")
 	if err := flags.Parse(args[1:]); err != nil {

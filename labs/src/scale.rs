@@ -1,4 +1,4 @@
-//! `cargo xtask scale`: one coordinator and a thousand agents that speak the protocol to it with made-up figures. What
+//! `cargo labs scale`: one coordinator and a thousand agents that speak the protocol to it with made-up figures. What
 //! is measured is the coordinator, `linerate bench --fleet`: its processor time and its memory while a point lasts.
 //!
 //! All of it is on this machine, and nothing is loaded: the target is linerate's null target.
@@ -29,7 +29,7 @@ pub(crate) use agents::bridge;
 
 type Failure = Box<dyn std::error::Error>;
 
-const USAGE: &str = "usage: cargo xtask scale [--agents N] [--minutes N] [--out DIR] [--linerate PATH]
+const USAGE: &str = "usage: cargo labs scale [--agents N] [--minutes N] [--out DIR] [--linerate PATH]
   --agents N       agents that are pretended, 2 to 1024 (1000)
   --minutes N      how long they load, 1 to 30 (5)
   --out DIR        where results go (runs/scale-<date>)

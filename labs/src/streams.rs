@@ -1,4 +1,4 @@
-//! `cargo xtask streams`: what hundreds of exec streams cost, through a real API server with pods that kwok pretends.
+//! `cargo labs streams`: what hundreds of exec streams cost, through a real API server with pods that kwok pretends.
 //! `linerate fleet up` and `linerate bench --fleet` are the real ones; agents only say what agents say.
 
 mod agent;
@@ -18,7 +18,7 @@ use crate::kubernetes::Kubernetes;
 use crate::processes::{Used, named};
 pub(crate) use agent::run as agent;
 
-pub(crate) const USAGE: &str = "usage: cargo xtask streams [--agents N] [--seconds S] [--linerate PATH] [--out FOLDER]
+pub(crate) const USAGE: &str = "usage: cargo labs streams [--agents N] [--seconds S] [--linerate PATH] [--out FOLDER]
   N (500) exec streams through a real API server carry a point of S (300) seconds; root, and make kubernetes-scale";
 
 /// Bounds of the coordinator while a point is driven.
@@ -218,7 +218,7 @@ fn judged(samples: &[Value], options: &Options) -> Result<(String, bool), Box<dy
     let word = |is_kept: bool| if is_kept { "kept" } else { "missed" };
     let agents = f64::from(options.agents);
     let mut text = format!(
-        "# Exec streams through a real API server\n\n`cargo xtask streams --agents {} --seconds {}`: {} operations in\n\
+        "# Exec streams through a real API server\n\n`cargo labs streams --agents {} --seconds {}`: {} operations in\n\
          each interval of each agent, {} occupied buckets in each of their histograms. Readings each {} s are in\n\
          `samples.jsonl`.\n\n| what | bound | measured | |\n|---|---|---|---|\n",
         options.agents,

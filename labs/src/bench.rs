@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: the processor time of linerate next to that of a bare epoll loop, wrk and warp, and over TLS
+//! `cargo labs bench`: the processor time of linerate next to that of a bare epoll loop, wrk and warp, and over TLS
 //! next to what OpenSSL's ciphers and hashes cost this processor.
 //!
 //! Every round visits every cell (target × operation × size) and runs every client there, one after another, in an

@@ -1,4 +1,4 @@
-//! `cargo xtask placed`: what `linerate render` writes for hundreds of nodes, applied to a real API server and placed
+//! `cargo labs placed`: what `linerate render` writes for hundreds of nodes, applied to a real API server and placed
 //! by the real controllers and scheduler on nodes that kwok pretends. Racks and sets are computed anew here.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use crate::Outcome;
 use crate::kubernetes::Kubernetes;
 use crate::processes::{Used, named};
 
-pub(crate) const USAGE: &str = "usage: cargo xtask placed [--linerate PATH] [--out FOLDER]
+pub(crate) const USAGE: &str = "usage: cargo labs placed [--linerate PATH] [--out FOLDER]
   484 nodes in 22 racks with 20 drives each, as render writes them: pods, sets and claims by a real scheduler; root,
   and make kubernetes-scale";
 
