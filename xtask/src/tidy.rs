@@ -3,7 +3,6 @@
 mod code;
 mod content;
 mod links;
-mod names;
 mod promises;
 mod retired;
 
@@ -50,7 +49,7 @@ struct Rule {
 pub(crate) fn run() -> Outcome {
     let root = git(Path::new("."), &["rev-parse", "--show-toplevel"])?;
     let root = Path::new(root.trim_end());
-    let (mut seen, mut faults, mut definitions) = (0, 0, Vec::new());
+    let (mut seen, mut faults) = (0, 0);
     let known = paths(root)?;
     for path in known.iter().filter(|path| !is_data(path)) {
         let Some(file) = read(root, path)? else { continue };
@@ -68,11 +67,6 @@ pub(crate) fn run() -> Outcome {
             faults += 1;
             println!("{path}:{line}: {}: docs/glossary.md has another term: {instead}", retired::RULE);
         }
-        definitions.extend(names::definitions(&file));
-    }
-    for (path, line, name) in names::at_fault(&definitions) {
-        faults += 1;
-        println!("{path}:{line}: {}: {name}: {}", names::RULE, names::WHAT_TO_DO);
     }
     let page = fs::read_to_string(root.join(promises::PAGE))?;
     for line in promises::lines_at_fault(&page, |path| fs::read_to_string(root.join(path)).ok()) {
