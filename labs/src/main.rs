@@ -1,5 +1,5 @@
-//! Experiments of the workshop: what linerate costs beside other programs, on servers, links and clusters, and how often
-//! its estimators and verdicts are right. Each writes its results into a folder below `runs`.
+//! Experiments of the workshop: the processor time and memory of linerate next to other programs, on servers, links and
+//! clusters, and how often its estimators and verdicts are right. Their results are folders below `runs`.
 
 mod bench;
 mod kubernetes;
