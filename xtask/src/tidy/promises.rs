@@ -1,11 +1,12 @@
-//! Promises of `docs/security.md`: each row of its tables names the tests that hold it, and each of these is there.
+//! Promises of `docs/reference/security.md`: each row of its tables names the tests that hold it, and each of these is
+//! there.
 
 /// The page.
-pub(super) const PAGE: &str = "docs/security.md";
+pub(super) const PAGE: &str = "docs/reference/security.md";
 
 pub(super) const RULE: &str = "promise";
 pub(super) const WHAT_TO_DO: &str =
-    "end the row with links such as [`name_of_the_test`](../crates/load/tests/faults.rs) to tests that are there";
+    "end the row with links such as [`name_of_the_test`](../../crates/load/tests/faults.rs) to tests that are there";
 
 /// The lines of the page whose row names no test, or one that is not there. `read` gives the text of a file by its path
 /// in the repository.
@@ -31,7 +32,7 @@ fn links(cell: &str) -> Vec<(&str, &str)> {
 
 /// Whether a file holds a test of that name, or is a fuzz target of that name.
 fn is_there(name: &str, target: &str, read: &impl Fn(&str) -> Option<String>) -> bool {
-    let Some(path) = target.strip_prefix("../") else { return false };
+    let Some(path) = target.strip_prefix("../../") else { return false };
     let Some(text) = read(path) else { return false };
     let is_name = !name.is_empty() && name.chars().all(|sign| sign.is_ascii_alphanumeric() || sign == '_');
     let is_fuzz_target = path == format!("fuzz/targets/{name}.rs") && text.contains("fuzz_target!");
@@ -54,14 +55,14 @@ mod tests {
     fn a_row_names_tests_that_are_there() {
         let head = "# Title\n\n| promise | held by |\n|---|---|\n";
         for (row, holds) in [
-            ("| a | [`it_holds`](../crates/a/tests/b.rs) |", true),
-            ("| a | [`it_holds`](../crates/a/tests/b.rs), [`folder`](../fuzz/targets/folder.rs) |", true),
-            ("| a | [`it_holds`](../crates/a/tests/b.rs), [`it_held`](../crates/a/tests/b.rs) |", false),
-            ("| a | [`it_hold`](../crates/a/tests/b.rs) |", false),
-            ("| a | [`it_holds`](../crates/a/tests/c.rs) |", false),
+            ("| a | [`it_holds`](../../crates/a/tests/b.rs) |", true),
+            ("| a | [`it_holds`](../../crates/a/tests/b.rs), [`folder`](../../fuzz/targets/folder.rs) |", true),
+            ("| a | [`it_holds`](../../crates/a/tests/b.rs), [`it_held`](../../crates/a/tests/b.rs) |", false),
+            ("| a | [`it_hold`](../../crates/a/tests/b.rs) |", false),
+            ("| a | [`it_holds`](../../crates/a/tests/c.rs) |", false),
             ("| a | [`it_holds`](crates/a/tests/b.rs) |", false),
-            ("| a | [`words`](../fuzz/targets/folder.rs) |", false),
-            ("| [`it_holds`](../crates/a/tests/b.rs) | by nobody |", false),
+            ("| a | [`words`](../../fuzz/targets/folder.rs) |", false),
+            ("| [`it_holds`](../../crates/a/tests/b.rs) | by nobody |", false),
             ("| a | |", false),
             ("What is no row.", true),
         ] {
