@@ -140,7 +140,7 @@ fn the_readme_is_one_screen() {
 fn every_page_is_in_the_index() {
     let index = fs::read_to_string(root().join("docs/README.md")).expect("the index");
     let linked: BTreeSet<&str> = index.split("](").skip(1).filter_map(|rest| rest.split(')').next()).collect();
-    for folder in ["docs", "docs/method"] {
+    for folder in ["docs", "docs/method", "docs/reference", "docs/development"] {
         for entry in fs::read_dir(root().join(folder)).expect("a folder").flatten() {
             let path = entry.path();
             let page = path.strip_prefix(root().join("docs")).expect("below").display().to_string();
