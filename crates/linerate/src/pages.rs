@@ -1,4 +1,5 @@
-//! The pages of `docs`: each verb has one, with tables of its flags that are made from the command line's definition.
+//! The pages of `docs`: each verb has one, with tables of its flags, made from the command line's definition, on it or
+//! on its reference page.
 
 #![cfg(test)]
 
@@ -24,6 +25,12 @@ const NOT_TYPED: [&str; 4] = ["needs a cluster", "needs a machine id", "changes 
 
 fn docs() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs")
+}
+
+/// The page of a verb, and its reference page if it has one.
+fn pages_of(verb: &str) -> Vec<PathBuf> {
+    let reference = docs().join(format!("reference/{verb}.md"));
+    std::iter::once(docs().join(format!("{verb}.md"))).chain(reference.is_file().then_some(reference)).collect()
 }
 
 fn built() -> Command {
@@ -162,17 +169,20 @@ fn every_verb_has_a_page_with_its_flags_as_they_are() {
     let all = with_verbs(&command);
     let mut reported = BTreeSet::new();
     for verb in command.get_subcommands().filter(|verb| verb.get_name() != "help") {
+        for path in pages_of(verb.get_name()) {
+            let page = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let (made, names) = renewed(&page, &all);
+            if std::env::var_os("REGENERATE").is_some() {
+                fs::write(&path, &made).unwrap();
+            } else {
+                assert!(made == page, "{} is stale: REGENERATE=1 cargo test -p linerate --lib pages", path.display());
+            }
+            for name in names {
+                assert!(reported.insert(name.clone()), "{name} has two tables");
+            }
+        }
         let path = docs().join(format!("{}.md", verb.get_name()));
-        let page = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let (made, names) = renewed(&page, &all);
-        if std::env::var_os("REGENERATE").is_some() {
-            fs::write(&path, &made).unwrap();
-        } else {
-            assert!(made == page, "{} is stale: REGENERATE=1 cargo test -p linerate --lib pages", path.display());
-        }
-        for name in names {
-            assert!(reported.insert(name.clone()), "{name} has two tables");
-        }
+        let page = fs::read_to_string(&path).expect("the page of a verb");
         for heading in ["## Flags", "## Errors and exit codes"] {
             assert!(page.contains(heading), "{}: no {heading:?}", path.display());
         }
@@ -183,7 +193,8 @@ fn every_verb_has_a_page_with_its_flags_as_they_are() {
 
 #[test]
 fn every_command_of_the_pages_is_one() {
-    let pages = fs::read_dir(docs()).unwrap().flatten().map(|entry| entry.path());
+    let folders = [docs(), docs().join("reference")].map(|folder| fs::read_dir(folder).unwrap());
+    let pages = folders.into_iter().flatten().flatten().map(|entry| entry.path());
     let pages = pages.filter(|path| path.extension().is_some_and(|end| end == "md"));
     let mut parsed = 0;
     for path in pages.chain([docs().join("../README.md")]) {

@@ -20,10 +20,11 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// README and every page beside `docs/README.md`, by their names.
+/// README, and every page of `docs` and `docs/reference`, by their names.
 fn pages() -> Vec<(String, PathBuf)> {
-    let folder = fs::read_dir(root().join("docs")).expect("docs").flatten().map(|entry| entry.path());
-    let pages = folder.filter(|path| path.extension().is_some_and(|end| end == "md"));
+    let folders = ["docs", "docs/reference"].map(|folder| fs::read_dir(root().join(folder)).expect("a folder"));
+    let entries = folders.into_iter().flatten().flatten().map(|entry| entry.path());
+    let pages = entries.filter(|path| path.extension().is_some_and(|end| end == "md"));
     let all = std::iter::once(root().join("README.md")).chain(pages);
     let mut named: Vec<_> = all.map(|path| (path.display().to_string(), path)).collect();
     named.sort();
@@ -139,7 +140,7 @@ fn the_readme_is_one_screen() {
 fn every_page_is_in_the_index() {
     let index = fs::read_to_string(root().join("docs/README.md")).expect("the index");
     let linked: BTreeSet<&str> = index.split("](").skip(1).filter_map(|rest| rest.split(')').next()).collect();
-    for folder in ["docs", "docs/method"] {
+    for folder in ["docs", "docs/method", "docs/reference", "docs/development"] {
         for entry in fs::read_dir(root().join(folder)).expect("a folder").flatten() {
             let path = entry.path();
             let page = path.strip_prefix(root().join("docs")).expect("below").display().to_string();

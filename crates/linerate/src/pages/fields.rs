@@ -95,7 +95,7 @@ fn missing(types: &[&str], page: &str) -> Vec<String> {
 
 #[test]
 fn every_field_of_a_run_folder_and_of_its_report_is_on_the_page() {
-    let page = fs::read_to_string(docs().join("run-folder.md")).expect("a page");
+    let page = fs::read_to_string(docs().join("reference/run-folder.md")).expect("a page");
     let (folder, report) = page.split_once("## The JSON of a report").expect("a heading");
     let (report, _) = report.split_once("## The folder of an experiment").expect("a heading");
     assert_eq!(missing(&OF_FOLDER, folder), Vec::<String>::new(), "of the folder");

@@ -1,4 +1,4 @@
-//! The readings that agents take, on the page of `explain`.
+//! The readings that agents take, on the reference page of `explain`.
 
 use std::fs;
 
@@ -22,7 +22,7 @@ fn table() -> String {
 /// `REGENERATE=1 cargo test -p linerate --lib pages` writes it anew.
 #[test]
 fn the_page_has_each_reading_of_agents_with_what_it_cannot_tell() {
-    let path = docs().join("explain.md");
+    let path = docs().join("reference/explain.md");
     let page = fs::read_to_string(&path).expect("the page of explain");
     let (before, rest) = page.split_once(BEGIN).expect("a mark before the table");
     let made = format!("{before}{BEGIN}{}{END}{}", table(), rest.split_once(END).expect("a mark behind it").1);
