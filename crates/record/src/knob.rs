@@ -484,6 +484,27 @@ pub struct Knob {
 }
 
 impl Knob {
+    /// A row without content, from which a table takes the fields that a row of it does not state.
+    pub const NONE: Knob = Knob {
+        id: "",
+        layer: Layer::Kernel,
+        locator: Locator::KernelVersion,
+        scope: Scope::Host,
+        takes_effect: TakesEffect::AtOnce,
+        takes: Domain::Text(""),
+        default: "",
+        summary: "",
+        why: "",
+        relief: Relief::Nothing,
+        relieves: "",
+        risk: "",
+        sources: &[],
+        since: None,
+        until: None,
+        also_called: &[],
+        owned_by: None,
+    };
+
     /// The default where it is a number on every machine: `default` is that number, or that number and what it means
     /// (`0: off`). One that depends on a kernel, or that has a unit, is none.
     #[must_use]

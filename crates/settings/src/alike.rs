@@ -279,7 +279,7 @@ mod tests {
             Peer { name: "c", site_node: Some("new"), ..first },
         ];
         let found = alike(&kinds).0;
-        let of: Vec<_> = found.iter().map(|one| (one.site_node.as_deref(), one.what.as_str())).collect();
-        assert_eq!(of, [(Some("new"), "kernel")]);
+        let unlike: Vec<_> = found.iter().map(|one| (one.site_node.as_deref(), one.what.as_str())).collect();
+        assert_eq!(unlike, [(Some("new"), "kernel")]);
     }
 }

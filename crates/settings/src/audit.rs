@@ -82,7 +82,8 @@ pub fn is_missed(audit: &Audit) -> bool {
 
 fn finding(
     check: AuditCheck,
-    (severity, confidence): (Severity, Confidence),
+    severity: Severity,
+    confidence: Confidence,
     claim: impl Into<String>,
     evidence: impl Into<String>,
     remedy: impl Into<String>,

@@ -174,7 +174,7 @@ mod tests {
     use super::*;
     use crate::audit::audit;
     use crate::knobs::fixtures::{machine, set, site};
-    use crate::knobs::{KNOBS, facts, find};
+    use crate::knobs::{Advise, KNOBS, find};
     use crate::profiles::PROFILES;
 
     fn row(id: &str) -> &'static KnobRow {
@@ -214,12 +214,11 @@ mod tests {
     #[test]
     fn nothing_is_advised_of_a_device_of_another_namespace() {
         let (mut snapshot, mtu) = (machine(), row("nic.mtu"));
-        set(&mut snapshot, mtu, Some("eth0"), "1500");
+        set(&mut snapshot, "nic.mtu", Some("eth0"), "1500");
         let here = snapshot.settings.iter().find(|s| s.place.knob == "nic.mtu").expect("it was set").place.clone();
         let there = SettingPlace { space: Space::Netns("lab".to_owned()), ..here.clone() };
-        let advised = |place| {
-            advise(&KnobRow { advise: Some(|_, _, _| facts::advice(9000, "so")), ..*mtu }, &snapshot, &site(), place)
-        };
+        let advised =
+            |place| advise(&KnobRow { advise: Advise::Constant("9000", "so"), ..*mtu }, &snapshot, &site(), place);
         assert_eq!((advised(&here).is_some(), advised(&there).is_some()), (true, false));
     }
 
@@ -227,7 +226,7 @@ mod tests {
     fn a_value_that_means_the_same_is_no_change() {
         let mut snapshot = machine();
         let source = crate::profiles::find("source-003-full").expect("a profile");
-        let tcp_rmem = row("net.ipv4.tcp_rmem");
+        let tcp_rmem = "net.ipv4.tcp_rmem";
         set(&mut snapshot, tcp_rmem, None, "67108864\t134217728  268435456");
         assert!(changes(&snapshot, &site(), source).is_empty());
         set(&mut snapshot, tcp_rmem, None, "4096\t131072\t6291456");
@@ -241,7 +240,7 @@ mod tests {
         let mut snapshot = machine();
         let source = crate::profiles::find("source-000-os").expect("a profile");
         let dead = source.picks.iter().find(|pick| row(pick.knob).knob.until.is_some()).expect("one that is gone");
-        set(&mut snapshot, row(dead.knob), None, "12345");
+        set(&mut snapshot, dead.knob, None, "12345");
         let found = changes(&snapshot, &site(), source);
         assert_eq!(found.iter().map(|differing| differing.effect).collect::<Vec<_>>(), [Applicability::Ignored]);
         assert_eq!(audit(&snapshot, &site(), source).differences, []);
@@ -250,8 +249,7 @@ mod tests {
     #[test]
     fn no_audit_asks_for_a_word_that_the_machine_does_not_have() {
         let mut snapshot = machine();
-        let qdisc = row("net.core.default_qdisc");
-        set(&mut snapshot, qdisc, None, "pfifo_fast");
+        set(&mut snapshot, "net.core.default_qdisc", None, "pfifo_fast");
         let profile = crate::profiles::find("s3-storage-node").expect("a profile");
         let asks = |snapshot: &Snapshot, profile: &Profile| {
             audit(snapshot, &site(), profile).differences.iter().any(|found| found.knob == "net.core.default_qdisc")
@@ -270,7 +268,7 @@ mod tests {
     fn an_audit_tells_of_every_change_that_acts_and_of_no_other() {
         let mut snapshot = machine();
         for row in KNOBS {
-            set(&mut snapshot, row, None, "3");
+            set(&mut snapshot, row.knob.id, None, "3");
         }
         let mut total = 0;
         for profile in PROFILES {
@@ -296,11 +294,11 @@ mod tests {
         };
         let at = |knob: &str, space| SettingPlace { knob: knob.to_owned(), device: None, space };
         let (bytes, ratio) = (at("vm.dirty_bytes", Space::Host), at("vm.dirty_ratio", Space::Host));
-        let (swappiness, elsewhere) = (at("vm.swappiness", Space::Host), at("vm.dirty_ratio", Space::Pid(1)));
+        let (swappiness, in_process) = (at("vm.swappiness", Space::Host), at("vm.dirty_ratio", Space::Pid(1)));
         let odd = |given: &[SetTo<'_>]| at_odds(given, &zero).len();
         assert_eq!(odd(&[(&bytes, "1"), (&swappiness, "1"), (&ratio, "2")]), 1);
         assert_eq!(odd(&[(&bytes, "0"), (&ratio, "2")]), 0);
-        assert_eq!(odd(&[(&bytes, "1"), (&elsewhere, "2")]), 0);
+        assert_eq!(odd(&[(&bytes, "1"), (&in_process, "2")]), 0);
         assert_eq!(odd(&[(&bytes, "1"), (&swappiness, "2")]), 0);
     }
 

@@ -49,26 +49,26 @@ pub enum Reasons {
 /// A file of sysctl.d(5).
 #[must_use]
 pub fn sysctl_d(profile: &str, all: &[LocatedChange<'_>], reasons: Reasons) -> String {
-    lines(profile, all, "", (sysctl_line, reasons))
+    lines(profile, all, "", sysctl_line, reasons)
 }
 
 /// Rules of udev(7).
 #[must_use]
 pub fn udev(profile: &str, all: &[LocatedChange<'_>], reasons: Reasons) -> String {
-    lines(profile, all, "", (udev_line, reasons))
+    lines(profile, all, "", udev_line, reasons)
 }
 
 /// A file of tmpfiles.d(5).
 #[must_use]
 pub fn tmpfiles_d(profile: &str, all: &[LocatedChange<'_>], reasons: Reasons) -> String {
-    lines(profile, all, "", (tmpfiles_line, reasons))
+    lines(profile, all, "", tmpfiles_line, reasons)
 }
 
 /// What a format writes of a change; nothing where it has no words for it.
 type Line = fn(&Change, Locator) -> Option<String>;
 
 /// A line for each change that the format has words for, and a comment for each other.
-fn lines(profile: &str, all: &[LocatedChange<'_>], before: &str, (line, reasons): (Line, Reasons)) -> String {
+fn lines(profile: &str, all: &[LocatedChange<'_>], before: &str, line: Line, reasons: Reasons) -> String {
     let mut text = format!("{before}# {profile}, by linerate tune export\n");
     for (change, locator) in all {
         let _ = match line(change, *locator) {
@@ -162,8 +162,8 @@ pub fn tuned(profile: &str, all: &[LocatedChange<'_>], reasons: Reasons) -> Stri
     };
     let summary = tuned_value(profile).map(|profile| format!("{profile}, ")).unwrap_or_default();
     let head = format!("[main]\nsummary={summary}by linerate\n\n");
-    let mut text = lines(profile, &of_sysctls, &format!("{head}[sysctl]\n"), (sysctl, reasons));
-    text.push_str(&lines(profile, &others, "\n[sysfs]\n", (sysfs, reasons)));
+    let mut text = lines(profile, &of_sysctls, &format!("{head}[sysctl]\n"), sysctl, reasons);
+    text.push_str(&lines(profile, &others, "\n[sysfs]\n", sysfs, reasons));
     text
 }
 

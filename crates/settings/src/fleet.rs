@@ -114,15 +114,13 @@ mod tests {
     use linerate_record::fleet::MachineState;
 
     use super::*;
-    use crate::knobs::find;
     use crate::knobs::fixtures::{machine, set, site};
 
     #[test]
     fn what_several_nodes_have_is_one_row_with_their_names() {
-        let somaxconn = find("net.core.somaxconn").expect("a row");
         let state = |value: &str| {
             let mut snapshot = machine();
-            set(&mut snapshot, somaxconn, None, value);
+            set(&mut snapshot, "net.core.somaxconn", None, value);
             MachineState { snapshot, firmware: Vec::new() }
         };
         let states = [state("128"), state("65535"), state("128"), state("256")];

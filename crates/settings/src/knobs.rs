@@ -1,8 +1,8 @@
 //! The catalogue of knobs: what each setting is, and what this machine and this site want of it.
 //!
-//! One file a knob, below the folder of its layer and named after its id. A row is data and one pure function: advice
-//! is a function of the snapshot and the site, and a machine that follows it is advised nothing else. Nothing here
-//! reads or writes a setting.
+//! A table a layer, or a subject within it. A row is data; where its advice is not the same for every machine, a pure
+//! function next to the table computes it from the snapshot and the site, and a machine that follows it is advised
+//! nothing else. Nothing here reads or writes a setting.
 
 mod block;
 mod bond;
@@ -34,16 +34,24 @@ use linerate_record::site::Site;
 pub use names::{called, find, nearest};
 pub use table::KNOBS;
 
-/// What a row advises for one place; `None` where it has nothing to say of this machine.
-pub type Advise = fn(&Snapshot, &Site, &SettingPlace) -> Option<Advice>;
+/// What a row advises.
+#[derive(Clone, Copy, Debug)]
+pub enum Advise {
+    /// Nothing: the knob is only reported.
+    Nothing,
+    /// The same value for every machine, and the reason.
+    Constant(&'static str, &'static str),
+    /// What follows from the machine, the site and the place; `None` where nothing does.
+    Computed(fn(&Snapshot, &Site, &SettingPlace) -> Option<Advice>),
+}
 
 /// A knob and its advice.
 #[derive(Clone, Copy, Debug)]
 pub struct KnobRow {
     /// The knob.
     pub knob: Knob,
-    /// Its advice alone, without what [`advise`] looks at first; none where it is told, and left alone.
-    pub advise: Option<Advise>,
+    /// Its advice alone, without the conditions that [`advise`] checks first.
+    pub advise: Advise,
 }
 
 /// What is advised for a place: nothing where the machine's kernel does not have the knob, where it belongs to somebody
@@ -56,7 +64,11 @@ pub fn advise(row: &KnobRow, snapshot: &Snapshot, site: &Site, place: &SettingPl
     if knob.owned_by.is_some() || !works(knob, snapshot) || !reaches(knob, &place.space) || !is_described {
         return None;
     }
-    row.advise.and_then(|advise| advise(snapshot, site, place))
+    match row.advise {
+        Advise::Nothing => None,
+        Advise::Constant(value, why) => facts::advice(value, why),
+        Advise::Computed(advise) => advise(snapshot, site, place),
+    }
 }
 
 /// Whether the machine's kernel has the knob; a kernel that is not known is taken to.

@@ -41,7 +41,7 @@ fn absent(snapshot: &Snapshot, line: &Configured) -> Option<AuditFinding> {
         // What distributions ship is for many kernels.
         return None;
     };
-    Some(finding(AuditCheck::DeadSetting, (severity, Confidence::Certain), claim, evidence, remedy))
+    Some(finding(AuditCheck::DeadSetting, severity, Confidence::Certain, claim, evidence, remedy))
 }
 
 /// A setting that is there, does nothing, and is not what the kernel begins with.
@@ -59,7 +59,8 @@ fn ignored(snapshot: &Snapshot, knob: &Knob) -> Option<AuditFinding> {
     let since = knob.until.map_or_else(String::new, |(major, minor)| format!(" since Linux {major}.{minor}"));
     Some(finding(
         AuditCheck::DeadSetting,
-        (Severity::Note, Confidence::Certain),
+        Severity::Note,
+        Confidence::Certain,
         format!("{} has no effect{since}, and is set", knob.id),
         format!("{value}; the kernel's default is {default}"),
         "remove it wherever it is set: it has no effect",
@@ -104,11 +105,11 @@ mod tests {
 
     #[test]
     fn a_value_without_effect_is_told_only_where_somebody_set_it_and_the_kernel_ignores_it() {
-        let row = find("net.ipv4.tcp_low_latency").expect("a row");
+        let tcp_low_latency = "net.ipv4.tcp_low_latency";
         let mut snapshot = machine();
-        set(&mut snapshot, row, None, "0");
+        set(&mut snapshot, tcp_low_latency, None, "0");
         assert_eq!(check(&snapshot, &site()), []);
-        set(&mut snapshot, row, None, "1");
+        set(&mut snapshot, tcp_low_latency, None, "1");
         assert_eq!(check(&snapshot, &site()).len(), 1);
         snapshot.machine.kernel = "4.4.0".to_owned();
         assert_eq!(check(&snapshot, &site()), []);

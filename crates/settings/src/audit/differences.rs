@@ -48,7 +48,7 @@ fn difference(snapshot: &Snapshot, differing: Differing<'_>) -> Difference {
         wanted: wanted.value,
         why: wanted.why.unwrap_or_else(|| OF_SOURCE.to_owned()),
         relieves: knob.relieves.to_owned(),
-        weight: weight::of_relief(knob.relief) * weight::of_confidence(confidence),
+        weight: weight::relief_weight(knob.relief) * weight::confidence_weight(confidence),
         confidence,
         scope: knob.scope,
         takes_effect: knob.takes_effect,

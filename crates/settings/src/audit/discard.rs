@@ -31,7 +31,8 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
     let drives = if names.len() == 1 { "drive supports" } else { "drives support" };
     vec![finding(
         AuditCheck::NoDiscard,
-        (severity, confidence),
+        severity,
+        confidence,
         format!("{} {drives} discards, but nothing here sends any: writes slow down as they fill", names.len()),
         format!("{seen}, no mount option discard: {}", listed(names)),
         "systemctl enable --now fstrim.timer",
@@ -53,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_timer_or_an_option_is_enough_and_disks_that_spin_need_neither() {
-        let timer = crate::knobs::find("block.fstrim_timer").expect("a row");
+        let timer = "block.fstrim_timer";
         let mut snapshot = machine();
         assert_eq!(check(&snapshot, &site())[0].confidence, Confidence::Possible);
         set(&mut snapshot, timer, None, "inactive");

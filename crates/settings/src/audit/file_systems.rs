@@ -33,8 +33,9 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
         if !having.is_empty() {
             found.push(finding(
                 AuditCheck::FileSystem,
-                (severity, Confidence::Certain),
-                format!("{} mounted with {option}: {what}", of(having.len(), data.len())),
+                severity,
+                Confidence::Certain,
+                format!("{} mounted with {option}: {what}", affected(having.len(), data.len())),
                 listed(having),
                 format!("mount without {option}"),
             ));
@@ -45,8 +46,9 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
     if !others.is_empty() {
         found.push(finding(
             AuditCheck::FileSystem,
-            (Severity::Note, Confidence::Likely),
-            format!("{} not on XFS, which MinIO and source 000 ask for", of(others.len(), data.len())),
+            Severity::Note,
+            Confidence::Likely,
+            format!("{} not on XFS, which MinIO and source 000 ask for", affected(others.len(), data.len())),
             listed(others.iter().map(String::as_str)),
             "use XFS on drives that are added later; converting an existing drive means rebuilding it",
         ));
@@ -54,7 +56,7 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
     found
 }
 
-fn of(count: usize, all: usize) -> String {
+fn affected(count: usize, all: usize) -> String {
     match (count, all) {
         (1, 1) => "the file system of data is".to_owned(),
         (1, all) => format!("1 of {all} file systems of data is"),

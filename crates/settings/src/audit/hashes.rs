@@ -25,18 +25,19 @@ pub(super) fn check(snapshot: &Snapshot, site: &Site) -> Vec<AuditFinding> {
     let bonds = snapshot.machine.nics.iter().filter_map(|nic| Some((nic.name.as_str(), nic.bond.as_ref()?)));
     bonds
         .filter(|(_, bond)| bond.members.len() > 1)
-        .flat_map(|(name, bond)| of_bond(snapshot, site, name, bond))
+        .flat_map(|(name, bond)| bond_finding(snapshot, site, name, bond))
         .collect()
 }
 
-fn of_bond(snapshot: &Snapshot, site: &Site, name: &str, bond: &machine::MachineBond) -> Option<AuditFinding> {
+fn bond_finding(snapshot: &Snapshot, site: &Site, name: &str, bond: &machine::MachineBond) -> Option<AuditFinding> {
     let plane = facts::plane_of(snapshot, site, name).unwrap_or(&site.planes.public);
     let mode: BondMode = word(&bond.mode)?;
     let members = u32::try_from(bond.members.len()).ok()?;
     if usable_members(mode, members, Egress) < members {
         return Some(finding(
             AuditCheck::BondSpread,
-            (Severity::Warning, Confidence::Certain),
+            Severity::Warning,
+            Confidence::Certain,
             format!("{name} is {}: only one of its {members} members sends", bond.mode),
             format!("members: {}", bond.members.join(", ")),
             "with both switch ports in one LACP group, mode 802.3ad uses all members",
@@ -87,7 +88,8 @@ fn unspread(
     let severity = if confidence == Confidence::Possible { Severity::Note } else { Severity::Critical };
     finding(
         AuditCheck::BondSpread,
-        (severity, confidence),
+        severity,
+        confidence,
         format!("{name} hashes by {policy}, which fills {carried}{given}"),
         format!(
             "placed {ROUNDS} times by the kernel's hash: median {:.2}, 5th percentile {:.2}; {why}",

@@ -17,7 +17,8 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
         if bond.members.len() < 2 {
             found.push(finding(
                 AuditCheck::BondMembers,
-                (Severity::Warning, Confidence::Certain),
+                Severity::Warning,
+                Confidence::Certain,
                 format!("{name} has {} of the two members or more that make a bond", bond.members.len()),
                 format!(
                     "members: {}",
@@ -28,7 +29,8 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
         } else if !down.is_empty() {
             found.push(finding(
                 AuditCheck::BondMembers,
-                (Severity::Critical, Confidence::Certain),
+                Severity::Critical,
+                Confidence::Certain,
                 format!("{} of {} members of {name} are down", down.len(), bond.members.len()),
                 format!("down: {}", down.join(", ")),
                 "check the cable, the transceiver and the switch port",
@@ -42,7 +44,8 @@ pub(super) fn check(snapshot: &Snapshot, _site: &Site) -> Vec<AuditFinding> {
             let (least, most) = (facts::rate(least as f64), facts::rate(most as f64));
             found.push(finding(
                 AuditCheck::BondMembers,
-                (Severity::Warning, Confidence::Certain),
+                Severity::Warning,
+                Confidence::Certain,
                 format!("members of {name} have {least} and {most}: LACP uses only members of one speed"),
                 format!("members: {}", bond.members.join(", ")),
                 "give the bond ports of one speed",

@@ -32,7 +32,8 @@ pub(super) fn check(snapshot: &Snapshot, site: &Site) -> Vec<AuditFinding> {
     let all = apart.len() == placed.len();
     vec![finding(
         AuditCheck::NumaApart,
-        (if all { Severity::Warning } else { Severity::Note }, Confidence::Certain),
+        if all { Severity::Warning } else { Severity::Note },
+        Confidence::Certain,
         format!("{} of {} drives are on a NUMA node without a NIC for the load", apart.len(), placed.len()),
         format!("{}; {}", listed(of_nics.iter().map(String::as_str)), listed(of_disks.iter().map(String::as_str))),
         "attach a NIC to each node that has drives, or run an engine per node; until then keep interrupts on the NIC's \

@@ -24,7 +24,8 @@ fn outdone(winner: &Configured, before: &[Configured]) -> Option<AuditFinding> {
     let lost: Vec<String> = losers.iter().map(|line| format!("{} in {}", line.value, line.file)).collect();
     Some(finding(
         AuditCheck::Contradiction,
-        (Severity::Warning, Confidence::Likely),
+        Severity::Warning,
+        Confidence::Likely,
         format!("{} in {} has no effect: {} sets it later", winner.name, first.file, winner.file),
         format!("{} in {} overrides {}", winner.value, winner.file, lost.join(", ")),
         "keep one of them: files are applied in the order of their names, whatever their folders".to_owned(),

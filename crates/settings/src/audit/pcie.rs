@@ -34,7 +34,8 @@ fn below(snapshot: &Snapshot, device: &PcieDevice) -> Option<AuditFinding> {
     };
     Some(finding(
         AuditCheck::PcieBelowCapability,
-        (severity, Confidence::Certain),
+        severity,
+        Confidence::Certain,
         format!(
             "the PCIe link of {} has {lanes} lanes at {speed} GT/s of {most_lanes} at {most_speed}: {} of {}",
             device.name,

@@ -4,8 +4,8 @@ use linerate_record::finding::Confidence;
 use linerate_record::knob::{EngineProcess, Missing, Setting, SettingPlace, Snapshot, Space};
 
 use super::*;
+use crate::knobs::KNOBS;
 use crate::knobs::fixtures::{machine, place_of, set, site};
-use crate::knobs::{KNOBS, find};
 use crate::profiles;
 
 fn storage() -> &'static Profile {
@@ -72,12 +72,12 @@ fn differences_are_told_by_weight_each_with_its_reason_and_a_command() {
 #[test]
 fn a_source_is_compared_value_for_value_and_only_possible() {
     let mut snapshot = machine();
-    set(&mut snapshot, find("net.ipv4.tcp_rmem").unwrap(), None, "4096\t131072\t6291456");
+    set(&mut snapshot, "net.ipv4.tcp_rmem", None, "4096\t131072\t6291456");
     let source = profiles::find("source-003-full").unwrap();
     let reported = audit(&snapshot, &site(), source).differences;
     assert_eq!((reported.len(), reported[0].wanted.as_str()), (1, "67108864 134217728 268435456"));
     assert_eq!(reported[0].confidence, Confidence::Possible);
-    set(&mut snapshot, find("net.ipv4.tcp_rmem").unwrap(), None, "67108864\t134217728\t268435456");
+    set(&mut snapshot, "net.ipv4.tcp_rmem", None, "67108864\t134217728\t268435456");
     assert_eq!(audit(&snapshot, &site(), source).differences, []);
 }
 

@@ -8,7 +8,7 @@ use linerate_record::finding::Confidence;
 use linerate_record::knob::{Relief, Scope, Snapshot, Space};
 
 /// The weight of what a row relieves.
-pub(super) const fn of_relief(relief: Relief) -> f64 {
+pub(super) const fn relief_weight(relief: Relief) -> f64 {
     match relief {
         Relief::Links | Relief::Drives => 1.0,
         Relief::Receiving => 0.8,
@@ -23,7 +23,7 @@ pub(super) const fn of_relief(relief: Relief) -> f64 {
 }
 
 /// The weight of a confidence.
-pub(super) const fn of_confidence(confidence: Confidence) -> f64 {
+pub(super) const fn confidence_weight(confidence: Confidence) -> f64 {
     match confidence {
         Confidence::Certain => 1.0,
         Confidence::Likely => 0.6,
@@ -39,10 +39,10 @@ pub(super) fn confidence(snapshot: &Snapshot, scope: Scope, space: &Space, is_ad
     if !is_advised {
         return Confidence::Possible;
     }
-    let elsewhere = !snapshot.engines.is_empty() && snapshot.engines.iter().all(|engine| engine.own_network);
+    let reaches_no_engine = !snapshot.engines.is_empty() && snapshot.engines.iter().all(|engine| engine.own_network);
     match (scope, space) {
         (Scope::Device | Scope::Mount | Scope::Process, _) | (_, Space::Pid(_)) => Confidence::Certain,
-        (Scope::NetworkNamespace, Space::Host) if elsewhere => Confidence::Possible,
+        (Scope::NetworkNamespace, Space::Host) if reaches_no_engine => Confidence::Possible,
         _ => Confidence::Likely,
     }
 }
@@ -62,9 +62,9 @@ mod tests {
 
     #[test]
     fn links_go_before_memory_and_the_sure_before_the_unsure() {
-        assert!(of_relief(Relief::Links) > of_relief(Relief::Memory));
-        assert!(of_relief(Relief::Nothing) < 1e-9);
-        let weights = [Confidence::Certain, Confidence::Likely, Confidence::Possible].map(of_confidence);
+        assert!(relief_weight(Relief::Links) > relief_weight(Relief::Memory));
+        assert!(relief_weight(Relief::Nothing) < 1e-9);
+        let weights = [Confidence::Certain, Confidence::Likely, Confidence::Possible].map(confidence_weight);
         assert!(weights[0] > weights[1] && weights[1] > weights[2]);
     }
 }

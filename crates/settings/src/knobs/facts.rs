@@ -23,6 +23,11 @@ pub(crate) fn advice(value: impl Display, why: impl Into<String>) -> Option<Advi
     Some(Advice { value: value.to_string(), why: why.into() })
 }
 
+/// A value with its reason, where a condition holds.
+pub(crate) fn advice_if(condition: bool, value: impl Display, why: impl Into<String>) -> Option<Advice> {
+    if condition { advice(value, why) } else { None }
+}
+
 /// What a NIC can do itself.
 pub(crate) fn left_to_nic(snapshot: &Snapshot, place: &SettingPlace) -> Option<Advice> {
     nic(snapshot, place)?;
@@ -30,7 +35,7 @@ pub(crate) fn left_to_nic(snapshot: &Snapshot, place: &SettingPlace) -> Option<A
 }
 
 /// A bound on requests to the API server: one value from 100 nodes on, another below.
-pub(crate) fn of_large_cluster(site: &Site, large: u32, small: u32) -> Option<Advice> {
+pub(crate) fn by_cluster_size(site: &Site, large: u32, small: u32) -> Option<Advice> {
     match site.nodes() {
         100.. => advice(large, "large clusters start thousands of pods at once"),
         _ => advice(small, "enough below 100 nodes; larger clusters start thousands of pods at once"),
@@ -80,7 +85,7 @@ pub(crate) fn number(snapshot: &Snapshot, place: &SettingPlace) -> Option<u64> {
 }
 
 /// What was read of another knob in the same namespaces.
-pub(crate) fn beside<'a>(snapshot: &'a Snapshot, knob: &str, place: &SettingPlace) -> Option<&'a str> {
+pub(crate) fn other_setting<'a>(snapshot: &'a Snapshot, knob: &str, place: &SettingPlace) -> Option<&'a str> {
     text(snapshot, &SettingPlace { knob: knob.to_owned(), device: None, space: place.space.clone() })
 }
 
@@ -202,15 +207,16 @@ pub(crate) fn window(snapshot: &Snapshot, site: &Site) -> Option<Window> {
     Some(Window { bytes, text })
 }
 
-/// What MinIO asks for by `SO_RCVBUF` and `SO_SNDBUF`.
+/// What MinIO requests by `SO_RCVBUF` and `SO_SNDBUF`.
 const MINIO_BUFFER_BYTES: u64 = 4 << 20;
 
-/// The most that a program may ask for: the window, or what MinIO asks for, where that is more or no window is known.
-pub(crate) fn most_asked_for(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
-    let minios = || format!("MinIO requests {}", size(MINIO_BUFFER_BYTES));
+/// The largest buffer that a program may request: the window, or what MinIO requests, where that is larger or no window
+/// is known.
+pub(crate) fn largest_request(snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<Advice> {
+    let minio = || format!("MinIO requests {}", size(MINIO_BUFFER_BYTES));
     let (bytes, text) = match window(snapshot, site) {
-        Some(window) => (window.bytes.max(MINIO_BUFFER_BYTES), format!("{}; {}", window.text, minios())),
-        None => (MINIO_BUFFER_BYTES, minios()),
+        Some(window) => (window.bytes.max(MINIO_BUFFER_BYTES), format!("{}; {}", window.text, minio())),
+        None => (MINIO_BUFFER_BYTES, minio()),
     };
     at_least(snapshot, place, bytes, text)
 }

@@ -1,19 +1,24 @@
-//! For tests of rows: rows asked about the node of the example, and changes of it.
+//! For tests of rows: what a row advises on the node of the example, and changes of that node.
 
 use linerate_record::knob::{Setting, SettingPlace, Snapshot};
 use linerate_record::site::Site;
 
+use super::advise;
 pub(crate) use super::example::{machine, place_of, site};
-use super::{KnobRow, advise};
+
+/// The place of a knob on [`machine`].
+pub(crate) fn place(id: &str, device: Option<&str>) -> SettingPlace {
+    place_of(super::find(id).expect(id), device)
+}
 
 /// Makes a setting read as a value.
-pub(crate) fn set(snapshot: &mut Snapshot, row: &KnobRow, device: Option<&str>, value: &str) {
-    put(snapshot, place_of(row, device), value, &[]);
+pub(crate) fn set(snapshot: &mut Snapshot, id: &str, device: Option<&str>, value: &str) {
+    put(snapshot, place(id, device), value, &[]);
 }
 
 /// Makes a setting read as a value among choices.
-pub(crate) fn set_among(snapshot: &mut Snapshot, row: &KnobRow, device: &str, value: &str, choices: &[&str]) {
-    put(snapshot, place_of(row, Some(device)), value, choices);
+pub(crate) fn set_among(snapshot: &mut Snapshot, id: &str, device: &str, value: &str, choices: &[&str]) {
+    put(snapshot, place(id, Some(device)), value, choices);
 }
 
 fn put(snapshot: &mut Snapshot, place: SettingPlace, value: &str, choices: &[&str]) {
@@ -35,40 +40,40 @@ pub(crate) fn set_port_speeds(snapshot: &mut Snapshot, gbit: u64) {
     }
 }
 
-fn value(row: &KnobRow, snapshot: &Snapshot, site: &Site, place: &SettingPlace) -> Option<String> {
-    advise(row, snapshot, site, place).map(|advice| advice.value)
+fn value(id: &str, snapshot: &Snapshot, site: &Site, device: Option<&str>) -> Option<String> {
+    advise(super::find(id).expect(id), snapshot, site, &place(id, device)).map(|advice| advice.value)
 }
 
-/// What a row advises on a machine of [`site`].
-pub(crate) fn advised(row: &KnobRow, snapshot: &Snapshot) -> Option<String> {
-    value(row, snapshot, &site(), &place_of(row, None))
+/// The value that is advised for a knob on a machine of [`site`].
+pub(crate) fn advised(id: &str, snapshot: &Snapshot) -> Option<String> {
+    value(id, snapshot, &site(), None)
 }
 
-/// The same, of another site.
-pub(crate) fn advised_of(row: &KnobRow, snapshot: &Snapshot, site: &Site) -> Option<String> {
-    value(row, snapshot, site, &place_of(row, None))
+/// The same, at another site.
+pub(crate) fn advised_at_site(id: &str, snapshot: &Snapshot, site: &Site) -> Option<String> {
+    value(id, snapshot, site, None)
 }
 
-/// The same, of a device.
-pub(crate) fn advised_for(row: &KnobRow, snapshot: &Snapshot, device: &str) -> Option<String> {
-    value(row, snapshot, &site(), &place_of(row, Some(device)))
+/// The same, for a device.
+pub(crate) fn advised_for(id: &str, snapshot: &Snapshot, device: &str) -> Option<String> {
+    value(id, snapshot, &site(), Some(device))
 }
 
-/// The same, of a device at another site.
-pub(crate) fn advised_on(row: &KnobRow, snapshot: &Snapshot, site: &Site, device: &str) -> Option<String> {
-    value(row, snapshot, site, &place_of(row, Some(device)))
+/// The same, for a device at another site.
+pub(crate) fn advised_on(id: &str, snapshot: &Snapshot, site: &Site, device: &str) -> Option<String> {
+    value(id, snapshot, site, Some(device))
 }
 
 /// The same, where the setting reads as a value now.
-pub(crate) fn advised_at(row: &KnobRow, snapshot: &Snapshot, now: &str) -> Option<String> {
-    advised_among(row, snapshot, now, &[])
+pub(crate) fn advised_at(id: &str, snapshot: &Snapshot, now: &str) -> Option<String> {
+    advised_among(id, snapshot, now, &[])
 }
 
-/// The same, with what the setting can be.
-pub(crate) fn advised_among(row: &KnobRow, snapshot: &Snapshot, now: &str, choices: &[&str]) -> Option<String> {
+/// The same, with the values that the setting can have.
+pub(crate) fn advised_among(id: &str, snapshot: &Snapshot, now: &str, choices: &[&str]) -> Option<String> {
     let mut snapshot = snapshot.clone();
-    put(&mut snapshot, place_of(row, None), now, choices);
-    advised(row, &snapshot)
+    put(&mut snapshot, place(id, None), now, choices);
+    advised(id, &snapshot)
 }
 
 /// An advised number.

@@ -1,29 +1,6 @@
 //! Components of Kubernetes.
-pub(crate) mod apiserver_cpu;
-pub(crate) mod apiserver_delete_collection_workers;
-pub(crate) mod apiserver_max_mutating_requests_inflight;
-pub(crate) mod apiserver_max_requests_inflight;
-pub(crate) mod apiserver_memory;
-pub(crate) mod controller_manager_burst;
-pub(crate) mod controller_manager_concurrent_deployment_syncs;
-pub(crate) mod controller_manager_concurrent_endpoint_syncs;
-pub(crate) mod controller_manager_concurrent_gc_syncs;
-pub(crate) mod controller_manager_concurrent_job_syncs;
-pub(crate) mod controller_manager_concurrent_namespace_syncs;
-pub(crate) mod controller_manager_concurrent_rc_syncs;
-pub(crate) mod controller_manager_concurrent_replicaset_syncs;
-pub(crate) mod controller_manager_concurrent_service_syncs;
-pub(crate) mod controller_manager_qps;
-pub(crate) mod etcd_election_timeout;
-pub(crate) mod etcd_heartbeat_interval;
-pub(crate) mod etcd_max_request_bytes;
-pub(crate) mod etcd_quota_backend_bytes;
-pub(crate) mod kubelet_allowed_unsafe_sysctls;
-pub(crate) mod kubelet_burst;
-pub(crate) mod kubelet_cpu_manager_policy;
-pub(crate) mod kubelet_evented_pleg;
-pub(crate) mod kubelet_max_pods;
-pub(crate) mod kubelet_qps;
-pub(crate) mod kubelet_topology_manager_policy;
-pub(crate) mod scheduler_burst;
-pub(crate) mod scheduler_qps;
+
+pub(super) mod api_server;
+pub(super) mod controller_manager;
+pub(super) mod etcd;
+pub(super) mod kubelet;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use linerate_record::knob::{Advice, Knob, Layer, TakesEffect};
 use linerate_record::lines::wrapped;
 
-use super::{KNOBS, KnobRow, advise, example};
+use super::{Advise, KNOBS, KnobRow, advise, example};
 use crate::profiles::{PROFILES, Profile, Value};
 
 /// Every page: file name and text.
@@ -57,8 +57,8 @@ fn page(layer: Layer) -> String {
     text
 }
 
-fn section(text: &mut String, of: &KnobRow) {
-    let knob = &of.knob;
+fn section(text: &mut String, row: &KnobRow) {
+    let knob = &row.knob;
     let _ = writeln!(
         text,
         "\n<a id=\"{}\"></a>\n\n## `{}`\n\n{}\n\n| | |\n|---|---|",
@@ -66,38 +66,38 @@ fn section(text: &mut String, of: &KnobRow) {
         knob.id,
         wrapped(knob.summary, WIDTH, 0)
     );
-    let mut row = |what: &str, value: &str| {
+    let mut line = |what: &str, value: &str| {
         let _ = writeln!(text, "| {what} | {} |", value.replace('|', "\\|"));
     };
-    row("location", &format!("`{}`", knob.locator));
-    row("scope", &knob.scope.to_string());
-    row("takes effect", &knob.takes_effect.to_string());
-    row("values", &knob.takes.to_string());
-    row("default", knob.default);
-    row("advised", &advised(of));
+    line("location", &format!("`{}`", knob.locator));
+    line("scope", &knob.scope.to_string());
+    line("takes effect", &knob.takes_effect.to_string());
+    line("values", &knob.takes.to_string());
+    line("default", knob.default);
+    line("advised", &advised(row));
     if let Some(range) = kernels(knob) {
-        row("kernels", &range);
+        line("kernels", &range);
     }
     if let Some(owner) = knob.owned_by {
-        row("owned by", &format!("{owner}: never changed on a Kubernetes node"));
+        line("owned by", &format!("{owner}: never changed on a Kubernetes node"));
     }
     if !knob.also_called.is_empty() {
         let names: Vec<String> = knob.also_called.iter().map(|name| format!("`{name}`")).collect();
-        row("also called", &names.join(", "));
+        line("also called", &names.join(", "));
     }
     let values = set_by(knob.id);
     if !values.is_empty() {
-        row("set by sources", &values.join(", "));
+        line("set by sources", &values.join(", "));
     }
-    row("relieves", knob.relieves);
-    row("risk", knob.risk);
+    line("relieves", knob.relieves);
+    line("risk", knob.risk);
     let sources = format!("Sources: {}.", knob.sources.join("; "));
     let _ = writeln!(text, "\n{}\n\n{}", wrapped(knob.why, WIDTH, 0), wrapped(&sources, WIDTH, 0));
 }
 
 /// What is advised for a setting of the example's node: value and reason.
 fn advised(row: &KnobRow) -> String {
-    if row.knob.owned_by.is_some() || row.advise.is_none() {
+    if row.knob.owned_by.is_some() || matches!(row.advise, Advise::Nothing) {
         return "nothing: it is only reported".to_owned();
     }
     match advise(row, &example::machine(), &example::site(), &example::place_of(row, None)) {
@@ -222,11 +222,11 @@ mod tests {
         let pages = pages();
         let index = pages.iter().find(|(name, _)| name == "README.md").expect("an index").1.replace('\n', " ");
         let snapshot = example::machine();
-        let of = |bits_per_s: u64| {
+        let ports_of_speed = |bits_per_s: u64| {
             let ports = snapshot.machine.nics.iter().filter(|nic| nic.over.is_empty());
             ports.filter(|nic| nic.speed_bits_per_s == Some(bits_per_s)).count()
         };
-        assert_eq!((of(25_000_000_000), of(1_000_000_000)), (2, 1));
+        assert_eq!((ports_of_speed(25_000_000_000), ports_of_speed(1_000_000_000)), (2, 1));
         let all_gb = facts::node_bits_per_s(&snapshot, &example::site()) / 1e9;
         let expected = format!("two ports of 25 Gb/s, another port of 1 Gb/s ({all_gb} Gb/s in total)");
         assert!(index.contains(&expected), "{expected:?} in {index}");

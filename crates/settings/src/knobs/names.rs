@@ -29,9 +29,9 @@ pub fn nearest(name: &str) -> Vec<&'static str> {
 
 /// The distance to an id, or to its end after any dot, which costs one.
 fn distance_to(id: &str, name: &str) -> usize {
-    let whole = levenshtein(id, name);
-    let ends = id.match_indices('.').map(|(at, _)| levenshtein(&id[at + 1..], name) + 1);
-    ends.min().map_or(whole, |end| end.min(whole))
+    let to_id = levenshtein(id, name);
+    let to_ends = id.match_indices('.').map(|(at, _)| levenshtein(&id[at + 1..], name) + 1);
+    to_ends.min().map_or(to_id, |to_end| to_end.min(to_id))
 }
 
 #[cfg(test)]

@@ -126,7 +126,8 @@ fn machines() -> impl Strategy<Value = (Snapshot, Site)> {
         snapshot.devices.disks = disks.collect();
         snapshot.engines = vec![EngineProcess { pid: 4711, program: "minio".to_owned(), own_network: true }];
         settle(&mut snapshot, &values, queues);
-        (snapshot, scaled(scale))
+        let (nodes, clients, connections, entry, overlay, jumbo) = scale;
+        (snapshot, scaled(nodes, clients, connections, entry, overlay, jumbo))
     })
 }
 
@@ -141,7 +142,7 @@ fn settle(snapshot: &mut Snapshot, values: &[usize], queues: u64) {
     }
 }
 
-fn scaled((nodes, clients, connections, entry, overlay, jumbo): (u32, u32, u32, usize, bool, bool)) -> Site {
+fn scaled(nodes: u32, clients: u32, connections: u32, entry: usize, overlay: bool, jumbo: bool) -> Site {
     let mut site = site();
     site.groups[0].count = nodes;
     (site.clients.count, site.clients.connections) = (clients, connections);
@@ -173,11 +174,11 @@ proptest! {
 #[test]
 fn the_fixture_is_advised_most_rows_and_follows_them() {
     let snapshot = machine();
-    let asked: Vec<SettingPlace> = places(&snapshot);
+    let all_places: Vec<SettingPlace> = places(&snapshot);
     let silent: Vec<&str> = KNOBS
         .iter()
         .filter(|row| {
-            let mut own = asked.iter().filter(|place| place.knob == row.knob.id);
+            let mut own = all_places.iter().filter(|place| place.knob == row.knob.id);
             own.all(|place| advise(row, &snapshot, &site(), place).is_none())
         })
         .map(|row| row.knob.id)
