@@ -245,7 +245,7 @@ rollouts:
 SITES = $(CURDIR)/runs/sites-$(shell date -u +%F)
 sites:
 	mkdir -p $(SITES)
-	LINERATE_ALL_SITES=1 $(CARGO) test --release --workspace --test planted --test unmodelled -- --nocapture \
+	LINERATE_ALL_SITES=1 $(CARGO) test --release -p linerate-model --test all -- --nocapture planted:: unmodelled:: \
 	    > $(SITES)/told.txt
 
 test-series:

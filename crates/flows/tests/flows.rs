@@ -1,14 +1,11 @@
 //! Flows between two machines that are both this one, over 127.0.0.1.
 
-mod ends;
-
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use ends::{End, HERE, MS};
 use linerate_flows::listener::PROVEN_WITHIN;
 use linerate_flows::point::ready;
 use linerate_flows::preface::{ANSWER_BYTES, FlowName, PREFACE_BYTES, preface};
@@ -17,6 +14,8 @@ use linerate_flows::{
 };
 use linerate_record::net::{NetOffloads, NetOp};
 use linerate_wire::clock::Clock;
+
+use crate::ends::{End, HERE, MS};
 
 /// Nobody sends, and nothing is sent.
 fn plan(own: u32) -> FlowPlan {

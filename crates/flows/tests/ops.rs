@@ -1,14 +1,11 @@
 //! Requests, connections and datagrams between two machines that are both this one, over 127.0.0.1.
 
-mod ends;
-
 use std::io::{Read as _, Write as _};
 use std::net::{TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use ends::{End, HERE, MS};
 use linerate_flows::listener::PROVEN_WITHIN;
 use linerate_flows::point::ready;
 use linerate_flows::preface::{ANSWER_BYTES, FlowName, ONCE, preface};
@@ -16,6 +13,8 @@ use linerate_flows::{ExpectedFlows, FlowPlan, FlowsTo, PointCounts, ReadyPoint};
 use linerate_record::histogram::{add_encoded, empty};
 use linerate_record::net::{NetExchanges, NetGso, NetOffloads, NetOp};
 use linerate_wire::clock::Clock;
+
+use crate::ends::{End, HERE, MS};
 
 fn plan(own: u32, op: NetOp, most_bytes_per_s: Option<f64>) -> FlowPlan {
     FlowPlan {

@@ -1,8 +1,6 @@
 //! Streams to agents in pods, against a server that misbehaves in each way: each its own words, in time, and no byte
 //! lost or doubled.
 
-mod server;
-
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpListener;
@@ -16,7 +14,8 @@ use linerate_fleet::reach::{KubePlace, NodeReach};
 use linerate_kube::access::{Access, KubeconfigSource};
 use linerate_kube::fault::KubeFault;
 use linerate_kube::stream::{PodStream, StreamEnd};
-use server::{Call, Exec, Server, authority};
+
+use crate::server::{Call, Exec, Server, authority};
 
 const V5: &str = "v5.channel.k8s.io";
 const V4: &str = "v4.channel.k8s.io";

@@ -1,7 +1,5 @@
 //! An agent that listens, over real sockets: streams that break and come back, and everybody who should not have it.
 
-mod running;
-
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -12,8 +10,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use linerate_fleet::attachment::{ATTACH_VERSION, Attach, AttachAnswer, First, Refusal, SentBytes, word};
 use linerate_fleet::conversation::{Conversation, Met};
 use linerate_fleet::protocol::{PROTOCOL, ToAgent, frame};
-use running::{linerate, shown};
 use tempfile::TempDir;
+
+use crate::running::{linerate, shown};
 
 /// The most that is read at once.
 const READ_BYTES: usize = 4096;

@@ -1,7 +1,5 @@
 //! The main job, end to end, on the targets that linerate brings along. No root, nothing changed on the machine.
 
-mod running;
-
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -10,11 +8,12 @@ use linerate_analysis::view::Bottleneck;
 use linerate_record::finding::FindingKind;
 use linerate_record::load::Write;
 use linerate_record::run::{Op, PointSizes, StopReason, TargetKind};
-use running::{ACCESS_KEY, SECRET_KEY};
-use running::{
+use tempfile::tempdir;
+
+use crate::running::{ACCESS_KEY, SECRET_KEY};
+use crate::running::{
     Served, bench, bench_view, eventually, eventually_within, files_below, linerate, points, shown, verify, view, words,
 };
-use tempfile::tempdir;
 
 /// Short points: the tests are about what is right, not about how fast.
 const SHORT: &str = "--duration 600ms --warmup 100ms --no-ceiling --objects 40";

@@ -1,8 +1,6 @@
 //! Agents of a fleet, end to end: those that are met, those that lie, freeze, print, die or say nothing, each told in
 //! time, and none of which is left.
 
-mod running;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -12,8 +10,9 @@ use std::time::{Duration, Instant};
 use linerate_fleet::protocol::{AgentHello, FromAgent, PROTOCOL, frame};
 use linerate_record::fleet::{Allowed, FleetAudit, FleetCheck, FleetRow, NodeRole};
 use linerate_record::machine::Machine;
-use running::agents::{Place, with_fleet};
-use running::{linerate, shown};
+
+use crate::running::agents::{Place, with_fleet};
+use crate::running::{linerate, shown};
 
 fn checked(path: &Path) -> (FleetCheck, Output) {
     let output = with_fleet(&["fleet", "check", "--json"], path).output().expect("linerate runs");

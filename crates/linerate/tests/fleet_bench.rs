@@ -1,8 +1,6 @@
 //! `linerate bench --fleet`, end to end: several agents of this machine load one target, are killed, stopped and
 //! interrupted, and nothing is left of them or of what they wrote.
 
-mod running;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -11,8 +9,9 @@ use std::time::{Duration, Instant};
 use linerate_record::finding::{Finding, FindingKind};
 use linerate_record::reading::Reading;
 use linerate_record::run::{Interval, Manifest, PointLine, Purpose, StopReason};
-use running::agents::{Place, agents, bench, kill, loader};
-use running::{
+
+use crate::running::agents::{Place, agents, bench, kill, loader};
+use crate::running::{
     ACCESS_KEY, SECRET_KEY, Served, eventually_within, files_below, linerate, lines, objects, shown, view, words,
 };
 

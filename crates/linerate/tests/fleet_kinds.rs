@@ -1,7 +1,5 @@
 //! Every kind of load from many machines, end to end: deletions, rates, searches, objects that were there before.
 
-mod running;
-
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
@@ -14,8 +12,11 @@ use linerate_analysis::view::View;
 use linerate_record::finding::{Finding, FindingKind};
 use linerate_record::histogram::{EncodedHistogram, add_encoded, empty};
 use linerate_record::run::{Interval, Op, PointBegin, PointLine, Purpose, StopReason};
-use running::agents::{Place, agents, bench, kill, loader};
-use running::{Served, bench_view, eventually, eventually_within, files_below, lines, objects, points, shown, view};
+
+use crate::running::agents::{Place, agents, bench, kill, loader};
+use crate::running::{
+    Served, bench_view, eventually, eventually_within, files_below, lines, objects, points, shown, view,
+};
 
 /// A run of so many agents of this machine, which must end well.
 fn ran(place: &Place, agents: usize, target: &str, flags: &str) -> View {

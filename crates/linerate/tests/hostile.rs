@@ -1,16 +1,10 @@
 //! The binary against servers that lie and servers that say nothing: what it claims, how soon it gives up, and how soon
 //! Ctrl-C ends it.
 
-#[path = "hostile/absent.rs"]
 mod absent;
-#[path = "hostile/deletions.rs"]
 mod deletions;
-mod running;
-#[path = "hostile/server.rs"]
-mod server;
-#[path = "hostile/unseen.rs"]
+pub(crate) mod server;
 mod unseen;
-#[path = "hostile/versioned.rs"]
 mod versioned;
 
 use std::io::{BufRead as _, BufReader};
@@ -20,9 +14,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use linerate_record::finding::{FindingKind, Severity};
-use running::{ACCESS_KEY, SECRET_KEY, bench, bench_command, eventually, linerate, points, shown, view};
-use server::{Hostile, Manner, Said, reply, well};
 use tempfile::tempdir;
+
+use self::server::{Hostile, Manner, Said, reply, well};
+use crate::running::{ACCESS_KEY, SECRET_KEY, bench, bench_command, eventually, linerate, points, shown, view};
 
 /// Objects of a run that is short and leaves what it wrote.
 const OBJECTS: usize = 7;

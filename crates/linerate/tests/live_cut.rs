@@ -1,7 +1,5 @@
 //! `explain --live` ended early by signals, with an agent of its own on this machine. No root, nothing changed on it.
 
-mod running;
-
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -11,8 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use linerate_record::readings::Readings;
-use running::agents::{Place, agents, kill};
-use running::{eventually, eventually_within, linerate};
+
+use crate::running::agents::{Place, agents, kill};
+use crate::running::{eventually, eventually_within, linerate};
 
 /// A server that sends to whoever connects, and a connection of which all is read; its port.
 fn stream() -> u16 {

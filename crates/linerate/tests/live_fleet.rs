@@ -2,6 +2,7 @@
 //! the coordinator needs for it, and how soon it answers.
 
 mod pretended;
+#[expect(dead_code, reason = "other tests use the rest")]
 mod running;
 
 use std::fs;

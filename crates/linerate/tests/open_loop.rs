@@ -1,13 +1,12 @@
 //! Open loops, bounds on latencies and limits on errors, end to end. No root, nothing changed on the machine.
 
-mod running;
-
 use linerate_analysis::slo::RateSearchOutcome;
 use linerate_analysis::view::{Bottleneck, BoundFigures, View};
 use linerate_record::finding::FindingKind;
 use linerate_record::run::{StopReason, Worded};
-use running::{Served, bench, bench_view, files_below, linerate, points, shown, view};
 use tempfile::tempdir;
+
+use crate::running::{Served, bench, bench_view, files_below, linerate, points, shown, view};
 
 /// An open loop of small reads, for a second.
 const OPEN: &str = "--op get --obj.size 4KiB --objects 20 --duration 1s --no-ceiling";

@@ -1,16 +1,15 @@
 //! Folders of many clients, made without linerate, through the binary: text, JSON, CSV, page, a site beside them; and
 //! what the largest costs.
 
-mod running;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use linerate_worlds::{Fleet, Upset};
-use running::linerate;
 use serde_json::Value;
 use tempfile::tempdir;
+
+use crate::running::linerate;
 
 /// 195 clients, of which one has a third of the others' link, and one is slow for no reason to be seen.
 fn large(interval_ms: u64, point_ms: u64, hosts: u32) -> Fleet {

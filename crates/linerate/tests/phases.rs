@@ -1,8 +1,6 @@
 //! Targets whose pace changes: what is told of them holds however the phases lie. No root, nothing changed on the
 //! machine.
 
-mod running;
-
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,8 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use linerate_record::finding::{Finding, FindingKind};
-use running::{Served, bench, bench_view, points, shown, view};
 use tempfile::tempdir;
+
+use crate::running::{Served, bench, bench_view, points, shown, view};
 
 /// What a go-between does with a request for an object, of which it is told the number.
 type Deal = dyn Fn(u64) -> bool + Send + Sync;

@@ -2,7 +2,6 @@
 
 #![cfg(feature = "kube")]
 
-mod running;
 #[expect(dead_code, reason = "what misbehaves is of the tests of the room")]
 #[path = "../../kube/tests/server/mod.rs"]
 mod server;
@@ -17,9 +16,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use linerate_record::fleet::FleetCheck;
-use running::{linerate, shown};
-use server::{Call, Server};
 use tempfile::TempDir;
+
+use self::server::{Call, Server};
+use crate::running::{linerate, shown};
 
 /// A container with an agent.
 struct Container {

@@ -1,7 +1,5 @@
 //! `linerate net serve` and who comes to it, over 127.0.0.1. No root, nothing changed on the machine.
 
-mod running;
-
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -14,9 +12,10 @@ use linerate_flows::FlowToken;
 use linerate_flows::session::{SESSION_BYTES, SessionAnswer, answered, asked};
 use linerate_wire::patience::{Heed, Patience};
 use linerate_wire::sealed::Sealed;
-use running::agents::kill;
-use running::{eventually, files_below, linerate, shown, words};
 use tempfile::{TempDir, tempdir};
+
+use crate::running::agents::kill;
+use crate::running::{eventually, files_below, linerate, shown, words};
 
 /// How long whoever serves may take to end.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);

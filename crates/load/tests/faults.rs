@@ -1,14 +1,9 @@
 //! Targets that misbehave: each fault is told by its kind, nothing hangs, and nothing wrong is a success.
 
-mod driving;
-#[path = "faults/paced.rs"]
 mod paced;
-#[path = "faults/ranges.rs"]
 mod ranges;
-#[path = "faults/rests.rs"]
 mod rests;
-#[path = "faults/server.rs"]
-mod server;
+pub(crate) mod server;
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
@@ -18,7 +13,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use driving::{bodies, plan, session};
 use linerate_load::point::{Drive, drive};
 use linerate_load::session::{PointPlan, Until};
 use linerate_record::histogram::{Latencies, empty};
@@ -26,7 +20,9 @@ use linerate_record::load::{ErrorLimit, Spacing};
 use linerate_record::run::{Op, StopReason};
 use linerate_wire::arrivals::Arrivals;
 use linerate_wire::clock::Clock;
-use server::{ReceivedRequest, Then, error, reply, serve, well};
+
+use self::server::{ReceivedRequest, Then, error, reply, serve, well};
+use crate::driving::{bodies, plan, session};
 
 const GET: Op = Op::Get;
 const PUT: Op = Op::Put;

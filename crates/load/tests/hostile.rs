@@ -1,12 +1,7 @@
 //! Servers that misbehave in every way listed, at every call that linerate makes: none is waited for longer than its
 //! limit, and none counts as a success.
 
-#[path = "hostile/behaviours.rs"]
 mod behaviours;
-mod driving;
-#[expect(dead_code, reason = "each test binary uses a part")]
-#[path = "faults/server.rs"]
-mod server;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -15,8 +10,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use behaviours::Behaviour;
-use driving::{bodies, plan, session};
 use linerate_load::body::Bodies;
 use linerate_load::bucket::{Bucket, BucketError, Removal};
 use linerate_load::listing::Identified;
@@ -26,7 +19,11 @@ use linerate_load::session::{PointPlan, Session};
 use linerate_record::run::Op;
 use linerate_wire::clock::Clock;
 use linerate_wire::patience::Heed;
-use server::{ReceivedRequest, Then, reply, serve, well};
+
+use self::behaviours::Behaviour;
+use crate::driving::{bodies, plan, session};
+use crate::faults::server;
+use crate::faults::server::{ReceivedRequest, Then, reply, serve, well};
 
 /// Longest time for one request or one call.
 const LIMIT: Duration = Duration::from_millis(150);

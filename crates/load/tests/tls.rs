@@ -1,9 +1,6 @@
 //! TLS with servers that are as they should be and with those that are not: every fault is counted as one kind, told
 //! before a load in one sentence, and none hangs.
 
-mod driving;
-mod serving;
-
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
@@ -20,7 +17,9 @@ use linerate_record::load::Lookup;
 use linerate_record::run::{Op, StopReason};
 use linerate_wire::clock::Clock;
 use linerate_wire::tls::Trust;
-use serving::{Manner, Served, serve};
+
+use crate::driving;
+use crate::serving::{Manner, Served, serve};
 
 fn session(served: &Served, trust: Trust, lookup: Lookup) -> Session {
     let address: SocketAddr = served.address;

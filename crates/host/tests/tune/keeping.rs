@@ -9,7 +9,7 @@ use linerate_host::apply::{
 use linerate_host::watch::watch;
 use linerate_record::journal::By;
 
-use crate::machine::{Machine, scratch};
+use super::machine::{Machine, scratch};
 
 const DAY: Duration = Duration::from_secs(86_400);
 

@@ -8,7 +8,7 @@ use linerate_host::owner;
 use linerate_host::watch::watch;
 use linerate_record::journal::{By, Owner};
 
-use crate::machine::{Machine, ROWS, scratch};
+use super::machine::{Machine, ROWS, scratch};
 
 /// How long after the owner's end the machine must be as before. The watch looks each 200 ms.
 const WITHIN: Duration = Duration::from_secs(2);

@@ -5,7 +5,7 @@ use linerate_host::watch::{trial, watch};
 use linerate_record::journal::{By, Undo};
 use linerate_record::knob::{Change, SettingPlace, Space};
 
-use crate::machine::{ROWS, made};
+use super::machine::{ROWS, made};
 
 fn nothing(_: linerate_host::apply::ApplyStep) {}
 

@@ -1,7 +1,5 @@
 //! Running the `linerate` binary, and targets for it, from tests.
 
-#![expect(dead_code, reason = "each test binary uses a part")]
-
 pub(crate) mod agents;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

@@ -9,9 +9,9 @@ use linerate_load::point::{Drive, drive};
 use linerate_load::session::{PointPlan, Until};
 use linerate_wire::clock::Clock;
 
+use super::server::{ReceivedRequest, Then, serve};
+use super::{GET, PATIENT};
 use crate::driving::{bodies, plan, session};
-use crate::server::{ReceivedRequest, Then, serve};
-use crate::{GET, PATIENT};
 
 const BODY_BYTES: u64 = 4 << 20;
 const PIECE_BYTES: u64 = BODY_BYTES / 64;
