@@ -6,6 +6,7 @@ mod links;
 mod names;
 mod promises;
 mod retired;
+mod unbuilt;
 
 use crate::source::{self, Source};
 use crate::{Outcome, success_if};
@@ -73,6 +74,10 @@ pub(crate) fn run() -> Outcome {
     for (path, line, name) in names::at_fault(&definitions) {
         faults += 1;
         println!("{path}:{line}: {}: {name}: {}", names::RULE, names::WHAT_TO_DO);
+    }
+    for path in unbuilt::at_fault(&known, |path| fs::read_to_string(root.join(path)).ok()) {
+        faults += 1;
+        println!("{path}:1: {}: {}", unbuilt::RULE, unbuilt::WHAT_TO_DO);
     }
     let page = fs::read_to_string(root.join(promises::PAGE))?;
     for line in promises::lines_at_fault(&page, |path| fs::read_to_string(root.join(path)).ok()) {

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use linerate_analysis::view::Bottleneck;
 use linerate_record::finding::FindingKind;
@@ -12,7 +11,7 @@ use tempfile::tempdir;
 
 use crate::running::{ACCESS_KEY, SECRET_KEY};
 use crate::running::{
-    Served, bench, bench_view, eventually, eventually_within, files_below, linerate, points, shown, verify, view, words,
+    Served, bench, bench_view, eventually, files_below, linerate, points, shown, verify, view, words,
 };
 
 /// Short points: the tests are about what is right, not about how fast.
@@ -289,7 +288,7 @@ fn a_target_that_dies_is_told_as_errors_and_ends_the_run() {
     lines_of_intervals(out.path(), 4);
     drop(target);
     let mut status = None;
-    eventually_within(Duration::from_secs(120), "the run to give up", || {
+    eventually("the run to give up", || {
         status = child.try_wait().unwrap();
         status.is_some()
     });

@@ -10,7 +10,7 @@ use linerate_record::experiment::{Done, ExperimentReport, FLEET_EXPERIMENT_SCHEM
 use tempfile::{TempDir, tempdir};
 
 use crate::running::agents::{Files, Place, agents, captured, end_all, files_below, kill, loader, with_fleet};
-use crate::running::{ACCESS_KEY, SECRET_KEY, Served, eventually, linerate, objects, shown, words};
+use crate::running::{ACCESS_KEY, END, SECRET_KEY, Served, eventually, linerate, objects, shown, words};
 
 const SWAPPINESS: &str = "proc/sys/vm/swappiness";
 const MAP_COUNT: &str = "proc/sys/vm/max_map_count";
@@ -90,7 +90,7 @@ impl Machines {
 
     /// Waits until all nodes have had a value for a while, and cells are loaded.
     fn until_all_have(&self, value: &str, running: &mut Child) {
-        let until = Instant::now() + Duration::from_secs(90);
+        let until = Instant::now() + END;
         let have = || {
             let cells = fs::read_dir(self.out().join("cells")).into_iter().flatten().flatten();
             cells.count() > 0 && self.count_of(SWAPPINESS, value) == COUNT

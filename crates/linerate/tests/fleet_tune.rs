@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use linerate_record::rollout::{FleetChanges, NodeStanding, RolloutReport};
 
 use crate::running::agents::{Files, Place, agents, captured, end_all, files_below, kill, with_fleet};
-use crate::running::{eventually_within, linerate, shown};
+use crate::running::{END, eventually_within, linerate, shown};
 
 /// How long anything is waited for.
-const WAITED: Duration = Duration::from_secs(60);
+const WAITED: Duration = END;
 
 /// Settings of each machine, before and after.
 const SETTINGS: [(&str, &str, &str, &str); 4] = [

@@ -72,7 +72,7 @@ const SLOW_MS: u64 = 1_500;
 const TURN_MS: u64 = 12_000;
 
 #[test]
-fn a_target_that_is_slow_for_1500_ms_in_every_12_s_is_not_told_to_be_faster_than_it_is() {
+fn timed_a_target_that_is_slow_for_1500_ms_in_every_12_s_is_not_told_to_be_faster_than_it_is() {
     let (out, target) = (tempdir().unwrap(), Served::null());
     // Requests of either phase, and when the first and the last one came, in milliseconds.
     let seen = Arc::new([const { AtomicU64::new(0) }; 4]);

@@ -15,7 +15,7 @@ use linerate_wire::sealed::Sealed;
 use tempfile::{TempDir, tempdir};
 
 use crate::running::agents::kill;
-use crate::running::{eventually, files_below, linerate, shown, words};
+use crate::running::{END, bound, eventually, files_below, linerate, shown, words};
 
 /// How long whoever serves may take to end.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
@@ -60,7 +60,7 @@ impl Serving {
     /// Ends it by a signal; how it ended, and what it said.
     fn ended_by(mut self, signal: &str) -> (Option<i32>, String) {
         kill(signal, self.child.id());
-        let until = Instant::now() + ENDS_WITHIN;
+        let until = Instant::now() + bound(ENDS_WITHIN);
         while self.child.try_wait().expect("its status").is_none() {
             assert!(Instant::now() < until, "it ends");
             std::thread::sleep(Duration::from_millis(10));
@@ -254,7 +254,7 @@ fn one_that_takes_no_answer_leaves_the_seat_to_the_next() {
     for _ in 0..300 {
         first.say(&questions).expect("it is taken");
     }
-    let until = Instant::now() + Duration::from_secs(30);
+    let until = Instant::now() + END;
     loop {
         let (code, told, _) = output(serving.comes(&place, &serving.token, SHORT));
         if code == Some(0) {

@@ -7,8 +7,8 @@ use linerate_record::explanation::{Explanation, Hypothesis, Observations, Observ
 use linerate_record::plan::Work;
 use linerate_record::site::{BondMode, Entry, NodeGroup, Product, Protection, Site};
 
-use crate::explained_sites::published::fifty_six;
 use crate::explained_sites::{bond, drives, nic, observed, plane, site};
+use crate::published::fifty_six;
 
 /// Bytes of a GiB.
 const GIB: f64 = 1_073_741_824.0;

@@ -6,8 +6,8 @@ use linerate_record::explanation::{Explanation, Observations, Observed, Quantity
 use linerate_record::site::{Protection, Site};
 use linerate_worlds::{ClientPlacement, Cluster, Operation, SlowNode, objects_of_nodes};
 
-use crate::explained_sites::one_port::one_port;
 use crate::explained_sites::{nic, plane};
+use crate::one_port::one_port;
 
 const NODES: usize = 8;
 /// Of an object, two of which are parity.

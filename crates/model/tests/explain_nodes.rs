@@ -5,9 +5,9 @@ use linerate_record::explanation::{Explanation, Hypothesis, Observations, Observ
 use linerate_record::site::{Product, Protection, Site};
 
 use crate::chance::Chance;
-use crate::explained_sites::one_port::one_port;
-use crate::explained_sites::published::fifty_six;
 use crate::explained_sites::{nic, observed, plane};
+use crate::one_port::one_port;
+use crate::published::fifty_six;
 
 fn nodes(count: u32, racks: u32) -> Site {
     let mut site = one_port(count);

@@ -9,7 +9,7 @@ use linerate_record::explanation::{Explanation, Observations, Observed, Quantity
 use linerate_record::site::{Protection, Site};
 
 use crate::chance::Chance;
-use crate::explained_sites::one_port::one_port;
+use crate::one_port::one_port;
 
 const NODES: usize = 16;
 const RACKS: usize = 4;

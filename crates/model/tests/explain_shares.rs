@@ -5,8 +5,8 @@ use linerate_record::explanation::{Explanation, Hypothesis, Observations, Observ
 use linerate_record::site::Site;
 
 use crate::explained_sites;
-use crate::explained_sites::one_port::one_port;
 use crate::explained_sites::{drives, observed};
+use crate::one_port::one_port;
 
 const GIB: f64 = 1_073_741_824.0;
 

@@ -12,7 +12,7 @@ use linerate_record::site::Site;
 
 use crate::chance::Chance;
 use crate::explained_sites::observed;
-use crate::explained_sites::random::{drawn, each, random_site};
+use crate::random::{drawn, each, random_site};
 
 const SITES: u64 = 1000;
 const ERROR: f64 = 0.02;

@@ -9,9 +9,9 @@ use linerate_model::explain::{explain, singles};
 use linerate_record::explanation::{Explanation, Quantity};
 
 use crate::chance::Chance;
-use crate::explained_sites::gateways::rgw_cases;
 use crate::explained_sites::observed;
-use crate::explained_sites::random::{drawn, each, random_site};
+use crate::gateways::rgw_cases;
+use crate::random::{drawn, each, random_site};
 
 const SITES: u64 = 600;
 const ERROR: f64 = 0.02;

@@ -1,10 +1,5 @@
 //! Sites whose figures are explained.
 
-pub(crate) mod gateways;
-pub(crate) mod one_port;
-pub(crate) mod published;
-pub(crate) mod random;
-
 use std::collections::BTreeMap;
 
 use linerate_record::explanation::{Observations, Observed, Quantity};
