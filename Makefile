@@ -13,7 +13,7 @@ TRIPLE_arm64 = aarch64-unknown-linux-musl
 TRIPLES = $(foreach architecture,$(ARCHITECTURES),$(TRIPLE_$(architecture)))
 ZIG = $(CURDIR)/target/zig/bin
 
-.PHONY: demo test test-system fetched test-machines test-cluster servers watched kubernetes kubernetes-scale cilium machine bench soak scale streams placed series shapes live-cost rollouts sites worlds test-series fuzz lint clippy tidy dist test-dist
+.PHONY: demo test test-timed test-system test-gate gate-fetched test-all fetched test-machines test-cluster servers watched kubernetes kubernetes-scale cilium machine bench soak scale streams placed series shapes live-cost rollouts sites worlds test-series fuzz lint clippy tidy dist test-dist
 
 # The main job, on the embedded S3 target: about a minute after the build, which leaves Kubernetes out.
 demo:
@@ -27,6 +27,11 @@ test:
 	$(CARGO) build --workspace --tests --bin xtask
 	$(or $(CARGO_TARGET_DIR),target)/debug/xtask tests $(TESTS)
 
+# The same tests and those that measure time, one at a time, on a machine that does nothing else.
+test-timed:
+	$(CARGO) build --workspace --tests --bin xtask
+	LINERATE_TIMED=1 $(or $(CARGO_TARGET_DIR),target)/debug/xtask tests $(TESTS)
+
 # Root: installs Debian packages that are missing, builds MinIO, makes network namespaces, boots a virtual machine.
 # What `linerate tune export` prints is read by udev, TuneD and the types of Kubernetes; a Kubernetes runs in namespaces.
 UNPACKED = $(addprefix $(SERVERS)/,debian logins prometheus)
@@ -35,13 +40,40 @@ FETCHED = servers $(SERVERS)/vmlinuz $(SERVERS)/pod $(UNPACKED)
 LATER ?= kubernetes watched
 # Whoever has built it may name the program itself, where cargo is busy with something else.
 SYSTEM ?= $(CARGO) test --workspace --test system --
-test-system: $(FETCHED) $(LATER)
-	MINIO=$(SERVERS)/minio KERNEL=$(SERVERS)/vmlinuz POD=$(SERVERS)/pod KUBERNETES=$(KUBERNETES) \
+SYSTEM_PATHS = MINIO=$(SERVERS)/minio KERNEL=$(SERVERS)/vmlinuz POD=$(SERVERS)/pod KUBERNETES=$(KUBERNETES) \
 	DEFINITIONS=$(SERVERS)/definitions \
 	LOGINS=$(SERVERS)/logins PROMETHEUS=$(SERVERS)/prometheus \
 	TUNED=$(SERVERS)/debian/usr/lib/python3/dist-packages \
-	PATH="$$PATH:$(SERVERS)/debian/bin" \
-	$(SYSTEM) --test-threads 1 $(TESTS)
+	PATH="$$PATH:$(SERVERS)/debian/bin"
+test-system: $(FETCHED) $(LATER)
+	$(SYSTEM_PATHS) $(SYSTEM) --test-threads 1 $(TESTS)
+
+# One system test for each part of linerate, for `.ci/run`: of those that measure no time, and need no Kubernetes.
+GATE_FETCHED = servers $(SERVERS)/vmlinuz $(SERVERS)/prometheus
+GATE_TESTS = agent_as_process_1_takes_what_ended_processes_leave \
+	booted_changes_are_watched_by_systemd \
+	booted_members_of_a_bond_are_told_apart_live \
+	experiment_tells_what_does_not_reach \
+	fleet_by_ssh_the_program_is_put_there_verified_and_removed \
+	fleet_in_namespaces_by_name_and_by_process \
+	live_links_are_those_of_the_namespace_of_who_looks \
+	minio_bytes_and_requests_equal_the_servers_metrics \
+	namespaces_the_server_behind_an_address_is_found \
+	net_names_an_mtu_black_hole_with_its_side \
+	prometheus_reads_all_rules_and_expressions_that_are_rendered \
+	read_only_a_whole_watch_runs_under_the_seccomp_profile \
+	scopes_of_every_network_setting_are_as_said \
+	sockets_of_an_engine_in_another_namespace_are_read \
+	tune_fleet_there_and_back_over_16_namespaces \
+	tune_in_a_namespace_and_back_byte_for_byte
+test-gate: $(GATE_FETCHED)
+	$(SYSTEM_PATHS) $(SYSTEM) --test-threads 1 --exact $(GATE_TESTS)
+
+# All that the gate leaves out, part by part, by `.ci/parts.tsv`: parts that passed since the last change are left out.
+# PARTS='NAME NAME' runs these; the counts are in runs/test-all-DATE.
+PARTS ?=
+test-all:
+	$(XTASK) parts run $(PARTS)
 
 servers: $(SERVERS)/minio
 	.ci/install
@@ -84,6 +116,7 @@ kubernetes: servers $(KUBERNETES)/bin/kubelet $(KUBERNETES)/debian $(KUBERNETES)
 
 # All that system tests take from others, but for what is compiled for long.
 fetched: $(FETCHED) $(KUBERNETES)/debian
+gate-fetched: $(GATE_FETCHED)
 
 # Nodes that are pretended, for hundreds of pods.
 kubernetes-scale: kubernetes $(KUBERNETES)/bin/kwok
@@ -245,7 +278,7 @@ rollouts:
 SITES = $(CURDIR)/runs/sites-$(shell date -u +%F)
 sites:
 	mkdir -p $(SITES)
-	LINERATE_ALL_SITES=1 $(CARGO) test --release --workspace --test planted --test unmodelled -- --nocapture \
+	LINERATE_ALL_SITES=1 $(CARGO) test --release -p linerate-model --test all -- --nocapture planted:: unmodelled:: \
 	    > $(SITES)/told.txt
 
 test-series:
@@ -277,11 +310,11 @@ $(ZIG)/cargo-zigbuild:
 	python3 -m venv $(CURDIR)/target/zig
 	$(ZIG)/pip install --quiet --require-hashes --only-binary :all: --requirement .ci/zig-requirements.txt
 
-# Before a change is proposed. CI leaves clippy out, which compiles everything once more.
+# Before a change is proposed.
 lint: tidy clippy
 
 clippy:
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --test system --test cluster -- -D warnings
 
 tidy:
 	$(CARGO) fmt --check

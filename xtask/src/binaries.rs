@@ -1,40 +1,35 @@
-//! All tests of the workspace, several test binaries at once. Cargo runs one after the other, and where the last test
-//! of one waits, the machine waits with it.
+//! All tests of the workspace, as many at once as there are processors. Cargo runs one binary after the other, and where
+//! the last test of one waits, the machine waits with it.
 
 use std::collections::VecDeque;
+use std::env;
 use std::error::Error;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::process::by_hand;
 use crate::{Outcome, success_if};
 
-/// Binaries that run at once. Each runs as many tests at once as `RUST_TEST_THREADS` says.
-const LANES: usize = 3;
+/// Groups of tests of more than half a minute, which begin first: one that began last would end alone.
+const LONGEST: [&str; 0] = [];
 
-/// Binaries of more than half a minute, which begin first: one that began last would end alone.
-const LONGEST: [&str; 13] = [
-    "tests/bounds.rs",
-    "tests/planted.rs",
-    "tests/unmodelled.rs",
-    "tests/embedded.rs",
-    "tests/hostile.rs",
-    "tests/plan.rs",
-    "tests/live_fleet.rs",
-    "tests/experiment_conduct.rs",
-    "tests/pages.rs",
-    "tests/impossible.rs",
-    "tests/exec.rs",
-    "tests/worlds.rs",
-    "tests/browser.rs",
-];
+/// How names of tests begin that measure time: they run where [`TIMED`] is set, one at a time.
+const MEASURES_TIME: &str = "timed_";
+
+/// Set where tests may hold what they do to times: nothing runs beside them.
+const TIMED: &str = "LINERATE_TIMED";
+
+/// How many groups are named at the end, with their time.
+const NAMED: usize = 20;
 
 /// A binary of tests.
+#[derive(Debug)]
 struct Binary {
     /// As cargo names it: `tests/plan.rs`.
     name: String,
@@ -43,25 +38,106 @@ struct Binary {
     place: PathBuf,
 }
 
+/// Tests of a binary that run one after the other in one process.
+#[derive(Debug)]
+struct Group {
+    binary: Arc<Binary>,
+    /// The module that they are in, directly below the root of the binary; empty for those of the root itself.
+    module: String,
+    /// All that the binary has, or what the arguments select, if it is empty.
+    tests: Vec<String>,
+}
+
+impl Group {
+    fn command(&self, arguments: &[String]) -> Command {
+        let mut command = Command::new(&self.binary.executable);
+        command.args(["--test-threads", "1"]).args(arguments).current_dir(&self.binary.place);
+        if !self.tests.is_empty() {
+            command.arg("--exact").args(&self.tests);
+        }
+        command.env("CARGO_MANIFEST_DIR", &self.binary.place).stdin(Stdio::null());
+        command
+    }
+
+    /// `crates/linerate tests/main.rs plan`
+    fn title(&self) -> String {
+        let folder = self.binary.place.file_name().unwrap_or_default().display();
+        format!("{folder} {} {}", self.binary.name, self.module).trim_end().to_owned()
+    }
+}
+
 /// Builds all binaries, runs them with these arguments, and then the examples of the documentation, if it has some.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
-    let binaries = Mutex::new(longest_first(built()?).into());
+    let is_timed = env::var_os(TIMED).is_some();
+    let lanes = if is_timed { 1 } else { thread::available_parallelism().map_or(1, usize::from) };
+    let mut groups = Vec::new();
+    for binary in built()? {
+        groups.extend(grouped(binary, arguments, is_timed)?);
+    }
+    let groups = Mutex::new(longest_first(groups).into());
     let is_passed = AtomicBool::new(true);
+    let times = Mutex::new(Vec::new());
     thread::scope(|scope| {
-        for _ in 0..LANES {
+        for _ in 0..lanes {
             scope.spawn(|| {
-                while let Some(binary) = next(&binaries) {
-                    if !ran(&binary, arguments) {
+                while let Some(group) = next(&groups) {
+                    let begun = Instant::now();
+                    if !ran(&group, arguments) {
                         is_passed.store(false, Ordering::Relaxed);
                     }
+                    times.lock().unwrap_or_else(PoisonError::into_inner).push((begun.elapsed(), group.title()));
                 }
             });
         }
     });
+    print_longest(times.into_inner().unwrap_or_else(PoisonError::into_inner));
     let mut examples = by_hand("cargo");
     examples.args(["test", "--workspace", "--no-fail-fast", "--doc", "--"]).args(arguments);
     let are_examples_passed = !has_examples()? || examples.status()?.success();
     Ok(success_if(is_passed.into_inner() && are_examples_passed))
+}
+
+fn print_longest(mut times: Vec<(Duration, String)>) {
+    times.sort();
+    println!("\nlongest groups of tests:");
+    for (time, title) in times.iter().rev().take(NAMED) {
+        println!("{:6.1} s {title}", time.as_secs_f64());
+    }
+}
+
+/// The tests of a binary by their modules. With arguments, which select tests, it is one group.
+fn grouped(binary: Binary, arguments: &[String], is_timed: bool) -> Result<Vec<Group>, Box<dyn Error>> {
+    let all = Group { binary: Arc::new(binary), module: String::new(), tests: Vec::new() };
+    if !arguments.is_empty() {
+        return Ok(vec![all]);
+    }
+    let listed = all.command(&["--list".to_owned()]).output()?;
+    if !listed.status.success() {
+        return Err(format!("{} does not list its tests: {}", all.title(), listed.status).into());
+    }
+    Ok(by_module(&all.binary, &String::from_utf8(listed.stdout)?, is_timed))
+}
+
+/// Groups of what a binary lists: `plan::a_plan_is_read: test`. Tests that measure time are left out unless all is
+/// timed.
+fn by_module(binary: &Arc<Binary>, listed: &str, is_timed: bool) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for test in listed.lines().filter_map(|line| line.strip_suffix(": test")) {
+        let name = test.rsplit("::").next().unwrap_or(test);
+        if name.starts_with(MEASURES_TIME) && !is_timed {
+            continue;
+        }
+        let module = test.split_once("::").map_or("", |(module, _)| module);
+        match groups.iter_mut().find(|group| group.module == module) {
+            Some(group) => group.tests.push(test.to_owned()),
+            None => groups.push(Group {
+                binary: Arc::clone(binary),
+                module: module.to_owned(),
+                tests: vec![test.to_owned()],
+            }),
+        }
+    }
+    groups
 }
 
 /// Whether any documentation of the packages has an example. To look costs nothing; rustdoc takes half a minute to find
@@ -95,13 +171,13 @@ fn is_example(source: &str) -> bool {
     false
 }
 
-fn longest_first(mut binaries: Vec<Binary>) -> Vec<Binary> {
-    binaries.sort_by_key(|binary| LONGEST.iter().position(|name| *name == binary.name).unwrap_or(LONGEST.len()));
-    binaries
+fn longest_first(mut groups: Vec<Group>) -> Vec<Group> {
+    groups.sort_by_key(|group| LONGEST.iter().position(|title| *title == group.title()).unwrap_or(LONGEST.len()));
+    groups
 }
 
-fn next(binaries: &Mutex<VecDeque<Binary>>) -> Option<Binary> {
-    binaries.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+fn next(groups: &Mutex<VecDeque<Group>>) -> Option<Group> {
+    groups.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
 }
 
 fn built() -> Result<Vec<Binary>, Box<dyn Error>> {
@@ -126,28 +202,23 @@ fn binary(line: &str) -> Option<Binary> {
     Some(Binary { name, executable: told["executable"].as_str()?.into(), place })
 }
 
-/// Runs one binary and prints what it printed, whole; whether all of its tests passed.
-fn ran(binary: &Binary, arguments: &[String]) -> bool {
-    let output = Command::new(&binary.executable)
-        .args(arguments)
-        .current_dir(&binary.place)
-        .env("CARGO_MANIFEST_DIR", &binary.place)
-        .stdin(Stdio::null())
-        .output();
-    let (name, executable) = (&binary.name, binary.executable.display());
+/// Runs one group and prints everything that it printed; whether all of its tests passed.
+fn ran(group: &Group, arguments: &[String]) -> bool {
+    let output = group.command(arguments).output();
+    let (title, executable) = (group.title(), group.binary.executable.display());
     let mut out = io::stdout().lock();
-    // Who reads this may be gone; whether tests passed is told by the exit code as well.
-    let _ = writeln!(out, "     Running {name} ({executable})");
+    // Who reads this may be gone; the exit code says as well whether tests passed.
+    let _ = writeln!(out, "     Running {title} ({executable})");
     match output {
         Ok(Output { status, stdout, stderr }) => {
             let _ = out.write_all(&stdout).and_then(|()| out.write_all(&stderr));
             if !status.success() {
-                let _ = writeln!(out, "{name} ended with {status}");
+                let _ = writeln!(out, "{title} ended with {status}");
             }
             status.success()
         }
         Err(error) => {
-            let _ = writeln!(out, "error: test failed to run: {name}: {error}");
+            let _ = writeln!(out, "error: test failed to run: {title}: {error}");
             false
         }
     }
@@ -187,10 +258,24 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_longest_begins_first_and_all_else_stays_in_order() {
-        let named = |name: &str| Binary { name: name.into(), executable: PathBuf::new(), place: PathBuf::new() };
-        let order = ["src/lib.rs", "tests/planted.rs", "tests/compare.rs", "tests/bounds.rs"].map(named);
-        let names: Vec<_> = longest_first(order.into()).into_iter().map(|binary| binary.name).collect();
-        assert_eq!(names, ["tests/bounds.rs", "tests/planted.rs", "src/lib.rs", "tests/compare.rs"]);
+    fn tests_are_grouped_by_the_module_that_they_are_in() {
+        let binary = Arc::new(Binary {
+            name: "tests/main.rs".into(),
+            executable: "/w/target/debug/deps/all-1".into(),
+            place: "/w/crates/a".into(),
+        });
+        let listed = "at_the_root: test\nplan::is_read: test\nmodes::plan::is_read: test\nplan::deep::is_kept: test\n\n\
+                      plan::timed_in_a_second: test\n5 tests, 0 benchmarks\n";
+        let groups = by_module(&binary, listed, false);
+        let found: Vec<_> = groups.iter().map(|group| (group.title(), group.tests.join(" "))).collect();
+        let expected = [
+            ("a tests/main.rs", "at_the_root"),
+            ("a tests/main.rs plan", "plan::is_read plan::deep::is_kept"),
+            ("a tests/main.rs modes", "modes::plan::is_read"),
+        ];
+        assert_eq!(found, expected.map(|(title, tests)| (title.to_owned(), tests.to_owned())));
+        assert_eq!(by_module(&binary, listed, true)[1].tests.len(), 3);
+        let command = format!("{:?}", groups[1].command(&[]));
+        assert!(command.contains(r#""--exact" "plan::is_read" "plan::deep::is_kept""#), "{command}");
     }
 }

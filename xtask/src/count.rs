@@ -135,6 +135,21 @@ fn lasting(count: &Count) -> u64 {
     count.failed.saturating_sub(count.again.len() as u64)
 }
 
+/// How many tests passed, failed and were skipped.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Totals {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    pub(crate) skipped: u64,
+}
+
+/// Counts over one log.
+pub(crate) fn totals(log: &str) -> Totals {
+    let mut count = Count::default();
+    add(&mut count, log);
+    Totals { passed: count.passed, failed: lasting(&count), skipped: count.skipped }
+}
+
 /// The tests that failed, where they are all that is wrong with the log.
 pub(crate) fn failures(log: &str) -> Result<Vec<String>, String> {
     let mut count = Count::default();

@@ -8,6 +8,7 @@ mod count;
 mod fuzz;
 mod knobs;
 mod modules;
+mod parts;
 mod process;
 mod purity;
 mod sbom;
@@ -26,7 +27,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                     may not name
   tidy              style of every file that git knows or would add
   count LOGFILE...  tests passed, failed and skipped in saved outputs of cargo test
-  tests [ARGS]      all tests, several test binaries at once, each with these arguments
+  tests [ARGS]      all tests, as many at once as there are processors, each binary with these arguments
+  parts             the tests that the gate leaves out, part by part: which have passed since the last change
+  parts run [NAME...]  runs these, or all that have not, and records them in runs/test-all-DATE
   again LOG TARGET  the tests that failed in a saved output once more, each alone, by make TARGET
   sbom TRIPLE       what the binary for a target is made of, as CycloneDX
   knobs [--check]   docs/knobs from the rows of the catalogue; --check only says which pages are not current
@@ -39,6 +42,8 @@ fn main() -> ExitCode {
         Some(("tidy", [])) => tidy::run(),
         Some(("count", logs)) => count::run(logs),
         Some(("tests", arguments)) => binaries::run(arguments),
+        Some(("parts", [])) => parts::list(),
+        Some(("parts", [run, names @ ..])) if run == "run" => parts::run(names),
         Some(("again", [log, target])) => again::run(log, target),
         Some(("knobs", [])) => knobs::write(),
         Some(("knobs", [check])) if check == "--check" => knobs::check(),

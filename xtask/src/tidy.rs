@@ -5,6 +5,7 @@ mod content;
 mod links;
 mod promises;
 mod retired;
+mod unbuilt;
 
 use crate::source::{self, Source};
 use crate::{Outcome, success_if};
@@ -67,6 +68,10 @@ pub(crate) fn run() -> Outcome {
             faults += 1;
             println!("{path}:{line}: {}: docs/glossary.md has another term: {instead}", retired::RULE);
         }
+    }
+    for path in unbuilt::at_fault(&known, |path| fs::read_to_string(root.join(path)).ok()) {
+        faults += 1;
+        println!("{path}:1: {}: {}", unbuilt::RULE, unbuilt::WHAT_TO_DO);
     }
     let page = fs::read_to_string(root.join(promises::PAGE))?;
     for line in promises::lines_at_fault(&page, |path| fs::read_to_string(root.join(path)).ok()) {

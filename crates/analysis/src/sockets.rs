@@ -287,7 +287,7 @@ mod tests {
     /// Each machine makes connections to every other, and meets one from each: a tenth of the hashes that a machine may
     /// tell, so that it takes little time without optimisation.
     #[test]
-    fn a_large_fleet_is_joined_in_bounded_time() {
+    fn timed_a_large_fleet_is_joined_in_bounded_time() {
         const MACHINES: u64 = 484;
         const HASHES: u64 = 4096;
         let mix = |a: u64, b: u64, n: u64| {

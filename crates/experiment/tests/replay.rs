@@ -4,12 +4,13 @@
 #[path = "../../worlds/tests/hours/mod.rs"]
 mod hours;
 
-use hours::hours;
 use linerate_experiment::design::{self, DesignRequest, design};
 use linerate_experiment::state::{ExperimentState, begin};
 use linerate_experiment::steps::{next, observe, report};
 use linerate_record::experiment::{CellOutcome, Decision, Effect, ExperimentStep};
 use linerate_worlds::{Dice, HeldShare, RecordedSeries, table, tries};
+
+use self::hours::hours;
 
 const SECOND: u64 = 1_000_000_000;
 /// Seconds to settle in, and those measured after.

@@ -241,7 +241,7 @@ mod tests {
         let holder = named(process, numbers).unwrap();
         assert!(!holder.is_stopped());
         kill_process(Pid::from_child(&child), Signal::STOP).unwrap();
-        let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(120);
         while !holder.is_stopped() && std::time::Instant::now() < end {
             std::thread::yield_now();
         }

@@ -1,7 +1,5 @@
 //! Fingerprints of a captured machine, to which something happens, and of the machine on which the tests run.
 
-mod processor;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::{IpAddr, TcpListener};
@@ -13,7 +11,8 @@ use std::time::Duration;
 use linerate_host::fingerprint::{FingerprintEnd, FingerprintRequest, begin, end};
 use linerate_host::{Root, serving};
 use linerate_record::reading::QuotaPeriods;
-use processor::least_of;
+
+use crate::processor::least_of;
 
 const TARGET: u32 = 20;
 const CPU: &str = "sys/devices/system/cpu";

@@ -1,14 +1,13 @@
 //! The machine on which the tests run is read as a machine.
 
-mod processor;
-
 use linerate_host::{Root, machine, reading};
 use linerate_record::reading::{CpuTimes, DiskCounters, NicCounters, Reading};
-use processor::least_of;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
+
+use crate::processor::least_of;
 
 const SENT_BYTES: usize = 4 << 20;
 

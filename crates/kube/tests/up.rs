@@ -1,8 +1,5 @@
 //! Clients brought up and taken down at a server that keeps objects, and has some of others.
 
-#[expect(dead_code, reason = "streams are of other tests")]
-mod server;
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +8,8 @@ use linerate_kube::fault::KubeFault;
 use linerate_kube::manifest::{INDEX_LABEL, PlacedClient, StoragePod, Wishes, render};
 use linerate_kube::up::{NamespaceOwner, documents};
 use serde_json::{Value, json};
-use server::{Call, Server};
+
+use crate::server::{Call, Server};
 
 /// Objects by their paths.
 type Objects = Arc<Mutex<BTreeMap<String, Value>>>;

@@ -1,7 +1,5 @@
 //! An agent that listens, over real sockets: streams that break and come back, and everybody who should not have it.
 
-mod running;
-
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -12,8 +10,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use linerate_fleet::attachment::{ATTACH_VERSION, Attach, AttachAnswer, First, Refusal, SentBytes, word};
 use linerate_fleet::conversation::{Conversation, Met};
 use linerate_fleet::protocol::{PROTOCOL, ToAgent, frame};
-use running::{linerate, shown};
 use tempfile::TempDir;
+
+use crate::running::{END, bound, linerate, shown};
 
 /// The most that is read at once.
 const READ_BYTES: usize = 4096;
@@ -33,7 +32,7 @@ impl Agent {
         let child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
         let agent = Agent { folder, child };
-        let until = Instant::now() + Duration::from_secs(10);
+        let until = Instant::now() + END;
         while !agent.socket().exists() {
             assert!(Instant::now() < until, "it does not listen");
             thread::sleep(Duration::from_millis(5));
@@ -46,7 +45,7 @@ impl Agent {
     }
 
     fn connect(&self) -> UnixStream {
-        let until = Instant::now() + Duration::from_secs(5);
+        let until = Instant::now() + bound(Duration::from_secs(5));
         loop {
             match UnixStream::connect(self.socket()) {
                 Ok(stream) => {
@@ -62,7 +61,7 @@ impl Agent {
     fn asked(&self, asked: &Attach) -> (UnixStream, Option<AttachAnswer>, Vec<u8>) {
         let mut stream = self.connect();
         stream.write_all(&word(asked)).expect("said");
-        let (mut first, until) = (First::default(), Instant::now() + Duration::from_secs(5));
+        let (mut first, until) = (First::default(), Instant::now() + bound(Duration::from_secs(5)));
         let mut bytes = [0; READ_BYTES];
         while Instant::now() < until {
             match stream.read(&mut bytes) {
@@ -103,7 +102,7 @@ fn now_ns() -> i64 {
 fn met(agent: &Agent, token: &str, breaks_after: usize) -> (Met, usize, u64) {
     let (mut conversation, first) = Conversation::begin(token.to_owned(), true, now_ns(), 10_000_000_000);
     let (mut kept, mut taken, mut streams, mut unsent) = (SentBytes::default(), 0_u64, 0, first);
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + END;
     loop {
         let (mut stream, answer, rest) = agent.asked(&attach(token, streams > 0, taken));
         streams += 1;
@@ -177,12 +176,11 @@ fn an_agent_has_one_coordinator_and_waits_for_the_next() {
     // Nobody speaks to it any more: it is free after its lease, and knows nobody of before.
     let (begun, mut answer) = (Instant::now(), Refusal::Busy { for_s: 0 });
     while matches!(answer, Refusal::Busy { .. }) {
-        assert!(begun.elapsed() < Duration::from_secs(5), "it does not end");
+        assert!(begun.elapsed() < bound(Duration::from_millis(3_500)), "it does not end");
         thread::sleep(Duration::from_millis(50));
         answer = refused(&attach("b", true, 0));
     }
     assert_eq!(answer, Refusal::Unknown);
-    assert!((1_000..3_500).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
     assert_eq!(refused(&attach("a", true, 0)), Refusal::Unknown);
     let (met, ..) = met(&agent, "c", usize::MAX);
     assert_eq!(met.hello.token, "c");
@@ -194,7 +192,7 @@ fn the_same_token_takes_the_agent_from_a_stream_that_is_frozen() {
     let (mut frozen, _, _) = agent.asked(&attach("a", false, 0));
     let (_next, answer, _) = agent.asked(&attach("a", true, 0));
     assert!(matches!(answer, Some(AttachAnswer::Taken { .. })), "{answer:?}");
-    let until = Instant::now() + Duration::from_secs(2);
+    let until = Instant::now() + bound(Duration::from_secs(2));
     while !matches!(frozen.read(&mut [0; 64]), Ok(0)) {
         assert!(Instant::now() < until, "it is not closed");
     }
@@ -208,7 +206,7 @@ fn who_says_nothing_or_floods_is_closed_and_keeps_nobody_out() {
     let written = (0..1_000).take_while(|_| flood.write_all(&[b'x'; 16 << 10]).is_ok()).count();
     assert!(written < 100, "{written}");
     let mut silent: Vec<UnixStream> = (0..100).map(|_| agent.connect()).collect();
-    let until = begun + Duration::from_secs(5);
+    let until = begun + bound(Duration::from_secs(5));
     for stream in &mut silent {
         while !matches!(stream.read(&mut [0; 64]), Ok(0)) {
             assert!(Instant::now() < until, "it is not closed");
@@ -253,7 +251,7 @@ fn an_agent_ends_by_a_signal_and_at_its_instant_and_takes_its_socket_along() {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("sent");
     let begun = Instant::now();
     assert_eq!(agent.child.wait().expect("it ends").code(), Some(130));
-    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < bound(Duration::from_secs(3)), "{:?}", begun.elapsed());
     assert!(!agent.socket().exists());
     let folder = tempfile::tempdir().expect("a folder");
     let refused = |socket: &std::path::Path, more: &[&str]| {
@@ -284,7 +282,7 @@ fn an_agent_that_was_killed_leaves_a_socket_that_the_next_one_takes() {
     let mut command = linerate();
     command.args(["agent", "--listen"]).arg(agent.socket());
     agent.child = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
-    let until = Instant::now() + Duration::from_secs(5);
+    let until = Instant::now() + bound(Duration::from_secs(5));
     while UnixStream::connect(agent.socket()).is_err() {
         assert!(Instant::now() < until, "it does not listen");
         thread::sleep(Duration::from_millis(5));

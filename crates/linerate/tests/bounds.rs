@@ -1,8 +1,6 @@
 //! What is read from files costs what such a file can rightly cost, whatever is there: memory and processor time are
 //! held by the kernel. No root, nothing changed on the machine.
 
-mod running;
-
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
@@ -10,11 +8,12 @@ use std::process::{Command, Output, Stdio};
 
 use linerate_record::experiment::{Arm, BaselineLoad, Design, EXPERIMENT_SCHEMA, Experiment, Means, Role};
 use linerate_record::knob::Space;
-use running::{bench_view, linerate, shown};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, FileType, Mode, inotify, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::tempdir;
+
+use crate::running::{bench_view, linerate, shown};
 
 /// A run of linerate within 400 MB of addresses and 20 s of processor time, at a home of its own.
 fn bounded(home: &Path, environment: &[(&str, &str)], line: &str) -> Output {

@@ -3,6 +3,7 @@
 //! nothing may.
 
 mod cluster_parts;
+#[expect(dead_code, reason = "other tests use the rest")]
 mod running;
 
 use std::time::Instant;

@@ -1,7 +1,5 @@
 //! What a terminal of 80 columns gets fits it.
 
-mod running;
-
 use std::fs::File;
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
@@ -9,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use linerate_worlds::{Fleet, Upset};
-use running::{bench_view, linerate, words};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use tempfile::tempdir;
+
+use crate::running::{bench_view, linerate, words};
 
 const COLUMNS: u16 = 80;
 

@@ -1,13 +1,12 @@
 //! `linerate compare`, end to end on the null target.
 
-mod running;
-
 use std::path::Path;
 use std::process::Output;
 
 use linerate_analysis::compare::{CompareVerdict, Comparison};
-use running::{Served, bench, linerate, shown, words};
 use tempfile::{TempDir, tempdir};
+
+use crate::running::{Served, bench, linerate, shown, words};
 
 /// A run of one GET point of 1.5 s with a cap on its rate: its speed is the cap's and not the machine's.
 fn capped(target: &Served, per_s: u32) -> TempDir {

@@ -1,7 +1,5 @@
 //! Loads described: in the folders of runs, on standard input, and absent in folders of before.
 
-mod running;
-
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
@@ -9,9 +7,10 @@ use std::process::{Output, Stdio};
 
 use linerate_record::load::{Levels, Lookup, Server};
 use linerate_record::run::{Manifest, SCHEMA};
-use running::{ACCESS_KEY, SECRET_KEY, Served, bench, files_below, linerate, shown, view};
 use serde_json::{Value, json};
 use tempfile::tempdir;
+
+use crate::running::{ACCESS_KEY, SECRET_KEY, Served, bench, files_below, linerate, shown, view};
 
 const SHORT: &str = "--obj.size 4KiB --concurrent 1,2 --duration 200ms --warmup 0s --objects 8 --no-ceiling -q";
 

@@ -1,20 +1,18 @@
 //! The main job, end to end, on the targets that linerate brings along. No root, nothing changed on the machine.
 
-mod running;
-
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use linerate_analysis::view::Bottleneck;
 use linerate_record::finding::FindingKind;
 use linerate_record::load::Write;
 use linerate_record::run::{Op, PointSizes, StopReason, TargetKind};
-use running::{ACCESS_KEY, SECRET_KEY};
-use running::{
-    Served, bench, bench_view, eventually, eventually_within, files_below, linerate, points, shown, verify, view, words,
-};
 use tempfile::tempdir;
+
+use crate::running::{ACCESS_KEY, SECRET_KEY};
+use crate::running::{
+    Served, bench, bench_view, eventually, files_below, linerate, points, shown, verify, view, words,
+};
 
 /// Short points: the tests are about what is right, not about how fast.
 const SHORT: &str = "--duration 600ms --warmup 100ms --no-ceiling --objects 40";
@@ -290,7 +288,7 @@ fn a_target_that_dies_is_told_as_errors_and_ends_the_run() {
     lines_of_intervals(out.path(), 4);
     drop(target);
     let mut status = None;
-    eventually_within(Duration::from_secs(120), "the run to give up", || {
+    eventually("the run to give up", || {
         status = child.try_wait().unwrap();
         status.is_some()
     });

@@ -1,14 +1,13 @@
 //! `linerate experiment analyze` over the tables of the sources.
 
-mod running;
-
 use std::fs;
 use std::path::Path;
 use std::process::Output;
 
 use linerate_record::experiment::{Decision, RemarkKind, TableReport};
-use running::{linerate, shown, words};
 use tempfile::tempdir;
+
+use crate::running::{linerate, shown, words};
 
 fn run(table: &Path, flags: &str) -> Output {
     linerate().args(["experiment", "analyze"]).arg(table).args(words(flags)).output().expect("linerate runs")

@@ -1,16 +1,15 @@
 //! `linerate experiment` from its flags to its report, on the embedded target: nothing on the machine is changed.
 
-mod running;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use linerate_record::experiment::{Decision, Done, ExperimentReport, ExperimentStopReason, RemarkKind, Role};
-use running::{ACCESS_KEY, SECRET_KEY, Served, eventually, files_below, linerate, shown, words};
 use serde_json::{Value, json};
 use tempfile::tempdir;
+
+use crate::running::{ACCESS_KEY, SECRET_KEY, Served, eventually, files_below, linerate, shown, words};
 
 /// Cells as short as they can be: what is right matters here, not how fast.
 const SHORT: &str =

@@ -1,17 +1,16 @@
 //! `experiment --fleet` over captured machines, each with an agent, journals and a watch of its own, with the load from
 //! two agents of this machine: arms in place on all nodes or on none, and every file as before whatever ends it.
 
-mod running;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use linerate_record::experiment::{Done, ExperimentReport, FLEET_EXPERIMENT_SCHEMA};
-use running::agents::{Files, Place, agents, captured, end_all, files_below, kill, loader, with_fleet};
-use running::{ACCESS_KEY, SECRET_KEY, Served, eventually, linerate, objects, shown, words};
 use tempfile::{TempDir, tempdir};
+
+use crate::running::agents::{Files, Place, agents, captured, end_all, files_below, kill, loader, with_fleet};
+use crate::running::{ACCESS_KEY, END, SECRET_KEY, Served, eventually, linerate, objects, shown, words};
 
 const SWAPPINESS: &str = "proc/sys/vm/swappiness";
 const MAP_COUNT: &str = "proc/sys/vm/max_map_count";
@@ -91,7 +90,7 @@ impl Machines {
 
     /// Waits until all nodes have had a value for a while, and cells are loaded.
     fn until_all_have(&self, value: &str, running: &mut Child) {
-        let until = Instant::now() + Duration::from_secs(90);
+        let until = Instant::now() + END;
         let have = || {
             let cells = fs::read_dir(self.out().join("cells")).into_iter().flatten().flatten();
             cells.count() > 0 && self.count_of(SWAPPINESS, value) == COUNT

@@ -1,18 +1,15 @@
 //! Loads of which requests fail: what the run says of its target, and of itself.
 
-mod running;
-#[path = "hostile/server.rs"]
-#[expect(dead_code, reason = "each test binary uses a part")]
-mod server;
-
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
 use linerate_analysis::view::Bottleneck;
 use linerate_record::finding::FindingKind;
-use running::{bench, bench_command, eventually, linerate, points, shown, view};
-use server::{Hostile, Manner, ReceivedRequest, Said, reply};
 use tempfile::tempdir;
+
+use crate::hostile::server::{Hostile, Manner, ReceivedRequest, Said, reply};
+use crate::running;
+use crate::running::{bench, bench_command, eventually, linerate, points, shown, view};
 
 fn flags(hostile: &Hostile, more: &str) -> String {
     let usual = "--obj.size 1000 --concurrent 2 --threads 1 --precision none --no-ceiling --quiet";

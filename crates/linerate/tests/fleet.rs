@@ -1,8 +1,6 @@
 //! Agents of a fleet, end to end: those that are met, those that lie, freeze, print, die or say nothing, each told in
 //! time, and none of which is left.
 
-mod running;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -12,8 +10,9 @@ use std::time::{Duration, Instant};
 use linerate_fleet::protocol::{AgentHello, FromAgent, PROTOCOL, frame};
 use linerate_record::fleet::{Allowed, FleetAudit, FleetCheck, FleetRow, NodeRole};
 use linerate_record::machine::Machine;
-use running::agents::{Place, with_fleet};
-use running::{linerate, shown};
+
+use crate::running::agents::{Place, with_fleet};
+use crate::running::{END, bound, linerate, shown};
 
 fn checked(path: &Path) -> (FleetCheck, Output) {
     let output = with_fleet(&["fleet", "check", "--json"], path).output().expect("linerate runs");
@@ -87,7 +86,7 @@ fn what_is_no_agent_or_a_bad_one_is_told_in_time_and_ended() {
     let scripted = |(name, script, _): &(&str, String, &str)| place.scripted(name, &format!("exec 3<&0\n{script}\n"));
     let begun = Instant::now();
     let (found, output) = checked(&place.fleet(&cases.iter().map(scripted).collect::<Vec<_>>()));
-    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < bound(Duration::from_secs(15)), "{:?}", begun.elapsed());
     place.assert_over();
     assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
     for ((name, _, part), row) in cases.iter().zip(&found.nodes) {
@@ -108,7 +107,7 @@ fn agents_end_when_their_coordinator_is_killed_or_interrupted() {
         let mut command = with_fleet(&["fleet", "check"], &path);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("linerate starts");
         let agent = format!("{} agent", place.program.display());
-        let until = Instant::now() + Duration::from_secs(5);
+        let until = Instant::now() + END;
         while !place.processes().iter().any(|args| args.starts_with(&agent)) {
             assert!(Instant::now() < until, "no agent: {:?}", place.processes());
             std::thread::sleep(Duration::from_millis(10));

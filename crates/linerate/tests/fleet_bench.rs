@@ -1,8 +1,6 @@
 //! `linerate bench --fleet`, end to end: several agents of this machine load one target, are killed, stopped and
 //! interrupted, and nothing is left of them or of what they wrote.
 
-mod running;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -11,9 +9,10 @@ use std::time::{Duration, Instant};
 use linerate_record::finding::{Finding, FindingKind};
 use linerate_record::reading::Reading;
 use linerate_record::run::{Interval, Manifest, PointLine, Purpose, StopReason};
-use running::agents::{Place, agents, bench, kill, loader};
-use running::{
-    ACCESS_KEY, SECRET_KEY, Served, eventually_within, files_below, linerate, lines, objects, shown, view, words,
+
+use crate::running::agents::{Place, agents, bench, kill, loader};
+use crate::running::{
+    ACCESS_KEY, END, SECRET_KEY, Served, bound, eventually, files_below, linerate, lines, objects, shown, view, words,
 };
 
 fn run(place: &Place, fleet: &Path, target: &str, flags: &str) -> Output {
@@ -125,7 +124,7 @@ impl Going {
 
     /// Waits until a point has begun.
     fn until_measuring(&self) {
-        let until = Instant::now() + Duration::from_secs(30);
+        let until = Instant::now() + END;
         let file = self.folder.join("points.jsonl");
         let is_there = || std::fs::read_to_string(&file).is_ok_and(|text| text.contains("\"measure\""));
         while !is_there() {
@@ -274,7 +273,7 @@ fn a_client_that_is_lost_while_it_writes_beforehand_is_the_reason_told() {
     let fleet = with_known_second(&place);
     let flags = LONG.replace("--objects 16", "--objects 3000 --max-rate 500/s");
     let going = Going::start(bench(&place, &fleet, &target.address, &flags), place.path("run"));
-    eventually_within(Duration::from_secs(60), "some to be written", || objects(&target).len() > 200);
+    eventually("some to be written", || objects(&target).len() > 200);
     kill_second(&place);
     let output = going.end();
     place.assert_over();
@@ -297,7 +296,7 @@ fn a_run_that_requires_all_ends_with_the_first_that_is_lost() {
     let begun = Instant::now();
     kill("KILL", agents(&place)[0]);
     let output = going.end();
-    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < bound(Duration::from_secs(4)), "{:?}", begun.elapsed());
     place.assert_over();
     assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
     assert!(shown(&output).contains("--require-all ends the run with it"), "{}", shown(&output));
@@ -394,7 +393,7 @@ fn nothing_runs_three_seconds_after_all_were_killed_and_clean_deletes_what_each_
     kill("KILL", going.child.id());
     going.child.wait().expect("it ends");
     place.assert_over();
-    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < bound(Duration::from_secs(3)), "{:?}", begun.elapsed());
     let left = objects(&target);
     let sets: BTreeSet<&str> = left.iter().filter_map(|name| name.rsplit('/').nth(1)).collect();
     assert!(sets.len() >= 2, "each client writes a set of its own: {sets:?}");
@@ -410,7 +409,7 @@ fn agents_end_while_their_coordinator_is_stopped_and_it_tells_that_it_stood_stil
     kill("STOP", going.child.id());
     let stopped = Instant::now();
     while !agents(&place).is_empty() {
-        assert!(stopped.elapsed() < Duration::from_secs(3), "it runs: {:?}", place.processes());
+        assert!(stopped.elapsed() < bound(Duration::from_secs(3)), "it runs: {:?}", place.processes());
         std::thread::sleep(Duration::from_millis(20));
     }
     kill("CONT", going.child.id());

@@ -1,19 +1,18 @@
 //! `tune --fleet` over captured machines, each with an agent, journals and a watch of its own: applied in waves,
 //! confirmed, lapsed, rolled back, and all of it with something that dies in between. Every file is compared.
 
-mod running;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use linerate_record::rollout::{FleetChanges, NodeStanding, RolloutReport};
-use running::agents::{Files, Place, agents, captured, end_all, files_below, kill, with_fleet};
-use running::{eventually_within, linerate, shown};
+
+use crate::running::agents::{Files, Place, agents, captured, end_all, files_below, kill, with_fleet};
+use crate::running::{END, eventually_within, linerate, shown};
 
 /// How long anything is waited for.
-const WAITED: Duration = Duration::from_secs(60);
+const WAITED: Duration = END;
 
 /// Settings of each machine, before and after.
 const SETTINGS: [(&str, &str, &str, &str); 4] = [

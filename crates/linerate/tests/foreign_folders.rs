@@ -1,8 +1,6 @@
 //! Folders that somebody else may have made: what they say is held against rules, asked about, or refused. No root,
 //! nothing changed on the machine.
 
-mod running;
-
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,9 +8,10 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use running::{ACCESS_KEY, SECRET_KEY, Served, bench, eventually_within, files_below, linerate, shown, words};
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
+
+use crate::running::{ACCESS_KEY, SECRET_KEY, Served, bench, eventually_within, files_below, linerate, shown, words};
 
 /// How long a machine that does other things as well may take for a cell.
 const LONG: Duration = Duration::from_secs(120);

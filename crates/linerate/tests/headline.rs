@@ -1,7 +1,5 @@
 //! What a run says first: who disturbed it, how it was loaded, and what scripts make of it afterwards.
 
-mod running;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -9,9 +7,10 @@ use std::thread::available_parallelism;
 
 use linerate_analysis::view::Bottleneck;
 use linerate_record::finding::FindingKind;
-use running::{bench_view, linerate, shown};
 use serde_json::Value;
 use tempfile::tempdir;
+
+use crate::running::{bench_view, linerate, shown};
 
 /// Programs that use all processors, until they are dropped.
 struct Busy(Vec<Child>);

@@ -1,16 +1,10 @@
 //! The binary against servers that lie and servers that say nothing: what it claims, how soon it gives up, and how soon
 //! Ctrl-C ends it.
 
-#[path = "hostile/absent.rs"]
 mod absent;
-#[path = "hostile/deletions.rs"]
 mod deletions;
-mod running;
-#[path = "hostile/server.rs"]
-mod server;
-#[path = "hostile/unseen.rs"]
+pub(crate) mod server;
 mod unseen;
-#[path = "hostile/versioned.rs"]
 mod versioned;
 
 use std::io::{BufRead as _, BufReader};
@@ -20,9 +14,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use linerate_record::finding::{FindingKind, Severity};
-use running::{ACCESS_KEY, SECRET_KEY, bench, bench_command, eventually, linerate, points, shown, view};
-use server::{Hostile, Manner, Said, reply, well};
 use tempfile::tempdir;
+
+use self::server::{Hostile, Manner, Said, reply, well};
+use crate::running::{ACCESS_KEY, SECRET_KEY, bench, bench_command, bound, eventually, linerate, points, shown, view};
 
 /// Objects of a run that is short and leaves what it wrote.
 const OBJECTS: usize = 7;
@@ -349,14 +344,14 @@ fn the_timeout_holds_for_every_call_and_is_told_by_its_length() {
         let reported = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(reported.contains(part), "{more}: {reported}");
         assert!(part == "timeout: " || reported.contains("timed out after 2 s"), "{more}: {reported}");
-        assert!(begin.elapsed() < SOON, "{more}: {:?}", begin.elapsed());
+        assert!(begin.elapsed() < bound(SOON), "{more}: {:?}", begin.elapsed());
     }
     let (hostile, out) = (Hostile::serve(well), tempdir().unwrap());
     assert!(bench(out.path(), &flags(&hostile, "--op stat --objects 3 --noclear")).status.success());
     hostile.behave(|a, _| a.deletes_many().then_some(Said::Nothing));
     let begin = Instant::now();
     let output = clean(out.path(), &["--timeout", "1s"]);
-    assert!(output.status.code() == Some(3) && begin.elapsed() < SOON, "{}", shown(&output));
+    assert!(output.status.code() == Some(3) && begin.elapsed() < bound(SOON), "{}", shown(&output));
     assert!(shown(&output).contains("timed out after 1 s"), "however many it deletes: {}", shown(&output));
     // What was asked for may have been done.
     let again = format!("remains; clean again with linerate clean {}\n", out.path().display());
@@ -499,9 +494,9 @@ fn ctrl_c_acts_at_once_in_every_phase() {
             let asked = || hostile.objects.lock().unwrap().contains_key("noted");
             let ended = interrupted(&mut command, asked, times);
             assert_eq!(ended.code, Some(130), "{phase}: {ended:?}");
-            assert!(ended.said.contains("interrupted") && ended.acknowledged < AT_ONCE, "{phase}: {ended:?}");
+            assert!(ended.said.contains("interrupted") && ended.acknowledged < bound(AT_ONCE), "{phase}: {ended:?}");
             let clears_up = remains != Remains::Nothing && times == 1;
-            assert!(ended.took < if clears_up { ONE_CALL } else { AT_ONCE }, "{phase}, {times}: {ended:?}");
+            assert!(ended.took < bound(if clears_up { ONE_CALL } else { AT_ONCE }), "{phase}, {times}: {ended:?}");
             let command = format!("linerate clean {}", out.path().join("run").display());
             let reported = ended.said.contains(&command) && ended.said.contains("linerate-bench");
             assert!(reported || remains != Remains::Something, "{phase}, {times}: {ended:?}");
@@ -534,7 +529,7 @@ fn ctrl_c_ends_a_handshake_and_a_cleaning_that_nobody_answers() {
         !taken.is_empty()
     };
     let ended = interrupted(&mut command, asked, 1);
-    assert!(ended.code == Some(130) && ended.took < AT_ONCE, "{ended:?}");
+    assert!(ended.code == Some(130) && ended.took < bound(AT_ONCE), "{ended:?}");
 
     let (hostile, out) = (Hostile::serve(well), tempdir().unwrap());
     assert!(bench(out.path(), &self::flags(&hostile, "--op stat --objects 3 --noclear")).status.success());
@@ -543,7 +538,7 @@ fn ctrl_c_ends_a_handshake_and_a_cleaning_that_nobody_answers() {
     command.envs(keys()).arg("clean").arg(out.path());
     let asked = || hostile.objects.lock().unwrap().contains_key("noted");
     let ended = interrupted(&mut command, asked, 1);
-    assert!(ended.code == Some(130) && ended.took < AT_ONCE, "{ended:?}");
+    assert!(ended.code == Some(130) && ended.took < bound(AT_ONCE), "{ended:?}");
     let last = ended.said.lines().last().unwrap_or_default();
     let again = format!("linerate clean {}", out.path().display());
     assert!(last.starts_with("error: interrupted: objects of the run may remain") && last.ends_with(&again), "{last}");

@@ -1,14 +1,13 @@
 //! Folders of runs and of experiments with every number replaced by one that cannot be: what reads them reports or
 //! refuses, and never panics.
 
-mod running;
-
 use std::fs;
 use std::path::Path;
 
-use running::{linerate, shown, words};
 use serde_json::{Value, json};
 use tempfile::tempdir;
+
+use crate::running::{linerate, shown, words};
 
 /// What stands in place of each number.
 fn impossible() -> [Value; 4] {

@@ -1,7 +1,5 @@
 //! `explain --live` ended early by signals, with an agent of its own on this machine. No root, nothing changed on it.
 
-mod running;
-
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -11,8 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use linerate_record::readings::Readings;
-use running::agents::{Place, agents, kill};
-use running::{eventually, eventually_within, linerate};
+
+use crate::running::agents::{Place, agents, kill};
+use crate::running::{bound, eventually, linerate};
 
 /// A server that sends to whoever connects, and a connection of which all is read; its port.
 fn stream() -> u16 {
@@ -66,13 +65,13 @@ impl Watched {
     /// Waits until it says that it has read so many steps, or more: it says so each few seconds.
     fn has_read(&self, steps: u32) {
         let read = || self.told().lines().filter_map(|line| line.split_once(" of 60 s")?.0.parse().ok()).max();
-        eventually_within(Duration::from_secs(40), "steps", || read().is_some_and(|read: u32| read >= steps));
+        eventually("steps", || read().is_some_and(|read: u32| read >= steps));
     }
 
     /// Its code, once it has ended.
     fn code(&mut self) -> Option<i32> {
         let mut code = None;
-        eventually_within(Duration::from_secs(20), "its end", || {
+        eventually("its end", || {
             code = self.child.try_wait().expect("a child").map(|status| status.code());
             code.is_some()
         });
@@ -91,7 +90,7 @@ fn a_window_that_is_cut_has_what_sockets_did_until_then() {
     kill("INT", watched.child.id());
     assert_eq!(watched.code(), Some(130), "{}", watched.told());
     let readings: Readings = serde_json::from_slice(&fs::read(watched.readings()).unwrap()).unwrap();
-    assert!((5..20).contains(&readings.steps), "{} steps", readings.steps);
+    assert!((5..60).contains(&readings.steps), "{} steps", readings.steps);
     let sent: u64 = readings.sockets.iter().flat_map(|of| &of.remotes).map(|remote| remote.sent_bytes).sum();
     // Some three megabytes each second.
     assert!(sent > 1 << 20, "{sent} bytes through port {}: {:?}", watched.port, readings.remarks);
@@ -123,10 +122,10 @@ fn a_second_signal_ends_it_at_once_whatever_its_agent_does() {
     eventually("the first signal is told", || watched.told().contains("a second Ctrl-C ends at once"));
     let since = Instant::now();
     kill("INT", watched.child.id());
-    let code = watched.code();
-    let took = since.elapsed();
+    let (code, took) = (watched.code(), since.elapsed());
     agents.iter().for_each(|agent| kill("CONT", *agent));
-    assert!(code == Some(130) && took < Duration::from_millis(1_500), "{code:?} after {took:?}: {}", watched.told());
+    assert_eq!(code, Some(130), "{}", watched.told());
+    assert!(took < bound(Duration::from_millis(1_500)), "{took:?}: {}", watched.told());
     assert!(watched.told().contains("interrupted again") && !watched.readings().exists(), "{}", watched.told());
     watched.place.assert_over();
 }

@@ -2,6 +2,7 @@
 //! the coordinator needs for it, and how soon it answers.
 
 mod pretended;
+#[expect(dead_code, reason = "other tests use the rest")]
 mod running;
 
 use std::fs;
@@ -33,8 +34,8 @@ fn main() {
         return pretended::agent(number.parse().expect("a number"), Path::new(folder));
     }
     let trials = vec![
-        Trial::test("agents_of_484_nodes_are_read_and_judged_in_time_and_in_little_memory", live),
-        Trial::test("a_minute_of_484_nodes_is_judged_from_its_file_in_time_and_its_page_is_small", replayed),
+        Trial::test("timed_agents_of_484_nodes_are_read_and_judged_in_time_and_in_little_memory", live),
+        Trial::test("timed_a_minute_of_484_nodes_is_judged_from_its_file_in_time_and_its_page_is_small", replayed),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }

@@ -1,16 +1,15 @@
 //! Folders of many clients, made without linerate, through the binary: text, JSON, CSV, page, a site beside them; and
 //! what the largest costs.
 
-mod running;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use linerate_worlds::{Fleet, Upset};
-use running::linerate;
 use serde_json::Value;
 use tempfile::tempdir;
+
+use crate::running::linerate;
 
 /// 195 clients, of which one has a third of the others' link, and one is slow for no reason to be seen.
 fn large(interval_ms: u64, point_ms: u64, hosts: u32) -> Fleet {
@@ -108,8 +107,8 @@ fn the_largest_folder_of_many_clients_is_shown_in_time_and_memory() {
     let begun = Instant::now();
     let plain = linerate();
     let mut command = std::process::Command::new("sh");
-    // Addresses that the process may have, in KiB: four times what its records take as text.
-    command.args(["-c", "ulimit -v 1500000; exec \"$0\" \"$@\""]).arg(plain.get_program());
+    // Addresses that the process may have, in KiB: four times what its records take as text. And processor time, in s.
+    command.args(["-c", "ulimit -v 1500000 -t 240; exec \"$0\" \"$@\""]).arg(plain.get_program());
     command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let out = command.arg("report").arg(&folder).args(["--format", "json"]).output().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
@@ -117,5 +116,4 @@ fn the_largest_folder_of_many_clients_is_shown_in_time_and_memory() {
     println!("{} MiB of intervals: {:.1} s", bytes >> 20, begun.elapsed().as_secs_f64());
     let json: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(json["growth"][0]["points"].as_array().map(Vec::len), Some(5));
-    assert!(begun.elapsed().as_secs() < 120, "{:?}", begun.elapsed());
 }

@@ -1,9 +1,7 @@
 //! What README and the pages of `docs` say to type, typed: every block of commands that needs no cluster and changes
 //! nothing, in its order, and the texts beside them held against what they print.
 
-#[path = "pages/markdown.rs"]
 mod markdown;
-mod running;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,9 +10,10 @@ use std::process::{Command, Output};
 
 use linerate_model::ethernet::goodput_share;
 use linerate_record::site::{Encapsulation, IpVersion};
-use markdown::{Block, blocks, commands};
-use running::{linerate, shown};
 use tempfile::tempdir;
+
+use self::markdown::{Block, blocks, commands};
+use crate::running::{linerate, shown};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -109,7 +108,7 @@ fn type_page(name: &str, page: &str) -> (usize, String) {
     (count, renewed + &page[done..])
 }
 
-/// `REGENERATE=1 cargo test -p linerate --test pages` writes texts anew that a page shows whole.
+/// `REGENERATE=1 cargo test -p linerate --test all pages::` writes texts anew that a page shows whole.
 #[test]
 fn what_the_pages_say_to_type_works_as_typed_and_prints_what_they_show() {
     let mut counts = Vec::new();
@@ -121,7 +120,7 @@ fn what_the_pages_say_to_type_works_as_typed_and_prints_what_they_show() {
         } else {
             assert!(
                 page == renewed,
-                "{name} shows what is not printed: REGENERATE=1 cargo test -p linerate --test pages"
+                "{name} shows what is not printed: REGENERATE=1 cargo test -p linerate --test all pages::"
             );
         }
         counts.push((name, count));

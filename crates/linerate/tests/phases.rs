@@ -1,8 +1,6 @@
 //! Targets whose pace changes: what is told of them holds however the phases lie. No root, nothing changed on the
 //! machine.
 
-mod running;
-
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,8 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use linerate_record::finding::{Finding, FindingKind};
-use running::{Served, bench, bench_view, points, shown, view};
 use tempfile::tempdir;
+
+use crate::running::{Served, bench, bench_view, points, shown, view};
 
 /// What a go-between does with a request for an object, of which it is told the number.
 type Deal = dyn Fn(u64) -> bool + Send + Sync;
@@ -73,7 +72,7 @@ const SLOW_MS: u64 = 1_500;
 const TURN_MS: u64 = 12_000;
 
 #[test]
-fn a_target_that_is_slow_for_1500_ms_in_every_12_s_is_not_told_to_be_faster_than_it_is() {
+fn timed_a_target_that_is_slow_for_1500_ms_in_every_12_s_is_not_told_to_be_faster_than_it_is() {
     let (out, target) = (tempdir().unwrap(), Served::null());
     // Requests of either phase, and when the first and the last one came, in milliseconds.
     let seen = Arc::new([const { AtomicU64::new(0) }; 4]);

@@ -1,7 +1,5 @@
 //! `linerate plan` and `linerate explain`, end to end over the sites in `examples`.
 
-mod running;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -11,8 +9,10 @@ use linerate_record::explanation::{Explanation, Observations, Observed, Quantity
 use linerate_record::plan::Plan;
 use linerate_record::site::Site;
 use linerate_record::units::duration_ns;
-use running::{Served, bench, linerate, shown, words};
 use tempfile::tempdir;
+
+use crate::running;
+use crate::running::{Served, bench, linerate, shown, words};
 
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")

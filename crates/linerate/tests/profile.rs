@@ -1,11 +1,10 @@
 //! The seccomp profile of an agent that reads is made of the rows of calls, and rows refuse what they have to.
 
-mod confined;
-
 use std::collections::BTreeSet;
 
-use confined::{Row, file, outside, rows};
 use serde_json::{Value, json};
+
+use crate::confined::{Row, file, outside, rows};
 
 /// The profile of these rows, as OCI and containerd read it.
 fn profile(rows: &[Row]) -> Value {
@@ -61,7 +60,10 @@ fn the_committed_profile_is_that_of_the_rows() {
         std::fs::write(file("seccomp.json"), &made).unwrap();
     }
     let committed = std::fs::read_to_string(file("seccomp.json")).unwrap();
-    assert!(committed == made, "contrib/agent/seccomp.json: run REGENERATE=1 cargo test -p linerate --test profile");
+    assert!(
+        committed == made,
+        "contrib/agent/seccomp.json: run REGENERATE=1 cargo test -p linerate --test all profile::"
+    );
 }
 
 #[test]

@@ -1,13 +1,12 @@
 //! What is refused before anything is reached, and in which words. No root, nothing changed on the machine.
 
-mod running;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use running::{ACCESS_KEY, SECRET_KEY, Served, files_below, linerate, serving, shown, words};
 use tempfile::tempdir;
+
+use crate::running::{ACCESS_KEY, SECRET_KEY, Served, files_below, linerate, serving, shown, words};
 
 /// The binary in a folder of its own and with keys, as a shell would start it.
 fn typed(place: &Path, line: &str) -> Command {

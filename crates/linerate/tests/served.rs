@@ -1,7 +1,5 @@
 //! `linerate net serve` and who comes to it, over 127.0.0.1. No root, nothing changed on the machine.
 
-mod running;
-
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -14,9 +12,10 @@ use linerate_flows::FlowToken;
 use linerate_flows::session::{SESSION_BYTES, SessionAnswer, answered, asked};
 use linerate_wire::patience::{Heed, Patience};
 use linerate_wire::sealed::Sealed;
-use running::agents::kill;
-use running::{eventually, files_below, linerate, shown, words};
 use tempfile::{TempDir, tempdir};
+
+use crate::running::agents::kill;
+use crate::running::{END, bound, eventually, files_below, linerate, shown, words};
 
 /// How long whoever serves may take to end.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
@@ -61,7 +60,7 @@ impl Serving {
     /// Ends it by a signal; how it ended, and what it said.
     fn ended_by(mut self, signal: &str) -> (Option<i32>, String) {
         kill(signal, self.child.id());
-        let until = Instant::now() + ENDS_WITHIN;
+        let until = Instant::now() + bound(ENDS_WITHIN);
         while self.child.try_wait().expect("its status").is_none() {
             assert!(Instant::now() < until, "it ends");
             std::thread::sleep(Duration::from_millis(10));
@@ -255,7 +254,7 @@ fn one_that_takes_no_answer_leaves_the_seat_to_the_next() {
     for _ in 0..300 {
         first.say(&questions).expect("it is taken");
     }
-    let until = Instant::now() + Duration::from_secs(30);
+    let until = Instant::now() + END;
     loop {
         let (code, told, _) = output(serving.comes(&place, &serving.token, SHORT));
         if code == Some(0) {

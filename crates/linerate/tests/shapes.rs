@@ -1,16 +1,17 @@
 //! Clusters that were measured and kept: what `plan` and `explain` make of their figures today. `make shapes` measures
 //! them again.
 
-mod judged;
-mod running;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use judged::{Cause, Figure, Visit, cause_of, explained, explained_with, kept, leaders, over_curves, rank, summary};
 use linerate_record::explanation::Explanation;
+
+use crate::judged;
+use crate::judged::{
+    Cause, Figure, Visit, cause_of, explained, explained_with, kept, leaders, over_curves, rank, summary,
+};
 
 /// What is committed, each measured at another time; or what was measured now.
 fn folders() -> Vec<PathBuf> {

@@ -1,15 +1,14 @@
 //! What reaches a terminal or a folder: no key on any way into a message. No root, nothing changed on the machine.
 
-mod running;
-
 use std::fs;
 use std::path::Path;
 use std::process::Output;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
-use running::{bench_view, files_below, linerate, serving, shown};
 use tempfile::tempdir;
+
+use crate::running::{bench_view, files_below, linerate, serving, shown};
 
 /// A key of the tests.
 const KEY: &str = "QQQQkey/of+the/tests0123";

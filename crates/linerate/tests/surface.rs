@@ -1,7 +1,5 @@
 //! What users of warp, mc and AWS's tools expect at the surface. No root, nothing changed on the machine.
 
-mod running;
-
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -10,8 +8,9 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use linerate_record::finding::FindingKind;
-use running::{ACCESS_KEY, SECRET_KEY, Served, eventually, files_below, linerate, shown, view, words};
 use tempfile::tempdir;
+
+use crate::running::{ACCESS_KEY, SECRET_KEY, Served, eventually, files_below, linerate, shown, view, words};
 
 const SHORT: &str = "--duration 600ms --warmup 100ms --no-ceiling --objects 20 --obj.size 1000 --concurrent 2";
 

@@ -3,6 +3,7 @@
 
 mod confined;
 mod judged;
+#[expect(dead_code, reason = "other tests use the rest")]
 mod running;
 mod system_parts;
 

@@ -1,13 +1,12 @@
 //! What others wrote or list drives no terminal. No root, nothing changed on the machine.
 
-mod running;
-
 use std::fs;
 use std::process::Output;
 
 use linerate_record::shown::in_text;
-use running::{bench_view, files_below, linerate, serving, shown};
 use tempfile::tempdir;
+
+use crate::running::{bench_view, files_below, linerate, serving, shown};
 
 /// What would drive a terminal, turn its text around, or end a script.
 const HOSTILE: &str = "</script>\u{1b}]0;x\u{7}\u{1b}[2J\u{9b}31m\u{202e}\r\u{7f}";

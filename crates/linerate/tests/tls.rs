@@ -1,16 +1,16 @@
 //! The main job over TLS, end to end, on the targets that linerate brings along; IPv6, many addresses of a name, and
 //! local addresses. No root, nothing changed on the machine.
 
-mod running;
-
 use std::net::{TcpListener, ToSocketAddrs as _};
 
 use linerate_record::finding::{FindingKind, Severity};
 use linerate_record::run::{Op, TargetKind, Worded};
-use running::{
+use tempfile::tempdir;
+
+use crate::running;
+use crate::running::{
     ACCESS_KEY, SECRET_KEY, Served, bench, bench_view, bench_with, files_below, points, shown, verify, view,
 };
-use tempfile::tempdir;
 
 /// Short points: the tests are about what is right, not about how fast.
 const SHORT: &str = "--duration 1s --warmup 100ms --no-ceiling --objects 40";

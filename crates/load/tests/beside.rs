@@ -1,7 +1,5 @@
 //! Every request that a server got is counted: in an interval, behind the last one, or as given up with its point.
 
-mod driving;
-
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::ControlFlow;
@@ -9,11 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use driving::{bodies, plan, session};
 use linerate_load::point::{Drive, PointOutcome, drive};
 use linerate_load::session::{PointPlan, Until};
 use linerate_record::run::{BesideRow, Op, StopReason};
 use linerate_wire::clock::Clock;
+
+use crate::driving::{bodies, plan, session};
 
 const BYTES: u64 = 4096;
 
@@ -96,7 +95,7 @@ fn what_intervals_count_and_what_is_beside_them_is_what_the_server_got() {
         }
         assert_eq!(row.bytes, row.answered * BYTES, "{row:?}");
         let (all, begun) = (counted + row.answered + row.dropped, Instant::now());
-        while heads.load(Ordering::Relaxed) < all && begun.elapsed() < Duration::from_secs(5) {
+        while heads.load(Ordering::Relaxed) < all && begun.elapsed() < Duration::from_secs(180) {
             std::thread::sleep(Duration::from_millis(10));
         }
         // Nothing comes later either.

@@ -1,7 +1,5 @@
 //! `--max-rate` over a real null target: a run of several points stays within it from its first byte on.
 
-mod driving;
-
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -16,6 +14,8 @@ use linerate_record::run::Op;
 use linerate_record::units::Rate;
 use linerate_wire::clock::Clock;
 use linerate_wire::pace::Cap;
+
+use crate::driving;
 
 /// Length of a point: so short that what each thread starts at its begin would weigh.
 const POINT_MS: u64 = 400;

@@ -1,8 +1,5 @@
 //! A server that checks signatures and checksums of chunks takes what linerate makes, and refuses it once changed.
 
-#[expect(dead_code, reason = "each test binary uses a part")]
-mod driving;
-
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -14,6 +11,8 @@ use linerate_load::sigv4::{Canonical, Credentials, Secret, Signer, content_sha25
 use linerate_load::target::embedded;
 use linerate_record::load::Payload;
 use sha2::{Digest, Sha256};
+
+use crate::driving;
 
 fn credentials() -> Credentials {
     Credentials {

@@ -1,7 +1,5 @@
 //! Multipart uploads against a server that answers by a script: what fails is aborted, once, and counted once.
 
-mod driving;
-
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -16,6 +14,8 @@ use linerate_load::session::{PointPlan, Session, Source, Until};
 use linerate_load::sigv4::{Credentials, Secret};
 use linerate_record::run::Op;
 use linerate_wire::clock::Clock;
+
+use crate::driving;
 
 /// Method, path and query of a request, and its body.
 type Seen = Arc<Mutex<Vec<(String, Vec<u8>)>>>;

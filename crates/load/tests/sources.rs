@@ -1,7 +1,5 @@
 //! Connections are made from the local addresses named, in turn: 127.0.0.2 and 127.0.0.3 are every Linux machine's.
 
-mod driving;
-
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener};
@@ -15,6 +13,8 @@ use linerate_load::point::{Drive, drive};
 use linerate_load::session::{PointPlan, Session, Source, Until};
 use linerate_record::run::Op;
 use linerate_wire::clock::Clock;
+
+use crate::driving;
 
 /// How many connections came from where.
 type Peers = Arc<Mutex<BTreeMap<IpAddr, u32>>>;

@@ -1,14 +1,13 @@
 //! Clusters that others have measured or planned, and what the model says of each.
 
-mod sites;
-
 use linerate_model::ceilings::{ResourceLimit, limits};
 use linerate_model::ethernet::goodput_share;
 use linerate_model::layout::{Geometries, Geometry, GeometryKind};
 use linerate_model::traffic::traffic;
 use linerate_record::plan::{Resource, Work};
 use linerate_record::site::*;
-use sites::{sets, shared, uniform};
+
+use crate::sites::{sets, shared, uniform};
 
 const MIB: f64 = 1_048_576.0;
 const GIB: f64 = 1024.0 * MIB;

@@ -1,8 +1,6 @@
 //! The curve over requests in flight, held against clusters that were measured and against a simulation that shares no
 //! code with the model.
 
-mod sites;
-
 use linerate_model::ceilings::limits;
 use linerate_model::curve::{CurveModel, KNEE_SHARE, course};
 use linerate_model::explain::explain;
@@ -11,7 +9,8 @@ use linerate_record::explanation::{Explanation, Observations, Observed, Quantity
 use linerate_record::plan::{Resource, Work};
 use linerate_record::site::{Protection, Site};
 use linerate_worlds::{self as worlds, Cluster, Dice, objects_per_link_time};
-use sites::{sets, shared, uniform};
+
+use crate::sites::{sets, shared, uniform};
 
 /// MinIO on nodes of one drive each behind one link, one set over all of them with half of it parity.
 fn namespaces(nodes: u32, parity: u32) -> Site {

@@ -1,17 +1,14 @@
 //! Published figures, explained.
 
-mod explained_sites;
-#[path = "explained_sites/published.rs"]
-mod published;
-
-use explained_sites::{bond, drives, nic, observed, plane, site};
 use linerate_model::ceilings::limits;
 use linerate_model::explain::{explain, singles};
 use linerate_model::layout::geometries;
 use linerate_record::explanation::{Explanation, Hypothesis, Observations, Observed, Quantity, Residual};
 use linerate_record::plan::Work;
 use linerate_record::site::{BondMode, Entry, NodeGroup, Product, Protection, Site};
-use published::fifty_six;
+
+use crate::explained_sites::{bond, drives, nic, observed, plane, site};
+use crate::published::fifty_six;
 
 /// Bytes of a GiB.
 const GIB: f64 = 1_073_741_824.0;

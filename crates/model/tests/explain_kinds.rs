@@ -1,11 +1,10 @@
 //! Sites of two kinds of nodes: each node is held against what nodes of its kind carry of the load that was there.
 
-mod explained_sites;
-
-use explained_sites::{nic, observed, plane, site};
 use linerate_model::explain::explain;
 use linerate_record::explanation::{Explanation, Observations, Observed, Quantity};
 use linerate_record::site::{Product, Protection, Site};
+
+use crate::explained_sites::{nic, observed, plane, site};
 
 /// Payload of a port of 10 Gb/s with packets of 1500 bytes and timestamps.
 const PORT: f64 = 10e9 / 8.0 * 1448.0 / 1538.0;

@@ -1,17 +1,13 @@
 //! Clusters with a slow node, moved piece by piece by a simulation that knows nothing of the model: what `explain`
 //! makes of the total and the figures of nodes of one load, whichever way clients spread it.
 
-#[expect(dead_code, reason = "throughputs of sites without nodes are of other tests")]
-mod explained_sites;
-#[path = "explained_sites/one_port.rs"]
-mod one_port;
-
-use explained_sites::{nic, plane};
 use linerate_model::explain::{explain, singles};
 use linerate_record::explanation::{Explanation, Observations, Observed, Quantity};
 use linerate_record::site::{Protection, Site};
 use linerate_worlds::{ClientPlacement, Cluster, Operation, SlowNode, objects_of_nodes};
-use one_port::one_port;
+
+use crate::explained_sites::{nic, plane};
+use crate::one_port::one_port;
 
 const NODES: usize = 8;
 /// Of an object, two of which are parity.

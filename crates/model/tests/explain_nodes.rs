@@ -1,20 +1,13 @@
 //! Figures of single nodes: what they are held against, and what is said of many, of racks and of two slow nodes.
 
-#[expect(dead_code, reason = "factors and choices are of random sites")]
-mod chance;
-mod explained_sites;
-#[path = "explained_sites/one_port.rs"]
-mod one_port;
-#[path = "explained_sites/published.rs"]
-mod published;
-
-use chance::Chance;
-use explained_sites::{nic, observed, plane};
 use linerate_model::explain::{explain, singles};
 use linerate_record::explanation::{Explanation, Hypothesis, Observations, Observed, Quantity};
 use linerate_record::site::{Product, Protection, Site};
-use one_port::one_port;
-use published::fifty_six;
+
+use crate::chance::Chance;
+use crate::explained_sites::{nic, observed, plane};
+use crate::one_port::one_port;
+use crate::published::fifty_six;
 
 fn nodes(count: u32, racks: u32) -> Site {
     let mut site = one_port(count);

@@ -1,21 +1,15 @@
 //! Clusters in racks, moved shard by shard by a simulation that knows nothing of the model: a slow uplink is found, and
 //! causes that no hypothesis has are not taken for two others at once.
 
-#[expect(dead_code, reason = "factors and choices are of other tests")]
-mod chance;
-#[expect(dead_code, reason = "other sites are of other tests")]
-mod explained_sites;
-#[path = "explained_sites/one_port.rs"]
-mod one_port;
-
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use chance::Chance;
 use linerate_model::explain::{explain, singles};
 use linerate_record::explanation::{Explanation, Observations, Observed, Quantity};
 use linerate_record::site::{Protection, Site};
-use one_port::one_port;
+
+use crate::chance::Chance;
+use crate::one_port::one_port;
 
 const NODES: usize = 16;
 const RACKS: usize = 4;

@@ -1,14 +1,12 @@
 //! Sites of which a part is slow by some share: what `explain` makes of their figures.
 
-mod explained_sites;
-#[path = "explained_sites/one_port.rs"]
-mod one_port;
-
-use explained_sites::{drives, observed};
 use linerate_model::explain::{Single, explain, singles};
 use linerate_record::explanation::{Explanation, Hypothesis, Observations, Observed, Quantity};
 use linerate_record::site::Site;
-use one_port::one_port;
+
+use crate::explained_sites;
+use crate::explained_sites::{drives, observed};
+use crate::one_port::one_port;
 
 const GIB: f64 = 1_073_741_824.0;
 

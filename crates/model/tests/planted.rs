@@ -4,19 +4,15 @@
 //! one node is the cause) are what the ceilings give, less what systems lose to them, times an error of 2 %. The seed
 //! of a site is its number.
 
-mod chance;
-mod explained_sites;
-#[path = "explained_sites/random.rs"]
-mod random;
-
-use chance::Chance;
-use explained_sites::observed;
 use linerate_model::ceilings::limits;
 use linerate_model::explain::{Hold, Predicted, Single, explain, singles};
 use linerate_record::explanation::{Deviation, Explanation, Hypothesis, Observations, Observed, Quantity};
 use linerate_record::plan::{Resource, Work};
 use linerate_record::site::Site;
-use random::{drawn, each, random_site};
+
+use crate::chance::Chance;
+use crate::explained_sites::observed;
+use crate::random::{drawn, each, random_site};
 
 const SITES: u64 = 1000;
 const ERROR: f64 = 0.02;

@@ -1,14 +1,14 @@
 //! What holds of the ceilings of any site.
 
-mod sites;
-
 use linerate_model::ceilings::{ResourceLimit, ceilings, limits};
 use linerate_model::layout::{Geometries, Geometry, GeometryKind};
 use linerate_model::traffic::{NodeFlow, traffic};
 use linerate_record::plan::Work;
 use linerate_record::site::*;
 use proptest::prelude::*;
-use sites::{group, shared, uniform};
+
+use crate::sites;
+use crate::sites::{group, shared, uniform};
 
 /// A site of one or two groups, with any engine and way in, and a geometry that it can have.
 fn site() -> impl Strategy<Value = (Site, Geometries)> {

@@ -1,8 +1,6 @@
 //! Clients that run on the storage nodes: by hand, against a simulation that shares no code with the model, and as it
 //! was published.
 
-mod sites;
-
 use std::path::Path;
 
 use linerate_model::ceilings::limits;
@@ -16,7 +14,8 @@ use linerate_record::plan::{Resource, Work};
 use linerate_record::site::*;
 use linerate_site::read;
 use linerate_worlds::{self as worlds, Cluster, objects_per_link_time};
-use sites::{sets, shared, uniform};
+
+use crate::sites::{sets, shared, uniform};
 
 const GIB: f64 = 1_073_741_824.0;
 const GET: Work = Work { object_bytes: 64 << 20, read_share: 1.0 };

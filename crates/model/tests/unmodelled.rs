@@ -3,21 +3,15 @@
 //! Random sites; GET, PUT or both reach a random 30 to 80 % of the ceiling, the other its ceiling less what systems
 //! lose, each times an error of 2 %. Whatever deviation is named then is spurious.
 
-mod chance;
-mod explained_sites;
-#[path = "explained_sites/gateways.rs"]
-mod gateways;
-#[path = "explained_sites/random.rs"]
-mod random;
-
 use std::collections::BTreeMap;
 
-use chance::Chance;
-use explained_sites::observed;
-use gateways::rgw_cases;
 use linerate_model::explain::{explain, singles};
 use linerate_record::explanation::{Explanation, Quantity};
-use random::{drawn, each, random_site};
+
+use crate::chance::Chance;
+use crate::explained_sites::observed;
+use crate::gateways::rgw_cases;
+use crate::random::{drawn, each, random_site};
 
 const SITES: u64 = 600;
 const ERROR: f64 = 0.02;

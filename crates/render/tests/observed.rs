@@ -1,8 +1,6 @@
 //! What watches a site, and what brings it to a cluster: expressions that Prometheus reads, of metrics that are there,
 //! with the plan's figures; Applications that have each file once.
 
-mod promql;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -10,8 +8,9 @@ use std::path::Path;
 use linerate_record::site::Site;
 use linerate_render::variant::EntryVariant;
 use linerate_render::{RenderRequest, RenderedFile, Rendering, metrics_token, render};
-use promql::Expression;
 use serde_json::Value;
+
+use crate::promql::Expression;
 
 fn text(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../examples/{name}-kubernetes.yaml"));

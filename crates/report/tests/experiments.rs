@@ -12,10 +12,8 @@ use linerate_report::experiment::{
 };
 use linerate_report::terminal::TextStyle;
 
-mod golden_file;
-mod tried;
-
-use golden_file::same_as_golden;
+use crate::golden_file::same_as_golden;
+use crate::tried;
 
 const PLAIN: TextStyle = TextStyle { color: false, width: 110 };
 

@@ -1,15 +1,14 @@
 //! Every format of what links do.
 
-use golden_file::same_as_golden;
 use linerate_analysis::net::view::{NetFinding, NetOffloadFigures, NetView};
 use linerate_record::net::{NetGso, NetOffloads};
 use linerate_report::net::{csv, html, json, text};
 use linerate_report::openmetrics;
 use linerate_report::terminal::TextStyle;
-use linked::{asked, connected, datagrams, empty, failed, largest, linked, placed, probed, racked};
 
-mod golden_file;
-mod linked;
+use crate::golden_file::same_as_golden;
+use crate::linked::{asked, connected, datagrams, empty, failed, largest, linked, placed, probed, racked};
+
 #[path = "../src/openmetrics/parsed.rs"]
 mod parsed;
 

@@ -11,10 +11,8 @@ use linerate_record::slo::Slo;
 use linerate_report::terminal::{TextStyle, open_table_header, point_line, render, table_header};
 use linerate_report::{csv, html, json, junit};
 
-mod fixture;
-mod listed;
-
-use fixture::{Extent, HOSTILE};
+use crate::fixture;
+use crate::fixture::{Extent, HOSTILE};
 
 const PLAIN: TextStyle = TextStyle { color: false, width: 120 };
 

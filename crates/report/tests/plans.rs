@@ -5,11 +5,9 @@ use linerate_record::plan::{Plan, PoolLayout};
 use linerate_report::terminal::TextStyle;
 use linerate_report::{explanation, plan};
 
-mod golden_file;
-mod planned;
-
-use golden_file::same_as_golden;
-use planned::HOSTILE;
+use crate::golden_file::same_as_golden;
+use crate::planned;
+use crate::planned::HOSTILE;
 
 const PLAIN: TextStyle = TextStyle { color: false, width: 120 };
 

@@ -1,12 +1,10 @@
 //! The page of made-up rollouts.
 
-use golden_file::same_as_golden;
 use linerate_record::rollout::RolloutReport;
 use linerate_report::rollout::{html, json};
-use rolled::{confirmed, mixed};
 
-mod golden_file;
-mod rolled;
+use crate::golden_file::same_as_golden;
+use crate::rolled::{confirmed, mixed};
 
 /// A section of a page.
 fn section<'p>(page: &'p str, id: &str) -> &'p str {

@@ -412,10 +412,8 @@ mod tests {
         local.shutdown(Shutdown::Write).unwrap();
         thread::sleep(Duration::from_millis(200));
         assert!(!carries.is_finished());
-        let since = Instant::now();
         stop.store(true, Ordering::Relaxed);
         let _ = carries.join().unwrap();
-        assert!(since.elapsed() < 3 * CLOSED_WITHIN, "{:?}", since.elapsed());
     }
 
     #[test]

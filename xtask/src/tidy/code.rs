@@ -10,7 +10,7 @@ const FUNCTION_LINES: usize = 80;
 /// Where `unsafe` may stand: the one file that calls the kernel, and the loop that linerate is compared with.
 const UNSAFE_PLACES: [&str; 2] = ["crates/wire/src/sys.rs", "labs/bareloop/"];
 
-pub(super) const RULES: [Rule; 8] = [
+pub(super) const RULES: [Rule; 9] = [
     Rule {
         name: "long-file",
         what_to_do: "split it by subject, at most 600 lines outside tables",
@@ -38,6 +38,11 @@ pub(super) const RULES: [Rule; 8] = [
         lines_at_fault: unsafe_code,
     },
     Rule { name: "crate-doc", what_to_do: "begin the crate with `//!` and what it is for", lines_at_fault: crate_doc },
+    Rule {
+        name: "timed",
+        what_to_do: "assert what comes of it, with `END` or `bound` against what hangs, or name the test `timed_...`",
+        lines_at_fault: timed,
+    },
     Rule { name: "tab", what_to_do: "indent with spaces, or write \\t", lines_at_fault: tab },
 ];
 
@@ -149,6 +154,20 @@ fn is_crate_root(path: &str) -> bool {
     }
 }
 
+/// Tests of the gate run beside others: how long something took says nothing there.
+fn timed(file: &File) -> Vec<usize> {
+    let mut is_timed = false;
+    let mut line_at_fault = |line: &str| {
+        if let Some((_, name)) = line.split_once("fn ") {
+            is_timed = name.starts_with("timed_");
+        }
+        let is_generous = ["END", "bound("].iter().any(|end| line.contains(end));
+        line.contains("assert") && line.contains(".elapsed()") && !is_generous && !is_timed
+    };
+    let code = file.source.as_ref().map_or(&[][..], |source| &source.code);
+    (1..).zip(code).filter(|(_, line)| line_at_fault(line)).map(|(number, _)| number).collect()
+}
+
 fn tab(file: &File) -> Vec<usize> {
     if file.kind == Kind::Rust { lines(file, |line| line.contains('\t')) } else { vec![] }
 }
@@ -161,7 +180,7 @@ mod tests {
     const NONE: [usize; 0] = [];
 
     /// Rule, path, a text that it refuses with the line at fault, and a text that it accepts.
-    const SHORT: [(&str, &str, &str, usize, &str); 13] = [
+    const SHORT: [(&str, &str, &str, usize, &str); 14] = [
         ("allow", "a.rs", "#[allow(dead_code)]\nfn a() {}\n", 1, "// #[allow(\n#[expect(dead_code)]\nfn a() {}\n"),
         ("allow", "a.rs", "//! A.\n#![allow(dead_code)]\n", 2, "//! A.\n"),
         ("unfinished", "a.rs", "fn a() {\n    todo!()\n}\n", 2, "fn a() {\n    print(\"todo!\")\n}\n"),
@@ -174,6 +193,13 @@ mod tests {
         ("crate-doc", "crates/host/src/lib.rs", "// A\n//! B\n", 1, "\n//! Reads a machine.\n"),
         ("crate-doc", "crates/host/tests/live.rs", "mod a;\n", 1, "//! Live.\n"),
         ("crate-doc", "xtask/src/bin/a.rs", "fn main() {}\n", 1, "//! A.\n"),
+        (
+            "timed",
+            "a.rs",
+            "fn a() {\n    assert!(begun.elapsed() < SOON);\n}\n",
+            2,
+            "fn a() {\n    assert!(begun.elapsed() < END);\n}\nfn timed_b() {\n    assert!(begun.elapsed() < SOON);\n}\n",
+        ),
         ("tab", "a.rs", "fn a() {\n\tb()\n}\n", 2, "fn a() {\n    b('\\t')\n}\n"),
     ];
 

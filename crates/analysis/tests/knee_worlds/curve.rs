@@ -6,7 +6,7 @@ use linerate_analysis::precision::{PrecisionWatch, Rule};
 use linerate_analysis::usl;
 use linerate_record::run::{Interval, IntervalRow, Op};
 
-use crate::chance::Chance;
+use super::chance::Chance;
 
 /// The highest concurrency allowed.
 pub(crate) const HIGHEST: u32 = 256;

@@ -5,7 +5,7 @@ use linerate_analysis::slo::{
 };
 use linerate_worlds::{HeldShare, table};
 
-use crate::chance::Chance;
+use super::chance::Chance;
 
 /// Worlds of the test below.
 const SEEDS: u64 = 200;

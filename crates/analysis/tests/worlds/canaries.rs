@@ -6,7 +6,7 @@ use linerate_analysis::canary::CanaryWatch;
 use linerate_record::canary::{AbortRules, CanaryLine};
 use linerate_worlds::{ArrivalSpacing, Dice, Open, Request, WORLDS, World, open};
 
-use crate::table::{HeldShare, publish, tries};
+use super::table::{HeldShare, publish, tries};
 
 /// How long a run is: a canary sends five requests a second.
 const RUN_MS: u64 = 3_600_000;

@@ -5,7 +5,7 @@ use linerate_analysis::growth::{GrowthOutcome, GrowthVisit, judge};
 use linerate_analysis::peers::{PeerRate, slower};
 use linerate_worlds::{Dice, HeldShare, tries};
 
-use crate::table;
+use super::table;
 
 const NUMBERS: [u32; 5] = [7, 14, 28, 100, 195];
 

@@ -4,8 +4,8 @@ use linerate_analysis::compare::{CompareVerdict, Comparison, compare};
 use linerate_analysis::records::Records;
 use linerate_worlds::{Closed, Dice, WORLDS, World, WorldTarget};
 
-use crate::recorded::{INTERVAL_MS, interval, run};
-use crate::table::{HeldShare, publish, tries};
+use super::recorded::{INTERVAL_MS, interval, run};
+use super::table::{HeldShare, publish, tries};
 
 /// Requests a second at a pace of 1, and how long the point of a run is.
 const RATE_PER_S: f64 = 2_000.0;

@@ -5,8 +5,8 @@ use linerate_analysis::knee::{KneeLimits, KneeOutcome, KneeProbe, KneeSearch, Kn
 use linerate_analysis::precision::{PrecisionWatch, Rule};
 use linerate_worlds::{CURVES, Closed, Dice, WORLDS, WorldCurve, WorldTarget};
 
-use crate::recorded::{INTERVAL_MS, interval};
-use crate::table::{HeldShare, publish, tries};
+use super::recorded::{INTERVAL_MS, interval};
+use super::table::{HeldShare, publish, tries};
 
 const HIGHEST: u32 = 256;
 

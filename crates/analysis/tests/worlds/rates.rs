@@ -6,8 +6,8 @@ use linerate_analysis::slo::{self, BoundVerdict, RateSearchLimits, RateVisit};
 use linerate_record::slo::Slo;
 use linerate_worlds::{ArrivalSpacing, Course, Dice, Open, STEP_MS, open};
 
-use crate::recorded::{open_intervals, run};
-use crate::table::{HeldShare, publish, tries};
+use super::recorded::{open_intervals, run};
+use super::table::{HeldShare, publish, tries};
 
 /// How long a visit is.
 const VISIT_MS: u64 = 10_000;

@@ -8,9 +8,9 @@ use hours::hours;
 use linerate_analysis::estimate::REACH;
 use linerate_worlds::{Dice, RecordedSeries};
 
-use crate::means::{HOWS, How, Point, point};
-use crate::recorded::INTERVAL_MS;
-use crate::table::{HeldShare, publish, tries};
+use super::means::{HOWS, How, Point, point};
+use super::recorded::INTERVAL_MS;
+use super::table::{HeldShare, publish, tries};
 
 /// One point, from a time of the hour on.
 struct Seen {

@@ -8,8 +8,8 @@ use linerate_record::run::Interval;
 use linerate_record::slo::LatencyBound;
 use linerate_worlds::{ArrivalSpacing, Dice, Open, Request, WORLDS, World, WorldTarget, open};
 
-use crate::recorded::{open_intervals, run};
-use crate::table::{HeldShare, publish, tries};
+use super::recorded::{open_intervals, run};
+use super::table::{HeldShare, publish, tries};
 
 /// How long a point is.
 const POINT_MS: u64 = 20_000;

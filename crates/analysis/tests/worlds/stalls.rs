@@ -6,8 +6,8 @@ use linerate_record::finding::FindingKind;
 use linerate_record::run::PointLine;
 use linerate_worlds::{Closed, Dice, WORLDS, World, WorldTarget};
 
-use crate::recorded::{INTERVAL_MS, interval, run};
-use crate::table::{HeldShare, publish, tries};
+use super::recorded::{INTERVAL_MS, interval, run};
+use super::table::{HeldShare, publish, tries};
 
 /// Points of a series: visits of one target.
 const POINTS: u32 = 6;

@@ -3,8 +3,8 @@
 use linerate_analysis::precision::{PrecisionWatch, Rule};
 use linerate_worlds::{Closed, Dice, WORLDS, World};
 
-use crate::recorded::{INTERVAL_MS, interval};
-use crate::table::{HeldShare, publish, tries};
+use super::recorded::{INTERVAL_MS, interval};
+use super::table::{HeldShare, publish, tries};
 
 /// Requests a second at a pace of 1.
 const RATE_PER_S: f64 = 2_000.0;

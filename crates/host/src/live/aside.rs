@@ -80,12 +80,10 @@ mod tests {
     fn a_reading_that_waits_holds_up_no_look_and_is_not_begun_twice() {
         let (release, wait) = channel::<()>();
         let mut aside = Aside::default();
-        let began = Instant::now();
         assert_eq!(aside.turn(&Root::live(), (0, 10), move |_| wait.recv().map(|()| 7)), None);
         for now_ms in 1..100 {
             assert_eq!(aside.turn(&Root::live(), (now_ms, 10), |_| Ok(8)), None, "{now_ms}");
         }
-        assert!(began.elapsed() < Duration::from_secs(5));
         release.send(()).unwrap();
         let found = std::iter::repeat_with(|| {
             std::thread::sleep(Duration::from_millis(1));

@@ -68,7 +68,7 @@ fn stat_of_this_machine() -> (Vec<f64>, usize) {
 }
 
 #[test]
-fn this_machine_is_looked_at_twice_and_what_is_told_of_it_can_be() {
+fn timed_this_machine_is_looked_at_twice_and_what_is_told_of_it_can_be() {
     let root = Root::live();
     let pid = std::process::id();
     let mut state = begin(&root, &LiveAsked { engine_pids: vec![pid], ..LiveAsked::default() });

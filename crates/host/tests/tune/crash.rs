@@ -14,7 +14,7 @@ use linerate_host::apply::{ApplyStep, confirm, extend, rollback};
 use linerate_host::watch::watch;
 use rustix::process::{Signal, getpid, kill_process};
 
-use crate::machine::{Machine, made};
+use super::machine::{Machine, made};
 
 const FOLDER: &str = "CRASH_FOLDER";
 const WHAT: &str = "CRASH_WHAT";
@@ -49,7 +49,7 @@ fn a_process_that_is_killed() {
 /// Whether a process doing this was killed at the step; it ended by itself where there are not so many steps.
 fn is_killed(folder: &Path, what: &str, at: u32) -> bool {
     let mut command = Command::new(std::env::current_exe().expect("the machine is the test's own"));
-    command.args(["--exact", "crash::a_process_that_is_killed", "--test-threads", "1"]);
+    command.args(["--exact", "tune::crash::a_process_that_is_killed", "--test-threads", "1"]);
     command.env(FOLDER, folder).env(WHAT, what).env(AT, at.to_string()).stdout(Stdio::null());
     let status = command.status().expect("the machine is the test's own");
     assert!(status.success() || status.signal() == Some(9), "{what} at {at}: {status}");

@@ -12,7 +12,7 @@ use linerate_host::watch::{watch, write_down};
 use linerate_record::journal::By;
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-use crate::machine::{Machine, made};
+use super::machine::{Machine, made};
 
 const FOLDER: &str = "FULL_FOLDER";
 const WHAT: &str = "FULL_WHAT";
@@ -71,7 +71,7 @@ fn written_down_later(machine: &Machine) {
 /// Whether the disk was full before the process was done.
 fn is_full(folder: &Path, what: &str, bytes: u64) -> bool {
     let mut command = Command::new(std::env::current_exe().expect("the machine is the test's own"));
-    command.args(["--exact", "full_disk::a_process_whose_disk_is_full", "--test-threads", "1"]);
+    command.args(["--exact", "tune::full_disk::a_process_whose_disk_is_full", "--test-threads", "1"]);
     command.env(FOLDER, folder).env(WHAT, what).env(BYTES, bytes.to_string()).stdout(Stdio::null());
     let status = command.status().expect("the machine is the test's own");
     assert!(status.success() || status.code() == Some(7), "{what} with {bytes} bytes: {status}");

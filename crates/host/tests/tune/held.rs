@@ -5,7 +5,7 @@ use linerate_host::owner;
 use linerate_host::watch::{is_watched, overdue, watch};
 use linerate_record::journal::{By, JournalLine, Owner, Watcher};
 
-use crate::machine::{Machine, scratch};
+use super::machine::{Machine, scratch};
 
 fn nothing(_: linerate_host::apply::ApplyStep) {}
 

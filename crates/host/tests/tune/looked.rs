@@ -10,7 +10,7 @@ use linerate_host::owner;
 use linerate_record::journal::Owner;
 use linerate_record::knob::ChangeSet;
 
-use crate::machine::{Machine, ROWS, made};
+use super::machine::{Machine, ROWS, made};
 
 fn terms(id: &str, owner: Option<Owner>) -> Terms {
     Terms { id: id.to_owned(), root: None, within: Duration::from_secs(3600), owner, wave: None }

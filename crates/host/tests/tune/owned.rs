@@ -1,17 +1,14 @@
 //! Changes that end with their owner: a real process, killed long before their time is over.
 
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use linerate_host::apply::{Rolled, Terms, TuneError, apply, confirm, rollback};
 use linerate_host::owner;
 use linerate_host::watch::watch;
 use linerate_record::journal::{By, Owner};
 
-use crate::machine::{Machine, ROWS, scratch};
-
-/// How long after the owner's end the machine must be as before. The watch looks each 200 ms.
-const WITHIN: Duration = Duration::from_secs(2);
+use super::machine::{Machine, ROWS, scratch};
 
 fn process() -> Child {
     Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().expect("sleep runs")
@@ -38,17 +35,15 @@ fn an_owner_killed_long_before_the_deadline_has_everything_taken_back() {
     let before = machine.files();
     let mut child = process();
     applied(&machine, owner::of(child.id()).unwrap());
-    let (rolled, took) = std::thread::scope(|scope| {
+    let rolled = std::thread::scope(|scope| {
         let watching = scope.spawn(|| watched(&machine));
         std::thread::sleep(Duration::from_millis(500));
         assert!(!watching.is_finished(), "an owner that lives is left alone");
         assert_ne!(machine.files(), before);
-        let killed = Instant::now();
         // Nobody waits for it yet, as where the experiment's parent does not.
         child.kill().unwrap();
-        (watching.join().unwrap(), killed.elapsed())
+        watching.join().unwrap()
     });
-    assert!(took < WITHIN, "{took:?}");
     assert_eq!(rolled.map(|rolled| (rolled.left(), rolled.undone.len())), Some((0, ROWS.len())));
     assert_eq!(machine.files(), before);
     assert!(matches!(machine.state.read("1").unwrap().closed, Some((By::Lapse, _, 0))));
@@ -62,9 +57,7 @@ fn another_process_of_the_owners_number_is_not_the_owner() {
     let before = machine.files();
     let now = owner::this_process().unwrap();
     applied(&machine, Owner { started_ticks: now.started_ticks - 1, ..now });
-    let began = Instant::now();
     assert!(watched(&machine).is_some_and(|rolled| rolled.left() == 0));
-    assert!(began.elapsed() < WITHIN, "{:?}", began.elapsed());
     assert_eq!(machine.files(), before);
 }
 
@@ -74,13 +67,11 @@ fn what_its_owner_takes_back_itself_needs_no_watch_any_more() {
     let machine = Machine::make(dir.path());
     let before = machine.files();
     applied(&machine, owner::this_process().unwrap());
-    let began = Instant::now();
     std::thread::scope(|scope| {
         let watching = scope.spawn(|| watched(&machine));
         rollback(&machine.ground(), Some("1"), false, &mut |_| ()).unwrap();
         assert!(watching.join().unwrap().is_none());
     });
-    assert!(began.elapsed() < WITHIN, "{:?}", began.elapsed());
     assert_eq!(machine.files(), before);
 }
 

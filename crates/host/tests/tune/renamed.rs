@@ -8,7 +8,7 @@ use linerate_host::watch::watch;
 use linerate_record::journal::{Address, Beside, By, Device, DeviceKind, JournalLine, Undo};
 use linerate_record::knob::ChangeSet;
 
-use crate::machine::{self, Machine};
+use super::machine::{self, Machine};
 
 fn nothing(_: linerate_host::apply::ApplyStep) {}
 

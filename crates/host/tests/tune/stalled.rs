@@ -11,7 +11,7 @@ use linerate_host::watch::watch;
 use linerate_record::journal::By;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, waitid};
 
-use crate::machine::{Machine, ROWS, scratch};
+use super::machine::{Machine, ROWS, scratch};
 
 const FOLDER: &str = "STALL_FOLDER";
 const WHAT: &str = "STALL_WHAT";
@@ -40,7 +40,7 @@ fn a_process_that_is_stopped() {
 
 fn started(folder: &Path, what: &str, at: u32) -> Child {
     let mut command = Command::new(std::env::current_exe().expect("it runs"));
-    command.args(["--exact", "stalled::a_process_that_is_stopped", "--test-threads", "1"]);
+    command.args(["--exact", "tune::stalled::a_process_that_is_stopped", "--test-threads", "1"]);
     command.env(FOLDER, folder).env(WHAT, what).env(AT, at.to_string()).stdout(Stdio::null());
     command.spawn().expect("it starts")
 }

@@ -221,7 +221,7 @@ mod tests {
     fn all_said(told: &Receiver<Happening>, mut happens: impl FnMut(&WatchSaid)) -> Vec<WatchSaid> {
         let mut said = Vec::new();
         while !matches!(said.last(), Some(WatchSaid::Ended { .. })) {
-            let Ok(Happening::Watched(one)) = told.recv_timeout(Duration::from_secs(20)) else { panic!("{said:?}") };
+            let Ok(Happening::Watched(one)) = told.recv_timeout(Duration::from_secs(120)) else { panic!("{said:?}") };
             happens(&one);
             said.push(one);
         }

@@ -498,9 +498,7 @@ mod tests {
             let bucket = Bucket::connect(&session, 0).unwrap();
             let within = Duration::from_millis(500);
             let mut cleaning = CleaningRun { within, ..CleaningRun::new(bucket, &session, false, cap) };
-            let begin = Instant::now();
             cleaning.all().unwrap();
-            assert!(begin.elapsed() < Duration::from_secs(15), "{cap:?}: {:?}", begin.elapsed());
             let said = cleaning.said(None);
             assert!(
                 said.starts_with("it is not known whether anything was deleted below s3://b/p/"),

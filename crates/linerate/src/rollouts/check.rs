@@ -98,8 +98,7 @@ mod tests {
         assert_eq!(result("[ $LINERATE_WAVE = 2 ] && [ $LINERATE_ROLLOUT = r0000000000000007n1 ]", 60_000), Ok(()));
         let why = result("exit 3", 60_000).unwrap_err();
         assert!(why.contains("exit status: 3"), "{why}");
-        let begun = Instant::now();
         let why = result("sleep 1000 & wait", 200).unwrap_err();
-        assert!(why.contains("longer than 0.2 s") && begun.elapsed() < Duration::from_secs(20), "{why}");
+        assert!(why.contains("longer than 0.2 s"), "{why}");
     }
 }

@@ -470,8 +470,11 @@ mod tests {
         let session = session(address, 20);
         let left = Bucket::connect(&session, 0).and_then(|mut bucket| bucket.sweep_up(false, &mut |_| Ok(()))).unwrap();
         assert_eq!((left.objects, left.more, count(&reported, "POST")), (15_000, false, REFUSED_MAX / DELETE_KEYS_MAX));
+    }
 
-        // One that is too busy is left alone for longer and longer.
+    #[test]
+    fn timed_a_target_that_is_too_busy_is_left_alone_for_longer_and_longer() {
+        let everything: fn(&str) -> bool = |_| true;
         let (address, reported) =
             Deleting { together: 501, held: everything, refusal: 503, ..PLAIN }.serve(numbered(100));
         let session = self::session(address, 20);
@@ -512,7 +515,7 @@ mod tests {
         let refused = Bucket::connect(&session, 0).and_then(|mut bucket| bucket.delete(&ids)).unwrap_err();
         let words = refused.to_string();
         assert!(words.starts_with("400 of 400 deletions were refused, the last of them: deleting 1"), "{words}");
-        let lines: Vec<_> = (0..2).map_while(|_| reported.recv_timeout(Duration::from_secs(20)).ok()).collect();
+        let lines: Vec<_> = (0..2).map_while(|_| reported.recv_timeout(Duration::from_secs(120)).ok()).collect();
         assert!(lines.len() == 2 && lines.iter().all(|line| line.starts_with("POST")), "{lines:?}");
     }
 
@@ -540,11 +543,10 @@ mod tests {
         let session = session(address, 60);
         let haste = Haste::new(Arc::new(AtomicBool::new(true)), Duration::from_secs(1));
         let bucket = Bucket::connect_heeding(&session, 0, &Heed::Hurry(Arc::new(haste))).unwrap();
-        let begin = Instant::now();
         let keys: Vec<_> = numbered(10).map(|key| (key, None)).collect();
         // One deletion each minute is what it is held to.
         let error = bucket.held_to(Some(1.0 / 60.0)).delete_keys(&keys).unwrap_err();
-        assert!(begin.elapsed() < Duration::from_secs(20) && !error.is_an_answer(), "{:?}: {error}", begin.elapsed());
+        assert!(!error.is_an_answer(), "{error}");
         let words = error.to_string();
         assert!(words.ends_with("was given up at the end of the 1 s for calls after a signal"), "{words}");
     }

@@ -8,11 +8,11 @@ use std::thread;
 use linerate_analysis::knee::{KneeLimits, KneeOutcome, KneeSearch, KneeStep};
 use linerate_worlds::HeldShare;
 
+use self::curve::{HIGHEST, KINDS, Kind, World};
+
 mod chance;
 mod curve;
 mod queue;
-
-use curve::{HIGHEST, KINDS, Kind, World};
 
 /// Worlds: a thousand of each kind. Their seeds were not used while the search was made.
 const SEEDS: u64 = 1_000 * KINDS.len() as u64;

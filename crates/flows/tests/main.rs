@@ -1,0 +1,5 @@
+//! Flows between two ends on this machine.
+
+mod ends;
+mod flows;
+mod ops;

@@ -1,0 +1,43 @@
+//! The binary from end to end: what needs neither root nor a real server.
+
+mod attached;
+mod bounds;
+mod captures;
+mod columns;
+mod compare;
+mod confined;
+mod described;
+mod embedded;
+mod ended;
+mod experiment;
+mod experiment_conduct;
+mod experiment_fleet;
+mod failing;
+mod fleet;
+mod fleet_bench;
+mod fleet_kinds;
+mod fleet_tune;
+mod foreign_folders;
+mod headline;
+mod hostile;
+mod impossible;
+mod judged;
+mod live_cut;
+mod open_loop;
+mod over_clients;
+mod pages;
+mod phases;
+mod plan;
+#[cfg(feature = "kube")]
+mod pods;
+mod profile;
+mod recordings;
+mod refused;
+mod running;
+mod served;
+mod shapes;
+mod shown;
+mod stalls;
+mod surface;
+mod terminal;
+mod tls;

@@ -1,0 +1,12 @@
+//! Loads against servers that are simulated, well-behaved and hostile.
+
+mod beside;
+mod capped;
+mod chunks_refused;
+mod driving;
+mod faults;
+mod hostile;
+mod multipart;
+mod serving;
+mod sources;
+mod tls;

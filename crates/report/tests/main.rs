@@ -1,0 +1,14 @@
+//! Reports as text, HTML, JSON, CSV and metrics.
+
+mod experiments;
+mod fixture;
+mod golden_file;
+mod linked;
+mod listed;
+mod nets;
+mod outputs;
+mod planned;
+mod plans;
+mod rolled;
+mod rollouts;
+mod tried;
