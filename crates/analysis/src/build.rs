@@ -283,8 +283,8 @@ fn point(
         // Of what is still on its way no interval is known.
         if steady && !end.too_few { bounded } else { unknown(estimate) }
     };
-    let client_busy = limits::client_busy(&measured);
-    let cost = |cpu_ns: u64| cpu_cost(cpu_ns, seconds, sum.requests, sum.all_moved_bytes());
+    let (client_busy, moved_bytes) = (limits::client_busy(&measured), sum.all_moved_bytes());
+    let cost = |cpu_ns: u64| cpu_cost(cpu_ns, seconds, sum.requests, moved_bytes);
     let tails = |latencies: &Latencies, of, ages: &Latencies| {
         let of_ended = if steady { with_tails(latencies, &measured, of)? } else { histogram::summarize(latencies) };
         Ok::<_, DecodeError>(with_open(of_ended, latencies, ages))

@@ -35,7 +35,7 @@ struct Curve {
 
 impl Curve {
     fn of(ended: &Latencies, ages: &Latencies) -> Curve {
-        let buckets = |of: &Latencies, is_end| {
+        let buckets = |of: &Latencies, is_end: bool| {
             let recorded = of.iter_recorded().map(move |b| (b.value_iterated_to(), !is_end, b.count_at_value()));
             recorded.collect::<Vec<_>>()
         };

@@ -7,7 +7,7 @@ use linerate_record::run::Interval;
 use linerate_record::sound::{COUNTS_OF_CLIENT_MAX, all_counts};
 
 use crate::clocks::ClockOffset;
-use crate::ends::{PointTold, check_end};
+use crate::ends::{PointTold, check_end, check_in_flight};
 use crate::instants::check_instants;
 use crate::loading::{DrivenEnd, LoadSaid, OrderUntil, PointOrder, Pulse, check_interval, check_pulse, check_reading};
 
