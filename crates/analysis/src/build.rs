@@ -1,6 +1,7 @@
 //! From the records of a run to its view.
 
 mod clients;
+mod ended;
 mod growth;
 mod pooled;
 mod sent;
@@ -19,6 +20,7 @@ use linerate_record::run::{
     Interval, IntervalRow, LoadRequest, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose, StopReason, Worded,
 };
 
+use crate::censored::with_open;
 use crate::precision::{self, PrecisionWatch, Rule};
 use crate::records::Records;
 use crate::view::{
@@ -40,6 +42,8 @@ fn range_bytes(workload: &Worded<Workload>, asked: &LoadRequest) -> Option<u64> 
 /// # Errors
 /// [`DecodeError`] where a histogram of the folder is damaged.
 pub fn build(records: &Records) -> Result<View, DecodeError> {
+    let settled = if records.is_settled() { Cow::Borrowed(records) } else { Cow::Owned(records.clone().settled()) };
+    let records = settled.as_ref();
     let together = clients::added_up(records)?;
     let flagged = with_warm_ups(&together.records);
     let mut figures = Figures::of(&flagged, |point| together.driven_by(point))?;
@@ -83,6 +87,8 @@ impl Figures {
                         }),
                     }
                 }
+                // Of which nothing ended, a ceiling says nothing.
+                _ if begin.purpose != Purpose::Measure && point.requests == 0 => {}
                 Purpose::Ceiling => ceilings.push(ClientCeiling { workload, size, clients, point, plain: None }),
                 Purpose::PlainCeiling => {
                     let is_it =
@@ -220,7 +226,7 @@ fn summary(records: &Records, series: &[Series]) -> RunSummary {
 fn measure(points: &[Point]) -> Measure {
     let (bytes, requests) = points.iter().fold((0, 0), |(b, r), p| (b + p.bytes, r + p.requests));
     // Bodies so large that none has ended yet still move.
-    measure_of(requests, bytes, points.iter().any(|p| p.moved_bytes > 0))
+    measure_of(requests, bytes, points.iter().any(|p| p.all_moved_bytes() > 0))
 }
 
 /// Rows added up, of whichever hosts and operations they are.
@@ -235,6 +241,17 @@ fn summed<'a>(rows: impl IntoIterator<Item = &'a IntervalRow>) -> Result<Interva
 fn to_one_request(spread: Estimate, mean: f64, requests: u64) -> Estimate {
     let one = mean / requests.max(1) as f64;
     Estimate { mean, half_width_95: spread.half_width_95.map(|half| half.max(one)), ..spread }
+}
+
+/// What measured intervals had a second, of so many requests.
+fn per_second(measured: &[&Interval], seconds: f64, requests: u64, what: fn(&IntervalRow) -> f64) -> Estimate {
+    let sum = |i: &&Interval| i.whole_rows().map(what).sum::<f64>();
+    // The mean is that of the whole time; what an interval that was cut short says of the spread is noise.
+    let whole_ms = counters::usual_ms(measured);
+    let whole = measured.iter().filter(|i| 2 * (i.to_ms - i.from_ms) >= whole_ms);
+    let rates: Vec<f64> = whole.map(|i| sum(i) / ((i.to_ms - i.from_ms) as f64 / 1e3)).collect();
+    let spread = estimate::mean_with_interval(&rates);
+    to_one_request(spread, measured.iter().flat_map(|i| i.whole_rows()).map(what).sum::<f64>() / seconds, requests)
 }
 
 /// The figures of one point, or `None` where it has no whole interval outside its warm-up. Whether it was steady is
@@ -259,32 +276,30 @@ fn point(
     let (asked, ended) = (&records.manifest.asked, end_of(records, begin.point).map(|e| e.ended));
     let settled = || begin.purpose == Purpose::Ceiling || settled(records, begin, intervals, warmup_ms);
     let steady = known.unwrap_or_else(settled);
+    let end = ended::of_point(records, begin, &measured, &sum, seconds);
     let per_second = |what: fn(&IntervalRow) -> f64| {
-        let rate = |i: &&Interval| i.whole_rows().map(what).sum::<f64>() / ((i.to_ms - i.from_ms) as f64 / 1e3);
-        // The mean is that of the whole time; what an interval that was cut short says of the spread is noise.
-        let whole_ms = counters::usual_ms(&measured);
-        let whole = measured.iter().filter(|i| 2 * (i.to_ms - i.from_ms) >= whole_ms);
-        let spread = estimate::mean_with_interval(&whole.map(rate).collect::<Vec<_>>());
-        let estimate = to_one_request(spread, rows.iter().copied().map(what).sum::<f64>() / seconds, sum.requests);
+        let estimate = per_second(&measured, seconds, sum.requests, what);
+        let bounded = precision::bounded(estimate, ended, measured_ms, asked.precision);
         // Of what is still on its way no interval is known.
-        if steady { precision::bounded(estimate, ended, measured_ms, asked.precision) } else { unknown(estimate) }
+        if steady && !end.too_few { bounded } else { unknown(estimate) }
     };
-    let client_busy = limits::client_busy(&measured);
-    let cost = |cpu_ns: u64| cpu_cost(cpu_ns, seconds, sum.requests, sum.moved_bytes);
-    let tails = |latencies: &Latencies, of| {
-        if steady { with_tails(latencies, &measured, of) } else { Ok(histogram::summarize(latencies)) }
+    let (client_busy, moved_bytes) = (limits::client_busy(&measured), sum.all_moved_bytes());
+    let cost = |cpu_ns: u64| cpu_cost(cpu_ns, seconds, sum.requests, moved_bytes);
+    let tails = |latencies: &Latencies, of, ages: &Latencies| {
+        let of_ended = if steady { with_tails(latencies, &measured, of)? } else { histogram::summarize(latencies) };
+        Ok::<_, DecodeError>(with_open(of_ended, latencies, ages))
     };
     let ttfb_intended = sum.ttfb_intended.as_ref().map_or_else(Latency::default, histogram::summarize);
-    let total_intended = sum.total_intended.as_ref().map(|all| tails(all, |row| row.total_intended.as_ref()));
+    let ages_intended = end.ages_intended()?;
+    let total_intended =
+        sum.total_intended.as_ref().map(|all| tails(all, |row| row.total_intended.as_ref(), &ages_intended));
     let intended = (ttfb_intended, total_intended.transpose()?.unwrap_or_default());
     let before = intervals.iter().copied().take_while(|i| i.warmup).last();
     let at_random = records.manifest.asked.arrivals.as_ref().is_some_and(|a| a.is(&Spacing::Poisson));
     let asked_per_s = begin.spec.rate_per_s.unwrap_or(0.0);
     let of = open_loop::Measuring { asked_per_s, at_random, before, measured: &measured };
     let open = open_loop::figures(&begin.spec, asked.slo.as_ref(), &of, intended)?;
-    let slots_ns = measured_ms as f64 * 1e6 * f64::from(begin.spec.concurrency.max(1));
-    let of_slots = |ns: u64| (ns as f64 / slots_ns).min(1.0);
-    let target_cpu_ns: Option<u64> = measured.iter().map(|i| i.target_cpu_ns).sum();
+    let of_slots = |ns: u64| share_of_slots(ns, measured_ms, begin.spec.concurrency);
     Ok(Some(Point {
         point: begin.point,
         concurrency: begin.spec.concurrency,
@@ -292,11 +307,13 @@ fn point(
         warmup_ms,
         steady,
         ended,
-        bytes_per_s: per_second(|row| row.moved_bytes as f64),
+        bytes_per_s: end.of_bytes(per_second(|row| row.moved_bytes as f64)),
         requests_per_s: per_second(|row| row.requests as f64),
         requests: sum.requests,
         bytes: sum.bytes,
         moved_bytes: sum.moved_bytes,
+        unended: end.unended,
+        too_few_ended: end.too_few,
         warmup_requests: of_warmup.requests,
         warmup_errors: of_warmup.errors,
         retries: sum.retries,
@@ -306,12 +323,12 @@ fn point(
         paused_share: of_slots(measured.iter().map(|i| i.paused_ns).sum()),
         open,
         ttfb: histogram::summarize(&sum.ttfb),
-        total: tails(&sum.total, |row| Some(&row.total))?,
+        total: tails(&sum.total, |row| Some(&row.total), &end.ages(None)?)?,
         client_cpu: client_busy.map(|_| cost(measured.iter().map(|i| i.client_cpu_ns).sum())),
         client_busy,
-        target_cpu: target_cpu_ns.map(cost),
+        target_cpu: measured.iter().map(|i| i.target_cpu_ns).sum::<Option<u64>>().map(cost),
         machine_busy: None,
-        ops: ops(&measured.iter().flat_map(|i| &i.rows).collect::<Vec<_>>(), seconds)?,
+        ops: ops(&measured.iter().flat_map(|i| &i.rows).collect::<Vec<_>>(), seconds, &end)?,
         hosts: hosts(records, &rows, seconds)?,
         driven_by: None,
         clients: Vec::new(),
@@ -327,6 +344,12 @@ fn settled(records: &Records, begin: &PointBegin, intervals: &[&Interval], warmu
     watched(Rule { warmup_ms: given_ms, ..rule(records, begin) }, intervals.iter().copied()).settled()
 }
 
+/// A time as a share of that of all slots.
+fn share_of_slots(ns: u64, measured_ms: u64, concurrency: u32) -> f64 {
+    let slots_ns = measured_ms as f64 * 1e6 * f64::from(concurrency.max(1));
+    (ns as f64 / slots_ns).min(1.0)
+}
+
 const fn unknown(estimate: Estimate) -> Estimate {
     Estimate { half_width_95: None, ..estimate }
 }
@@ -340,7 +363,7 @@ fn cpu_cost(cpu_ns: u64, seconds: f64, requests: u64, moved_bytes: i64) -> CpuCo
     }
 }
 
-fn ops(rows: &[&IntervalRow], seconds: f64) -> Result<Vec<OpFigures>, DecodeError> {
+fn ops(rows: &[&IntervalRow], seconds: f64, end: &ended::Ended) -> Result<Vec<OpFigures>, DecodeError> {
     let mut figures = Vec::new();
     for op in Op::ALL {
         let of_op: Vec<&IntervalRow> = rows.iter().copied().filter(|r| r.op == op).collect();
@@ -354,9 +377,9 @@ fn ops(rows: &[&IntervalRow], seconds: f64) -> Result<Vec<OpFigures>, DecodeErro
             bytes: sum.bytes,
             errors: sum.errors.values().sum(),
             requests_per_s: sum.requests as f64 / seconds,
-            bytes_per_s: sum.moved_bytes as f64 / seconds,
+            bytes_per_s: ended::rate(&sum, seconds),
             ttfb: histogram::summarize(&sum.ttfb),
-            total: histogram::summarize(&sum.total),
+            total: with_open(histogram::summarize(&sum.total), &sum.total, &end.ages(Some(op))?),
         });
     }
     Ok(figures)
@@ -372,7 +395,7 @@ fn hosts(records: &Records, rows: &[&IntervalRow], seconds: f64) -> Result<Vec<H
             requests: sum.requests,
             errors: sum.errors.values().sum(),
             requests_per_s: sum.requests as f64 / seconds,
-            bytes_per_s: sum.moved_bytes as f64 / seconds,
+            bytes_per_s: ended::rate(&sum, seconds),
             ttfb_p50_ns: ttfb.p50_ns,
             total_p50_ns: total.p50_ns,
             total_p99_ns: total.p99_ns,

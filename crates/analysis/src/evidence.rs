@@ -180,8 +180,9 @@ fn best_of(series: &Series) -> Option<(u32, Estimate)> {
     if let Some(knee) = &series.knee {
         return Some((knee.best_concurrency, knee.best));
     }
-    let together = series.together().into_iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
-    together.or_else(|| series.best_point().map(|point| (point.concurrency, point.bytes_per_s)))
+    let point = series.best_point()?;
+    let together = series.together().into_iter().find(|(concurrency, _)| *concurrency == point.concurrency);
+    Some(together.unwrap_or((point.concurrency, point.bytes_per_s)))
 }
 
 /// Why the best of a series says nothing of what holds a site back.

@@ -57,10 +57,12 @@ pub use unverified::unverified;
 /// A check of one series, which is given its name.
 type OfSeries = fn(&Run<'_>, &str, &Series) -> Option<Finding>;
 
-const OF_SERIES: [OfSeries; 23] = [
+const OF_SERIES: [OfSeries; 25] = [
     disturbed::of_series,
     not_steady::of_series,
+    too_short::none_ended,
     too_short::of_series,
+    too_short::unended,
     too_short::pieces,
     still_rising::of_series,
     bound::of_series,
@@ -128,8 +130,9 @@ pub(crate) fn sort(all: &mut Vec<Finding>) {
 /// Whether so many requests failed that the figures should not be used.
 #[must_use]
 pub fn requests_failed(view: &View) -> Option<&Finding> {
-    use FindingKind::{EndedEarly, NotStored, RequestErrors, TargetLost, WrongBody};
-    let severe = |f: &Finding| matches!(f.kind, EndedEarly | NotStored | RequestErrors | TargetLost | WrongBody);
+    use FindingKind::{EndedEarly, NotStored, RequestErrors, TargetLost, TooShort, WrongBody};
+    let severe =
+        |f: &Finding| matches!(f.kind, EndedEarly | NotStored | RequestErrors | TargetLost | TooShort | WrongBody);
     view.findings.iter().find(|f| f.severity == Severity::Critical && severe(f))
 }
 

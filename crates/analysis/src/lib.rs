@@ -5,6 +5,7 @@
 
 pub mod build;
 pub mod canary;
+mod censored;
 pub mod chance;
 pub mod compare;
 pub mod counters;

@@ -36,7 +36,7 @@ pub(crate) fn lost_ms(point: &Point, of_point: &[&Interval], readings: &[Reading
         lost_ms += if (failed && stretch_ms >= LOST_MIN_MS) || hung { stretch_ms } else { 0 };
     }
     // In an open loop of a low rate there may have been nothing to answer, and a short point may just be too short.
-    let nothing = point.requests == 0 && point.error_count() == 0 && point.moved_bytes <= 0;
+    let nothing = point.requests == 0 && point.error_count() == 0 && point.all_moved_bytes() <= 0;
     // Nor is a target lost to which a rate allowed no request: all slots waited for it, all the time.
     let waited = of_point.iter().all(|i| i.waiting_for_cap >= point.concurrency);
     let alive =
@@ -87,7 +87,7 @@ pub(crate) fn silent(i: &Interval) -> bool {
     // not for the target.
     let idle = i.open.as_ref().is_some_and(|o| o.in_flight == 0);
     let waits = (i.waiting_for_cap == 0 && !idle || failed(i)) && i.paused_ns == 0;
-    waits && answers_wrongly(i) == 0 && i.rows.iter().all(|r| r.requests == 0 && r.moved_bytes <= 0)
+    waits && answers_wrongly(i) == 0 && i.rows.iter().all(|r| r.requests == 0 && r.all_moved_bytes() <= 0)
 }
 
 /// Whether an interval is silent and linerate ran in it.

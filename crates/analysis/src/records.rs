@@ -1,5 +1,6 @@
 //! The records of a run, as its folder has them.
 
+mod settled;
 mod sound;
 
 use linerate_record::canary::CanaryLine;

@@ -5,6 +5,9 @@ use linerate_record::units::{Rate, bytes_per_s_iec, count, grouped, percent};
 
 use crate::view::{Measure, Point, Series, View};
 
+/// Why a series misses every threshold.
+const NONE_ENDED: &str = "no request was answered in the time measured";
+
 /// One threshold and one series that it is of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Held {
@@ -66,9 +69,17 @@ fn is_beaten(view: &View, number: usize, fails: Fails) -> bool {
 fn of_series(series: &Series, fails: Fails) -> Option<(bool, String)> {
     let nothing = || (true, "nothing was measured".to_owned());
     let point = series.best_point();
+    let nothing = || match series.points.iter().any(Point::has_ended_requests) {
+        true => (true, "fewer requests ended than were in flight".to_owned()),
+        false if series.points.is_empty() => nothing(),
+        false => (true, NONE_ENDED.to_owned()),
+    };
     match fails {
         Fails::ThroughputBelow(bound) => Some(point.map_or_else(nothing, |point| throughput(series, point, bound))),
-        Fails::ErrorsAbove(bound) => Some(point.map_or_else(nothing, |_| errors(series, bound))),
+        Fails::ErrorsAbove(bound) => {
+            let ended = series.points.iter().any(Point::has_ended_requests);
+            Some(if ended { errors(series, bound) } else { nothing() })
+        }
         Fails::GoodputBelow(_) | Fails::LossAbove(_) | Fails::SlowAbove(_) => None,
     }
 }
@@ -102,7 +113,7 @@ fn errors(series: &Series, bound: f64) -> (bool, String) {
     let failed = of_warmup + series.points.iter().map(|p| p.error_count()).sum::<u64>();
     let all: u64 = series.points.iter().map(|p| p.ended_with_warmup()).sum();
     if all == 0 {
-        return (true, "no request was answered in the time measured".to_owned());
+        return (true, NONE_ENDED.to_owned());
     }
     let share = failed as f64 / all as f64;
     let there = if of_warmup > 0 { format!(", {} of them in the warm-up", grouped(of_warmup)) } else { String::new() };

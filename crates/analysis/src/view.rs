@@ -241,6 +241,13 @@ pub struct Point {
     /// Body bytes that moved in the time measured, of requests that began before it or ended after it too, and without
     /// those of requests that failed. Throughput is told of these.
     pub moved_bytes: i64,
+    /// Requests that were in flight at the end and had not ended when they were given up; absent where there was none.
+    /// Throughput is told without their bytes, and the width of the bracket is what they would add.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unended: Option<Unended>,
+    /// Whether fewer requests ended than were in flight at a time: their throughput is no best, and has no interval.
+    #[serde(default, skip_serializing_if = "is_none_of_it")]
+    pub too_few_ended: bool,
     /// Requests that failed, by kind.
     pub errors: BTreeMap<String, u64>,
     /// Requests that succeeded in the warm-up.
@@ -304,6 +311,25 @@ impl Point {
         }
     }
 
+    /// Whether a request ended in the time measured, well or not: without one there is no throughput.
+    #[must_use]
+    pub fn has_ended_requests(&self) -> bool {
+        self.requests > 0 || self.error_count() > 0
+    }
+
+    /// Whether its throughput may be the best of a series, and the knee: as many requests ended as were in flight, and
+    /// those that did not end leave it open by no more than the precision.
+    #[must_use]
+    pub fn may_be_best(&self) -> bool {
+        self.has_ended_requests() && !self.too_few_ended && self.unended.is_none_or(|unended| !unended.is_wide)
+    }
+
+    /// Body bytes that moved in the time measured, whatever became of their requests.
+    #[must_use]
+    pub fn all_moved_bytes(&self) -> i64 {
+        self.moved_bytes + self.unended.map_or(0, |unended| unended.moved_bytes)
+    }
+
     /// What the search for the knee needs of it.
     #[must_use]
     pub const fn visit(&self, measure: Measure) -> KneeVisit {
@@ -346,6 +372,19 @@ impl Point {
     pub fn retry_count(&self) -> u64 {
         self.retries.values().sum()
     }
+}
+
+/// Requests that were given up open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Unended {
+    /// How many.
+    pub requests: u64,
+    /// Body bytes that they moved in the time measured.
+    pub moved_bytes: i64,
+    /// Body bytes per second with theirs: the upper end of the bracket.
+    pub bytes_per_s: f64,
+    /// Whether the bracket is wider than the precision that was asked for, and 2 % where none was.
+    pub is_wide: bool,
 }
 
 /// What processor time bought.

@@ -8,6 +8,9 @@ use linerate_record::units::grouped;
 /// Why a cell's point excludes its block, where what failed was no load; `None` where it does not.
 #[must_use]
 pub fn of_point(point: &Point) -> Option<String> {
+    if !point.has_ended_requests() {
+        return Some(format!("no request ended in {} ms", point.measured_ms));
+    }
     let (failed, all) = (point.error_count(), point.error_count() + point.requests);
     let kinds =
         || point.errors.iter().map(|(kind, n)| format!("{} × {kind}", grouped(*n))).collect::<Vec<_>>().join(", ");

@@ -7,7 +7,7 @@ use linerate_record::run::Interval;
 use linerate_record::sound::{COUNTS_OF_CLIENT_MAX, all_counts};
 
 use crate::clocks::ClockOffset;
-use crate::ends::{PointTold, check_end};
+use crate::ends::{PointTold, check_end, check_in_flight};
 use crate::instants::check_instants;
 use crate::loading::{DrivenEnd, LoadSaid, OrderUntil, PointOrder, Pulse, check_interval, check_pulse, check_reading};
 
@@ -226,7 +226,9 @@ impl DrivenLoad {
                 LoadNews::Reading(reading)
             }
             LoadSaid::End(end) => {
-                check_end(&end, self.of_point(end.point)?, &self.told, self.threads)?;
+                let order = self.of_point(end.point)?;
+                check_end(&end, order, &self.told, self.threads)?;
+                check_in_flight(end.in_flight.as_deref().unwrap_or_default(), order, self.hosts, self.moved_bytes)?;
                 if !matches!(self.stage, Stage::Driving { .. }) || self.part.is_some() {
                     return Err("the end of a point that had not begun".to_owned());
                 }
@@ -421,6 +423,7 @@ pub(crate) mod tests {
             errors: BTreeMap::new(),
             merged: 0,
             beside: Vec::new(),
+            in_flight: None,
         };
         change(&mut end);
         LoadSaid::End(Box::new(end))

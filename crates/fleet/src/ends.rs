@@ -1,6 +1,7 @@
 //! What an agent says at the end of a point, held against what it told while it drove it.
 
-use linerate_record::run::{BesideRow, Op};
+use linerate_record::run::{BesideRow, InFlightRow, Op};
+use linerate_record::sound::of_in_flight;
 
 use crate::loading::{
     DrivenEnd, KIND_BYTES_MAX, LEFT_UPLOADS_MAX, LeftUpload, PointOrder, Pulse, check_kinds, check_op, check_sums,
@@ -88,6 +89,31 @@ pub(crate) fn check_end(end: &DrivenEnd, order: &PointOrder, told: &PointTold, t
     if end.unfinished.iter().all(is_known) { Ok(()) } else { Err("an upload that is not its own".to_owned()) }
 }
 
+/// What cannot be of the requests that were in flight at the end of a point, in which so many bytes moved in all.
+pub(crate) fn check_in_flight(
+    rows: &[InFlightRow],
+    order: &PointOrder,
+    hosts: u32,
+    moved_bytes: i64,
+) -> Result<(), String> {
+    if rows.len() > hosts as usize * Op::COUNT {
+        return Err(format!("{} rows of requests in flight, of {hosts} hosts", rows.len()));
+    }
+    if let Some(why) = of_in_flight(rows) {
+        return Err(why.to_owned());
+    }
+    for row in rows {
+        check_op(row.op, &order.workload)?;
+        if row.host >= hosts || row.open > u64::from(order.concurrency) {
+            return Err(format!("{} open requests to host {}", row.open, row.host));
+        }
+    }
+    let bytes = rows.iter().flat_map(|row| row.failed_bytes.iter().chain(&row.open_bytes));
+    let bytes = bytes.fold(0_i64, |sum, (_, bytes)| sum.saturating_add(*bytes));
+    let can_be = (0..=moved_bytes).contains(&bytes);
+    if can_be { Ok(()) } else { Err(format!("{bytes} bytes in flight, of {moved_bytes} that moved")) }
+}
+
 #[cfg(test)]
 mod tests {
     use linerate_record::load::Workload;
@@ -95,6 +121,23 @@ mod tests {
     use super::*;
     use crate::driven::tests::{driving_of, end, order, pulse};
     use crate::loading::{LoadSaid, OrderUntil, PulseRow};
+
+    #[test]
+    fn no_agent_has_more_in_flight_at_the_end_than_it_was_to_have() {
+        let row = InFlightRow { open: 2, open_bytes: vec![(50, 10)], ..InFlightRow::none(1, Op::Get) };
+        let check = |row: &InFlightRow| check_in_flight(&[row.clone()], &order(), 2, 10);
+        assert_eq!(check(&row), Ok(()));
+        for wrong in [
+            InFlightRow { host: 2, ..row.clone() },
+            InFlightRow { op: Op::Put, ..row.clone() },
+            InFlightRow { open: 3, ..row.clone() },
+            InFlightRow { open_bytes: vec![(50, 11)], ..row.clone() },
+            InFlightRow { open_bytes: vec![(50, -1)], ..row.clone() },
+        ] {
+            assert!(check(&wrong).is_err(), "{wrong:?}");
+        }
+        assert!(check_in_flight(&vec![row; 2 * Op::COUNT + 1], &order(), 2, 1 << 40).is_err());
+    }
 
     #[test]
     fn no_agent_wrote_more_than_it_told_of() {

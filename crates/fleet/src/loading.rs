@@ -11,7 +11,7 @@ use linerate_record::histogram::{EncodedHistogram, add_encoded, empty};
 use linerate_record::load::levels::RATE_MAX;
 use linerate_record::load::{ErrorLimit, Load, OBJECTS_MAX, Sizes, Spacing, Workload};
 use linerate_record::reading::Reading;
-use linerate_record::run::{BesideRow, CLIENTS_MAX, Interval, IntervalRow, Op, OpenInterval, StopReason};
+use linerate_record::run::{BesideRow, CLIENTS_MAX, InFlightRow, Interval, IntervalRow, Op, OpenInterval, StopReason};
 use linerate_record::sound::{COUNT_MAX, COUNT_OF_CLIENT_MAX, TIME_MS_MAX, of_interval, of_reading};
 use linerate_record::units::Rate;
 use serde::{Deserialize, Serialize};
@@ -308,6 +308,10 @@ pub struct DrivenEnd {
     /// Requests that are in no interval: of a point whose intervals are not recorded, all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<BesideRow>,
+    /// Requests that were in flight when its last interval ended and did not end well while they were waited for;
+    /// absent where its intervals are not recorded, and from versions that did not wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight: Option<Vec<InFlightRow>>,
 }
 
 /// What an agent tells of load.

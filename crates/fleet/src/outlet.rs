@@ -262,6 +262,7 @@ mod tests {
             errors: BTreeMap::new(),
             merged: 0,
             beside: Vec::new(),
+            in_flight: None,
         }
     }
 

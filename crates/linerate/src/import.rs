@@ -44,7 +44,16 @@ pub(crate) fn run(flags: &ImportFlags) -> Result<ExitCode, Failure> {
     recorded.end(|interval| folder.intervals.push(&interval))?;
     let (at_ms, ended) = (layout.end_ms, StopReason::Duration);
     // Which intervals are warm-up, at both ends, each says itself.
-    let end = PointEnd { point: 0, at_ms, ended, connections: 0, warmup_ms: None, beside: None, lost: Vec::new() };
+    let end = PointEnd {
+        point: 0,
+        at_ms,
+        ended,
+        connections: 0,
+        warmup_ms: None,
+        beside: None,
+        in_flight: None,
+        lost: Vec::new(),
+    };
     folder.points.push(&PointLine::End(end))?;
     let view = views::view_of(&path)?;
     let html = views::write_html(&path, &view)?;

@@ -150,3 +150,42 @@ fn ctrl_c_before_anything_is_measured_claims_no_figures() {
     let last = shown(&output).lines().last().unwrap_or_default().to_owned();
     assert!(last.contains("nothing was measured") && !last.contains("until then"), "{}", shown(&output));
 }
+
+#[test]
+fn a_load_of_which_no_request_ends_has_no_throughput_wherever_it_is_told() {
+    let (hostile, out) = (
+        Hostile::serve(|a, _| (a.method == "PUT" && !a.key.is_empty()).then_some(Said::Nothing)),
+        tempdir().unwrap(),
+    );
+    let load = format!(
+        "--host {} --op put --obj.size 512MiB --concurrent 2 --threads 1 --duration 1500ms --precision none --no-ceiling",
+        hostile.address
+    );
+    let output = bench(out.path(), &load);
+    assert_eq!(output.status.code(), Some(4), "{}", shown(&output));
+    let (view, text) = (view(out.path()), shown(&output));
+    let point = points(&view)[0].clone();
+    assert!(point.requests == 0 && point.unended.is_some_and(|unended| unended.requests == 2), "{point:?}");
+    assert_eq!((point.bytes_per_s.mean, point.bytes_per_s.half_width_95), (0.0, None));
+    assert_eq!(view.series[0].summary.best, None);
+    assert!(text.contains("no request"), "{text}");
+    let figures = text.lines().find(|line| line.trim_start().starts_with("PUT 512MiB")).map(str::to_owned);
+    assert!(figures.is_none_or(|line| !line.contains("iB/s") && !line.contains('±')), "{text}");
+    let report = |flags: &[&str]| {
+        let output = linerate().arg("report").arg(out.path()).args(flags).stdin(Stdio::null()).output().unwrap();
+        (output.status.code(), shown(&output))
+    };
+    for bound in ["put.throughput<50MiB/s", "throughput<1/s", "errors>50%"] {
+        let (code, text) = report(&["--fail-if", bound]);
+        assert!(code == Some(5) && text.contains("no request was answered"), "{bound}: {code:?} {text}");
+    }
+    let (_, junit) = report(&["--format", "junit", "--fail-if", "put.throughput<50MiB/s"]);
+    assert!(junit.contains("failures=\"2\""), "{junit}");
+    let (_, csv) = report(&["--format", "csv"]);
+    let row = csv.lines().find(|line| line.contains("512MiB")).unwrap_or_default();
+    assert!(!row.is_empty() && !csv.contains("null"), "{csv}");
+    let runs = linerate().arg("runs").arg(out.path().parent().unwrap()).output().unwrap();
+    let runs = shown(&runs);
+    let own = runs.lines().find(|line| line.contains(&*out.path().file_name().unwrap().to_string_lossy()));
+    assert!(own.is_none_or(|line| !line.contains("iB/s")), "{runs}");
+}

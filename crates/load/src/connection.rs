@@ -155,6 +155,12 @@ impl Connection {
         })
     }
 
+    /// Takes up the next exchange; what the ledger of the last one grew to is used again.
+    pub(crate) fn take_up(&mut self, exchange: Exchange) {
+        let ledger = std::mem::take(&mut self.exchange.ledger);
+        self.exchange = Exchange { ledger: ledger.cleared(), ..exchange };
+    }
+
     /// Whether a request can be sent: the connection is there, and TLS's handshake is done.
     pub(crate) fn establish(&mut self, buffers: &mut Buffers) -> Result<bool, RequestFailure> {
         let established = self.transport.establish(&mut buffers.wire);

@@ -12,6 +12,7 @@ mod connection;
 pub mod document;
 pub mod failure;
 pub mod hosts;
+mod ledger;
 pub mod listing;
 pub mod multipart;
 pub mod naming;

@@ -10,6 +10,7 @@ use linerate_record::run::Op;
 use crate::ask::{Ask, ByteRange, Subject, UploadCall, UploadStep};
 use crate::document::{error_code, root, walk};
 use crate::failure::{RequestFailure, beginning};
+use crate::ledger::Ledger;
 use crate::object::ObjectId;
 use crate::retry::Since;
 use crate::sigv4::push_encoded_query;
@@ -120,7 +121,7 @@ struct Upload {
     encoded_id: Vec<u8>,
     sent: Vec<Sent>,
     document: Vec<u8>,
-    moved_bytes: i64,
+    moved: Ledger,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -257,7 +258,7 @@ impl Uploads {
             encoded_id: Vec::new(),
             sent: vec![Sent::default(); self.parts.of(size_bytes) as usize],
             document: Vec::new(),
-            moved_bytes: 0,
+            moved: Ledger::default(),
         };
         upload.take(UploadStep::Create);
         let ask = upload.ask(number, UploadStep::Create, self.parts);
@@ -274,11 +275,17 @@ impl Uploads {
         }
     }
 
-    /// Notes body bytes that were counted for an upload.
-    pub(crate) fn moved(&mut self, call: UploadCall, bytes: i64) {
+    /// Notes body bytes that an interval counts for an upload.
+    pub(crate) fn moved(&mut self, call: UploadCall, interval: u64, bytes: i64) {
         if let Some(upload) = self.open[call.upload as usize].as_mut() {
-            upload.moved_bytes += bytes;
+            upload.moved.add(interval, bytes);
         }
+    }
+
+    /// Uploads that have neither ended nor failed: their hosts, when they began, and the bytes that intervals count.
+    pub(crate) fn under_way(&self) -> impl Iterator<Item = (u32, Since, &Ledger)> {
+        let lives = |upload: &&Upload| !matches!(upload.state, State::Failed | State::Aborting);
+        self.open.iter().flatten().filter(lives).map(|upload| (upload.host, upload.since, &upload.moved))
     }
 
     /// Notes that a call is started which [`Uploads::next`] gave out, at a thread that has waited so long for the cap.
@@ -328,20 +335,20 @@ impl Uploads {
     }
 
     /// Notes a call that failed; `settled` where the target said so itself. Returns, for an upload that fails by it,
-    /// the body bytes that were counted for it.
-    pub(crate) fn failed(&mut self, call: UploadCall, settled: bool) -> Option<i64> {
+    /// when it began, and the body bytes that were counted for it.
+    pub(crate) fn failed(&mut self, call: UploadCall, settled: bool) -> Option<(Since, Ledger)> {
         let upload = self.open[call.upload as usize].as_mut()?;
         upload.in_flight -= 1;
         let before = upload.state;
         match call.step {
             // A refused creation leaves nothing; one that was not answered may have left an upload of unknown id.
             UploadStep::Create => {
-                let unfinished = upload.unfinished();
+                let (unfinished, since) = (upload.unfinished(), upload.since);
                 self.remove(call.upload);
                 if !settled {
                     self.lose(unfinished);
                 }
-                return Some(0);
+                return Some((since, Ledger::default()));
             }
             UploadStep::Abort => {
                 let unfinished = upload.unfinished();
@@ -351,9 +358,9 @@ impl Uploads {
             }
             UploadStep::Part(_) | UploadStep::Complete => upload.state = State::Failed,
         }
-        let moved_bytes = upload.moved_bytes;
+        let (since, moved) = (upload.since, std::mem::take(&mut upload.moved));
         self.queue(call.upload);
-        (before != State::Failed).then_some(moved_bytes)
+        (before != State::Failed).then_some((since, moved))
     }
 
     /// Whether an upload has failed already: what its other parts move is in vain.
@@ -487,8 +494,15 @@ mod tests {
         let create = uploads.begin(ID, 500, 0, Since::starting(0, None));
         uploads.succeeded(create.call.unwrap(), CREATED, None);
         let parts = steps(&mut uploads);
-        uploads.moved(parts[0].call.unwrap(), 100);
-        assert_eq!(uploads.failed(parts[1].call.unwrap(), true), Some(100), "the object fails with its first part");
+        uploads.moved(parts[0].call.unwrap(), 2, 60);
+        uploads.moved(parts[0].call.unwrap(), 3, 40);
+        assert_eq!(
+            uploads.under_way().map(|(host, since, moved)| (host, since, moved.sum())).collect::<Vec<_>>(),
+            [(0, Since::starting(0, None), 100)]
+        );
+        let (_, moved) = uploads.failed(parts[1].call.unwrap(), true).expect("the object fails with its first part");
+        assert_eq!(moved.entries(), [(2, 60), (3, 40)]);
+        assert_eq!(uploads.under_way().count(), 0);
         assert!(uploads.next().is_none() && uploads.has_failed(parts[0].call.unwrap()));
         assert_eq!(uploads.failed(parts[0].call.unwrap(), true), None, "and only once");
         let abort = steps(&mut uploads)[0];
@@ -502,7 +516,7 @@ mod tests {
     fn what_may_linger_is_told_at_the_end() {
         let mut uploads = Uploads::new(Parts { bytes: 100, concurrent: 1 });
         let refused = uploads.begin(ID, 1, 0, Since::starting(0, None));
-        assert_eq!(uploads.failed(refused.call.unwrap(), true), Some(0));
+        assert_eq!(uploads.failed(refused.call.unwrap(), true).map(|(_, moved)| moved.sum()), Some(0));
         let unanswered = uploads.begin(ID, 2, 0, Since::starting(0, None));
         uploads.failed(unanswered.call.unwrap(), false);
         let under_way = uploads.begin(ID, 3, 0, Since::starting(0, None));

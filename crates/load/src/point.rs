@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use linerate_record::histogram::Latencies;
-use linerate_record::run::{BesideRow, Interval, Op, OpenInterval, StopReason, summed};
+use linerate_record::run::{BesideRow, InFlightRow, Interval, Op, OpenInterval, StopReason, summed};
 use linerate_wire::clock::{Clock, own_cpu_ns};
 use linerate_wire::intervals::Gathering;
 use linerate_wire::latency::add_sparse;
@@ -16,7 +16,7 @@ use linerate_wire::threads::{self, ThreadsError};
 
 use crate::multipart::Unfinished;
 use crate::session::{PointPlan, Session, Until};
-use crate::worker::{self, Assignment, IntervalReport, WorkerEnd};
+use crate::worker::{self, Assignment, IntervalReport, SharedEnd, WorkerEnd};
 
 /// A point ends when requests have failed and none has succeeded for this long.
 const NO_SUCCESS_NS: u64 = 10_000_000_000;
@@ -49,6 +49,8 @@ pub struct PointOutcome {
     pub unfinished: Vec<Unfinished>,
     /// Requests that are in no interval that was told.
     pub beside: Vec<BesideRow>,
+    /// Requests that were in flight when the last interval ended and did not end well while they were waited for.
+    pub in_flight: Vec<InFlightRow>,
 }
 
 /// A point that could not be driven.
@@ -87,6 +89,7 @@ pub fn drive(
     let workers = plan.threads.clamp(1, plan.concurrency.max(1));
     let (reports, inbox) = channel();
     let (stop, next_delete) = (AtomicBool::new(false), AtomicU64::new(plan.delete_first));
+    let shared_end = SharedEnd::new(workers);
     let begin_ns = drive.clock.now_ns();
     if let Some(cap) = &plan.cap {
         cap.begin(begin_ns);
@@ -98,6 +101,7 @@ pub fn drive(
         begin_ns,
         stop: &stop,
         interrupted: drive.interrupted,
+        shared_end: &shared_end,
         next_delete: &next_delete,
         worker,
         workers,
@@ -108,7 +112,9 @@ pub fn drive(
     // The threads' own ends of it are left: it is over once they have all hung up.
     drop(reports);
     let mut merge = Merge::new(drive, plan, begin_ns, workers);
-    let ends = threads::run("load", given, &stop, worker::run, || merge.follow(&inbox, &stop, &mut on_interval))?;
+    let ends = threads::run("load", given, &stop, worker::run, || {
+        merge.follow(&inbox, (&stop, &shared_end), &mut on_interval);
+    })?;
     let ends: Result<Vec<_>, _> = ends.into_iter().collect();
     Ok(merge.outcome(&ends.map_err(|errno| PointError::Start(errno.into()))?))
 }
@@ -143,6 +149,10 @@ struct Merge<'a> {
     reported: Option<StopReason>,
     /// Requests of intervals that were too short to be told.
     untold: Vec<BesideRow>,
+    /// Their numbers.
+    untold_intervals: Vec<u64>,
+    /// Whether nothing more is counted.
+    is_over: bool,
 }
 
 impl<'a> Merge<'a> {
@@ -164,6 +174,8 @@ impl<'a> Merge<'a> {
             deleted: 0,
             reported: None,
             untold: Vec::new(),
+            untold_intervals: Vec::new(),
+            is_over: false,
         }
     }
 
@@ -171,7 +183,7 @@ impl<'a> Merge<'a> {
     fn follow(
         &mut self,
         inbox: &Receiver<IntervalReport>,
-        stop: &AtomicBool,
+        (stop, shared_end): (&AtomicBool, &SharedEnd),
         on_interval: &mut impl FnMut(Interval<Latencies>) -> ControlFlow<StopReason>,
     ) {
         loop {
@@ -186,9 +198,14 @@ impl<'a> Merge<'a> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            self.gave_up |= self.hopeless();
-            let reported = self.reported.is_some() || self.too_many_errors();
-            if self.gave_up || reported || self.drive.interrupted.load(Ordering::Relaxed) {
+            self.gave_up |= !self.is_over && self.hopeless();
+            let is_broken = self.gave_up || self.too_many_errors() || self.drive.interrupted.load(Ordering::Relaxed);
+            // A point that is known well enough ends as one whose time is up does.
+            if is_broken || self.reported.is_some_and(|reported| reported != StopReason::Precise) {
+                shared_end.start_nothing();
+            }
+            if is_broken || self.reported.is_some() {
+                self.is_over = true;
                 stop.store(true, Ordering::Relaxed);
             }
         }
@@ -200,6 +217,7 @@ impl<'a> Merge<'a> {
             if figures.length_ms() >= CUT_MIN_MS || failed || counted {
                 let _ = on_interval(figures);
             } else {
+                self.untold_intervals.push(interval);
                 figures.rows.iter().for_each(|row| BesideRow::of(row).add_to(&mut self.untold));
             }
         }
@@ -219,6 +237,7 @@ impl<'a> Merge<'a> {
 
     fn merge(&mut self, interval: u64, mut reports: Vec<IntervalReport>) -> Interval<Latencies> {
         reports.sort_by_key(|r| r.worker);
+        self.is_over |= matches!(self.plan.until, Until::Intervals(all) if interval + 1 >= all);
         let from_ns = self.begin_ns + interval * self.plan.interval_ns;
         let full_ns = from_ns + self.plan.interval_ns;
         let to_ns = reports.iter().map(|r| r.cut_ns.unwrap_or(full_ns)).max().unwrap_or(full_ns);
@@ -257,6 +276,16 @@ impl<'a> Merge<'a> {
         figures
     }
 
+    /// What was in flight at the end and did not end well, by the middles of the intervals in which it moved.
+    fn in_flight(&self, ends: &[WorkerEnd]) -> Vec<InFlightRow> {
+        let length_ns = self.plan.interval_ns;
+        let at_ms = |interval: u64| {
+            let is_told = !self.untold_intervals.contains(&interval);
+            is_told.then(|| (interval * length_ns + length_ns / 2) / NS_PER_MS)
+        };
+        worker::rows(ends.iter().map(|end| &end.in_flight), at_ms)
+    }
+
     fn outcome(&self, ends: &[WorkerEnd]) -> PointOutcome {
         let mut beside = self.untold.clone();
         ends.iter().flat_map(|end| &end.beside).for_each(|row| row.add_to(&mut beside));
@@ -283,6 +312,7 @@ impl<'a> Merge<'a> {
             unended_writes: ends.iter().map(|e| e.unended_writes).sum(),
             unfinished: ends.iter().flat_map(|e| e.unfinished.iter().cloned()).collect(),
             beside,
+            in_flight: self.in_flight(ends),
         }
     }
 }

@@ -17,12 +17,14 @@ pub(crate) struct Since {
     pub(crate) intended_ns: Option<u64>,
     /// Attempts that failed.
     pub(crate) failed: u32,
+    /// Whether it began after the end of the point, to keep the load up: it is in no figure.
+    pub(crate) is_beside: bool,
 }
 
 impl Since {
     /// A request that starts now.
     pub(crate) const fn starting(now_ns: u64, intended_ns: Option<u64>) -> Self {
-        Since { first_ns: now_ns, intended_ns, failed: 0 }
+        Since { first_ns: now_ns, intended_ns, failed: 0, is_beside: false }
     }
 
     /// The same with so much time left out that was not the target's.
@@ -61,6 +63,11 @@ impl Retries {
         self.waiting.iter().map(|(_, since)| since)
     }
 
+    /// Those that wait, and when they began.
+    pub(crate) fn asks(&self) -> impl Iterator<Item = (Ask, Since)> {
+        self.waiting.iter().copied()
+    }
+
     /// The next to make again.
     pub(crate) fn next(&mut self) -> Option<(Ask, Since)> {
         self.waiting.pop_front()
@@ -82,7 +89,7 @@ mod tests {
         for failed in 1..=2 {
             assert!(retries.take(ask, since, &RequestFailure::Timeout));
             (_, since) = retries.next().unwrap();
-            assert_eq!(since, Since { first_ns: 5, intended_ns: Some(3), failed });
+            assert_eq!(since, Since { first_ns: 5, intended_ns: Some(3), failed, is_beside: false });
         }
         assert!(!retries.take(ask, since, &RequestFailure::Timeout) && retries.is_empty());
     }

@@ -1,6 +1,7 @@
 //! One event-loop thread: it keeps its share of requests in flight until the point ends.
 
 mod beside;
+mod ending;
 mod resting;
 mod starting;
 mod uploads;
@@ -20,6 +21,8 @@ use linerate_wire::transport::low_water_share;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 
+use self::ending::Stage;
+pub(crate) use self::ending::{InFlight, SharedEnd, rows};
 use self::resting::{Rested, RestingSlots};
 use self::starting::Next;
 use crate::ask::{Ask, Subject};
@@ -71,6 +74,8 @@ pub(crate) struct WorkerEnd {
     pub(crate) exhausted: bool,
     /// Requests that are in no interval.
     pub(crate) beside: Vec<BesideRow>,
+    /// Requests that were in flight at the end and did not end well.
+    pub(crate) in_flight: InFlight,
 }
 
 /// What a thread is given.
@@ -82,6 +87,8 @@ pub(crate) struct Assignment<'a> {
     pub(crate) stop: &'a AtomicBool,
     /// Set from outside, also while what is in flight is waited for.
     pub(crate) interrupted: &'a AtomicBool,
+    /// What the threads know of each other at the end.
+    pub(crate) shared_end: &'a SharedEnd,
     /// The next object to delete, shared: threads with more slots delete more.
     pub(crate) next_delete: &'a AtomicU64,
     pub(crate) worker: u32,
@@ -121,7 +128,14 @@ struct Worker<'a> {
     /// For how long in all the cap held back what came next.
     capped_ns: u64,
     exhausted: bool,
-    draining: bool,
+    stage: Stage,
+    /// Requests in flight at the end that have not ended.
+    awaited: u64,
+    /// Whether some of them were given up.
+    gave_up: bool,
+    not_ended_well: InFlight,
+    /// The longest latency so far.
+    longest_ns: u64,
     ticks: Ticks,
     scan_at_ns: u64,
     unix_base_ns: u64,
@@ -162,7 +176,11 @@ pub(crate) fn run(given: Assignment<'_>) -> Result<WorkerEnd, Errno> {
         waiting_for_cap: 0,
         capped_ns: 0,
         exhausted: false,
-        draining: false,
+        stage: Stage::Counting,
+        awaited: 0,
+        gave_up: false,
+        not_ended_well: InFlight::new(),
+        longest_ns: 0,
         ticks: Ticks::new(given.begin_ns, given.plan.interval_ns),
         scan_at_ns: given.begin_ns + TIMEOUT_SCAN_NS,
         unix_base_ns: unix_base_ns(&given.clock),
@@ -187,8 +205,9 @@ impl Worker<'_> {
             now_ns = now_ns.max(self.given.clock.now_ns());
             self.on_time(now_ns);
         }
-        self.give_back_turn();
         self.tick(self.given.clock.now_ns(), true);
+        self.await_in_flight(&mut events)?;
+        self.give_back_turn();
         self.drain(&mut events)?;
         self.give_up();
         let (unfinished, forgotten) = self.uploads.take_unfinished();
@@ -199,12 +218,13 @@ impl Worker<'_> {
             unfinished,
             exhausted: self.exhausted,
             beside: std::mem::take(&mut self.beside),
+            in_flight: std::mem::take(&mut self.not_ended_well),
         })
     }
 
     /// Whether the last interval is over: nothing is started or counted from then on.
     fn time_is_up(&self) -> bool {
-        matches!(self.given.plan.until, Until::Intervals(all) if self.ticks.number() >= all)
+        is_up(self.given.plan, &self.ticks)
     }
 
     fn ended(&self) -> bool {
@@ -214,7 +234,7 @@ impl Worker<'_> {
     /// Sleeps until something happens or something is due.
     fn wait(&self, events: &mut Events, now_ns: u64) -> Result<(), Errno> {
         let mut due_ns = self.ticks.ends_ns().min(self.scan_at_ns);
-        if let Some(next_at_ns) = self.next_at_ns().filter(|_| !self.draining) {
+        if let Some(next_at_ns) = self.next_at_ns().filter(|_| self.starts()) {
             due_ns = due_ns.min(self.rests.resume_at_ns().max(next_at_ns));
         }
         self.places.wait(events, due_ns.saturating_sub(now_ns).min(SLEEP_MAX_NS))
@@ -333,9 +353,16 @@ impl Worker<'_> {
         let moved_bytes = exchange.moved_bytes(failed);
         let fresh = moved_bytes - std::mem::replace(&mut exchange.counted_bytes, moved_bytes);
         let (host, ask) = (connection.host, exchange.ask);
-        if self.counts() {
+        // As in `counts`, while the exchange is held.
+        let counts = self.stage == Stage::Counting && !is_up(self.given.plan, &self.ticks);
+        if counts {
+            exchange.ledger.add(self.ticks.number(), fresh);
             self.tally.moved(host, ask.op, fresh);
             self.moved_of_upload(ask, fresh);
+        } else if failed {
+            let ledger = std::mem::take(&mut exchange.ledger);
+            self.take_out(host, ask.op, &ledger);
+            self.take_out_of_upload(ask, &ledger);
         }
     }
 
@@ -357,13 +384,14 @@ impl Worker<'_> {
         if self.counts() {
             self.tally_success(host, op, bytes, begun, first_byte_ns, now_ns);
         } else {
+            self.settled(host, op, begun, false);
             self.answered_beside(op, bytes);
         }
     }
 
     /// Whether what happens now is counted: neither the end of the point nor what drains after it is.
     fn counts(&self) -> bool {
-        !self.draining && !self.time_is_up()
+        self.stage == Stage::Counting && !self.time_is_up()
     }
 
     /// Books a success, with its times from when it was started first, and from when it was due.
@@ -372,7 +400,9 @@ impl Worker<'_> {
             ttfb_ns: first_byte_ns.saturating_sub(start_ns),
             total_ns: now_ns.saturating_sub(start_ns),
         };
-        self.tally.success(host, op, bytes, since(begun.first_ns), begun.intended_ns.map(since));
+        let actual = since(begun.first_ns);
+        self.longest_ns = self.longest_ns.max(actual.total_ns);
+        self.tally.success(host, op, bytes, actual, begun.intended_ns.map(since));
     }
 
     /// Books a failed attempt: as an error, or as one that is made again and keeps its slot.
@@ -382,7 +412,7 @@ impl Worker<'_> {
         self.tick(now_ns, false);
         // That an upload could not be aborted is no failure of the load: it is aborted again at the end.
         let counts = self.counts() && !ask.aborts();
-        let again = counts && self.retries.take(ask, since, why);
+        let again = (counts || self.keeps_up()) && !ask.aborts() && self.retries.take(ask, since, why);
         if counts {
             let kind = match &self.given.session.credentials {
                 Some(keys) => keys.redacted(why.to_string()),
@@ -408,6 +438,9 @@ impl Worker<'_> {
         self.rests.failed(ask.host as usize, how, now_ns);
         self.resting.begin(&self.rests, now_ns);
         if !again {
+            if ask.call.is_none() {
+                self.settled(ask.host, ask.op, since, true);
+            }
             self.upload_failed(ask, why);
             self.free_slot(now_ns);
         }
@@ -494,7 +527,7 @@ impl Worker<'_> {
 
     /// Reports each interval that has ended; with `cut`, also the one that has not.
     fn tick(&mut self, now_ns: u64, cut: bool) {
-        while !self.draining && (now_ns >= self.ticks.ends_ns() || cut) {
+        while self.stage == Stage::Counting && (now_ns >= self.ticks.ends_ns() || cut) {
             let ends_ns = self.ticks.ends_ns();
             let is_cut = now_ns < ends_ns;
             if self.time_is_up() {
@@ -521,10 +554,11 @@ impl Worker<'_> {
         }
     }
 
-    /// Lets requests in flight end, uncounted. Reads are dropped; writes are waited for, since a PUT that was sent
-    /// whole may be stored after its connection is gone, and would then outlive the clean-up.
+    /// Lets what kept the load up end. Reads are dropped; writes are waited for, since a PUT that was sent whole may be
+    /// stored after its connection is gone, and would then outlive the clean-up. Those that were in flight at the end
+    /// of the point have been waited for.
     fn drain(&mut self, events: &mut Events) -> Result<(), Errno> {
-        self.draining = true;
+        self.stage = Stage::Draining;
         let mut until_ns = self.given.clock.now_ns() + DRAIN_NS;
         self.ticks.stop();
         let mut hurried = false;
@@ -535,7 +569,8 @@ impl Worker<'_> {
             }
             let writes = || self.places.iter().filter(|c| c.phase != Phase::Idle && c.exchange.ask.changes());
             let open = writes().count();
-            if open == 0 || now_ns > until_ns {
+            let awaited = writes().filter(|c| c.exchange.since.is_beside || !self.gave_up).count();
+            if awaited == 0 || now_ns > until_ns {
                 writes().for_each(|c| c.transport.drop_unsent_on_close());
                 self.unended_writes += open as u64;
                 return Ok(());
@@ -545,6 +580,11 @@ impl Worker<'_> {
             self.on_time(now_ns);
         }
     }
+}
+
+/// Whether the last interval of a plan is over.
+const fn is_up(plan: &PointPlan, ticks: &Ticks) -> bool {
+    matches!(plan.until, Until::Intervals(all) if ticks.number() >= all)
 }
 
 /// What listings of a thread are held against.

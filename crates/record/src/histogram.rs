@@ -56,6 +56,9 @@ pub struct Latency {
     pub p999_95_ns: Option<[u64; 2]>,
     /// Largest.
     pub max_ns: u64,
+    /// Quantiles of this value are at least this: requests that had taken so long had not ended. Absent where none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least_ns: Option<u64>,
     /// The distribution as `[percentile, nanoseconds]`, percentile rising from 0 to 100.
     pub distribution: Vec<[f64; 2]>,
 }
@@ -133,6 +136,7 @@ pub fn summarize(latencies: &Latencies) -> Latency {
         p99_95_ns: None,
         p999_95_ns: None,
         max_ns: latencies.max(),
+        at_least_ns: None,
         distribution: PERCENTILES.iter().map(|&p| [p, latencies.value_at_percentile(p) as f64]).collect(),
     }
 }

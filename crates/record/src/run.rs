@@ -17,6 +17,7 @@ use core::net::IpAddr;
 use std::fmt;
 
 pub use beside::BesideRow;
+pub use in_flight::{InFlightRow, MOVED_MAX, MOVED_OF_CLIENT_MAX, coarse};
 pub use interval::{Interval, IntervalRow, OpenInterval, merged, summed};
 pub use joined::{in_a_row, side_by_side};
 pub use kind::{FailureKind, is_answer, is_throttling};
@@ -34,6 +35,7 @@ use crate::units::{Rate, count};
 pub use crate::worded::Worded;
 
 mod beside;
+mod in_flight;
 mod interval;
 mod joined;
 pub mod kind;
@@ -360,6 +362,10 @@ pub struct PointEnd {
     /// folders of versions that did not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Vec<BesideRow>>,
+    /// Requests that were in flight when its last interval ended and did not end well in the time for which they were
+    /// waited for; empty where all did. Absent in folders of versions that did not wait for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight: Option<Vec<InFlightRow>>,
     /// Clients that were lost in it, each until when it may have driven load: longer than its last interval says, since
     /// intervals arrive late.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

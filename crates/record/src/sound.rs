@@ -1,7 +1,7 @@
 //! Bounds of what can have been measured: who hears an agent and who reads a folder hold figures against the same.
 
 use crate::reading::Reading;
-use crate::run::{BesideRow, Interval, IntervalRow, Op};
+use crate::run::{BesideRow, InFlightRow, Interval, IntervalRow, MOVED_MAX, Op};
 
 /// Longest time since the run began, in milliseconds: 34 years.
 pub const TIME_MS_MAX: u64 = 1 << 40;
@@ -30,6 +30,18 @@ pub const COUNTS_OF_CLIENT_MAX: u128 = COUNTS_MAX >> 4;
 pub fn of_beside(rows: &[BesideRow]) -> Option<&'static str> {
     let is_too_much = rows.len() > Op::COUNT || rows.iter().flat_map(BesideRow::counts).any(|n| n > COUNT_MAX);
     is_too_much.then_some("its requests beside intervals are beyond all that can be")
+}
+
+/// Requests in flight at the end of a point beyond what one can have.
+#[must_use]
+pub fn of_in_flight(rows: &[InFlightRow]) -> Option<&'static str> {
+    let is_beyond = |row: &InFlightRow| {
+        let bytes = row.failed_bytes.iter().chain(&row.open_bytes);
+        row.failed_bytes.len().max(row.open_bytes.len()) > MOVED_MAX
+            || row.failed.max(row.open) > COUNT_MAX
+            || bytes.into_iter().any(|&(at_ms, bytes)| at_ms > TIME_MS_MAX || bytes.unsigned_abs() > COUNT_MAX)
+    };
+    rows.iter().any(is_beyond).then_some("its requests in flight at the end are beyond all that can be")
 }
 
 /// What of an interval no run can have measured, if there is something.
@@ -84,6 +96,20 @@ pub fn of_reading(reading: &Reading) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requests_in_flight_are_bounded() {
+        let row = InFlightRow { open: 2, open_bytes: vec![(250, 70)], ..InFlightRow::none(1, Op::Put) };
+        assert_eq!(of_in_flight(&[row.clone()]), None);
+        for beyond in [
+            InFlightRow { open_bytes: vec![(0, -(1 << 51))], ..row.clone() },
+            InFlightRow { failed_bytes: vec![(TIME_MS_MAX + 1, 1)], ..row.clone() },
+            InFlightRow { open: COUNT_MAX + 1, ..row.clone() },
+            InFlightRow { open_bytes: vec![(0, 1); MOVED_MAX + 1], ..row },
+        ] {
+            assert!(of_in_flight(&[beyond]).is_some());
+        }
+    }
 
     #[test]
     fn what_no_clock_and_no_counter_gives_is_told() {

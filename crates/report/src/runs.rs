@@ -104,7 +104,7 @@ pub fn broken(path: &str, started_unix_ms: Option<u64>, why: &str, columns: Opti
 
 /// The best throughput and what bound it.
 fn headline(series: &Series) -> String {
-    let Some((point, best)) = words::best(series) else { return "nothing measured".to_owned() };
+    let Some((point, best)) = words::best(series) else { return words::without_best(series).to_owned() };
     let best = &best.throughput;
     if point.requests == 0 && point.error_count() > 0 {
         return format!("no request succeeded at {}", words::load(point));

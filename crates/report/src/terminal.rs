@@ -124,7 +124,7 @@ pub fn revised_line(rate_per_s: f64, now: BoundVerdict) -> String {
 
 fn figures(label: &str, point: &Point, measure: Measure) -> String {
     let bytes = moved(point.bytes_per_s.mean);
-    let requests = count(point.requests_per_s.mean);
+    let requests = if point.has_ended_requests() { count(point.requests_per_s.mean) } else { ABSENT.to_owned() };
     let from = words::first_latency(point);
     if let Some(open) = &point.open {
         let bound = words::bounds(open);
@@ -526,6 +526,8 @@ mod tests {
             requests: 1500,
             bytes: 6_100_000_000,
             moved_bytes: 0,
+            unended: None,
+            too_few_ended: false,
             errors: [("timeout".to_owned(), 3)].into(),
             retries: Default::default(),
             throttled: 0,

@@ -69,7 +69,11 @@ pub(crate) fn throughput(point: &Point, measure: Measure) -> String {
 
 /// A latency; absent where nothing was measured of it.
 pub(crate) fn latency(of: &Latency, ns: u64) -> String {
-    if of.count == 0 { ABSENT.to_owned() } else { duration_ns(ns as f64) }
+    match of.count {
+        0 => ABSENT.to_owned(),
+        _ if of.at_least_ns == Some(ns) => format!("≥{}", duration_ns(ns as f64)),
+        _ => duration_ns(ns as f64),
+    }
 }
 
 /// How long a run took, where it got as far as to measure something.
@@ -297,6 +301,17 @@ pub(crate) fn times(series: &Series) -> String {
 pub(crate) fn best(series: &Series) -> Option<(&Point, &Best)> {
     let best = series.summary.best.as_ref()?;
     series.headline_point().map(|point| (point, best))
+}
+
+/// Why a series has no best.
+pub(crate) fn without_best(series: &Series) -> &'static str {
+    if series.points.is_empty() {
+        "nothing measured"
+    } else if series.points.iter().any(Point::has_ended_requests) {
+        "no best: fewer requests ended than were in flight"
+    } else {
+        "no request ended"
+    }
 }
 
 /// How far a series' intervals reach, and the tails of its best.

@@ -344,6 +344,7 @@ impl Pretended {
             errors: BTreeMap::new(),
             merged: 0,
             beside: Vec::new(),
+            in_flight: None,
         });
     }
 

@@ -207,6 +207,7 @@ fn of_client(
     flagged: &[Interval],
     readings: &[&Reading],
 ) -> Result<Records, DecodeError> {
+    let number = all.manifest.clients.iter().position(|one| one.name == client.name).unwrap_or(0);
     // What was asked of all is complete or not for all.
     let asked = LoadRequest {
         points: Vec::new(),
@@ -229,12 +230,23 @@ fn of_client(
     };
     Ok(Records {
         manifest: Manifest { asked, clients: vec![client.clone()], ..all.manifest.clone() },
-        points: all.points.iter().map(|line| due_of(all, line, counted)).collect(),
+        points: all.points.iter().map(|line| of_one(due_of(all, line, counted), number)).collect(),
         intervals: own.iter().map(interval).collect::<Result<_, DecodeError>>()?,
         readings: readings.iter().map(|&reading| Reading { client: 0, ..reading.clone() }).collect(),
         canary: Vec::new(),
         findings: Vec::new(),
     })
+}
+
+/// A line of `points.jsonl` with the requests in flight of one client, which is the only one of its records.
+fn of_one(mut line: PointLine, client: usize) -> PointLine {
+    if let PointLine::End(end) = &mut line
+        && let Some(rows) = &mut end.in_flight
+    {
+        rows.retain(|row| row.client as usize == client);
+        rows.iter_mut().for_each(|row| (row.client, row.host) = (0, 0));
+    }
+    line
 }
 
 fn part(client: &Client, own: &Records, series: &[Series]) -> Result<ClientPart, DecodeError> {

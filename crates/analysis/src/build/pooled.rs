@@ -35,6 +35,7 @@ pub(super) fn pooled(
             requests_per_s,
             machine_busy: limits::machine_busy(samples, &intervals),
             driven_by: nearest.driven_by,
+            too_few_ended: visits.iter().any(|visit| visit.too_few_ended),
             ..figures
         }));
     }

@@ -20,9 +20,11 @@ pub(super) fn knee(series: &Series) -> Option<Knee> {
         |p: &Point, clients: u32| p.driven_by.is_none_or(|by| by == clients) && p.concurrency.is_multiple_of(clients);
     let each = |clients: &u32| *clients > 0 && series.points.iter().all(|p| by_all(p, *clients));
     let clients = series.clients.filter(each).unwrap_or(1);
-    let (first, last) = (series.points.first()?.concurrency / clients, series.points.last()?.concurrency / clients);
+    // What requests gave of which too few ended is no point of a curve.
+    let known: Vec<&Point> = series.points.iter().filter(|point| point.may_be_best()).collect();
+    let (first, last) = (known.first()?.concurrency / clients, known.last()?.concurrency / clients);
     let visit = |p: &Point| KneeVisit { concurrency: p.concurrency / clients, ..p.visit(series.measure) };
-    let visits: Vec<KneeVisit> = series.points.iter().map(visit).collect();
+    let visits: Vec<KneeVisit> = known.into_iter().map(visit).collect();
     let knee = (first < last).then(|| knee::judge(&visits, first, last).of_all(clients));
     let knee = knee.filter(|k| k.outcome != KneeOutcome::Nothing)?;
     // All visits together have a latency of their own.

@@ -30,6 +30,8 @@ pub(crate) fn point(concurrency: u32, mib_per_s: f64) -> Point {
         requests: mib_per_s as u64,
         bytes: mean as u64,
         moved_bytes: mean as i64,
+        unended: None,
+        too_few_ended: false,
         errors: BTreeMap::new(),
         retries: BTreeMap::new(),
         throttled: 0,
@@ -145,6 +147,7 @@ pub(crate) fn records(concurrencies: &[u32], rate: impl Fn(u32) -> u64) -> Recor
             connections: 2,
             warmup_ms: Some(100),
             beside: None,
+            in_flight: None,
             lost: Vec::new(),
         };
         records.points.push(PointLine::End(end));

@@ -71,5 +71,11 @@ fn throughput(all: &[&Interval], measure: Measure) -> Option<Figure> {
     let seconds = |i: &Interval| (i.to_ms - i.from_ms) as f64 / 1e3;
     let mean = all.iter().map(|i| sum(i)).sum::<f64>() / all.iter().map(|i| seconds(i)).sum::<f64>();
     let requests = all.iter().flat_map(|i| i.whole_rows()).map(|row| row.requests).sum();
-    (mean > 0.0).then(|| Figure { log: mean.ln(), shortage: None, intervals: all.len() as u64, requests })
+    // Bytes of which no request has ended are no throughput.
+    (mean > 0.0 && requests > 0).then(|| Figure {
+        log: mean.ln(),
+        shortage: None,
+        intervals: all.len() as u64,
+        requests,
+    })
 }

@@ -2,17 +2,41 @@
 
 use linerate_record::finding::{Confidence, Finding, FindingKind, Severity};
 use linerate_record::run::StopReason;
+use linerate_record::units::{bytes_per_s_iec, grouped};
 
 use super::target_lost::is_unanswered;
 use super::{Run, those};
 use crate::lost::HUNG_MIN_MS;
 use crate::view::{Point, Series};
 
+/// Points in which no request ended, though something moved: they have no throughput.
+pub(super) fn none_ended(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
+    let none = |p: &Point| is_timed(p) && !p.has_ended_requests() && !is_unanswered(p, run);
+    let (points, evidence) = those(series, none)?;
+    let longest_ms = series.points.iter().filter(|p| none(p)).map(|p| p.measured_ms).max().unwrap_or(0);
+    Some(Finding {
+        kind: FindingKind::TooShort,
+        severity: Severity::Critical,
+        confidence: Confidence::Certain,
+        points,
+        claim: format!("no request ended in the time measured ({label})"),
+        evidence: format!("bodies moved for {longest_ms} ms and none was whole, {evidence}"),
+        remedy: "give a --duration of several times the latency, or smaller objects".into(),
+    })
+}
+
+/// Whether a point took its whole time, and something moved in it or it was short.
+fn is_timed(p: &Point) -> bool {
+    let lives = p.all_moved_bytes() > 0 || p.measured_ms < HUNG_MIN_MS;
+    matches!(p.ended, Some(StopReason::Duration)) && lives && p.error_count() == 0
+}
+
 /// Points of which fewer requests ended than were in flight.
 pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
-    let lives = |p: &Point| p.moved_bytes > 0 || p.measured_ms < HUNG_MIN_MS;
-    let timed = |p: &Point| matches!(p.ended, Some(StopReason::Duration)) && lives(p) && p.error_count() == 0;
-    let short = |p: &Point| timed(p) && in_flight(run, p).is_some_and(|n| p.requests < n) && !is_unanswered(p, run);
+    let short = |p: &Point| {
+        let ended = is_timed(p) && p.requests > 0;
+        ended && in_flight(run, p).is_some_and(|n| p.requests < n) && !is_unanswered(p, run)
+    };
     let (points, evidence) = those(series, short)?;
     Some(Finding {
         kind: FindingKind::TooShort,
@@ -21,6 +45,30 @@ pub(super) fn of_series(run: &Run<'_>, label: &str, series: &Series) -> Option<F
         points,
         claim: format!("points were too short for their requests to end ({label})"),
         evidence: format!("fewer requests ended than were in flight, {evidence}"),
+        remedy: "give a --duration of several times the latency".into(),
+    })
+}
+
+/// Points of which requests in flight at the end had not ended when they were given up: their throughput is a bracket.
+pub(super) fn unended(_: &Run<'_>, label: &str, series: &Series) -> Option<Finding> {
+    let wide = |p: &Point| p.requests > 0 && p.unended.is_some_and(|unended| unended.is_wide);
+    let (points, evidence) = those(series, wide)?;
+    let point = series.points.iter().find(|p| wide(p))?;
+    let unended = point.unended?;
+    Some(Finding {
+        kind: FindingKind::TooShort,
+        severity: Severity::Warning,
+        confidence: Confidence::Certain,
+        points,
+        claim: format!(
+            "throughput is known only as a bracket: requests had not ended when they were given up ({label})"
+        ),
+        evidence: format!(
+            "{} without and {} with the bytes of {} open requests, {evidence}",
+            bytes_per_s_iec(point.bytes_per_s.mean),
+            bytes_per_s_iec(unended.bytes_per_s),
+            grouped(unended.requests),
+        ),
         remedy: "give a --duration of several times the latency".into(),
     })
 }

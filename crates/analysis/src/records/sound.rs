@@ -6,7 +6,7 @@ use linerate_record::canary::CanaryLine;
 use linerate_record::histogram::{EncodedHistogram, add_encoded, empty};
 use linerate_record::run::{Interval, IntervalRow, Manifest, PointLine};
 use linerate_record::sound::{
-    COUNT_MAX, COUNTS_MAX, TIME_MS_MAX, UNIX_MS_MAX, all_counts, of_beside, of_interval, of_reading,
+    COUNT_MAX, COUNTS_MAX, TIME_MS_MAX, UNIX_MS_MAX, all_counts, of_beside, of_in_flight, of_interval, of_reading,
 };
 
 use super::Records;
@@ -71,7 +71,8 @@ impl Records {
                     let is_late = end.warmup_ms > Some(TIME_MS_MAX) || end.connections > COUNT_MAX;
                     let late = is_late.then_some("its warm-up or its connections are beyond all that can be");
                     let again = !ended.insert(end.point);
-                    let beside = of_beside(end.beside.as_deref().unwrap_or_default());
+                    let beside = of_beside(end.beside.as_deref().unwrap_or_default())
+                        .or_else(|| of_in_flight(end.in_flight.as_deref().unwrap_or_default()));
                     (end.at_ms, again.then_some("it ends a point that has ended before").or(late).or(beside))
                 }
                 PointLine::Searched(searched) => (searched.at_ms, None),

@@ -108,11 +108,12 @@ impl Series {
         each
     }
 
-    /// The concurrency that gives most, all of its visits together. The highest visit would be the luckiest.
+    /// The concurrency that gives most, all of its visits together. The highest visit would be the luckiest. `None`
+    /// where no point tells of throughput: no request ended, or too few.
     #[must_use]
     pub fn best_point(&self) -> Option<&Point> {
         let mean = |point: &Point| point.throughput(self.measure).mean;
-        let mut each = self.at_each().into_iter();
+        let mut each = self.at_each().into_iter().filter(|point| point.may_be_best());
         match &self.knee {
             Some(knee) => each.find(|point| point.concurrency == knee.best_concurrency),
             None => each.max_by(|a, b| mean(a).total_cmp(&mean(b))),
@@ -131,7 +132,12 @@ impl Series {
             })
         };
         let mean = |point: &Point| point.throughput(self.measure).mean;
-        let kept = self.points.iter().filter(keeps).max_by(|a, b| mean(a).total_cmp(&mean(b)));
+        let kept = self
+            .points
+            .iter()
+            .filter(|point| point.may_be_best())
+            .filter(keeps)
+            .max_by(|a, b| mean(a).total_cmp(&mean(b)));
         kept.or_else(|| self.best_point())
     }
 

@@ -63,6 +63,7 @@ pub(crate) fn run(intervals: Vec<Interval>, rate_per_s: Option<f64>) -> Records 
         connections: 64,
         warmup_ms: Some(0),
         beside: None,
+        in_flight: None,
         lost: Vec::new(),
     };
     Records {

@@ -312,6 +312,7 @@ impl PointRun {
             errors: sums.errors.clone(),
             merged: 0,
             beside: self.beside(outcome.beside, sums),
+            in_flight: self.order.is_recorded.then_some(outcome.in_flight),
         }
     }
 }
@@ -327,6 +328,7 @@ fn nothing_driven(write_first: u64) -> PointOutcome {
         unended_writes: 0,
         unfinished: Vec::new(),
         beside: Vec::new(),
+        in_flight: Vec::new(),
     }
 }
 

@@ -21,7 +21,7 @@ use linerate_record::histogram::Latencies;
 use linerate_record::load::ErrorLimit;
 use linerate_record::machine::Machine;
 use linerate_record::reading::Reading;
-use linerate_record::run::{BesideRow, Client, ClientClock, Interval, LostClient, StopReason};
+use linerate_record::run::{BesideRow, Client, ClientClock, InFlightRow, Interval, LostClient, StopReason};
 use linerate_wire::clock::Clock;
 
 use asked::listed;
@@ -86,7 +86,19 @@ impl DrivenPoint {
     /// What the folder has of its end.
     pub(super) fn ending(&self) -> PointEnding {
         let connections = self.known().map(|end| end.connections).sum();
-        PointEnding { ended: self.ended, connections, beside: self.beside(), lost: self.lost.clone() }
+        let (beside, in_flight) = (self.beside(), self.in_flight());
+        PointEnding { ended: self.ended, connections, beside, in_flight, lost: self.lost.clone() }
+    }
+
+    /// Requests that were in flight at the end and did not end well; absent where a client does not say.
+    fn in_flight(&self) -> Option<Vec<InFlightRow>> {
+        let mut all = Vec::new();
+        for (client, end) in &self.ends {
+            let Some(end) = end else { continue };
+            let client = u32::try_from(*client).unwrap_or(u32::MAX);
+            all.extend(end.in_flight.as_ref()?.iter().map(|row| InFlightRow { client, ..row.clone() }));
+        }
+        Some(all)
     }
 
     /// Requests that are in no interval; of clients that were lost, it is not known.

@@ -177,7 +177,8 @@ fn plan(
 /// What the folder has of the end of a point of this process.
 fn ending(outcome: &PointOutcome) -> PointEnding {
     let (connections, beside) = (outcome.connections, outcome.beside.clone());
-    PointEnding { ended: outcome.ended, connections, beside, lost: Vec::new() }
+    let in_flight = Some(outcome.in_flight.clone());
+    PointEnding { ended: outcome.ended, connections, beside, in_flight, lost: Vec::new() }
 }
 
 /// Drives the series of the load.

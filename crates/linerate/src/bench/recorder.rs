@@ -13,8 +13,8 @@ use linerate_load::session::{PointPlan, Source};
 use linerate_record::finding::Finding;
 use linerate_record::histogram::Latencies;
 use linerate_record::run::{
-    BesideRow, Interval, LostClient, Manifest, ObjectsWritten, Op, PointBegin, PointEnd, PointLine, PointSpec, Purpose,
-    Searched, SeriesSpec, StopReason,
+    BesideRow, InFlightRow, Interval, LostClient, Manifest, ObjectsWritten, Op, PointBegin, PointEnd, PointLine,
+    PointSpec, Purpose, Searched, SeriesSpec, StopReason,
 };
 use linerate_wire::clock::Clock;
 
@@ -32,6 +32,8 @@ pub(super) struct PointEnding {
     pub(super) connections: u64,
     /// Requests that are in no interval.
     pub(super) beside: Vec<BesideRow>,
+    /// Requests that were in flight at its end and did not end well; absent where that is not known.
+    pub(super) in_flight: Option<Vec<InFlightRow>>,
     /// Clients that were lost in it.
     pub(super) lost: Vec<LostClient>,
 }
@@ -97,9 +99,9 @@ impl Recorder {
         let (warmup_ms, written) = (tape.watch.warmup_ms(), tape.written);
         self.metrics.iter().for_each(|m| m.end(purpose));
         let at_ms = self.clock.now_ns() / 1_000_000;
-        let PointEnding { ended, connections, beside, lost } = ending(&outcome);
+        let PointEnding { ended, connections, beside, in_flight, lost } = ending(&outcome);
         let (warmup_ms, beside) = (Some(warmup_ms), Some(beside));
-        let end = PointLine::End(PointEnd { point, at_ms, ended, connections, warmup_ms, beside, lost });
+        let end = PointLine::End(PointEnd { point, at_ms, ended, connections, warmup_ms, beside, in_flight, lost });
         let recorded = written.and_then(|()| self.folder.points.push(&end));
         // Read back, not kept: a point may last for hours, and memory should not grow with it.
         let intervals = recorded.and_then(|()| self.folder.intervals.read_from(from));

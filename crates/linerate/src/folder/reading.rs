@@ -75,7 +75,7 @@ pub(crate) fn read(path: &Path) -> Result<Records, Failure> {
     };
     match records.unsound() {
         Some(why) => Err(Failure::NotARun { path: path.to_owned(), why }),
-        None => Ok(records),
+        None => Ok(records.settled()),
     }
 }
 

@@ -7,6 +7,7 @@ use super::listed::{ExpectedListing, Listed};
 use crate::ask::{Ask, Subject};
 use crate::body::Bodies;
 use crate::failure::{location_host, retry_after_ns};
+use crate::ledger::Ledger;
 use crate::multipart::REPLY_BYTES_MAX;
 use crate::retry::Since;
 use crate::streaming::BodyLayout;
@@ -45,6 +46,8 @@ pub(crate) struct Exchange {
     pub(crate) reply: Vec<u8>,
     /// Body bytes that were counted as moved already.
     pub(crate) counted_bytes: i64,
+    /// Those of them that intervals have.
+    pub(crate) ledger: Ledger,
 }
 
 impl Exchange {
@@ -69,6 +72,7 @@ impl Exchange {
             wrong: false,
             reply: Vec::new(),
             counted_bytes: 0,
+            ledger: Ledger::default(),
         }
     }
 

@@ -24,6 +24,11 @@ impl Next {
         self.turn.at_ns
     }
 
+    /// The request that is made again by it, and when that began.
+    pub(super) fn again(&self) -> Option<(Ask, Since)> {
+        if let What::Again(ask, since) = self.what { Some((ask, since)) } else { None }
+    }
+
     /// For how long the cap has held it back.
     fn capped_ns(&self, now_ns: u64) -> u64 {
         if self.turn.at_ns > self.chosen_ns { now_ns.saturating_sub(self.chosen_ns) } else { 0 }
@@ -71,7 +76,7 @@ impl Worker<'_> {
     }
 
     pub(super) fn start_open_slots(&mut self, now_ns: u64) {
-        if !self.counts() {
+        if !self.starts() {
             return;
         }
         self.count_rest(now_ns);
@@ -139,7 +144,8 @@ impl Worker<'_> {
             }
             What::Call(ask) => {
                 ask.call.into_iter().for_each(|call| self.uploads.started(call, self.capped_ns));
-                self.start_in_slot(ask, Since::starting(now_ns, None), now_ns);
+                let since = self.starting(now_ns, None);
+                self.start_in_slot(ask, since, now_ns);
             }
             What::First(chosen) => self.start_first(chosen, now_ns),
         }
@@ -153,7 +159,7 @@ impl Worker<'_> {
             now_ns = self.given.clock.now_ns();
             intended_ns = Some(open_loop.start(now_ns, self.rests.resume_at_ns()));
         }
-        let since = Since::starting(now_ns, intended_ns);
+        let since = self.starting(now_ns, intended_ns);
         let ask = match (op, subject) {
             (Op::Multipart, Subject::Own { id, size_bytes }) => self.uploads.begin(id, size_bytes, host, since),
             _ => Ask { op, subject, range, host, call: None },
@@ -174,7 +180,7 @@ impl Worker<'_> {
         self.outstanding[host] += 1;
         if let Some(place) = self.idle[host].pop() {
             if let Some(connection) = self.places.get_mut(place) {
-                connection.exchange = exchange;
+                connection.take_up(exchange);
             }
             self.begin(place);
         } else {

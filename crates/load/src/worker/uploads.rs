@@ -19,7 +19,7 @@ impl Worker<'_> {
             && !self.uploads.has_failed(call)
         {
             self.tally.moved(ask.host, Op::Multipart, bytes);
-            self.uploads.moved(call, bytes);
+            self.uploads.moved(call, self.ticks.number(), bytes);
         }
     }
 
@@ -38,6 +38,9 @@ impl Worker<'_> {
             self.choice.written(ask.subject);
         }
         if !self.counts() {
+            if let Some(whole) = completed {
+                self.settled(ask.host, Op::Multipart, whole.since, false);
+            }
             self.answered_beside(ask.op, bytes);
             return;
         }
@@ -57,8 +60,13 @@ impl Worker<'_> {
         let settled = matches!(why, RequestFailure::Status(..) | RequestFailure::Connect(_));
         self.uploads.ended(call, self.capped_ns);
         let broken = self.uploads.failed(call, settled);
-        let Some(moved_bytes) = broken.filter(|_| self.counts()) else { return };
-        self.tally.moved(ask.host, Op::Multipart, -moved_bytes);
+        let Some((since, moved)) = broken else { return };
+        if !self.counts() {
+            self.take_out(ask.host, Op::Multipart, &moved);
+            self.settled(ask.host, Op::Multipart, since, true);
+            return;
+        }
+        self.tally.moved(ask.host, Op::Multipart, -moved.sum());
         if ask.op == Op::Part {
             self.tally.failure(ask.host, Op::Multipart, &why.to_string());
         }

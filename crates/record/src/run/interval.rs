@@ -169,6 +169,13 @@ pub struct IntervalRow<H = EncodedHistogram> {
     /// Body bytes that moved in this interval, whichever request they belong to. A request that fails takes back what
     /// it had moved, so that this can be negative; over a point it is the bytes of successes and of what was in flight.
     pub moved_bytes: i64,
+    /// Bytes that are taken out of `moved_bytes` because their requests failed behind the last interval. No file has
+    /// them in an interval: the end of the point says which they are.
+    #[serde(skip)]
+    pub failed_bytes: i64,
+    /// The same because their requests had not ended when they were given up.
+    #[serde(skip)]
+    pub open_bytes: i64,
     /// Requests that failed, by kind: `connect`, `timeout`, `http 503`, … Never in the histograms.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<String, u64>,
@@ -210,6 +217,8 @@ impl<H> IntervalRow<H> {
             requests: 0,
             bytes: 0,
             moved_bytes: 0,
+            failed_bytes: 0,
+            open_bytes: 0,
             errors: BTreeMap::new(),
             retries: BTreeMap::new(),
             throttled: 0,
@@ -219,6 +228,11 @@ impl<H> IntervalRow<H> {
             ttfb_intended: None,
             total_intended: None,
         }
+    }
+
+    /// Body bytes that moved in this interval, whatever became of their requests.
+    pub const fn all_moved_bytes(&self) -> i64 {
+        self.moved_bytes + self.failed_bytes + self.open_bytes
     }
 
     /// Whether nothing has been counted.
@@ -236,6 +250,8 @@ impl<H> IntervalRow<H> {
             requests: std::mem::take(&mut self.requests),
             bytes: std::mem::take(&mut self.bytes),
             moved_bytes: std::mem::take(&mut self.moved_bytes),
+            failed_bytes: std::mem::take(&mut self.failed_bytes),
+            open_bytes: std::mem::take(&mut self.open_bytes),
             errors: std::mem::take(&mut self.errors),
             retries: std::mem::take(&mut self.retries),
             throttled: std::mem::take(&mut self.throttled),
@@ -267,6 +283,8 @@ impl IntervalRow<Latencies> {
         self.requests += other.requests;
         self.bytes += other.bytes;
         self.moved_bytes += other.moved_bytes;
+        self.failed_bytes += other.failed_bytes;
+        self.open_bytes += other.open_bytes;
         self.throttled += other.throttled;
         self.retry_after_s = self.retry_after_s.max(other.retry_after_s);
         add_kinds(&mut self.errors, &other.errors);

@@ -83,9 +83,12 @@ fn throughput(view: &View, series: &Series) -> Value {
     let of_point = |point: &Point| estimate(load_of(point), point.throughput(series.measure));
     let is_closed = series.points.iter().all(|point| point.open.is_none());
     let points: Vec<Value> = if is_closed {
-        series.together().iter().map(|(concurrency, all)| estimate(f64::from(*concurrency), all)).collect()
+        // Where no request ended there is no throughput.
+        let has_ended = |at: u32| series.points.iter().any(|p| p.concurrency == at && p.has_ended_requests());
+        let together = series.together().into_iter().filter(|(concurrency, _)| has_ended(*concurrency));
+        together.map(|(concurrency, all)| estimate(f64::from(concurrency), &all)).collect()
     } else {
-        series.points.iter().map(of_point).collect()
+        series.points.iter().filter(|point| point.has_ended_requests()).map(of_point).collect()
     };
     // Points were numbered as they were measured.
     let mut again: Vec<&Point> = series.points.iter().filter(|p| is_closed && is_visited_again(series, p)).collect();

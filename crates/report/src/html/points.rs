@@ -96,12 +96,14 @@ fn throughput_row(named: &Named<'_>, exact: Exact) -> String {
     let mut cells = begun(named, exact);
     cells.figure("point", point.point, &point.point.to_string());
     let (bytes, requests) = (&point.bytes_per_s, &point.requests_per_s);
-    cells.figure("bytes_per_s.mean", bytes.mean, &bytes_per_s_iec(bytes.mean));
+    // Where no request ended there is no throughput.
+    let told = |text: String| if point.has_ended_requests() { text } else { words::ABSENT.to_owned() };
+    cells.figure("bytes_per_s.mean", bytes.mean, &told(bytes_per_s_iec(bytes.mean)));
     half_width(&mut cells, "bytes_per_s.half_width_95", bytes);
     cells
         .figure("bytes_per_s.intervals", bytes.intervals, &bytes.intervals.to_string())
         .figure("bytes_per_s.effective", bytes.effective, &words::decimal(bytes.effective))
-        .figure("requests_per_s.mean", requests.mean, &count(requests.mean));
+        .figure("requests_per_s.mean", requests.mean, &told(count(requests.mean)));
     half_width(&mut cells, "requests_per_s.half_width_95", requests);
     cells
         .figure("requests_per_s.effective", requests.effective, &words::decimal(requests.effective))

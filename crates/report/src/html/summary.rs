@@ -69,9 +69,8 @@ pub(super) fn severe(findings: &[Finding]) -> String {
 fn card(series: &Series, ceiling: Option<&ClientCeiling>, asked: &LoadRequest, exact: Exact) -> String {
     let label = escaped(&words::series_name(series));
     let Some((point, best)) = words::best(series) else {
-        return format!(
-            "<article class=\"card\"><h3>{label}</h3><p class=\"none\">No point has a whole interval.</p></article>\n"
-        );
+        let why = if series.points.is_empty() { "No point has a whole interval" } else { words::without_best(series) };
+        return format!("<article class=\"card\"><h3>{label}</h3><p class=\"none\">{why}.</p></article>\n");
     };
     let mut html = format!("<article class=\"card\"><h3>{label}</h3>\n{}", headline(series, point, best, exact));
     if let Some(ceiling) = ceiling {

@@ -1,0 +1,261 @@
+//! The end of a point: the load goes on, uncounted, until the requests that were in flight have ended. Bytes that they
+//! moved in intervals are known to be good only then.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use linerate_record::histogram::{Latencies, empty, encode};
+use linerate_record::run::{InFlightRow, MOVED_MAX, MOVED_OF_CLIENT_MAX, Op, coarse};
+use linerate_wire::places::Events;
+use rustix::io::Errno;
+
+use super::starting::Next;
+use super::{DRAIN_INTERRUPTED_NS, DRAIN_NS, Worker};
+use crate::ask::Ask;
+use crate::connection::Phase;
+use crate::ledger::Ledger;
+use crate::retry::Since;
+
+/// Longest wait for requests in flight, however long others took: a coordinator expects the end of a point within two
+/// minutes.
+const AWAIT_MAX_NS: u64 = 100_000_000_000;
+
+/// What a thread is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// It drives load, which intervals count.
+    Counting,
+    /// The point is over: it waits for the requests that were in flight then, and keeps the load up meanwhile.
+    Awaiting,
+    /// It starts nothing any more.
+    Draining,
+}
+
+/// What the threads of a point know of each other at its end.
+pub(crate) struct SharedEnd {
+    /// Threads that have not ended, or wait for requests.
+    awaiting: AtomicU32,
+    /// The longest latency of the point.
+    longest_ns: AtomicU64,
+    /// Whether the load is to go on.
+    keeps_up: AtomicBool,
+}
+
+impl SharedEnd {
+    /// Of so many threads.
+    pub(crate) const fn new(threads: u32) -> Self {
+        SharedEnd { awaiting: AtomicU32::new(threads), longest_ns: AtomicU64::new(0), keeps_up: AtomicBool::new(true) }
+    }
+
+    /// From now on, nothing new is started for requests that are waited for.
+    pub(crate) fn start_nothing(&self) {
+        self.keeps_up.store(false, Ordering::Relaxed);
+    }
+
+    /// For how long requests are waited for: a little, or twice as long as any of them took.
+    fn bound_ns(&self) -> u64 {
+        if self.keeps_up.load(Ordering::Relaxed) {
+            DRAIN_NS.max(self.longest_ns.load(Ordering::Relaxed).saturating_mul(2)).min(AWAIT_MAX_NS)
+        } else {
+            DRAIN_NS
+        }
+    }
+}
+
+/// Requests of an operation to a host that were in flight at the end and did not end well.
+#[derive(Default)]
+pub(crate) struct NotEndedWell {
+    pub(crate) failed: u64,
+    pub(crate) failed_bytes: BTreeMap<u64, i64>,
+    pub(crate) open: u64,
+    pub(crate) open_bytes: BTreeMap<u64, i64>,
+    pub(crate) ages: Option<Latencies>,
+    pub(crate) ages_intended: Option<Latencies>,
+}
+
+impl NotEndedWell {
+    /// Adds what another thread had.
+    pub(crate) fn add(&mut self, other: &NotEndedWell) {
+        self.failed += other.failed;
+        self.open += other.open;
+        other.failed_bytes.iter().for_each(|(at, bytes)| *self.failed_bytes.entry(*at).or_default() += bytes);
+        other.open_bytes.iter().for_each(|(at, bytes)| *self.open_bytes.entry(*at).or_default() += bytes);
+        for (sum, ages) in [(&mut self.ages, &other.ages), (&mut self.ages_intended, &other.ages_intended)] {
+            if let Some(ages) = ages {
+                // Both have the same bounds.
+                let _ = sum.get_or_insert_with(empty).add(ages);
+            }
+        }
+    }
+
+    fn is_open(&mut self, since: Since, now_ns: u64) {
+        self.open += 1;
+        let age_ns = |from_ns: u64| now_ns.saturating_sub(from_ns);
+        self.ages.get_or_insert_with(empty).saturating_record(age_ns(since.first_ns));
+        if let Some(due_ns) = since.intended_ns {
+            self.ages_intended.get_or_insert_with(empty).saturating_record(age_ns(due_ns));
+        }
+    }
+}
+
+/// Adds bytes of intervals.
+fn book(into: &mut BTreeMap<u64, i64>, ledger: &Ledger) {
+    ledger.entries().iter().for_each(|(at, bytes)| *into.entry(*at).or_default() += bytes);
+}
+
+/// By host and operation.
+pub(crate) type InFlight = BTreeMap<(u32, Op), NotEndedWell>;
+
+/// Rows of all threads, as a run folder has them: `at_ms` says in which millisecond of the point an interval is, `None`
+/// for one that is not told.
+pub(crate) fn rows<'a>(
+    of_threads: impl Iterator<Item = &'a InFlight>,
+    at_ms: impl Fn(u64) -> Option<u64>,
+) -> Vec<InFlightRow> {
+    let mut sums = InFlight::new();
+    of_threads.flatten().for_each(|(key, row)| sums.entry(*key).or_default().add(row));
+    let most = (MOVED_OF_CLIENT_MAX / (2 * sums.len().max(1))).clamp(1, MOVED_MAX);
+    let moved = |by_interval: &BTreeMap<u64, i64>| {
+        let moved = by_interval.iter().filter(|(_, bytes)| **bytes != 0);
+        coarse(moved.filter_map(|(at, bytes)| Some((at_ms(*at)?, *bytes))).collect(), most)
+    };
+    let row = |((host, op), row): (&(u32, Op), &NotEndedWell)| InFlightRow {
+        failed: row.failed,
+        failed_bytes: moved(&row.failed_bytes),
+        open: row.open,
+        open_bytes: moved(&row.open_bytes),
+        ages: row.ages.as_ref().map(encode).unwrap_or_default(),
+        ages_intended: row.ages_intended.as_ref().map(encode),
+        ..InFlightRow::none(*host, *op)
+    };
+    sums.iter().map(row).collect()
+}
+
+impl Worker<'_> {
+    /// Whether requests are started.
+    pub(super) fn starts(&self) -> bool {
+        match self.stage {
+            Stage::Counting => self.counts(),
+            Stage::Awaiting => self.keeps_up(),
+            Stage::Draining => false,
+        }
+    }
+
+    /// Whether the load goes on, where the point is over too.
+    pub(super) fn keeps_up(&self) -> bool {
+        self.stage != Stage::Draining && self.given.shared_end.keeps_up.load(Ordering::Relaxed)
+    }
+
+    /// A request that starts now.
+    pub(super) fn starting(&self, now_ns: u64, intended_ns: Option<u64>) -> Since {
+        Since { is_beside: self.stage != Stage::Counting, ..Since::starting(now_ns, intended_ns) }
+    }
+
+    /// Notes that a request has ended for good, an upload as a whole: one less is waited for.
+    pub(super) fn settled(&mut self, host: u32, op: Op, since: Since, failed: bool) {
+        // What was given up open is told as such, whatever becomes of it.
+        if self.counts() || since.is_beside || self.stage == Stage::Draining {
+            return;
+        }
+        if self.stage == Stage::Awaiting {
+            self.awaited = self.awaited.saturating_sub(1);
+        }
+        if failed {
+            self.not_ended_well.entry((host, op)).or_default().failed += 1;
+        }
+    }
+
+    /// Takes bytes out of intervals that are over: their request failed behind the last one.
+    pub(super) fn take_out(&mut self, host: u32, op: Op, ledger: &Ledger) {
+        if !ledger.entries().is_empty() && self.stage != Stage::Draining {
+            book(&mut self.not_ended_well.entry((host, op)).or_default().failed_bytes, ledger);
+        }
+    }
+
+    /// The same of an attempt at a part, whose upload goes on or has failed by itself.
+    pub(super) fn take_out_of_upload(&mut self, ask: Ask, ledger: &Ledger) {
+        if let Some(call) = ask.call
+            && !self.uploads.has_failed(call)
+        {
+            self.take_out(ask.host, Op::Multipart, ledger);
+            ledger.entries().iter().for_each(|(at, bytes)| self.uploads.moved(call, *at, -bytes));
+        }
+    }
+
+    /// Requests that are in flight, or wait to be made again; of uploads, whole ones.
+    fn under_way(&self) -> u64 {
+        let waiting = self.retries.asks().chain(self.next.as_ref().and_then(Next::again));
+        let waiting = waiting.filter(|(ask, _)| ask.call.is_none()).count();
+        let asks = self.places.iter().filter(|c| c.phase != Phase::Idle).map(|c| c.exchange.ask);
+        (asks.filter(|ask| ask.call.is_none()).count() + waiting + self.uploads.under_way().count()) as u64
+    }
+
+    /// Waits for the requests that are in flight at the end of the point, those of other threads too, and keeps the
+    /// load up meanwhile. Where the point was ended early, nothing is started.
+    pub(super) fn await_in_flight(&mut self, events: &mut Events) -> Result<(), Errno> {
+        self.stage = Stage::Awaiting;
+        self.ticks.stop();
+        let end_ns = self.given.clock.now_ns();
+        self.awaited = self.under_way();
+        let shared = self.given.shared_end;
+        shared.longest_ns.fetch_max(self.longest_ns, Ordering::Relaxed);
+        let (mut has_left, mut hurried_ns) = (false, None);
+        loop {
+            let now_ns = self.given.clock.now_ns();
+            if self.given.interrupted.load(Ordering::Relaxed) {
+                shared.start_nothing();
+                hurried_ns.get_or_insert(now_ns + DRAIN_INTERRUPTED_NS);
+            }
+            let until_ns = (end_ns + shared.bound_ns()).min(hurried_ns.unwrap_or(u64::MAX));
+            let is_over = now_ns >= until_ns;
+            if !has_left && (self.awaited == 0 || is_over) {
+                has_left = true;
+                shared.awaiting.fetch_sub(1, Ordering::Relaxed);
+            }
+            let is_done = match (self.keeps_up(), self.has_work()) {
+                (true, true) => shared.awaiting.load(Ordering::Relaxed) == 0,
+                (true, false) => self.awaited == 0,
+                (false, _) => self.awaited == 0 || self.places.iter().all(|c| c.phase == Phase::Idle),
+            };
+            if is_over || is_done {
+                break;
+            }
+            self.start_open_slots(now_ns);
+            self.wait(events, now_ns)?;
+            self.on_events(events);
+            self.on_time(self.given.clock.now_ns());
+        }
+        if !has_left {
+            shared.awaiting.fetch_sub(1, Ordering::Relaxed);
+        }
+        self.note_open();
+        Ok(())
+    }
+
+    /// Notes what was in flight at the end of the point and still is.
+    fn note_open(&mut self) {
+        let now_ns = self.given.clock.now_ns();
+        let rows = &mut self.not_ended_well;
+        for connection in self.places.iter().filter(|c| c.phase != Phase::Idle && !c.exchange.since.is_beside) {
+            let exchange = &connection.exchange;
+            let (ask, since) = (exchange.ask, exchange.since);
+            if ask.call.is_some() && ask.op != Op::Part {
+                continue;
+            }
+            let row = rows.entry((connection.host, ask.op)).or_default();
+            row.is_open(since, now_ns);
+            book(&mut row.open_bytes, &exchange.ledger);
+        }
+        let again = self.retries.asks().chain(self.next.as_ref().and_then(Next::again));
+        for (ask, since) in again.filter(|(ask, since)| ask.call.is_none() && !since.is_beside) {
+            rows.entry((ask.host, ask.op)).or_default().is_open(since, now_ns);
+        }
+        for (host, since, moved) in self.uploads.under_way().filter(|(_, since, _)| !since.is_beside) {
+            let row = rows.entry((host, Op::Multipart)).or_default();
+            row.is_open(since, now_ns);
+            book(&mut row.open_bytes, moved);
+        }
+        // What is left is given up.
+        self.gave_up = self.awaited > 0;
+    }
+}

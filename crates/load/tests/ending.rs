@@ -1,0 +1,165 @@
+//! The end of a point: the load goes on, uncounted, until what was in flight has ended, and what did not end well is
+//! told with the bytes that intervals have of it.
+
+mod driving;
+#[path = "faults/server.rs"]
+#[expect(dead_code, reason = "each test binary uses a part")]
+mod server;
+
+use std::io;
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use driving::{bodies, plan, session};
+use linerate_load::point::{Drive, PointOutcome, drive};
+use linerate_load::session::{PointPlan, Until};
+use linerate_record::histogram::{add_encoded, empty};
+use linerate_record::run::{InFlightRow, Op, StopReason};
+use linerate_wire::clock::Clock;
+use server::{ReceivedRequest, Then, error, reply, serve};
+
+const BYTES: u64 = 256 << 10;
+
+/// What intervals counted of a point, how it ended, and how long it took.
+struct Ended {
+    requests: u64,
+    moved_bytes: i64,
+    outcome: PointOutcome,
+    took: Duration,
+}
+
+impl Ended {
+    /// The only row of what did not end well.
+    fn row(&self) -> &InFlightRow {
+        let [row] = &self.outcome.in_flight[..] else { panic!("{:?}", self.outcome.in_flight) };
+        row
+    }
+}
+
+fn driven(address: SocketAddr, plan: &PointPlan) -> Ended {
+    let session = session(address, Duration::from_secs(20), &bodies());
+    let interrupted = AtomicBool::new(false);
+    let with = Drive { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
+    let (mut requests, mut moved_bytes, begin) = (0, 0, Instant::now());
+    let outcome = drive(&with, plan, |figures| {
+        requests += figures.whole_rows().map(|row| row.requests).sum::<u64>();
+        moved_bytes += figures.whole_rows().map(|row| row.moved_bytes).sum::<i64>();
+        ControlFlow::Continue(())
+    });
+    Ended { requests, moved_bytes, outcome: outcome.expect("it is driven"), took: begin.elapsed() }
+}
+
+fn brief(op: Op) -> PointPlan {
+    PointPlan { until: Until::Intervals(4), ..plan(op, BYTES) }
+}
+
+fn sum(bytes: &[(u64, i64)]) -> i64 {
+    bytes.iter().map(|(_, bytes)| bytes).sum()
+}
+
+#[test]
+fn requests_that_end_well_after_the_point_keep_their_bytes_and_are_waited_for() {
+    for op in [Op::Put, Op::Get] {
+        let slow = move |a: &mut ReceivedRequest<'_>| {
+            a.take_body()?;
+            let body = vec![b'x'; if op == Op::Get { BYTES as usize } else { 0 }];
+            let whole = reply("200 OK", "", &body);
+            // Half of a reply before the end of the point, the rest behind it.
+            let half = if op == Op::Get { whole.len() / 2 } else { 0 };
+            a.say(&whole[..half])?;
+            std::thread::sleep(Duration::from_millis(700));
+            a.say(&whole[half..])?;
+            Ok(Then::Keep)
+        };
+        let ended = driven(serve(Arc::new(slow)), &brief(op));
+        assert_eq!((ended.requests, ended.outcome.ended), (0, StopReason::Duration), "{op}");
+        assert!(ended.moved_bytes > 0 && ended.outcome.in_flight.is_empty(), "{op}: {:?}", ended.outcome);
+        assert!(ended.took >= Duration::from_millis(700) && ended.took < Duration::from_secs(5), "{op}");
+        assert!(ended.outcome.beside.iter().map(|row| row.answered).sum::<u64>() >= 2, "{op}: {:?}", ended.outcome);
+    }
+}
+
+#[test]
+fn requests_that_never_end_are_given_up_after_the_bound_with_their_bytes_and_ages() {
+    let hang = |_: &mut ReceivedRequest<'_>| -> io::Result<Then> {
+        std::thread::sleep(Duration::from_secs(9));
+        Ok(Then::Close)
+    };
+    let ended = driven(serve(Arc::new(hang)), &brief(Op::Put));
+    assert!(ended.took >= Duration::from_secs(5) && ended.took < Duration::from_secs(8), "{:?}", ended.took);
+    let row = ended.row();
+    assert_eq!((row.op, row.open, row.failed, ended.requests), (Op::Put, 2, 0, 0), "{row:?}");
+    assert!(ended.moved_bytes > 0 && sum(&row.open_bytes) == ended.moved_bytes, "{row:?}: {}", ended.moved_bytes);
+    assert!(row.open_bytes.iter().all(|(at_ms, _)| *at_ms < 200), "{row:?}");
+    let mut ages = empty();
+    add_encoded(&mut ages, &row.ages).expect("it is a histogram");
+    assert!(ages.len() == 2 && ages.min() >= 5_000_000_000, "{ages:?}");
+    assert_eq!(ended.outcome.unended_writes, 2);
+}
+
+#[test]
+fn bytes_of_a_request_that_fails_after_the_point_are_told() {
+    let refuses_late = |a: &mut ReceivedRequest<'_>| {
+        a.take_body()?;
+        std::thread::sleep(Duration::from_millis(500));
+        a.say(reply("400 Bad Request", "", &error("InvalidRequest")))?;
+        Ok(Then::Keep)
+    };
+    let ended = driven(serve(Arc::new(refuses_late)), &brief(Op::Put));
+    let row = ended.row();
+    assert_eq!((row.failed, row.open, sum(&row.failed_bytes)), (2, 0, 2 * BYTES as i64), "{row:?}");
+    assert_eq!(ended.moved_bytes, 2 * BYTES as i64);
+}
+
+#[test]
+fn what_an_attempt_moved_is_taken_out_where_only_the_last_one_ends_well() {
+    let refuses_first = |a: &mut ReceivedRequest<'_>| {
+        a.take_body()?;
+        std::thread::sleep(Duration::from_millis(500));
+        match a.number {
+            0 | 1 => a.say(reply("503 Service Unavailable", "", &error("ServiceUnavailable")))?,
+            _ => a.say(reply("200 OK", "", b""))?,
+        }
+        Ok(Then::Keep)
+    };
+    let ended = driven(serve(Arc::new(refuses_first)), &PointPlan { retries: 3, ..brief(Op::Put) });
+    let row = ended.row();
+    assert_eq!((row.failed, row.open, sum(&row.failed_bytes)), (0, 0, 2 * BYTES as i64), "{row:?}");
+}
+
+#[test]
+fn the_load_goes_on_while_a_request_is_waited_for() {
+    static STARTED: AtomicU64 = AtomicU64::new(0);
+    let first_is_slow = |a: &mut ReceivedRequest<'_>| {
+        STARTED.fetch_add(1, Ordering::Relaxed);
+        let ms = if a.number == 0 { 1_500 } else { 10 };
+        std::thread::sleep(Duration::from_millis(ms));
+        a.serve_well()
+    };
+    // Two threads: the one whose requests have ended goes on for the other.
+    let ended = driven(serve(Arc::new(first_is_slow)), &PointPlan { threads: 2, concurrency: 3, ..brief(Op::Get) });
+    assert!(ended.took >= Duration::from_millis(1_500) && ended.took < Duration::from_secs(5), "{:?}", ended.took);
+    let beside: u64 = ended.outcome.beside.iter().map(|row| row.answered).sum();
+    // 1.3 s of two slots at about 10 ms; half of that on a busy machine.
+    assert!(beside >= 40, "{beside} answered beside, {} counted", ended.requests);
+    assert!(ended.outcome.in_flight.is_empty() && ended.requests > 0, "{:?}", ended.outcome.in_flight);
+    assert!(STARTED.load(Ordering::Relaxed) >= beside + ended.requests);
+}
+
+#[test]
+fn a_point_that_is_stopped_starts_nothing_more() {
+    let slow = |a: &mut ReceivedRequest<'_>| {
+        std::thread::sleep(Duration::from_millis(300));
+        a.serve_well()
+    };
+    let address = serve(Arc::new(slow));
+    let session = session(address, Duration::from_secs(20), &bodies());
+    let interrupted = AtomicBool::new(false);
+    let with = Drive { session: &session, clock: Clock::start(), interrupted: &interrupted, target_pid: None };
+    let outcome = drive(&with, &plan(Op::Get, 4096), |_| ControlFlow::Break(StopReason::Canary)).expect("it is driven");
+    let beside: u64 = outcome.beside.iter().map(|row| row.answered + row.dropped).sum();
+    assert_eq!((outcome.ended, beside), (StopReason::Canary, 2), "{outcome:?}");
+}
